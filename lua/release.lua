@@ -1,0 +1,39 @@
+-- release: give back one hold; the last one frees the lock and wakes those who wait.
+--
+-- KEYS  1 lock    2 holder
+-- ARGV  1 owner
+--       2 hold      id of the request that acquired this hold
+--       3 channel   where Redisson and rlock wait for releases
+-- Reply {'released', left, fault}   holds that remain; 0: the lock is free and '0' was published.
+--                                   fault: why it could not be published, else ''
+--       {'free'}                    nobody holds the lock
+--       {'other-owner'}             somebody else holds it; nothing was changed
+--       error                       wrong type at a key, a missing right
+--
+-- Sent twice: a hold is given back once, because its id goes with it. After a lost reply 'free' and
+-- 'other-owner' mean that the first one was executed: owner ids are used once only.
+-- The publishing may fail without undoing the release. Works on a server that is out of memory.
+
+local lock, holder = KEYS[1], KEYS[2]
+local owner, hold, channel = ARGV[1], 'hold:' .. ARGV[2], ARGV[3]
+
+local count = tonumber(redis.call('hget', lock, owner))
+if not count then
+  return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
+end
+
+local described = redis.call('hget', holder, 'owner') == owner
+if described and redis.call('hdel', holder, hold) == 0 then
+  return {'released', count, ''}
+end
+if count > 1 then
+  redis.call('hset', lock, owner, string.format('%.0f', count - 1))
+  return {'released', count - 1, ''}
+end
+
+redis.call('del', lock)
+if described then
+  redis.call('del', holder)
+end
+local heard = redis.pcall('publish', channel, '0')
+return {'released', 0, type(heard) == 'table' and heard.err or ''}

@@ -1,0 +1,42 @@
+-- renew: let an owner's lease start anew, now.
+--
+-- KEYS  1 lock    2 holder
+-- ARGV  1 owner
+--       2 lease   milliseconds from now; 0: as long as the lease that was granted
+-- Reply {'renewed', ttl}    the milliseconds that were left before; shows steps of the server's clock
+--       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
+--       {'other-owner'}     somebody else holds it
+--       {'lease-unknown'}   ARGV[2] is 0, and the lock was not granted by rlock
+--       error               wrong type at a key, a missing right
+--
+-- Sent twice: the lease starts twice, no harm. Nothing is ever shortened: what another process
+-- with the same owner id was promised stays true. Works on a server that is out of memory.
+
+local lock, holder = KEYS[1], KEYS[2]
+local owner, lease = ARGV[1], tonumber(ARGV[2])
+
+local ttl = redis.call('pttl', lock)
+if redis.call('hexists', lock, owner) == 0 then
+  return {ttl == -2 and 'free' or 'other-owner'}
+end
+
+local granted
+if redis.call('hget', holder, 'owner') == owner then
+  granted = tonumber(redis.call('hget', holder, 'lease'))
+end
+if lease == 0 then
+  lease = granted
+end
+if not lease then
+  return {'lease-unknown'}
+end
+
+local until_ms = math.max(lease, math.min(ttl, granted or 0))
+redis.call('pexpire', lock, until_ms)
+if granted then
+  redis.call('pexpire', holder, until_ms)
+  if lease > granted then
+    redis.call('hset', holder, 'lease', lease)
+  end
+end
+return {'renewed', ttl}
