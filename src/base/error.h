@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Failures as values.
+//
+// A Result<T> is either a T or an Error. Outcomes that a caller decides on (the lock is held by
+// another, the owner is wrong) are not errors: they are enums in the result of the call.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rlock {
+
+struct [[nodiscard]] Error {
+  // What kind of failure it is, as far as anybody acts on it. src/cli/exit_status.h maps each to a status.
+  enum class Code {
+    usage,        // the command line is wrong
+    config,       // a configuration file, a variable or the server's set-up is wrong
+    unavailable,  // no server could be reached, or it cannot serve now; trying again may help
+    denied,       // authentication or a missing right; trying again does not help
+    wrong_kind,   // the key is in use for something else
+    protocol,     // the peer did not answer as Redis does, or refused a command it should know
+    interrupted,  // a signal asked us to stop
+    system,       // the operating system refused something
+    internal,     // a fault of rlock
+  };
+
+  Code code;
+  std::string message;  // context first, then the cause; never a secret
+
+  // Only with unavailable, protocol and interrupted: the bytes of a command had been sent when it failed,
+  // so the server may have executed it.
+  bool maybe_executed = false;
+
+  // The same error with more context in front: "context: message".
+  Error in(std::string_view context) && {
+    message.insert(0, ": ").insert(0, context);
+    return std::move(*this);
+  }
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> fail(Error::Code code, std::string message) {
+  return std::unexpected(Error{code, std::move(message)});
+}
+
+// "context: cause of errno", as an Error::Code::system.
+// `number` defaults to errno as it is at the call.
+Error system_error(std::string_view context);
+Error system_error(std::string_view context, int number);
+
+// The text of an errno value; safe in threads.
+std::string errno_text(int number);
+
+}  // namespace rlock
+
+// Evaluates to the value of a Result, or returns its error from the calling function.
+#define RLOCK_TRY(expression)                                           \
+  __extension__({                                                                \
+    auto rlock_result = (expression);                                   \
+    if (!rlock_result) return std::unexpected(std::move(rlock_result).error()); \
+    *std::move(rlock_result);                                           \
+  })

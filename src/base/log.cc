@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "base/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <memory>
+#include <mutex>
+
+namespace rlock::log {
+namespace {
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  switch (level) {
+    case Level::debug: return spdlog::level::debug;
+    case Level::info: return spdlog::level::info;
+    case Level::warning: return spdlog::level::warn;
+    case Level::error: return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+Level from_spdlog(spdlog::level::level_enum level) {
+  if (level >= spdlog::level::err) return Level::error;
+  if (level == spdlog::level::warn) return Level::warning;
+  if (level == spdlog::level::info) return Level::info;
+  return Level::debug;
+}
+
+// One write(2) a line, so that lines of several processes do not mix, and no error when standard error
+// is closed or full: a message that cannot be shown must not end a job that is well.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit StderrSink(Format format) : format_(format) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string line =
+        format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()}) + "\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  }
+  void flush_() override {}
+
+  Format format_;
+};
+
+std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {
+  auto logger = std::make_unique<spdlog::logger>("rlock", std::make_shared<StderrSink>(format));
+  logger->set_level(to_spdlog(least));
+  return logger;
+}
+
+std::unique_ptr<spdlog::logger>& logger() {
+  static std::unique_ptr<spdlog::logger> instance = make_logger(Level::warning, text_format);
+  return instance;
+}
+
+}  // namespace
+
+void start(Level least, Format format) { logger() = make_logger(least, format); }
+
+void write(Level level, std::string_view message) {
+  // As a value, not as a format: the text may hold braces.
+  logger()->log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
+}
+
+bool enabled(Level level) { return logger()->should_log(to_spdlog(level)); }
+
+std::string text_format(Level level, std::string_view message) {
+  return std::string(level == Level::warning ? "rlock: warning: " : "rlock: ") + std::string(message);
+}
+
+}  // namespace rlock::log

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Messages for people, on standard error. Standard output belongs to results.
+//
+// Until log::start is called, warnings and errors are written as text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rlock::log {
+
+enum class Level { debug, info, warning, error };
+
+// Makes one line out of a message; it is not given the final newline.
+using Format = std::string (*)(Level, std::string_view message);
+
+// Writes what is at `least` or above, each as one line that `format` makes and in one write(2).
+// The caller must have escaped what came from outside (base/text.h).
+void start(Level least, Format format);
+
+void write(Level level, std::string_view message);
+inline void debug(std::string_view message) { write(Level::debug, message); }
+inline void info(std::string_view message) { write(Level::info, message); }
+inline void warning(std::string_view message) { write(Level::warning, message); }
+inline void error(std::string_view message) { write(Level::error, message); }
+
+bool enabled(Level level);
+
+// "rlock: message", with "warning: " where it is one.
+std::string text_format(Level level, std::string_view message);
+
+}  // namespace rlock::log

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "base/text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+namespace rlock {
+namespace {
+
+struct Rune {
+  std::uint32_t value = 0;
+  std::size_t length = 0;  // 0: not UTF-8
+};
+
+// Decodes one character of UTF-8 (RFC 3629: shortest form only, no surrogates, at most U+10FFFF).
+Rune decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  std::uint32_t value = lead & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    value = value << 6 | (byte(i) & 0x3f);
+  }
+  constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
+  return {value, length};
+}
+
+// Characters that are valid but change how their neighbours are shown (Unicode UAX #9, UAX #14).
+bool deceives(std::uint32_t c) {
+  return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
+         c == 0x061c || c == 0xfeff;
+}
+
+std::string with_format(const char* format, unsigned value) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text, std::size_t limit) {
+  std::string out;
+  while (!text.empty()) {
+    if (out.size() >= limit) return out + "…";
+    const Rune rune = decode(text);
+    if (rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0)) {
+      // A C1 control has two bytes in UTF-8: show both, byte by byte.
+      out += with_format("\\x%02x", static_cast<unsigned char>(text.front()));
+      text.remove_prefix(1);
+      continue;
+    }
+    if (rune.value == '\\') {
+      out += "\\\\";
+    } else if (deceives(rune.value)) {
+      out += with_format("\\u{%x}", rune.value);
+    } else {
+      out += text.substr(0, rune.length);
+    }
+    text.remove_prefix(rune.length);
+  }
+  return out;
+}
+
+std::string quoted(std::string_view text) { return "'" + escaped(text, 200) + "'"; }
+
+std::string shell_word(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=@%+,").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+}  // namespace rlock

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Text from outside, made safe to show; text for a shell, made safe to run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+// `text` with everything escaped that could move a cursor, break a line, or show something in another
+// order than it stands in: control characters (C0, C1, DEL) and bytes that are not UTF-8 as \xNN, line
+// and paragraph separators, zero-width and bidirectional controls as \u{N}, and the backslash as \\.
+// Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
+std::string escaped(std::string_view text, std::size_t limit = 1024);
+
+// escaped(text) in single quotes, for messages.
+std::string quoted(std::string_view text);
+
+// `text` as one word of POSIX sh, quoted only where it has to be.
+std::string shell_word(std::string_view text);
+
+// True if a C0 control character or DEL is in `text`.
+bool has_control(std::string_view text);
+
+}  // namespace rlock

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "cli/options.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/settings.h"
+
+namespace rlock::cli {
+namespace {
+
+std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
+
+// A mistake on the command line is one of usage; in a variable or a file it is one of configuration.
+Error blame(Error error, const Setting& setting) {
+  if (!setting.on_command_line) error.code = Error::Code::config;
+  return std::move(error).in(setting.origin);
+}
+
+// Reads the options of one subcommand.
+class Reader {
+ public:
+  Reader(const Parsed& parsed, const Settings& settings) : parsed_(parsed), settings_(settings) {}
+
+  // What was said about an option. Variables and files speak only for those that the table calls settings:
+  // the lease of `acquire`, for one, must be chosen each time.
+  std::optional<Setting> find(std::string_view name) const {
+    auto setting = settings_.find(name);
+    for (const OptionSpec& option : parsed_.subcommand->options) {
+      if (option.name() == name && !option.setting && setting && !setting->on_command_line) return {};
+    }
+    return setting;
+  }
+
+  std::optional<std::string> text(std::string_view name) const {
+    const auto setting = find(name);
+    return setting ? std::optional(setting->text) : std::nullopt;
+  }
+
+  Result<bool> flag(std::string_view name) const {
+    const auto setting = find(name);
+    if (!setting || setting->text == "false" || setting->text == "0") return false;
+    if (setting->text == "true" || setting->text == "1") return true;
+    return std::unexpected(blame({Error::Code::usage, quoted(setting->text) + " is neither true nor false"}, *setting));
+  }
+
+  Result<std::optional<milliseconds>> duration(std::string_view name) const {
+    const auto setting = find(name);
+    if (!setting) return std::nullopt;
+    auto span = parse_duration(setting->text);
+    if (!span) return std::unexpected(blame(std::move(span).error(), *setting));
+    return *span;
+  }
+
+  Result<milliseconds> lease(const std::optional<milliseconds>& otherwise) const {
+    const auto span = RLOCK_TRY(duration("lease"));
+    if (!span && !otherwise) {
+      return usage("acquire wants --lease DUR: nobody renews this lock, so say how long it is to last "
+                   "(rlock run renews it for as long as a command lives)");
+    }
+    const milliseconds lease = span.value_or(otherwise.value_or(0ms));
+    if (lease >= lock::kShortestLease) return lease;
+    return std::unexpected(blame({Error::Code::usage, "a lease of " + format_duration(lease) +
+                                                          " is too short to be kept safely; at least " +
+                                                          format_duration(lock::kShortestLease)},
+                                 *find("lease")));
+  }
+
+  Result<lock::LockName> name() const {
+    const auto all = RLOCK_TRY(names());
+    if (all.empty()) return usage(missing_name());
+    if (all.size() > 1) return usage("unexpected argument " + quoted(all[1].text()) + ": one lock at a time");
+    return all.front();
+  }
+
+  // All positional arguments, before and after a --.
+  Result<std::vector<lock::LockName>> names() const {
+    std::vector<lock::LockName> all;
+    for (const std::string& text : words()) all.push_back(RLOCK_TRY(lock::LockName::parse(text)));
+    return all;
+  }
+
+  std::vector<std::string> words() const {
+    std::vector<std::string> all = parsed_.names;
+    if (parsed_.command && !parsed_.subcommand->takes_command) {
+      all.insert(all.end(), parsed_.command->begin(), parsed_.command->end());
+    }
+    return all;
+  }
+
+  std::string missing_name() const {
+    return "the NAME of a lock is missing: rlock " + std::string(parsed_.subcommand->name) + " [options] " +
+           std::string(parsed_.subcommand->synopsis);
+  }
+
+  Result<lock::OwnerId> owner() const {
+    if (const auto given = text("owner")) return lock::OwnerId::parse(*given);
+    const char* variable = std::getenv("RLOCK_OWNER");
+    if (variable && *variable) return lock::OwnerId::parse(variable);
+    return usage("whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER");
+  }
+
+  Result<WaitOptions> wait() const {
+    WaitOptions wait;
+    const bool nonblock = RLOCK_TRY(flag("nonblock"));
+    const auto setting = find("wait");
+    if (nonblock && setting && setting->on_command_line) return usage("--nonblock and --wait contradict each other; give one");
+    wait.limit = nonblock ? std::optional(milliseconds(0)) : RLOCK_TRY(duration("wait"));
+    if (const auto status = find("conflict-exit-code")) {
+      const char* end = status->text.data() + status->text.size();
+      const auto [rest, error] = std::from_chars(status->text.data(), end, wait.conflict_status);
+      if (error != std::errc{} || rest != end || wait.conflict_status < 0 || wait.conflict_status > 255) {
+        return std::unexpected(
+            blame({Error::Code::usage, quoted(status->text) + " is not an exit status from 0 to 255"}, *status));
+      }
+    }
+    return wait;
+  }
+
+  Result<std::string> reason() const {
+    const auto given = find("reason");
+    if (given && given->text.size() > 512) {
+      return std::unexpected(blame({Error::Code::usage, "a reason has at most 512 bytes"}, *given));
+    }
+    return given ? given->text : std::string();
+  }
+
+  Result<CommonOptions> common() const {
+    CommonOptions common;
+    const auto url = find("url");
+    common.url = url ? url->text : "redis://127.0.0.1:6379";
+    common.url_on_command_line = url && url->on_command_line;
+    common.password_file = text("password-file");
+    common.timeout = RLOCK_TRY(duration("timeout")).value_or(common.timeout);
+    if (common.timeout < 10ms) {
+      return std::unexpected(blame({Error::Code::usage, "at least 10ms"}, *find("timeout")));
+    }
+    common.quiet = RLOCK_TRY(flag("quiet"));
+    common.verbose = RLOCK_TRY(flag("verbose"));
+    if (const auto format = find("log-format")) {
+      common.json_log = format->text == "json";
+      if (!common.json_log && format->text != "text") {
+        return std::unexpected(blame({Error::Code::usage, quoted(format->text) + " is neither text nor json"}, *format));
+      }
+    }
+    return common;
+  }
+
+ private:
+  const Parsed& parsed_;
+  const Settings& settings_;
+};
+
+// The command line with the -- that it lacks in front of its second word.
+std::string corrected(const std::vector<std::string>& arguments, const Parsed& parsed) {
+  std::string line = "rlock";
+  // From the end: the command's first word may stand among the options as well, as an option's value.
+  std::size_t rest = parsed.names.size() - 1, command = arguments.size();
+  while (command > 0 && rest > 0) {
+    if (arguments[--command] == parsed.names[rest]) --rest;
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i == command) line += " --";
+    line += " " + shell_word(arguments[i]);
+  }
+  return escaped(line);
+}
+
+Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& parsed,
+                                            const std::vector<std::string>& arguments) {
+  const auto text = reader.text("command");
+  if (parsed.names.empty()) return usage(reader.missing_name());
+  if (parsed.names.size() > 1) {
+    if (parsed.command || text) return usage("one lock at a time: " + quoted(parsed.names[1]) + " is one name too many");
+    return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
+  }
+  if (text) {
+    if (parsed.command) return usage("--command and a command after -- contradict each other; give one");
+    if (text->empty()) return usage("--command: the text is empty");
+    const char* shell = std::getenv("SHELL");
+    return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", *text};
+  }
+  if (!parsed.command || parsed.command->empty()) {
+    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) + " -- COMMAND [ARG...]");
+  }
+  if (parsed.command->front().empty()) return usage("the command is an empty word");
+  return *parsed.command;
+}
+
+Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const std::vector<std::string>& arguments) {
+  auto command = RLOCK_TRY(command_of(reader, parsed, arguments));
+  const milliseconds lease = RLOCK_TRY(reader.lease(lock::kDefaultLease));
+  const milliseconds grace =
+      RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
+  const std::string shown = command.front();
+  RunOptions options{.common = RLOCK_TRY(reader.common()),
+                     .name = RLOCK_TRY(reader.name()),
+                     .wait = RLOCK_TRY(reader.wait()),
+                     .timing = RLOCK_TRY(lock::LeaseTiming::make(lease, grace)),
+                     .grace = grace,
+                     .reason = RLOCK_TRY(reader.reason()),
+                     .command = std::move(command),
+                     .shown_command = shown};
+  if (lease < lock::kFullMarginLease) {
+    log::warning("a lease of " + format_duration(lease) +
+                 " is short: the margins for clock steps and slow machines are scaled down; 5s and more have them in full");
+  }
+  return options;
+}
+
+Result<Invocation> read_acquire(const Reader& reader) {
+  AcquireOptions options{.common = RLOCK_TRY(reader.common()),
+                         .name = RLOCK_TRY(reader.name()),
+                         .wait = RLOCK_TRY(reader.wait()),
+                         .lease = RLOCK_TRY(reader.lease({})),
+                         .reason = RLOCK_TRY(reader.reason())};
+  const bool assignments = RLOCK_TRY(reader.flag("export")), json = RLOCK_TRY(reader.flag("json"));
+  if (assignments && json) return usage("--export and --json contradict each other; give one");
+  options.output = assignments ? AcquireOptions::Output::assignments
+                   : json      ? AcquireOptions::Output::json
+                               : AcquireOptions::Output::owner;
+  return options;
+}
+
+Result<Invocation> read_renew(const Reader& reader) {
+  RenewOptions options{.common = RLOCK_TRY(reader.common()),
+                       .name = RLOCK_TRY(reader.name()),
+                       .owner = RLOCK_TRY(reader.owner())};
+  if (reader.text("lease")) options.lease = RLOCK_TRY(reader.lease({}));
+  return options;
+}
+
+Result<Invocation> read_release(const Reader& reader) {
+  return ReleaseOptions{.common = RLOCK_TRY(reader.common()),
+                        .name = RLOCK_TRY(reader.name()),
+                        .owner = RLOCK_TRY(reader.owner())};
+}
+
+Result<Invocation> read_status(const Reader& reader) {
+  StatusOptions options{.common = RLOCK_TRY(reader.common()), .names = RLOCK_TRY(reader.names())};
+  const bool json = RLOCK_TRY(reader.flag("json")), names = RLOCK_TRY(reader.flag("names")),
+             is_held = RLOCK_TRY(reader.flag("is-held"));
+  if (json + names + is_held > 1) return usage("--json, --names and --is-held contradict each other; give one");
+  if (is_held && options.names.empty()) return usage("--is-held wants the NAME of a lock");
+  using Output = StatusOptions::Output;
+  options.output = json ? Output::json : names ? Output::names : is_held ? Output::is_held : Output::people;
+  return options;
+}
+
+Result<Invocation> read_force_unlock(const Reader& reader) {
+  ForceUnlockOptions options{.common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name())};
+  if (const auto owner = reader.text("owner")) options.owner = RLOCK_TRY(lock::OwnerId::parse(*owner));
+  options.yes = RLOCK_TRY(reader.flag("yes"));
+  return options;
+}
+
+Result<Invocation> read_local(const Reader& reader) {
+  LocalOptions options{.common = RLOCK_TRY(reader.common())};
+  options.yes = RLOCK_TRY(reader.flag("yes"));
+  const auto words = reader.words();
+  const std::string action = words.size() == 1 ? words[0] : "";
+  if (action == "stop") {
+    options.action = LocalOptions::Action::stop;
+  } else if (action == "serve") {
+    options.action = LocalOptions::Action::serve;
+  } else if (action != "status") {
+    return usage("local wants one of status, stop and serve");
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
+  const Parsed parsed = RLOCK_TRY(parse(arguments));
+  if (!parsed.subcommand) return PrintText{parsed.text};
+  const Settings settings = RLOCK_TRY(Settings::load(parsed));
+  const Reader reader(parsed, settings);
+
+  const CommonOptions common = RLOCK_TRY(reader.common());
+  const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::warning;
+  log::start(least, common.json_log ? json_log_line : log::text_format);
+
+  const std::string_view name = parsed.subcommand->name;
+  if (name == "run") return read_run(reader, parsed, arguments);
+  if (name == "acquire") return read_acquire(reader);
+  if (name == "renew") return read_renew(reader);
+  if (name == "release") return read_release(reader);
+  if (name == "status") return read_status(reader);
+  if (name == "force-unlock") return read_force_unlock(reader);
+  return read_local(reader);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What a user asked for, one struct a subcommand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/exit_status.h"
+#include "lock/lease.h"
+#include "lock/name.h"
+
+namespace rlock::cli {
+
+struct CommonOptions {
+  std::string url;
+  bool url_on_command_line = false;
+  std::optional<std::string> password_file;
+  milliseconds timeout = 5s;
+  bool quiet = false, verbose = false, json_log = false;
+};
+
+// How long to wait for a lock, and what to say if it was in vain.
+struct WaitOptions {
+  std::optional<milliseconds> limit;  // none: without limit; 0: not at all
+  int conflict_status = kNotAcquired;
+};
+
+struct RunOptions {
+  CommonOptions common;
+  lock::LockName name;
+  WaitOptions wait;
+  lock::LeaseTiming timing;
+  milliseconds grace{};  // --kill-after
+  std::string reason;
+  std::vector<std::string> command;
+  std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
+};
+
+struct AcquireOptions {
+  CommonOptions common;
+  lock::LockName name;
+  WaitOptions wait;
+  milliseconds lease{};
+  std::string reason;
+  enum class Output { owner, assignments, json } output = Output::owner;
+};
+
+struct RenewOptions {
+  CommonOptions common;
+  lock::LockName name;
+  lock::OwnerId owner;
+  milliseconds lease{};  // 0: as granted
+};
+
+struct ReleaseOptions {
+  CommonOptions common;
+  lock::LockName name;
+  lock::OwnerId owner;
+};
+
+struct StatusOptions {
+  CommonOptions common;
+  std::vector<lock::LockName> names;
+  enum class Output { people, json, names, is_held } output = Output::people;
+};
+
+struct ForceUnlockOptions {
+  CommonOptions common;
+  lock::LockName name;
+  std::optional<lock::OwnerId> owner;
+  bool yes = false;
+};
+
+struct LocalOptions {
+  CommonOptions common;
+  enum class Action { status, stop, serve } action = Action::status;
+  bool yes = false;
+};
+
+struct PrintText {
+  std::string text;  // help or version
+};
+
+using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
+                                ForceUnlockOptions, LocalOptions, PrintText>;
+
+// Makes sense of the command line, the environment and the configuration files. Starts the log as they ask.
+// Errors: usage, config; each names the option, variable or setting that it is about.
+Result<Invocation> read_invocation(const std::vector<std::string>& arguments);
+
+}  // namespace rlock::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Results as people and programs read them. The only file that knows nlohmann/json.
+// Everything that came from a server is escaped here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "lock/verbs.h"
+
+namespace rlock::cli {
+
+// Writes to standard output. Errors (system): it is closed, full, or a pipe that nobody reads.
+Result<void> print(std::string_view text);
+
+// One lock in full, for people.
+std::string status_in_full(const lock::Status& status);
+// Several locks, a line each under a heading.
+std::string status_table(const std::vector<lock::Status>& all);
+// A JSON array; ASCII only, so that nothing in it can act on a terminal.
+std::string status_json(const std::vector<lock::Status>& all);
+
+std::string hold_json(const lock::Hold& hold);
+std::string hold_assignments(const lock::Hold& hold);
+
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known.
+std::string held_by(const lock::Status& status);
+
+// A message as a JSON object with time, level and message; a log::Format.
+std::string json_log_line(log::Level level, std::string_view message);
+
+}  // namespace rlock::cli

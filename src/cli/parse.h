@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// From argv to words: which subcommand, which options with which texts. What the texts mean is decided in
+// cli/options.h. The only file that knows CLI11.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/option_table.h"
+
+namespace rlock::cli {
+
+struct Parsed {
+  const SubcommandSpec* subcommand = nullptr;  // null: nothing but `text` to print
+  std::string text;                            // help or version
+  std::map<std::string, std::string, std::less<>> options;  // by long name; a flag's text is "true"
+  std::vector<std::string> names;              // positional arguments
+  std::optional<std::vector<std::string>> command;  // what stands after the first --, if there is one
+};
+
+// Errors (usage): an unknown option or subcommand, with the nearest known one; an option without its value
+// or given twice; a missing subcommand.
+Result<Parsed> parse(const std::vector<std::string>& arguments);
+
+// The pairs of a TOML file without tables (the part of TOML that CLI11 reads), in their order.
+// Errors (config): tables, lists, or a line that is neither a comment nor key = value.
+Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text);
+
+}  // namespace rlock::cli

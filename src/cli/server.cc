@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "cli/server.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "run/daemon.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
+constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER", "RLOCK_TOKEN", "RLOCK_HELD", "RLOCK_URL"};
+
+std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
+  return fail(Error::Code::config, "password file " + quoted(path) + ": " + why);
+}
+
+Result<std::string> read_password(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd || fstat(fd.get(), &info) != 0) return bad_file(path, errno_text(errno));
+  if (!S_ISREG(info.st_mode)) return bad_file(path, "not a regular file");
+  if (info.st_uid != geteuid() && info.st_uid != 0) return bad_file(path, "belongs to another user");
+  if (info.st_mode & 077) return bad_file(path, "others can read it; chmod 600 it");
+  char text[4097];
+  const ssize_t length = read(fd.get(), text, sizeof text);
+  if (length < 0) return bad_file(path, errno_text(errno));
+  if (length == sizeof text) return bad_file(path, "longer than 4096 bytes");
+  std::string password(text, static_cast<std::size_t>(length));
+  explicit_bzero(text, sizeof text);
+  if (password.ends_with('\n')) password.pop_back();
+  if (password.ends_with('\r')) password.pop_back();
+  if (password.empty()) return bad_file(path, "empty");
+  return password;
+}
+
+// Takes a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
+std::optional<std::string> take_variable(const char* name) {
+  char* value = std::getenv(name);
+  if (!value) return {};
+  std::string text = value;
+  explicit_bzero(value, text.size());
+  unsetenv(name);
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
+void hide_password(char* url) {
+  const std::string_view password = redis::password_in(url);
+  if (!password.empty()) std::fill_n(url + (password.data() - url), password.size(), '*');
+}
+
+Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
+  auto endpoint = redis::parse_endpoint(options.url);
+  if (!endpoint) {
+    if (!options.url_on_command_line) endpoint.error().code = Error::Code::config;
+    return endpoint;
+  }
+  if (endpoint->password && options.url_on_command_line) {
+    log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
+  }
+  // Ours alone: nobody else can reach it, so it has no password.
+  const auto variable = take_variable("RLOCK_PASSWORD"), redis_cli = take_variable("REDISCLI_AUTH");
+  if (char* url = std::getenv("RLOCK_URL")) hide_password(url);
+  if (endpoint->kind == redis::Endpoint::Kind::local) return endpoint;
+  if (options.password_file) {
+    endpoint->password = RLOCK_TRY(read_password(*options.password_file));
+  } else if (variable) {
+    endpoint->password = variable;
+  } else if (redis_cli) {
+    endpoint->password = redis_cli;
+  }
+  return endpoint;
+}
+
+}  // namespace
+
+Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
+  redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
+  if (endpoint.kind == redis::Endpoint::Kind::local) {
+    const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
+    RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));
+  }
+  return redis::Client(std::move(endpoint));
+}
+
+Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
+  const redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
+  if (endpoint.kind != redis::Endpoint::Kind::local) {
+    return fail(Error::Code::usage, escaped(endpoint.display()) + " is not a local: address; give --url local: or --url local:/dir");
+  }
+  return redis::LocalServer(endpoint.path);
+}
+
+void hide_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) hide_password(argv[i]);
+}
+
+std::vector<std::string> environment_without_secrets(std::vector<std::string> additions) {
+  const auto dropped = [](std::string_view name) {
+    return std::ranges::find(kSecretVariables, name) != std::end(kSecretVariables) ||
+           std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
+  };
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (!dropped(text.substr(0, text.find('=')))) additions.emplace_back(text);
+  }
+  return additions;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The server that a user means, and the password for it.
+#pragma once
+
+#include <functional>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "redis/client.h"
+#include "redis/local_server.h"
+
+namespace rlock::cli {
+
+// A client for the server of the options, not connected yet. The password comes from the password file, else
+// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address; afterwards it is in no variable of ours any more.
+// A local: server is started if need be. Errors: usage or config (a bad address, a password file that others
+// can read), those of LocalServer::ensure.
+Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);
+
+// The local server of the options. Errors: usage if the address is not local:.
+Result<redis::LocalServer> local_server_for(const CommonOptions& options);
+
+// Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.
+void hide_passwords(int argc, char** argv);
+
+// The environment for a command: ours without what may hold a password and without what an outer rlock said,
+// and with `additions` (NAME=value).
+std::vector<std::string> environment_without_secrets(std::vector<std::string> additions);
+
+}  // namespace rlock::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Where an option's text comes from: the command line, else RLOCK_… in the environment, else the user's
+// configuration file, else the host's.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/parse.h"
+
+namespace rlock::cli {
+
+struct Setting {
+  std::string text;
+  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml: lease": in front of complaints
+  bool on_command_line = false;
+};
+
+class Settings {
+ public:
+  // Reads the configuration files: the one of --config or RLOCK_CONFIG, which must exist, or else the usual two
+  // where they exist. Errors (config): unreadable, no regular file, an unknown key, a variable that is empty.
+  static Result<Settings> load(const Parsed& parsed);
+
+  // What was said about the option of that long name; none: nothing.
+  std::optional<Setting> find(std::string_view name) const;
+
+ private:
+  std::map<std::string, Setting, std::less<>> known_;
+};
+
+// "kill-after" -> "RLOCK_KILL_AFTER"
+std::string variable_of(std::string_view name);
+
+}  // namespace rlock::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "cli/take.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/output.h"
+
+namespace rlock::cli {
+namespace {
+
+// Says on a terminal whom we wait for, and again when that changes.
+class WaitingLine {
+ public:
+  WaitingLine(redis::Client& client, const lock::LockName& name, const CommonOptions& common)
+      : client_(client), name_(name), common_(common) {}
+
+  void update(const lock::Acquired& found, bool will_wait) {
+    if (!found.expires_in && !warned_) {
+      log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
+      warned_ = true;
+    }
+    if (!will_wait || common_.quiet || (!isatty(STDERR_FILENO) && !common_.verbose)) return;
+    const auto status = lock::inspect(client_, name_, Until{}.at_most(common_.timeout));
+    if (!status || status->state != lock::Status::State::held || status->owner == shown_owner_) return;
+    shown_owner_ = status->owner;
+    const std::string line = "waiting for " + name_.display() + ": " + held_by(*status);
+    log::write(common_.verbose ? log::Level::info : log::Level::warning, line);
+  }
+
+ private:
+  redis::Client& client_;
+  const lock::LockName& name_;
+  const CommonOptions& common_;
+  std::string shown_owner_;
+  bool warned_ = false;
+};
+
+// Why the lock was not acquired. Best effort: who holds it may not be known any more.
+void report_held(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, milliseconds exchange) {
+  // -E 0 is for cron, where every line becomes a mail.
+  if (wait.conflict_status == 0) return;
+  const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
+  const bool known = status && status->state == lock::Status::State::held;
+  log::error(name.display() + ": not acquired: " + (known ? held_by(*status) : "held by another"));
+}
+
+}  // namespace
+
+Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireRequest request, const WaitOptions& wait,
+                                       const CommonOptions& common, const run::SignalBlock& signals) {
+  const lock::LockName name = request.name;
+  WaitingLine line(client, name, common);
+  const bool will_wait = !wait.limit || *wait.limit > 0ms;
+  const auto acquired = RLOCK_TRY(lock::acquire_or_wait(
+      client, std::move(request), {wait.limit, common.timeout, signals.fd()},
+      [&](const lock::Acquired& found) { line.update(found, will_wait); }));
+  switch (acquired.outcome) {
+    case lock::Acquired::Outcome::granted: return acquired.hold;
+    case lock::Acquired::Outcome::held: report_held(client, name, wait, common.timeout); return std::nullopt;
+    case lock::Acquired::Outcome::other_kind: break;
+  }
+  return fail(Error::Code::wrong_kind, name.display() + ": in use, but not as a lock of this kind: " +
+                                           escaped(acquired.other_kind, 100));
+}
+
+lock::Holder describe_self(std::string command, std::string reason) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const passwd* entry = getpwuid(geteuid());
+  return {.host = host,
+          .user = entry ? entry->pw_name : std::to_string(geteuid()),
+          .command = std::move(command),
+          .reason = std::move(reason),
+          .pid = getpid()};
+}
+
+void end_by_signal(run::SignalBlock& signals) {
+  const auto signal = signals.next();
+  run::die_of(signal ? signal->number : SIGTERM);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "lock/name.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "base/text.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr std::size_t kLongest = 512;
+
+// The part of a key that decides its slot: what stands between the first { and the next }, unless that
+// is empty; else the whole key.
+std::string_view hash_tag(std::string_view key) {
+  const auto open = key.find('{');
+  if (open == std::string_view::npos) return key;
+  const auto close = key.find('}', open + 1);
+  if (close == std::string_view::npos || close == open + 1) return key;
+  return key.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+Result<LockName> LockName::parse(std::string_view text) {
+  const auto bad = [&](const std::string& why) {
+    return fail(Error::Code::usage, "bad lock name " + quoted(text) + ": " + why);
+  };
+  if (text.empty()) return bad("it is empty");
+  if (text.size() > kLongest) {
+    return bad("it has " + std::to_string(text.size()) + " bytes, " + std::to_string(kLongest) + " is the most");
+  }
+  if (has_control(text)) return bad("it holds a control character");
+
+  LockName name{std::string(text)};
+  if (hash_tag(name.channel()) != hash_tag(text)) {
+    return bad("its braces would send its companion keys to another cluster slot; use a pair with text in it, or none");
+  }
+  if (text.front() == '{' && text.find('}') == text.size() - 1) {
+    return bad("its companion keys are those of the lock " + quoted(text.substr(1, text.size() - 2)));
+  }
+  return name;
+}
+
+std::string LockName::display() const { return escaped(text_); }
+
+std::string LockName::companion(std::string_view word) const {
+  const bool braced = text_.find('{') != std::string::npos;
+  return std::string(word) + (braced ? ":" + text_ : ":{" + text_ + "}");
+}
+
+std::optional<LockName> LockName::of_holder_key(std::string_view key) {
+  if (!key.starts_with(kHolder)) return {};
+  key.remove_prefix(std::min(kHolder.size() + 1, key.size()));
+  auto plain = parse(key);
+  auto inner = key.size() > 2 && key.starts_with('{') ? parse(key.substr(1, key.size() - 2)) : plain;
+  // {x} is never a name, so at most one of the two is.
+  if (plain) return *plain;
+  if (inner) return *inner;
+  return {};
+}
+
+OwnerId OwnerId::fresh() { return OwnerId(random_uuid() + ":" + std::to_string(getpid())); }
+
+Result<OwnerId> OwnerId::parse(std::string_view text) {
+  if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");
+  if (text.size() > kLongest || has_control(text)) return fail(Error::Code::usage, "not an owner id: " + quoted(text));
+  return OwnerId(std::string(text));
+}
+
+HeldLocks HeldLocks::parse(std::string_view text) {
+  HeldLocks held;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos) continue;
+    if (OwnerId::parse(line.substr(0, blank)) && LockName::parse(line.substr(blank + 1))) {
+      held.text_.append(line).append("\n");
+    }
+  }
+  return held;
+}
+
+std::optional<OwnerId> HeldLocks::owner_of(const LockName& name) const {
+  // The last one counts: the innermost ancestor.
+  std::optional<OwnerId> found;
+  for (std::size_t start = 0; start < text_.size();) {
+    const auto end = text_.find('\n', start);
+    const std::string_view line = std::string_view(text_).substr(start, end - start);
+    const auto blank = line.find(' ');
+    if (line.substr(blank + 1) == name.text()) found = *OwnerId::parse(line.substr(0, blank));
+    start = end + 1;
+  }
+  return found;
+}
+
+std::string HeldLocks::with(const LockName& name, const OwnerId& owner) const {
+  return text_ + owner.text() + " " + name.text();
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// What a lock is called, and the keys that belong to it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rlock::lock {
+
+class LockName {
+ public:
+  // Errors (usage): empty, over 512 bytes, a control character, or braces for which Redisson's rule for
+  // companion keys fails: `word:{N}`, or `word:N` when N holds a `{` (RedissonObject.prefixName).
+  //   a{b  a}b  {}x   the companions would hash to another slot than N (Redis cluster specification, hash tags)
+  //   {x}             its companions are those of the lock x
+  static Result<LockName> parse(std::string_view text);
+
+  const std::string& text() const { return text_; }  // the lock's key, byte for byte
+  std::string display() const;                       // escaped, for messages
+
+  std::string token_key() const { return companion("redisson_lock_token"); }
+  std::string holder_key() const { return companion(kHolder); }
+  std::string channel() const { return companion("redisson_lock__channel"); }
+
+  // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
+  // key does not follow the rule.
+  static std::string holder_pattern() { return std::string(kHolder) + ":*"; }
+  static std::optional<LockName> of_holder_key(std::string_view key);
+
+  auto operator<=>(const LockName&) const = default;
+
+ private:
+  static constexpr std::string_view kHolder = "rlock:holder";
+
+  explicit LockName(std::string text) : text_(std::move(text)) {}
+  std::string companion(std::string_view word) const;
+
+  std::string text_;
+};
+
+// Who owns a hold: "<uuid>:<number>", the field of the lock's hash as Redisson writes it. Whoever knows it
+// can renew and release. Fresh for every attempt, and dead once a release for it was sent: a delayed
+// release of an earlier hold could otherwise end a later one.
+class OwnerId {
+ public:
+  static OwnerId fresh();
+
+  // Errors (usage): empty, over 512 bytes, a control character.
+  static Result<OwnerId> parse(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  // The id of the hold that was granted together with this owner id (lua/acquire.lua, ARGV 3).
+  std::string first_hold() const { return text_.substr(0, text_.find(':')); }
+
+  bool operator==(const OwnerId&) const = default;
+
+ private:
+  explicit OwnerId(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+// The locks that our ancestors hold, as RLOCK_HELD carries them: a line "owner name" for each.
+class HeldLocks {
+ public:
+  // Lines that are not of that form are passed over: the variable is not ours alone.
+  static HeldLocks parse(std::string_view text);
+
+  std::optional<OwnerId> owner_of(const LockName& name) const;
+  // The text for a child that `owner` holds `name` for, besides what is here.
+  std::string with(const LockName& name, const OwnerId& owner) const;
+
+ private:
+  std::string text_;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "lock/verbs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "lua/acquire.lua.h"
+#include "lua/force_unlock.lua.h"
+#include "lua/inspect.lua.h"
+#include "lua/release.lua.h"
+#include "lua/renew.lua.h"
+
+namespace rlock::lock {
+namespace {
+
+using redis::Reply;
+using redis::Words;
+
+std::unexpected<Error> unexpected_reply(std::string_view script) {
+  return fail(Error::Code::protocol, "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
+}
+
+Words eval(std::string_view script, std::string_view key_count, std::initializer_list<std::string_view> rest) {
+  Words words = {"EVAL", script, key_count};
+  words.insert(words.end(), rest);
+  return words;
+}
+
+// -1 is "never".
+std::optional<milliseconds> ttl_of(const Reply& reply) {
+  const auto ttl = reply.as_number();
+  if (!ttl || *ttl < 0) return {};
+  return milliseconds(*ttl);
+}
+
+// A holder's description is cut to a size that cannot burden the server.
+std::string shortened(const std::string& text) { return text.substr(0, 512); }
+
+// After an acquire whose outcome is unknown: nothing of it shall stay. Short, because somebody waits for us,
+// and for the lease anyway if it fails.
+void undo(redis::Client& client, const AcquireRequest& request, const std::string& hold_id) {
+  client.disconnect();
+  const Until soon = Until{}.at_most(500ms);
+  for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
+    if (!owner) continue;
+    if (auto released = release(client, request.name, *owner, hold_id, soon); !released) {
+      log::debug(released.error().message);
+    }
+  }
+}
+
+Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
+  Released released{.after_lost_reply = after_lost_reply};
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "released") {
+    released.outcome = ReleaseOutcome::released;
+  } else if (outcome == "other-owner") {
+    released.outcome = ReleaseOutcome::other_owner;
+  } else if (outcome == "other-kind") {
+    released.outcome = ReleaseOutcome::other_kind;
+  } else if (outcome != "free") {
+    return unexpected_reply("release");
+  }
+  released.holds_left = reply.at(1).as_number().value_or(0);
+  released.fault = reply.at(2).as_text();
+  return released;
+}
+
+// Sends a release until it is answered, and knows whether an earlier sending may have been executed.
+Result<Released> insist_on_release(redis::Client& client, const Words& words, const Until& until) {
+  auto first = client.call(words, until);
+  if (first) return read_release(*first, false);
+  const bool lost = first.error().maybe_executed;
+  if (first.error().code != Error::Code::unavailable || until.over()) return std::unexpected(std::move(first).error());
+  auto again = client.insist(words, until);
+  if (again) return read_release(*again, lost);
+  again.error().maybe_executed |= lost;
+  return std::unexpected(std::move(again).error());
+}
+
+}  // namespace
+
+Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
+  const std::string lease = std::to_string(request.lease.count());
+  const std::string hold_id = request.hold_id.empty() ? request.owner.first_hold() : request.hold_id;
+  const std::string pid = std::to_string(request.holder.pid);
+  const std::string token_key = request.name.token_key(), holder_key = request.name.holder_key();
+  const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
+                    command = shortened(request.holder.command), reason = shortened(request.holder.reason);
+  const Words words = eval(lua::acquire, "3",
+                           {request.name.text(), token_key, holder_key, request.owner.text(), lease, hold_id,
+                            request.heir ? std::string_view(request.heir->text()) : "", "host", host, "pid", pid,
+                            "user", user, "command", command, "reason", reason});
+
+  TimePoint sent = BootClock::now();
+  auto reply = client.call(words, until);
+  if (!reply && reply.error().code == Error::Code::unavailable && reply.error().maybe_executed) {
+    // The first sending may have been the one that succeeded: count from it.
+    reply = client.insist(words, until);
+    if (!reply) reply.error().maybe_executed = true;
+  }
+  if (!reply) {
+    if (reply.error().maybe_executed) undo(client, request, hold_id);
+    return std::unexpected(std::move(reply).error());
+  }
+
+  Acquired acquired;
+  const std::string outcome = reply->at(0).as_text();
+  if (outcome == "granted") {
+    auto owner = OwnerId::parse(reply->at(1).as_text());
+    if (!owner || !reply->at(2).as_number()) return unexpected_reply("acquire");
+    acquired.outcome = Acquired::Outcome::granted;
+    acquired.hold = Hold{request.name, *owner, hold_id, reply->at(2).as_text(), request.lease, sent};
+  } else if (outcome == "held") {
+    acquired.expires_in = ttl_of(reply->at(1));
+  } else if (outcome == "other-kind") {
+    acquired.outcome = Acquired::Outcome::other_kind;
+    acquired.other_kind = reply->at(1).as_text();
+  } else {
+    return unexpected_reply("acquire");
+  }
+  return acquired;
+}
+
+Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
+                           const Until& until) {
+  const std::string holder_key = name.holder_key(), lease_ms = std::to_string(lease.count());
+  const Reply reply = RLOCK_TRY(
+      client.call(eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms}), until));
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "renewed") return RenewOutcome::renewed;
+  if (outcome == "free") return RenewOutcome::free;
+  if (outcome == "other-owner") return RenewOutcome::other_owner;
+  if (outcome == "lease-unknown") return RenewOutcome::lease_unknown;
+  return unexpected_reply("renew");
+}
+
+Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
+                         const Until& until) {
+  const std::string holder_key = name.holder_key(), channel = name.channel();
+  return insist_on_release(client, eval(lua::release, "2", {name.text(), holder_key, owner.text(), hold_id, channel}),
+                           until);
+}
+
+Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until) {
+  const std::string holder_key = name.holder_key(), channel = name.channel();
+  return insist_on_release(client, eval(lua::force_unlock, "2", {name.text(), holder_key, owner.text(), channel}),
+                           until);
+}
+
+namespace {
+
+// What is at the key, where it is not a plain lock. Redisson's layouts: reference in lua/README.md.
+std::string other_kind_of(const std::string& type, long long fields, const Reply& owners) {
+  if (type != "hash") return "a " + escaped(type, 20);
+  for (std::size_t i = 0; i < owners.elements.size(); i += 2) {
+    if (owners.at(i).as_text() == "mode") return "a read-write lock";
+  }
+  return fields == 1 ? "" : "a hash with " + std::to_string(fields) + " fields";
+}
+
+void describe(Status& status, std::map<std::string, std::string> known, milliseconds now) {
+  status.described = true;
+  status.holder.host = known["host"];
+  status.holder.user = known["user"];
+  status.holder.command = known["command"];
+  status.holder.reason = known["reason"];
+  const auto number = [&](const char* field) {
+    return Reply{.kind = Reply::Kind::string, .integer = 0, .text = known[field], .elements = {}}.as_number();
+  };
+  status.holder.pid = static_cast<long>(number("pid").value_or(0));
+  if (const auto since = number("since")) {
+    status.since = milliseconds(*since);
+    status.held_for = std::max<milliseconds>(now - *status.since, 0ms);
+  }
+  if (const auto lease = number("lease")) status.lease = milliseconds(*lease);
+  if (!known["token"].empty()) status.token = known["token"];
+}
+
+}  // namespace
+
+Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
+  const std::string token_key = name.token_key(), holder_key = name.holder_key();
+  const Reply reply =
+      RLOCK_TRY(client.insist(eval(lua::inspect, "3", {name.text(), token_key, holder_key}), until));
+  const auto now = reply.at(2).as_number(), fields = reply.at(4).as_number();
+  if (!now || !fields) return unexpected_reply("inspect");
+
+  Status status{.name = name};
+  status.token = reply.at(3).as_text();
+  const std::string type = reply.at(0).as_text();
+  if (type == "none") return status;
+
+  status.expires_in = ttl_of(reply.at(1));
+  const Reply& owners = reply.at(5);
+  status.other_kind = other_kind_of(type, *fields, owners);
+  status.state = status.other_kind.empty() ? Status::State::held : Status::State::other_kind;
+  if (status.state != Status::State::held) return status;
+
+  status.owner = owners.at(0).as_text();
+  status.holds = owners.at(1).as_number().value_or(0);
+  std::map<std::string, std::string> known;
+  for (std::size_t i = 0; i + 1 < reply.at(6).elements.size(); i += 2) {
+    known[reply.at(6).at(i).as_text()] = reply.at(6).at(i + 1).as_text();
+  }
+  // The holder key may be left from somebody whose lock was broken or ran out.
+  if (known["owner"] == status.owner) describe(status, std::move(known), milliseconds(*now));
+  return status;
+}
+
+Result<std::vector<LockName>> list(redis::Client& client, const Until& until) {
+  std::set<LockName> names;
+  const std::string pattern = LockName::holder_pattern();
+  std::string cursor = "0";
+  do {
+    const Reply reply = RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, until));
+    cursor = reply.at(0).as_text();
+    if (cursor.empty()) return unexpected_reply("SCAN");
+    for (const Reply& key : reply.at(1).elements) {
+      if (auto name = LockName::of_holder_key(key.as_text())) names.insert(std::move(*name));
+    }
+  } while (cursor != "0");
+  return std::vector<LockName>(names.begin(), names.end());
+}
+
+}  // namespace rlock::lock

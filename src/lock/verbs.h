@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The verbs on a lock, each one script on one server (lua/), each with the outcomes that its script names.
+//
+// Every verb may be asked twice without harm, and they do so themselves when a reply is lost: what is
+// returned is true. A call that ends in an error with maybe_executed may have taken effect.
+// Errors of all: those of redis::Client; protocol where a reply has not the shape that the script promises.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lock/name.h"
+#include "redis/client.h"
+
+namespace rlock::lock {
+
+// What a holder tells others about itself. All of it is shown to people only.
+struct Holder {
+  std::string host, user, command, reason;
+  long pid = 0;
+};
+
+// One hold of a lock, as long as its lease is renewed.
+struct Hold {
+  LockName name;
+  OwnerId owner;
+  std::string id;              // of this hold, among those of one owner
+  std::string token;           // fencing token, decimal
+  milliseconds lease{};
+  TimePoint sent;              // just before the request that succeeded was sent: what deadlines count from
+};
+
+struct AcquireRequest {
+  LockName name;
+  OwnerId owner = OwnerId::fresh();
+  std::optional<OwnerId> heir;  // of an ancestor that may hold the lock: re-entry
+  std::string hold_id;          // empty: that of `owner`
+  milliseconds lease{};
+  Holder holder;
+};
+
+struct Acquired {
+  enum class Outcome { granted, held, other_kind };
+  Outcome outcome = Outcome::held;
+  std::optional<Hold> hold;                // granted
+  std::optional<milliseconds> expires_in;  // held; none: it never expires
+  std::string other_kind;                  // what it is instead
+};
+
+// Takes the lock, or says why not. If an error leaves it open whether the lock was granted, it is released
+// again as far as possible.
+Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until);
+
+enum class RenewOutcome { renewed, free, other_owner, lease_unknown };
+
+// Lets the lease start anew. `lease` 0: as long as it was granted. Asks once only: whoever renews knows for
+// how long it may be tried again.
+Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
+                           const Until& until);
+
+enum class ReleaseOutcome { released, free, other_owner, other_kind };
+
+struct Released {
+  ReleaseOutcome outcome = ReleaseOutcome::free;
+  long long holds_left = 0;
+  std::string fault;            // why waiters were not told, "" if they were
+  bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
+};
+
+// Gives back the hold `hold_id` of `owner`.
+Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
+                         const Until& until);
+
+// Takes the lock away from `owner`, whoever asks.
+Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until);
+
+struct Status {
+  enum class State { free, held, other_kind };
+  LockName name;
+  State state = State::free;
+  std::string other_kind;                // what it is instead
+  std::string owner;                     // untrusted text
+  long long holds = 0;
+  std::optional<milliseconds> expires_in;  // none: never
+  std::string token;                     // of the grant where it is known, else the last one granted; may be empty
+  bool described = false;                // the holder is known: it took the lock with rlock
+  Holder holder;
+  std::optional<milliseconds> since;     // server's clock, since 1970
+  std::optional<milliseconds> held_for;
+  std::optional<milliseconds> lease;
+};
+
+Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);
+
+// The names of all locks that were taken with rlock and are held, sorted. Looks at every key of the
+// database (SCAN): not for a hot path.
+Result<std::vector<LockName>> list(redis::Client& client, const Until& until);
+
+}  // namespace rlock::lock

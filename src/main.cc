@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Parse, dispatch, report, exit status.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/server.h"
+
+namespace {
+
+// Where a standard stream is closed, a socket of ours would take its place, and messages would go to the
+// server. What fills the gap fails as a closed stream does, and the command does not see it.
+void fill_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    const int wrong_direction = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", wrong_direction | O_CLOEXEC) != stream) _exit(rlock::cli::kSystem);
+  }
+}
+
+rlock::Result<int> run(const std::vector<std::string>& arguments) {
+  const auto invocation = RLOCK_TRY(rlock::cli::read_invocation(arguments));
+  return std::visit([](const auto& options) { return rlock::cli::execute(options); }, invocation);
+}
+
+}  // namespace
+
+namespace rlock::cli {
+Result<int> execute(const PrintText& options) {
+  RLOCK_TRY(print(options.text));
+  return kDone;
+}
+}  // namespace rlock::cli
+
+int main(int argc, char** argv) {
+  fill_closed_streams();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  rlock::cli::hide_passwords(argc, argv);
+  const auto status = run(arguments);
+  if (status) return *status;
+  rlock::log::error(status.error().message);
+  return rlock::cli::status_of(status.error().code);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "redis/client.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+namespace {
+
+Error sent_before(Error error) {
+  error.maybe_executed = true;
+  return error;
+}
+
+}  // namespace
+
+Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
+  Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
+  auto introduced = connection.introduce(endpoint, until);
+  if (introduced) return connection;
+  Error error = std::move(introduced).error();
+  error.maybe_executed = false;  // nothing that matters was
+  return std::unexpected(std::move(error).in(escaped(endpoint.display())));
+}
+
+Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until) {
+  const std::string db = std::to_string(endpoint.db);
+  std::vector<std::string_view> asked;
+  std::string bytes;
+  if (endpoint.password) {
+    asked.push_back("AUTH");
+    bytes += endpoint.user.empty() ? format_command({"AUTH", *endpoint.password})
+                                   : format_command({"AUTH", endpoint.user, *endpoint.password});
+  }
+  if (endpoint.db != 0) {
+    asked.push_back("SELECT");
+    bytes += format_command({"SELECT", db});
+  }
+  if (asked.empty()) return {};
+
+  RLOCK_TRY(transport_.send(bytes, until));
+  explicit_bzero(bytes.data(), bytes.size());
+  for (const std::string_view what : asked) {
+    const Reply reply = RLOCK_TRY(receive(until));
+    if (reply.is(Reply::Kind::error)) return std::unexpected(server_error(reply.text).in(what));
+  }
+  return {};
+}
+
+Result<void> Connection::send(const Words& command, const Until& until) {
+  auto sent = transport_.send(format_command(command), until);
+  if (!sent) return std::unexpected(sent_before(std::move(sent).error()));
+  return {};
+}
+
+Result<Reply> Connection::receive(const Until& until) {
+  for (;;) {
+    auto reply = reader_->next();
+    if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
+    if (*reply) return std::move(**reply);
+    auto bytes = transport_.receive(until);
+    if (!bytes) return std::unexpected(sent_before(std::move(bytes).error()));
+    reader_->feed(*bytes);
+  }
+}
+
+Result<Reply> Client::call(const Words& command, const Until& until) {
+  if (!connection_) connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
+  const auto failed = [&](Error error) {
+    connection_.reset();
+    return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
+  };
+  if (auto sent = connection_->send(command, until); !sent) return failed(std::move(sent).error());
+  auto reply = connection_->receive(until);
+  if (!reply) return failed(std::move(reply).error());
+  if (!reply->is(Reply::Kind::error)) return reply;
+  return std::unexpected(server_error(reply->text).in(escaped(endpoint_.display())));
+}
+
+void Client::forget() {
+  disconnect();
+  if (endpoint_.password) explicit_bzero(endpoint_.password->data(), endpoint_.password->size());
+}
+
+Result<Reply> Client::insist(const Words& command, const Until& until) {
+  bool maybe_executed = false, reached = false;
+  for (milliseconds pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
+    auto reply = call(command, until);
+    if (reply) return reply;
+    Error& error = reply.error();
+    // An error reply leaves the connection open: the server was reached, and executed nothing.
+    reached = reached || error.maybe_executed || connection_.has_value();
+    maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;
+    if (error.code != Error::Code::unavailable || !reached) return reply;
+    log::debug(error.message + "; trying again");
+    if (wait_for(-1, 0, until.at_most(pause)) == WaitEnd::interrupted) {
+      error.code = Error::Code::interrupted;
+      return reply;
+    }
+    if (until.over()) return reply;
+  }
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Commands to one server.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "redis/endpoint.h"
+#include "redis/reply.h"
+#include "redis/transport.h"
+
+namespace rlock::redis {
+
+using Words = std::vector<std::string_view>;
+
+// A connection over which replies come in the order of commands.
+class Connection {
+ public:
+  // Connects, then AUTH and SELECT where the endpoint asks for them. Both are answered before anything
+  // else is sent: a server that refuses them would run the next command as another user or in another
+  // database. Errors: those of Transport::open; denied; config (no such database).
+  static Result<Connection> open(const Endpoint& endpoint, const Until& until);
+
+  // Sends the command. Errors: unavailable, interrupted; both maybe_executed.
+  Result<void> send(const Words& command, const Until& until);
+
+  // The next reply or message from the server. An error reply is a Reply here.
+  // Errors: unavailable, interrupted, protocol; all maybe_executed.
+  Result<Reply> receive(const Until& until);
+
+ private:
+  explicit Connection(Transport transport) : transport_(std::move(transport)) {}
+  Result<void> introduce(const Endpoint& endpoint, const Until& until);
+
+  Transport transport_;
+  std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
+};
+
+// A server that is spoken to when needed: connects at the first call, and again after a failure.
+class Client {
+ public:
+  explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+
+  // One command, one reply, which is never an error reply. After any failure but a server's error reply the
+  // connection is dropped, so that a late reply cannot be taken for that of the next command.
+  // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
+  Result<Reply> call(const Words& command, const Until& until);
+
+  // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
+  // lost. A server that cannot be reached at the first attempt is reported at once.
+  // REQUIRES: the command can be executed twice without harm.
+  Result<Reply> insist(const Words& command, const Until& until);
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  void disconnect() { connection_.reset(); }
+  // Closes the connection without a word and overwrites the password: for a process that needs neither.
+  void forget();
+
+ private:
+  Endpoint endpoint_;
+  std::optional<Connection> connection_;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Where a Redis server is, and as whom to speak to it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rlock::redis {
+
+struct Endpoint {
+  enum class Kind { tcp, unix_socket, local };
+
+  Kind kind = Kind::tcp;
+  std::string host = "127.0.0.1";
+  int port = 6379;
+  std::string path;  // unix_socket: the socket; local: the server's folder, empty for the user's own
+  int db = 0;
+  std::string user;  // empty: AUTH with the password alone
+  std::optional<std::string> password;
+
+  // The address as a URL that parse_endpoint reads back, without the password. Safe to show and to log.
+  std::string display() const;
+};
+
+// Reads redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N], local: and
+// local:/dir. User, password, host and path may be percent-encoded (RFC 3986 §2.1), IPv6 addresses
+// stand in brackets (§3.2.2). A user without a colon is a user without a password; `:password@` is a
+// password without a user, as redis-cli(1) reads it.
+// Errors (usage): anything else. The message never holds what may be a password.
+Result<Endpoint> parse_endpoint(std::string_view url);
+
+// Where the password stands in `url`, as a part of it; empty if there is none. For wiping it from argv.
+std::string_view password_in(std::string_view url);
+
+}  // namespace rlock::redis

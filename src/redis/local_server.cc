@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "redis/local_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "base/text.h"
+#include "redis/client.h"
+
+namespace rlock::redis {
+namespace {
+
+std::unexpected<Error> not_ours(const std::string& folder, const std::string& why) {
+  return fail(Error::Code::config, quoted(folder) + " " + why + ": not used for a local server");
+}
+
+Result<UniqueFd> open_lock_file(const std::string& path, int flags) {
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0600));
+  if (!fd) return std::unexpected(system_error(path));
+  return fd;
+}
+
+// flock(2) with a deadline. There is no call that waits for a lock and for a descriptor at once.
+Result<void> lock_file(int fd, const std::string& path, const Until& until) {
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return std::unexpected(system_error(path));
+    if (until.over()) return fail(Error::Code::unavailable, path + ": another process is starting the server, and does not get done");
+    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+  }
+  return {};
+}
+
+}  // namespace
+
+LocalServer::LocalServer(std::string folder)
+    : folder_(folder.empty() ? "/tmp/rlock-" + std::to_string(geteuid()) : std::move(folder)) {}
+
+Result<void> LocalServer::check_folder() const {
+  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(quoted(folder_)));
+  const UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) {
+    return errno == ELOOP || errno == ENOTDIR ? not_ours(folder_, "is not a folder itself")
+                                              : std::unexpected(system_error(quoted(folder_)));
+  }
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) return std::unexpected(system_error(quoted(folder_)));
+  if (info.st_uid != geteuid()) return not_ours(folder_, "belongs to another user (id " + std::to_string(info.st_uid) + ")");
+  if (info.st_mode & 077) return not_ours(folder_, "can be entered by other users (chmod 700 it)");
+  return {};
+}
+
+Result<bool> LocalServer::answers(const Until& until) const {
+  Client client(Endpoint{.kind = Endpoint::Kind::local, .path = folder_});
+  auto reply = client.insist({"PING"}, until);
+  if (reply) return true;
+  if (reply.error().code == Error::Code::unavailable && !reply.error().maybe_executed) return false;
+  return std::unexpected(std::move(reply).error());
+}
+
+Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const {
+  RLOCK_TRY(check_folder());
+  if (RLOCK_TRY(answers(until))) return {};
+
+  const std::string path = folder_ + "/start.lock";
+  const UniqueFd lock = RLOCK_TRY(open_lock_file(path, O_CLOEXEC));
+  RLOCK_TRY(lock_file(lock.get(), path, until));
+  if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
+
+  const Endpoint here{.kind = Endpoint::Kind::local, .path = folder_};
+  const UniqueFd ended = RLOCK_TRY(launch({"/proc/self/exe", "local", "serve", "--url", here.display()}, log_path()));
+  while (!RLOCK_TRY(answers(until))) {
+    const WaitEnd end = until.over() ? WaitEnd::ready : wait_for(ended.get(), POLLIN, until.at_most(10ms));
+    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+    if (end == WaitEnd::ready) return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start" + last_words());
+  }
+  return {};
+}
+
+Result<UniqueFd> LocalServer::claim() const {
+  RLOCK_TRY(check_folder());
+  const std::string path = folder_ + "/serve.lock";
+  UniqueFd lock = RLOCK_TRY(open_lock_file(path, 0));
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return fail(Error::Code::unavailable, "local:" + escaped(folder_) + " is served already");
+  }
+  return lock;
+}
+
+std::vector<std::string> LocalServer::server_command() const {
+  return {"redis-server",   "--port",           "0",          "--unixsocket",   socket_path(), "--unixsocketperm", "600",
+          "--dir",          folder_,            "--logfile",  log_path(),       "--daemonize", "no",
+          "--appendonly",   "yes",              "--save",     "",               "--protected-mode", "yes",
+          "--maxmemory-policy", "noeviction"};
+}
+
+std::string LocalServer::last_words() const {
+  std::ifstream log(log_path());
+  std::string line, last;
+  while (std::getline(log, line)) {
+    if (!line.empty()) last = line;
+  }
+  return last.empty() ? "; is redis-server installed, and is there room in that folder?"
+                      : "; its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
+}
+
+}  // namespace rlock::redis

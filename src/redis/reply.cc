@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "redis/reply.h"
+
+#include <hiredis/hiredis.h>
+
+#include <charconv>
+
+#include "base/text.h"
+
+namespace rlock::redis {
+namespace {
+
+constexpr std::size_t kLongestReply = 1 << 20;
+constexpr std::size_t kMostElements = 4096;
+constexpr int kDeepest = 8;
+
+// hiredis builds its replies through these functions. Ours make Reply trees and refuse what a hostile
+// or confused server could use to take memory: hiredis itself reserves an array's room from its header.
+struct Builder {
+  static int depth(const redisReadTask* task) {
+    int levels = 0;
+    for (; task; task = task->parent) ++levels;
+    return levels;
+  }
+
+  static void* place(const redisReadTask* task, Reply reply) {
+    if (!task->parent) return new Reply(std::move(reply));
+    auto* array = static_cast<Reply*>(task->parent->obj);
+    array->elements[static_cast<std::size_t>(task->idx)] = std::move(reply);
+    return &array->elements[static_cast<std::size_t>(task->idx)];
+  }
+
+  static void* string(const redisReadTask* task, char* text, std::size_t length) {
+    const Reply::Kind kind = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::error
+                             : task->type == REDIS_REPLY_STATUS ? Reply::Kind::status
+                                                                : Reply::Kind::string;
+    return place(task, Reply{.kind = kind, .integer = 0, .text = std::string(text, length), .elements = {}});
+  }
+
+  // The type of the count differs between hiredis 0.14 (int) and 1.x (size_t).
+  template <class Count>
+  static void* array(const redisReadTask* task, Count count) {
+    if (static_cast<std::size_t>(count) > kMostElements || depth(task) > kDeepest) return nullptr;
+    Reply reply{.kind = Reply::Kind::array, .integer = 0, .text = {}, .elements = {}};
+    reply.elements.resize(static_cast<std::size_t>(count));
+    return place(task, std::move(reply));
+  }
+
+  static void* integer(const redisReadTask* task, long long value) {
+    return place(task, Reply{.kind = Reply::Kind::integer, .integer = value, .text = {}, .elements = {}});
+  }
+
+  static void* nil(const redisReadTask* task) { return place(task, Reply{}); }
+
+  // Only ever called with a root: elements belong to their array.
+  static void free(void* reply) { delete static_cast<Reply*>(reply); }
+};
+
+redisReplyObjectFunctions make_functions() {
+  redisReplyObjectFunctions functions{};
+  functions.createString = &Builder::string;
+  functions.createArray = &Builder::array;
+  functions.createInteger = &Builder::integer;
+  functions.createNil = &Builder::nil;
+  functions.freeObject = &Builder::free;
+  return functions;
+}
+
+// The first line of what came instead of RESP, to show what kind of server it is.
+std::string first_line(std::string_view bytes) {
+  return quoted(bytes.substr(0, std::min<std::size_t>(bytes.find_first_of("\r\n"), 60)));
+}
+
+}  // namespace
+
+std::string Reply::as_text() const {
+  switch (kind) {
+    case Kind::string:
+    case Kind::status: return text;
+    case Kind::integer: return std::to_string(integer);
+    default: return {};
+  }
+}
+
+std::optional<long long> Reply::as_number() const {
+  if (kind == Kind::integer) return integer;
+  if (kind != Kind::string && kind != Kind::status) return {};
+  long long value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end) return {};
+  return value;
+}
+
+const Reply& Reply::at(std::size_t i) const {
+  static const Reply none;
+  return kind == Kind::array && i < elements.size() ? elements[i] : none;
+}
+
+std::string format_command(const std::vector<std::string_view>& words) {
+  std::vector<const char*> texts;
+  std::vector<std::size_t> lengths;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  char* bytes = nullptr;
+  const auto length =
+      redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), lengths.data());
+  std::string out(bytes ? bytes : "", bytes ? static_cast<std::size_t>(length) : 0);
+  redisFreeCommand(bytes);
+  return out;
+}
+
+struct ReplyReader::Impl {
+  redisReplyObjectFunctions functions = make_functions();
+  redisReader* reader = redisReaderCreateWithFunctions(&functions);
+  std::size_t fed = 0;     // bytes since the last whole reply
+  std::string beginning;   // the first of them
+};
+
+ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {}
+ReplyReader::~ReplyReader() { redisReaderFree(impl_->reader); }
+
+void ReplyReader::feed(std::string_view bytes) {
+  impl_->fed += bytes.size();
+  if (impl_->beginning.size() < 80) impl_->beginning += bytes.substr(0, 80);
+  redisReaderFeed(impl_->reader, bytes.data(), bytes.size());
+}
+
+Result<std::optional<Reply>> ReplyReader::next() {
+  void* raw = nullptr;
+  if (redisReaderGetReply(impl_->reader, &raw) != REDIS_OK) {
+    // hiredis calls a refusal of our builder "out of memory".
+    return fail(Error::Code::protocol, impl_->reader->err == REDIS_ERR_OOM
+                                           ? "the answer is nested too deeply or has too many elements"
+                                           : "this is not a Redis server: it answered " + first_line(impl_->beginning));
+  }
+  if (!raw) {
+    if (impl_->fed > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 1 MiB");
+    return std::nullopt;
+  }
+  const std::unique_ptr<Reply> reply(static_cast<Reply*>(raw));
+  impl_->fed = 0;
+  impl_->beginning.clear();
+  return std::move(*reply);
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace rlock::redis {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  std::string text;  // "127.0.0.1:6379", "[::1]:6379"
+};
+
+// The addresses of a host, in the order of getaddrinfo(3). Errors: unavailable (no such host, not in
+// time), interrupted.
+Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until);
+
+}  // namespace rlock::redis

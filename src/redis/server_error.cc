@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "redis/server_error.h"
+
+#include "base/text.h"
+
+namespace rlock::redis {
+namespace {
+
+struct Meaning {
+  std::string_view mark;
+  Error::Code code;
+};
+
+using enum Error::Code;
+
+constexpr Meaning kFirstWords[] = {
+    {"NOAUTH", denied},          {"WRONGPASS", denied},     {"NOPERM", denied},
+    {"WRONGTYPE", wrong_kind},   {"LOADING", unavailable},  {"BUSY", unavailable},
+    {"OOM", unavailable},        {"READONLY", unavailable}, {"MASTERDOWN", unavailable},
+    {"NOREPLICAS", unavailable}, {"MISCONF", unavailable},  {"CLUSTERDOWN", unavailable},
+    {"TRYAGAIN", unavailable},
+};
+
+// Parts of texts that begin with ERR. The marks with a dash or a colon are an inner error that a script
+// passed on; 6.2 writes "ERR Error running script (call to f_…): @user_script:1: WRONGTYPE Operation …".
+constexpr Meaning kInErrors[] = {
+    {"ACL failure", denied},
+    {"can't run this command", denied},
+    {"can't access at least one of the keys", denied},
+    {"can't access at least one of the channels", denied},
+    {"No permissions", denied},
+    {"invalid password", denied},
+    {"without any password configured", denied},
+    {"WRONGTYPE", wrong_kind},
+    {"hash value is not an integer", wrong_kind},
+    {"DB index is out of range", config},
+    {"invalid DB index", config},
+    {"SELECT is not allowed in cluster mode", config},
+    {"max number of clients reached", unavailable},
+    {"-READONLY", unavailable},
+    {"READONLY You can't write", unavailable},
+    {"-NOREPLICAS", unavailable},
+    {"NOREPLICAS Not enough", unavailable},
+    {"-OOM", unavailable},
+    {"OOM command not allowed", unavailable},
+    {"-MISCONF", unavailable},
+    {"MISCONF Redis is configured", unavailable},
+};
+
+}  // namespace
+
+Error server_error(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find(' '));
+  Error error{protocol, "the server answered: " + escaped(text, 300)};
+  for (const auto& [mark, code] : kFirstWords) {
+    if (first == mark) error.code = code;
+  }
+  if (first != "ERR") return error;
+  for (const auto& [mark, code] : kInErrors) {
+    if (text.find(mark) != std::string_view::npos) {
+      error.code = code;
+      break;
+    }
+  }
+  return error;
+}
+
+}  // namespace rlock::redis

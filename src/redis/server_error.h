@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rlock::redis {
+
+// What an error reply means for a caller. Decided by its first word, and where that says only ERR, by what
+// Redis 6.2 to 7.4 and Valkey are known to write there: 6.2 wraps the errors of commands in scripts.
+//   denied       NOAUTH, WRONGPASS, NOPERM, ACL failures
+//   wrong_kind   WRONGTYPE, a hash value that is no number
+//   config       a database that does not exist
+//   unavailable  LOADING, BUSY, OOM, READONLY, MASTERDOWN, NOREPLICAS, MISCONF, CLUSTERDOWN, TRYAGAIN …
+//   protocol     all others
+// The message is the server's text, escaped. Nothing was executed where it is `unavailable`.
+Error server_error(std::string_view text);
+
+}  // namespace rlock::redis

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "redis/subscriber.h"
+
+#include "base/text.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+
+Result<Subscriber> Subscriber::open(const Endpoint& endpoint, std::string_view channel, const Until& until) {
+  Subscriber subscriber(RLOCK_TRY(Connection::open(endpoint, until)));
+  RLOCK_TRY(subscriber.connection_.send({"SUBSCRIBE", channel}, until));
+  const Reply reply = RLOCK_TRY(subscriber.connection_.receive(until));
+  if (reply.is(Reply::Kind::error)) {
+    return std::unexpected(server_error(reply.text).in(escaped(endpoint.display()) + ": SUBSCRIBE"));
+  }
+  if (reply.at(0).as_text() != "subscribe") {
+    return fail(Error::Code::protocol, escaped(endpoint.display()) + ": SUBSCRIBE was not confirmed");
+  }
+  return subscriber;
+}
+
+Result<bool> Subscriber::wait(const Until& until) {
+  auto message = connection_.receive(until);
+  if (message) return true;
+  if (message.error().code == Error::Code::unavailable && until.over()) return false;
+  return std::unexpected(std::move(message).error());
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Listening on a channel. It takes a connection of its own: with RESP2 a connection that has subscribed
+// takes no other commands.
+#pragma once
+
+#include <string>
+
+#include "redis/client.h"
+
+namespace rlock::redis {
+
+class Subscriber {
+ public:
+  // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
+  // are heard. Errors: those of Connection::open and server_error.
+  static Result<Subscriber> open(const Endpoint& endpoint, std::string_view channel, const Until& until);
+
+  // Waits for a message. True: there was one (what it says does not matter to us). False: `until` is over.
+  // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol.
+  Result<bool> wait(const Until& until);
+
+ private:
+  explicit Subscriber(Connection connection) : connection_(std::move(connection)) {}
+
+  Connection connection_;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "redis/transport.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/un.h>
+
+#include "base/text.h"
+#include "redis/local_server.h"
+#include "redis/resolve.h"
+
+namespace rlock::redis {
+namespace {
+
+std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
+
+// Waits for `events`, and makes an error of everything else.
+Result<void> await(int fd, short events, const Until& until, std::string_view what) {
+  switch (wait_for(fd, events, until)) {
+    case WaitEnd::ready: return {};
+    case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
+    case WaitEnd::deadline: break;
+  }
+  return unavailable(std::string(what) + " in time");
+}
+
+Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Until& until) {
+  UniqueFd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return std::unexpected(system_error("socket"));
+  if (address->sa_family != AF_UNIX) {
+    const int on = 1;
+    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+  while (connect(fd.get(), address, length) != 0) {
+    if (errno == EINPROGRESS) break;
+    // EAGAIN: the queue of a Unix socket is full (connect(2)). Nothing tells when it has room again.
+    if (errno != EAGAIN || until.over()) return unavailable("connect: " + errno_text(errno));
+    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
+      return fail(Error::Code::interrupted, "interrupted");
+    }
+  }
+  RLOCK_TRY(await(fd.get(), POLLOUT, until, "connect: no answer"));
+  int failure = 0;
+  socklen_t size = sizeof failure;
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &failure, &size);
+  if (failure != 0) return unavailable("connect: " + errno_text(failure));
+  return fd;
+}
+
+Result<UniqueFd> connect_unix(const std::string& path, const Until& until) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return fail(Error::Code::config, "the path of a Unix socket has at most " +
+                                         std::to_string(sizeof address.sun_path - 1) + " bytes, this one has " +
+                                         std::to_string(path.size()));
+  }
+  path.copy(address.sun_path, path.size());
+  return connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof address, until);
+}
+
+// Refuses a server that another user runs on a socket of ours.
+Result<void> check_peer(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::unexpected(system_error("SO_PEERCRED"));
+  if (peer.uid != geteuid()) {
+    return fail(Error::Code::denied, "the server belongs to user id " + std::to_string(peer.uid) + ", not to " +
+                                         std::to_string(geteuid()) + ": not trusted");
+  }
+  return {};
+}
+
+Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
+  const auto addresses = RLOCK_TRY(resolve(endpoint.host, endpoint.port, until));
+  std::string failures;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto share = rlock::until(until.deadline) / static_cast<int>(addresses.size() - i);
+    auto fd = connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length,
+                         until.at_most(share));
+    if (fd || fd.error().code == Error::Code::interrupted) return fd;
+    // Where a name stands in the URL, say which of its addresses failed how.
+    const bool named = addresses[i].text.find(endpoint.host) == std::string::npos;
+    failures += (failures.empty() ? "" : "; ") + (named ? addresses[i].text + ": " : "") + fd.error().message;
+  }
+  return unavailable(std::move(failures));
+}
+
+Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
+  switch (endpoint.kind) {
+    case Endpoint::Kind::tcp: return connect_tcp(endpoint, until);
+    case Endpoint::Kind::unix_socket: return connect_unix(endpoint.path, until);
+    case Endpoint::Kind::local: break;
+  }
+  auto fd = RLOCK_TRY(connect_unix(LocalServer(endpoint.path).socket_path(), until));
+  RLOCK_TRY(check_peer(fd.get()));
+  return fd;
+}
+
+}  // namespace
+
+Result<Transport> Transport::open(const Endpoint& endpoint, const Until& until) {
+  auto fd = connect_any(endpoint, until);
+  if (!fd) return std::unexpected(std::move(fd).error().in(escaped(endpoint.display())));
+  return Transport(std::move(*fd));
+}
+
+Result<void> Transport::send(std::string_view bytes, const Until& until) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server took no data"));
+    } else if (errno != EINTR) {
+      return unavailable("send: " + errno_text(errno));
+    }
+  }
+  return {};
+}
+
+Result<std::string_view> Transport::receive(const Until& until) {
+  for (;;) {
+    const ssize_t got = recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
+    if (got > 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(got));
+    if (got == 0) return unavailable("the server closed the connection");
+    if (errno == EAGAIN) {
+      RLOCK_TRY(await(fd_.get(), POLLIN, until, "no answer"));
+    } else if (errno != EINTR) {
+      return unavailable("receive: " + errno_text(errno));
+    }
+  }
+}
+
+}  // namespace rlock::redis

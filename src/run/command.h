@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The user's command as a process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "run/shared.h"
+#include "run/signals.h"
+
+namespace rlock::run {
+
+struct Command {
+  std::vector<std::string> argv;         // argv[0] is looked up in PATH as a shell does
+  std::vector<std::string> environment;  // NAME=value
+};
+
+// The texts as execve(2) wants them: pointers into `texts`, and a null pointer.
+std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
+
+// A command that has been forked and waits for its gate to open before it executes anything.
+class GatedCommand {
+ public:
+  // Forks. The new process stays in our process group, keeps our standard descriptors, has the signal mask and
+  // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
+  // follows the thread that forked (prctl(2)). Errors: system.
+  static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared);
+
+  pid_t pid() const { return pid_; }
+
+  // Lets it execute. Its exit(2) tells the rest; shared.exec_errno says if it could not be executed.
+  void open_gate();
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd gate_;
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "run/job.h"
+
+namespace rlock::run {
+
+// The monitor's part of run_job (see there), in its own process from fork to exit. `control`: socket to the
+// frontend, see run/frontend.h.
+[[noreturn]] void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared,
+                              pid_t frontend, int control);
+
+}  // namespace rlock::run

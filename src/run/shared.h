@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The page of memory that frontend, monitor and command share, so that either guard can act alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace rlock::run {
+
+// How a job ended.
+struct JobEnd {
+  enum class Kind {
+    none,            // not yet
+    exited,          // the command did, value: its status
+    signalled,       // the command was killed, value: the signal
+    lost,            // the lock was lost or in doubt while the command ran
+    not_executable,  // value: errno of exec(2)
+    not_found,       // value: errno of exec(2)
+    system_refused,  // the command could not be started
+  };
+  Kind kind = Kind::none;
+  int value = 0;
+};
+
+struct Shared {
+  static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+  // Maps a page that is shared with all processes forked later. Errors: system.
+  static Result<Shared*> map();
+
+  // When the tree must be dead. Moved on by the monitor only; both guards kill by it.
+  TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
+  void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
+
+  JobEnd end() const { return {end_kind.load(), end_value.load()}; }
+  void set_end(JobEnd end) {
+    end_value = end.value;
+    end_kind = end.kind;  // last: whoever sees it sees the value too
+  }
+
+  std::atomic<std::int64_t> deadline_ns = 0;
+  std::atomic<bool> tree_empty = false;       // proven by the monitor
+  std::atomic<bool> command_stopped = false;  // Ctrl-Z and the like
+  std::atomic<int> exec_errno = 0;            // set by the command's process if exec(2) failed
+  std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
+  std::atomic<int> end_value = 0;
+};
+
+}  // namespace rlock::run

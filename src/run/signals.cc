@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "run/signals.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace rlock::run {
+
+namespace {
+
+bool ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t all_but_ignored() {
+  sigset_t set;
+  sigfillset(&set);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (ignored(signal)) sigdelset(&set, signal);
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<SignalBlock> SignalBlock::begin() {
+  SignalBlock block;
+  // An ignored SIGCHLD would have the kernel reap our children, and their statuses be lost (wait(2)).
+  block.children_ignored_ = ignored(SIGCHLD);
+  if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
+
+  sigset_t ending = all_but_ignored();
+  for (const int harmless : {SIGCHLD, SIGCONT, SIGWINCH, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU}) {
+    sigdelset(&ending, harmless);
+  }
+  if (sigprocmask(SIG_BLOCK, &ending, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
+  RLOCK_TRY(block.read_only(ending));
+  return block;
+}
+
+Result<void> SignalBlock::hold_all() {
+  const sigset_t all = all_but_ignored();
+  if (sigprocmask(SIG_SETMASK, &all, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
+  return read_only(all);
+}
+
+Result<void> SignalBlock::read_children_only() {
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  return read_only(children);
+}
+
+Result<void> SignalBlock::read_only(const sigset_t& signals) {
+  // A new one each time: after fork(2) the old one is shared, and so would be a change to it.
+  fd_ = UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd_) return std::unexpected(system_error("signalfd"));
+  return {};
+}
+
+std::optional<ReceivedSignal> SignalBlock::next() {
+  signalfd_siginfo info{};
+  for (;;) {
+    if (read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
+    const auto number = static_cast<int>(info.ssi_signo);
+    // Our own write into a broken pipe: the write has failed already.
+    if (number == SIGPIPE && info.ssi_pid == static_cast<std::uint32_t>(getpid())) continue;
+    // Ctrl-C and the like come with SI_KERNEL. A hangup goes to the leader of the session alone.
+    const bool kernel = info.ssi_code == SI_KERNEL;
+    const bool alone = number == SIGHUP && getsid(0) == getpid();
+    return ReceivedSignal{number, kernel && !alone};
+  }
+}
+
+void SignalBlock::restore() const {
+  if (children_ignored_) std::signal(SIGCHLD, SIG_IGN);
+  sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
+}
+
+void die_of(int signal) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);  // also where core files go to a program
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  raise(signal);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  _exit(128 + signal);  // not reached for signals that end a process
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Signals as something to read.
+#pragma once
+
+#include <csignal>
+#include <optional>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+namespace rlock::run {
+
+struct ReceivedSignal {
+  int number = 0;
+  // The terminal sent it, and so has sent it to the command too, which is in the same process group.
+  bool from_terminal = false;
+};
+
+// Holds signals back from its making on, so that they can arrive at one point only: where they are read.
+// No handler is ever installed, so that a child gets its parent's dispositions by restoring the mask alone.
+// Signals that were ignored when we were started, as nohup(1) and `&` do it, stay so.
+class SignalBlock {
+ public:
+  // Holds back what would end this process; Ctrl-Z and the like still act at once. For the time of waiting.
+  // Errors: system.
+  static Result<SignalBlock> begin();
+
+  // From now on holds back everything, for a guard that passes signals on.
+  Result<void> hold_all();
+
+  // From now on only SIGCHLD is read, for a guard that has forked; the others stay held back.
+  Result<void> read_children_only();
+
+  // Readable while there is a signal to be read by the calling process.
+  int fd() const { return fd_.get(); }
+  // The next signal; none if there is none.
+  std::optional<ReceivedSignal> next();
+
+  // In a child, before exec(2): everything as our parent had left it to us.
+  void restore() const;
+
+ private:
+  SignalBlock() = default;
+  Result<void> read_only(const sigset_t& signals);
+
+  UniqueFd fd_;
+  sigset_t former_mask_{};
+  bool children_ignored_ = false;
+};
+
+// Ends this process by `signal`, without a core file: the shell sees what it would have seen without us.
+[[noreturn]] void die_of(int signal);
+
+}  // namespace rlock::run

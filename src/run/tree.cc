@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "run/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace rlock::run {
+namespace {
+
+struct Process {
+  pid_t parent = 0;
+  bool zombie = false;
+};
+
+// Reads state and parent from /proc/PID/stat: "pid (comm) state ppid …". The name may hold anything, even
+// parentheses, so the last one counts (proc(5)).
+bool read_stat(const char* pid, Process& process) {
+  const UniqueFd fd(open((std::string("/proc/") + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t length = fd ? read(fd.get(), text, sizeof text - 1) : -1;
+  if (length <= 0) return false;
+  text[length] = '\0';
+  const char* end = std::strrchr(text, ')');
+  char state = 0;
+  return end && std::sscanf(end + 1, " %c %d", &state, &process.parent) == 2 && ((process.zombie = state == 'Z'), true);
+}
+
+std::map<pid_t, Process> all_processes() {
+  std::map<pid_t, Process> processes;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    pid_t pid = 0;
+    if (std::from_chars(entry->d_name, end, pid).ptr != end || pid <= 0) continue;
+    if (Process process; read_stat(entry->d_name, process)) processes[pid] = process;
+  }
+  return processes;
+}
+
+}  // namespace
+
+Result<void> become_subreaper() {
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return std::unexpected(system_error("prctl(PR_SET_CHILD_SUBREAPER)"));
+  return {};
+}
+
+std::vector<pid_t> descendants() {
+  auto processes = all_processes();
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& [pid, process] : processes) children.emplace(process.parent, pid);
+
+  std::vector<pid_t> found = {getpid()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+    // Each process once: pids that are used again while we read could form a circle.
+    children.erase(begin, end);
+  }
+  found.erase(found.begin());
+  std::erase_if(found, [&](pid_t pid) { return processes[pid].zombie; });
+  return found;
+}
+
+bool signal_descendants(int signal) {
+  bool all = true;
+  for (const pid_t pid : descendants()) {
+    if (kill(pid, signal) != 0 && errno != ESRCH) all = false;
+  }
+  return all;
+}
+
+bool kill_all_descendants(const Until& until) {
+  for (;;) {
+    signal_descendants(SIGKILL);
+    pid_t reaped;
+    do {
+      reaped = waitpid(-1, nullptr, WNOHANG);
+    } while (reaped > 0 || (reaped < 0 && errno == EINTR));
+    if (reaped < 0) return true;  // ECHILD
+    if (until.over()) return false;
+    wait_for(-1, 0, until.at_most(1ms));
+  }
+}
+
+}  // namespace rlock::run

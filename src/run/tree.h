@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The process tree below a guard. A guard is a subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)), so whatever
+// its descendants do, fork twice, call setsid(2) or lose their parents, they stay below it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace rlock::run {
+
+// From now on orphaned descendants of this process become its children. Errors: system.
+Result<void> become_subreaper();
+
+// All living descendants of this process, parents before children, by one look through /proc. A snapshot: a
+// process that forks meanwhile may hide a child from it.
+std::vector<pid_t> descendants();
+
+// Sends `signal` to every descendant once. False: some could not be signalled (they run as another user).
+bool signal_descendants(int signal);
+
+// Kills and reaps until there is no descendant left: waitpid(2) says ECHILD. False: `until` was over first.
+bool kill_all_descendants(const Until& until);
+
+}  // namespace rlock::run
