@@ -60,7 +60,12 @@ if not previous or previous >= 2 ^ 53 - 1 then
 end
 local token = string.format('%.0f', math.max(previous + 1, now_us))
 
-redis.call('set', token_key, token, 'px', 30 * 24 * 3600 * 1000)
+-- A counter that never expires was made by Redisson's RFencedLock, which counts on it to stay.
+if redis.call('pttl', token_key) == -1 then
+  redis.call('set', token_key, token)
+else
+  redis.call('set', token_key, token, 'px', 30 * 24 * 3600 * 1000)
+end
 redis.call('pexpire', lock, lease)
 redis.call('del', holder)
 redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', ARGV[2], hold, 1,

@@ -33,8 +33,7 @@ Result<milliseconds> parse_duration(std::string_view text) {
 
   double number = 0;
   // Fixed notation only: 1e999 is a slip of the pen, not a duration.
-  const auto [rest, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const double unit = unit_in_ms({rest, static_cast<std::size_t>(text.data() + text.size() - rest)});
   if (error == std::errc::result_out_of_range) return bad("the number is too large");
   if (error != std::errc{} || !std::isfinite(number)) return bad("it does not begin with a number");

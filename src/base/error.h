@@ -58,9 +58,9 @@ std::string errno_text(int number);
 }  // namespace rlock
 
 // Evaluates to the value of a Result, or returns its error from the calling function.
-#define RLOCK_TRY(expression)                                           \
-  __extension__({                                                                \
-    auto rlock_result = (expression);                                   \
+#define RLOCK_TRY(expression)                                                   \
+  __extension__({                                                               \
+    auto rlock_result = (expression);                                           \
     if (!rlock_result) return std::unexpected(std::move(rlock_result).error()); \
-    *std::move(rlock_result);                                           \
+    *std::move(rlock_result);                                                   \
   })

@@ -53,7 +53,7 @@ std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {
 }
 
 std::unique_ptr<spdlog::logger>& logger() {
-  static std::unique_ptr<spdlog::logger> instance = make_logger(Level::warning, text_format);
+  static std::unique_ptr<spdlog::logger> instance = make_logger(Level::info, text_format);
   return instance;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages for people, on standard error. Standard output belongs to results.
 //
-// Until log::start is called, warnings and errors are written as text.
+// Until log::start is called, everything but debug messages is written as text.
 #pragma once
 
 #include <string>

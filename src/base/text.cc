@@ -32,8 +32,8 @@ Rune decode(std::string_view text) {
 
 // Characters that are valid but change how their neighbours are shown (Unicode UAX #9, UAX #14).
 bool deceives(std::uint32_t c) {
-  return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
-         c == 0x061c || c == 0xfeff;
+  return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0x061c ||
+         c == 0xfeff;
 }
 
 std::string with_format(const char* format, unsigned value) {

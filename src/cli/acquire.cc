@@ -14,8 +14,9 @@ namespace rlock::cli {
 Result<int> execute(const AcquireOptions& options) {
   const char* held = std::getenv("RLOCK_HELD");
   if (lock::HeldLocks::parse(held ? held : "").owner_of(options.name)) {
-    return fail(Error::Code::usage, options.name.display() +
-                                        ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
+    return fail(Error::Code::usage,
+                options.name.display() +
+                    ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
   }
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));

@@ -9,14 +9,14 @@ namespace rlock::cli {
 
 enum ExitStatus : int {
   kDone = 0,
-  kFree = 1,            // status --is-held
+  kFree = 1,  // status --is-held
   kUsage = 64,
-  kUnavailable = 69,    // no Redis could be used
+  kUnavailable = 69,  // no Redis could be used
   kInternal = 70,
   kSystem = 71,
-  kLost = 74,           // the lock was lost or in doubt while the command ran
+  kLost = 74,  // the lock was lost or in doubt while the command ran
   kNotAcquired = 75,
-  kNotOurs = 76,        // wrong type, other kind of lock, not the owner
+  kNotOurs = 76,  // wrong type, other kind of lock, not the owner
   kDenied = 77,
   kConfig = 78,
   kNotExecutable = 126,

@@ -23,7 +23,7 @@ struct SubcommandSpec {
   std::string_view summary;   // one line
   std::string_view synopsis;  // what comes after the options
   std::span<const OptionSpec> options;
-  std::string_view notes;     // examples and exit statuses, below the options
+  std::string_view notes;      // examples and exit statuses, below the options
   bool takes_command = false;  // everything after -- is a command
 };
 

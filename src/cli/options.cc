@@ -60,15 +60,16 @@ class Reader {
   Result<milliseconds> lease(const std::optional<milliseconds>& otherwise) const {
     const auto span = RLOCK_TRY(duration("lease"));
     if (!span && !otherwise) {
-      return usage("acquire wants --lease DUR: nobody renews this lock, so say how long it is to last "
-                   "(rlock run renews it for as long as a command lives)");
+      return usage(
+          "acquire wants --lease DUR: nobody renews this lock, so say how long it is to last "
+          "(rlock run renews it for as long as a command lives)");
     }
     const milliseconds lease = span.value_or(otherwise.value_or(0ms));
     if (lease >= lock::kShortestLease) return lease;
-    return std::unexpected(blame({Error::Code::usage, "a lease of " + format_duration(lease) +
-                                                          " is too short to be kept safely; at least " +
-                                                          format_duration(lock::kShortestLease)},
-                                 *find("lease")));
+    return std::unexpected(blame(
+        {Error::Code::usage, "a lease of " + format_duration(lease) + " is too short to be kept safely; at least " +
+                                 format_duration(lock::kShortestLease)},
+        *find("lease")));
   }
 
   Result<lock::LockName> name() const {
@@ -109,7 +110,8 @@ class Reader {
     WaitOptions wait;
     const bool nonblock = RLOCK_TRY(flag("nonblock"));
     const auto setting = find("wait");
-    if (nonblock && setting && setting->on_command_line) return usage("--nonblock and --wait contradict each other; give one");
+    if (nonblock && setting && setting->on_command_line)
+      return usage("--nonblock and --wait contradict each other; give one");
     wait.limit = nonblock ? std::optional(milliseconds(0)) : RLOCK_TRY(duration("wait"));
     if (const auto status = find("conflict-exit-code")) {
       const char* end = status->text.data() + status->text.size();
@@ -145,7 +147,8 @@ class Reader {
     if (const auto format = find("log-format")) {
       common.json_log = format->text == "json";
       if (!common.json_log && format->text != "text") {
-        return std::unexpected(blame({Error::Code::usage, quoted(format->text) + " is neither text nor json"}, *format));
+        return std::unexpected(
+            blame({Error::Code::usage, quoted(format->text) + " is neither text nor json"}, *format));
       }
     }
     return common;
@@ -176,7 +179,8 @@ Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& 
   const auto text = reader.text("command");
   if (parsed.names.empty()) return usage(reader.missing_name());
   if (parsed.names.size() > 1) {
-    if (parsed.command || text) return usage("one lock at a time: " + quoted(parsed.names[1]) + " is one name too many");
+    if (parsed.command || text)
+      return usage("one lock at a time: " + quoted(parsed.names[1]) + " is one name too many");
     return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
   }
   if (text) {
@@ -186,7 +190,8 @@ Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& 
     return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", *text};
   }
   if (!parsed.command || parsed.command->empty()) {
-    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) + " -- COMMAND [ARG...]");
+    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) +
+                 " -- COMMAND [ARG...]");
   }
   if (parsed.command->front().empty()) return usage("the command is an empty word");
   return *parsed.command;
@@ -195,8 +200,7 @@ Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& 
 Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const std::vector<std::string>& arguments) {
   auto command = RLOCK_TRY(command_of(reader, parsed, arguments));
   const milliseconds lease = RLOCK_TRY(reader.lease(lock::kDefaultLease));
-  const milliseconds grace =
-      RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
+  const milliseconds grace = RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
   const std::string shown = command.front();
   RunOptions options{.common = RLOCK_TRY(reader.common()),
                      .name = RLOCK_TRY(reader.name()),
@@ -207,8 +211,9 @@ Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const st
                      .command = std::move(command),
                      .shown_command = shown};
   if (lease < lock::kFullMarginLease) {
-    log::warning("a lease of " + format_duration(lease) +
-                 " is short: the margins for clock steps and slow machines are scaled down; 5s and more have them in full");
+    log::warning(
+        "a lease of " + format_duration(lease) +
+        " is short: the margins for clock steps and slow machines are scaled down; 5s and more have them in full");
   }
   return options;
 }
@@ -228,17 +233,15 @@ Result<Invocation> read_acquire(const Reader& reader) {
 }
 
 Result<Invocation> read_renew(const Reader& reader) {
-  RenewOptions options{.common = RLOCK_TRY(reader.common()),
-                       .name = RLOCK_TRY(reader.name()),
-                       .owner = RLOCK_TRY(reader.owner())};
+  RenewOptions options{
+      .common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name()), .owner = RLOCK_TRY(reader.owner())};
   if (reader.text("lease")) options.lease = RLOCK_TRY(reader.lease({}));
   return options;
 }
 
 Result<Invocation> read_release(const Reader& reader) {
-  return ReleaseOptions{.common = RLOCK_TRY(reader.common()),
-                        .name = RLOCK_TRY(reader.name()),
-                        .owner = RLOCK_TRY(reader.owner())};
+  return ReleaseOptions{
+      .common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name()), .owner = RLOCK_TRY(reader.owner())};
 }
 
 Result<Invocation> read_status(const Reader& reader) {
@@ -283,7 +286,7 @@ Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
   const Reader reader(parsed, settings);
 
   const CommonOptions common = RLOCK_TRY(reader.common());
-  const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::warning;
+  const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
   log::start(least, common.json_log ? json_log_line : log::text_format);
 
   const std::string_view name = parsed.subcommand->name;

@@ -40,7 +40,8 @@ std::string state_text(const Status& status) {
 }
 
 std::string expiry_text(const Status& status) {
-  return status.expires_in ? "in " + rough_duration(*status.expires_in) : "never (it was not taken by rlock or Redisson)";
+  return status.expires_in ? "in " + rough_duration(*status.expires_in)
+                           : "never (it was not taken by rlock or Redisson)";
 }
 
 std::string who(const Status& status) {
@@ -97,7 +98,8 @@ std::string status_in_full(const Status& status) {
     if (!value.empty()) text += std::string(key) + std::string(10 - key.size(), ' ') + value + "\n";
   };
   line("name", status.name.display());
-  line("state", status.state == Status::State::other_kind ? "not a lock, but " + status.other_kind : state_text(status));
+  line("state",
+       status.state == Status::State::other_kind ? "not a lock, but " + status.other_kind : state_text(status));
   if (status.state == Status::State::held) {
     line("owner", escaped(status.owner, 200) + (status.described ? "" : "  (not taken by rlock)"));
     if (status.described) {
@@ -112,12 +114,14 @@ std::string status_in_full(const Status& status) {
     if (status.holds != 1) line("holds", std::to_string(status.holds));
     line("expires", expiry_text(status));
   }
-  line("token", escaped(status.token, 40) + (status.token.empty() || status.described ? "" : "  (the last one granted)"));
+  line("token",
+       escaped(status.token, 40) + (status.token.empty() || status.described ? "" : "  (the last one granted)"));
   return text;
 }
 
 std::string status_table(const std::vector<Status>& all) {
-  std::vector<std::vector<std::string>> rows = {{"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "COMMAND", "REASON"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "COMMAND", "REASON"}};
   for (const Status& status : all) {
     std::vector<std::string> row = {status.name.display(), state_text(status)};
     if (status.state == Status::State::held) {

@@ -38,8 +38,9 @@ Result<void> collect(const CLI::App& app, std::span<const OptionSpec> options, P
     const bool flag = spec.value.empty();
     const bool before = parsed.options.contains(spec.name());
     if (!flag && (option->count() > 1 || before)) {
-      return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice" +
-                                          (spec.name() == "url" ? "; locks over several servers are not supported" : ""));
+      return fail(Error::Code::usage,
+                  "--" + std::string(spec.name()) + " is given twice" +
+                      (spec.name() == "url" ? "; locks over several servers are not supported" : ""));
     }
     parsed.options.insert_or_assign(std::string(spec.name()), flag ? "true" : option->results().front());
   }
@@ -60,14 +61,16 @@ std::string where(const SubcommandSpec* spec) { return spec ? std::string(spec->
 
 std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec) {
   const std::string name = word.substr(0, word.find('='));
-  return fail(Error::Code::usage, where(spec) + "unknown option " + escaped(name, 100) + suggestion(name, option_words(spec)) +
-                                      "; see rlock " + (spec ? std::string(spec->name) + " " : "") + "--help");
+  return fail(Error::Code::usage, where(spec) + "unknown option " + escaped(name, 100) +
+                                      suggestion(name, option_words(spec)) + "; see rlock " +
+                                      (spec ? std::string(spec->name) + " " : "") + "--help");
 }
 
 std::unexpected<Error> unknown_subcommand(const std::string& word) {
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
-  return fail(Error::Code::usage, "unknown subcommand " + rlock::quoted(word) + suggestion(word, names) + "; see rlock --help");
+  return fail(Error::Code::usage,
+              "unknown subcommand " + rlock::quoted(word) + suggestion(word, names) + "; see rlock --help");
 }
 
 // CLI11's text for the options, without its usage line, and with single empty lines between groups.
@@ -168,7 +171,8 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::st
   try {
     for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
       if (!item.parents.empty() || item.name == "++" || item.name == "--") {
-        return fail(Error::Code::config, "tables such as [" + escaped(item.parents.empty() ? "" : item.parents.front(), 50) +
+        return fail(Error::Code::config, "tables such as [" +
+                                             escaped(item.parents.empty() ? "" : item.parents.front(), 50) +
                                              "] are not known; write key = value");
       }
       if (item.inputs.size() != 1) return fail(Error::Code::config, escaped(item.name, 100) + ": wants one value");

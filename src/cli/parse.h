@@ -16,11 +16,11 @@
 namespace rlock::cli {
 
 struct Parsed {
-  const SubcommandSpec* subcommand = nullptr;  // null: nothing but `text` to print
-  std::string text;                            // help or version
+  const SubcommandSpec* subcommand = nullptr;               // null: nothing but `text` to print
+  std::string text;                                         // help or version
   std::map<std::string, std::string, std::less<>> options;  // by long name; a flag's text is "true"
-  std::vector<std::string> names;              // positional arguments
-  std::optional<std::vector<std::string>> command;  // what stands after the first --, if there is one
+  std::vector<std::string> names;                           // positional arguments
+  std::optional<std::vector<std::string>> command;          // what stands after the first --, if there is one
 };
 
 // Errors (usage): an unknown option or subcommand, with the nearest known one; an option without its value

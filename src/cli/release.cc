@@ -21,10 +21,9 @@ Result<int> execute(const ReleaseOptions& options) {
   }
   // The first request did it, and its reply was lost.
   if (released.after_lost_reply) return kDone;
-  return fail(Error::Code::wrong_kind,
-              name + (released.outcome == lock::ReleaseOutcome::free
-                          ? ": not held: its lease ran out, or it was released before"
-                          : ": not released: another owner holds it"));
+  return fail(Error::Code::wrong_kind, name + (released.outcome == lock::ReleaseOutcome::free
+                                                   ? ": not held: its lease ran out, or it was released before"
+                                                   : ": not released: another owner holds it"));
 }
 
 }  // namespace rlock::cli

@@ -25,7 +25,7 @@ std::unexpected<Error> bad_file(const std::string& path, const std::string& why)
 
 Result<std::string> read_password(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info {};
+  struct stat info{};
   if (!fd || fstat(fd.get(), &info) != 0) return bad_file(path, errno_text(errno));
   if (!S_ISREG(info.st_mode)) return bad_file(path, "not a regular file");
   if (info.st_uid != geteuid() && info.st_uid != 0) return bad_file(path, "belongs to another user");
@@ -94,7 +94,8 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
 Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
   const redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
   if (endpoint.kind != redis::Endpoint::Kind::local) {
-    return fail(Error::Code::usage, escaped(endpoint.display()) + " is not a local: address; give --url local: or --url local:/dir");
+    return fail(Error::Code::usage,
+                escaped(endpoint.display()) + " is not a local: address; give --url local: or --url local:/dir");
   }
   return redis::LocalServer(endpoint.path);
 }

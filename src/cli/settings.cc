@@ -33,14 +33,12 @@ std::vector<std::string_view> setting_names() {
 // None: there is no such file.
 Result<std::optional<std::string>> read_file(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const auto failed = [&](int number) {
-    return fail(Error::Code::config, escaped(path) + ": " + errno_text(number));
-  };
+  const auto failed = [&](int number) { return fail(Error::Code::config, escaped(path) + ": " + errno_text(number)); };
   if (!fd) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     return failed(errno);
   }
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd.get(), &info) != 0) return failed(errno);
   if (S_ISDIR(info.st_mode)) return failed(EISDIR);
   std::string text(kLongestFile + 1, '\0');
@@ -98,7 +96,8 @@ Result<Settings> Settings::load(const Parsed& parsed) {
       chosen ? std::vector{chosen->text} : std::vector{user_file(), std::string("/etc/rlock/rlock.toml")};
   for (const std::string& file : files) {
     const auto text = RLOCK_TRY(read_file(file));
-    if (!text && chosen) return fail(Error::Code::config, chosen->origin + ": " + escaped(file) + ": " + errno_text(ENOENT));
+    if (!text && chosen)
+      return fail(Error::Code::config, chosen->origin + ": " + escaped(file) + ": " + errno_text(ENOENT));
     if (!text) continue;
     auto pairs = read_toml(*text);
     if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(file)));

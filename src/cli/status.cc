@@ -12,14 +12,12 @@ namespace {
 
 using State = lock::Status::State;
 
-Result<std::vector<lock::Status>> inspect_all(redis::Client& client, const StatusOptions& options) {
-  const bool listing = options.names.empty();
-  const auto until = [&] { return Until{}.at_most(options.common.timeout); };
-  const auto names = listing ? RLOCK_TRY(lock::list(client, until())) : options.names;
+Result<std::vector<lock::Status>> look(redis::Client& client, const StatusOptions& options) {
+  if (options.names.empty()) return lock::inspect_all(client, options.common.timeout);
   std::vector<lock::Status> all;
-  for (const lock::LockName& name : names) all.push_back(RLOCK_TRY(lock::inspect(client, name, until())));
-  // A holder's description may outlive its lock.
-  if (listing) std::erase_if(all, [](const lock::Status& status) { return status.state != State::held; });
+  for (const lock::LockName& name : options.names) {
+    all.push_back(RLOCK_TRY(lock::inspect(client, name, Until{}.at_most(options.common.timeout))));
+  }
   return all;
 }
 
@@ -40,7 +38,7 @@ std::string names_of(const std::vector<lock::Status>& all) {
 
 Result<int> execute(const StatusOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
-  const auto all = RLOCK_TRY(inspect_all(client, options));
+  const auto all = RLOCK_TRY(look(client, options));
   switch (options.output) {
     case StatusOptions::Output::people: RLOCK_TRY(print(in_words(all, options.names.empty()))); break;
     case StatusOptions::Output::json: RLOCK_TRY(print(status_json(all))); break;

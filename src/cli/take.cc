@@ -26,8 +26,7 @@ class WaitingLine {
     const auto status = lock::inspect(client_, name_, Until{}.at_most(common_.timeout));
     if (!status || status->state != lock::Status::State::held || status->owner == shown_owner_) return;
     shown_owner_ = status->owner;
-    const std::string line = "waiting for " + name_.display() + ": " + held_by(*status);
-    log::write(common_.verbose ? log::Level::info : log::Level::warning, line);
+    log::info("waiting for " + name_.display() + ": " + held_by(*status));
   }
 
  private:
@@ -54,16 +53,16 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
   const lock::LockName name = request.name;
   WaitingLine line(client, name, common);
   const bool will_wait = !wait.limit || *wait.limit > 0ms;
-  const auto acquired = RLOCK_TRY(lock::acquire_or_wait(
-      client, std::move(request), {wait.limit, common.timeout, signals.fd()},
-      [&](const lock::Acquired& found) { line.update(found, will_wait); }));
-  switch (acquired.outcome) {
-    case lock::Acquired::Outcome::granted: return acquired.hold;
+  auto acquired = lock::acquire_or_wait(client, std::move(request), {wait.limit, common.timeout, signals.fd()},
+                                        [&](const lock::Acquired& found) { line.update(found, will_wait); });
+  if (!acquired) return std::unexpected(std::move(acquired).error().in(name.display()));
+  switch (acquired->outcome) {
+    case lock::Acquired::Outcome::granted: return acquired->hold;
     case lock::Acquired::Outcome::held: report_held(client, name, wait, common.timeout); return std::nullopt;
     case lock::Acquired::Outcome::other_kind: break;
   }
-  return fail(Error::Code::wrong_kind, name.display() + ": in use, but not as a lock of this kind: " +
-                                           escaped(acquired.other_kind, 100));
+  return fail(Error::Code::wrong_kind,
+              name.display() + ": in use, but not as a lock of this kind: " + escaped(acquired->other_kind, 100));
 }
 
 lock::Holder describe_self(std::string command, std::string reason) {

@@ -11,8 +11,8 @@ milliseconds LeaseTiming::default_grace(milliseconds lease) { return std::min<mi
 
 Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace) {
   if (lease < kShortestLease) {
-    return fail(Error::Code::usage, "a lease of " + format_duration(lease) + " is too short to be kept safely; at least " +
-                                        format_duration(kShortestLease));
+    return fail(Error::Code::usage, "a lease of " + format_duration(lease) +
+                                        " is too short to be kept safely; at least " + format_duration(kShortestLease));
   }
   constexpr milliseconds step = 500ms, scheduling = 1s;
 

@@ -29,11 +29,11 @@ constexpr milliseconds scaled(milliseconds margin, milliseconds lease) {
 // Offsets from s.
 struct LeaseTiming {
   milliseconds lease{};
-  milliseconds renew_at{};      // lease / 3
-  milliseconds terminate_at{};  // SIGTERM
-  milliseconds kill_at{};       // SIGKILL; the deadline
-  milliseconds retry_every{};   // after a renewal that failed
-  milliseconds renew_timeout{}; // for one renewal, connecting included
+  milliseconds renew_at{};       // lease / 3
+  milliseconds terminate_at{};   // SIGTERM
+  milliseconds kill_at{};        // SIGKILL; the deadline
+  milliseconds retry_every{};    // after a renewal that failed
+  milliseconds renew_timeout{};  // for one renewal, connecting included
 
   // `grace` is the time between SIGTERM and SIGKILL. Errors (usage): a lease under kShortestLease; a grace
   // that leaves no room for a retry before SIGTERM.

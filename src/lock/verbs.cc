@@ -20,7 +20,8 @@ using redis::Reply;
 using redis::Words;
 
 std::unexpected<Error> unexpected_reply(std::string_view script) {
-  return fail(Error::Code::protocol, "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
+  return fail(Error::Code::protocol,
+              "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
 }
 
 Words eval(std::string_view script, std::string_view key_count, std::initializer_list<std::string_view> rest) {
@@ -128,8 +129,8 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
                            const Until& until) {
   const std::string holder_key = name.holder_key(), lease_ms = std::to_string(lease.count());
-  const Reply reply = RLOCK_TRY(
-      client.call(eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms}), until));
+  const Reply reply =
+      RLOCK_TRY(client.call(eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms}), until));
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "renewed") return RenewOutcome::renewed;
   if (outcome == "free") return RenewOutcome::free;
@@ -184,8 +185,7 @@ void describe(Status& status, std::map<std::string, std::string> known, millisec
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
   const std::string token_key = name.token_key(), holder_key = name.holder_key();
-  const Reply reply =
-      RLOCK_TRY(client.insist(eval(lua::inspect, "3", {name.text(), token_key, holder_key}), until));
+  const Reply reply = RLOCK_TRY(client.insist(eval(lua::inspect, "3", {name.text(), token_key, holder_key}), until));
   const auto now = reply.at(2).as_number(), fields = reply.at(4).as_number();
   if (!now || !fields) return unexpected_reply("inspect");
 
@@ -211,19 +211,25 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   return status;
 }
 
-Result<std::vector<LockName>> list(redis::Client& client, const Until& until) {
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange) {
   std::set<LockName> names;
   const std::string pattern = LockName::holder_pattern();
   std::string cursor = "0";
   do {
-    const Reply reply = RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, until));
+    const Reply reply =
+        RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, Until{}.at_most(exchange)));
     cursor = reply.at(0).as_text();
-    if (cursor.empty()) return unexpected_reply("SCAN");
+    if (cursor.empty()) return fail(Error::Code::protocol, "unexpected reply to SCAN");
     for (const Reply& key : reply.at(1).elements) {
       if (auto name = LockName::of_holder_key(key.as_text())) names.insert(std::move(*name));
     }
   } while (cursor != "0");
-  return std::vector<LockName>(names.begin(), names.end());
+
+  std::vector<Status> all;
+  for (const LockName& name : names) all.push_back(RLOCK_TRY(inspect(client, name, Until{}.at_most(exchange))));
+  // A holder's description may outlive its lock.
+  std::erase_if(all, [](const Status& status) { return status.state != Status::State::held; });
+  return all;
 }
 
 }  // namespace rlock::lock

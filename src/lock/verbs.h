@@ -28,10 +28,10 @@ struct Holder {
 struct Hold {
   LockName name;
   OwnerId owner;
-  std::string id;              // of this hold, among those of one owner
-  std::string token;           // fencing token, decimal
+  std::string id;     // of this hold, among those of one owner
+  std::string token;  // fencing token, decimal
   milliseconds lease{};
-  TimePoint sent;              // just before the request that succeeded was sent: what deadlines count from
+  TimePoint sent;  // just before the request that succeeded was sent: what deadlines count from
 };
 
 struct AcquireRequest {
@@ -67,7 +67,7 @@ enum class ReleaseOutcome { released, free, other_owner, other_kind };
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
   long long holds_left = 0;
-  std::string fault;            // why waiters were not told, "" if they were
+  std::string fault;              // why waiters were not told, "" if they were
   bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
 };
 
@@ -82,22 +82,22 @@ struct Status {
   enum class State { free, held, other_kind };
   LockName name;
   State state = State::free;
-  std::string other_kind;                // what it is instead
-  std::string owner;                     // untrusted text
+  std::string other_kind;  // what it is instead
+  std::string owner;       // untrusted text
   long long holds = 0;
   std::optional<milliseconds> expires_in;  // none: never
-  std::string token;                     // of the grant where it is known, else the last one granted; may be empty
-  bool described = false;                // the holder is known: it took the lock with rlock
+  std::string token;                       // of the grant where it is known, else the last one granted; may be empty
+  bool described = false;                  // the holder is known: it took the lock with rlock
   Holder holder;
-  std::optional<milliseconds> since;     // server's clock, since 1970
+  std::optional<milliseconds> since;  // server's clock, since 1970
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
 };
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);
 
-// The names of all locks that were taken with rlock and are held, sorted. Looks at every key of the
-// database (SCAN): not for a hot path.
-Result<std::vector<LockName>> list(redis::Client& client, const Until& until);
+// All locks that are held and were taken with rlock, sorted by name. Looks at every key of the database (SCAN),
+// for `exchange` at most at a time: not for a hot path.
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange);
 
 }  // namespace rlock::lock

@@ -71,6 +71,7 @@ Result<Reply> Connection::receive(const Until& until) {
 
 Result<Reply> Client::call(const Words& command, const Until& until) {
   if (!connection_) connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
+  ever_reached_ = true;
   const auto failed = [&](Error error) {
     connection_.reset();
     return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
@@ -88,15 +89,13 @@ void Client::forget() {
 }
 
 Result<Reply> Client::insist(const Words& command, const Until& until) {
-  bool maybe_executed = false, reached = false;
+  bool maybe_executed = false;
   for (milliseconds pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
     auto reply = call(command, until);
     if (reply) return reply;
     Error& error = reply.error();
-    // An error reply leaves the connection open: the server was reached, and executed nothing.
-    reached = reached || error.maybe_executed || connection_.has_value();
     maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;
-    if (error.code != Error::Code::unavailable || !reached) return reply;
+    if (error.code != Error::Code::unavailable || !ever_reached_) return reply;
     log::debug(error.message + "; trying again");
     if (wait_for(-1, 0, until.at_most(pause)) == WaitEnd::interrupted) {
       error.code = Error::Code::interrupted;

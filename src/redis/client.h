@@ -52,7 +52,7 @@ class Client {
   Result<Reply> call(const Words& command, const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
-  // lost. A server that cannot be reached at the first attempt is reported at once.
+  // lost. A server that this client has never reached yet is reported at once.
   // REQUIRES: the command can be executed twice without harm.
   Result<Reply> insist(const Words& command, const Until& until);
 
@@ -64,6 +64,7 @@ class Client {
  private:
   Endpoint endpoint_;
   std::optional<Connection> connection_;
+  bool ever_reached_ = false;
 };
 
 }  // namespace rlock::redis

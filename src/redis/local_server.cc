@@ -28,8 +28,10 @@ Result<UniqueFd> open_lock_file(const std::string& path, int flags) {
 Result<void> lock_file(int fd, const std::string& path, const Until& until) {
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return std::unexpected(system_error(path));
-    if (until.over()) return fail(Error::Code::unavailable, path + ": another process is starting the server, and does not get done");
-    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+    if (until.over())
+      return fail(Error::Code::unavailable, path + ": another process is starting the server, and does not get done");
+    if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted)
+      return fail(Error::Code::interrupted, "interrupted");
   }
   return {};
 }
@@ -46,9 +48,10 @@ Result<void> LocalServer::check_folder() const {
     return errno == ELOOP || errno == ENOTDIR ? not_ours(folder_, "is not a folder itself")
                                               : std::unexpected(system_error(quoted(folder_)));
   }
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd.get(), &info) != 0) return std::unexpected(system_error(quoted(folder_)));
-  if (info.st_uid != geteuid()) return not_ours(folder_, "belongs to another user (id " + std::to_string(info.st_uid) + ")");
+  if (info.st_uid != geteuid())
+    return not_ours(folder_, "belongs to another user (id " + std::to_string(info.st_uid) + ")");
   if (info.st_mode & 077) return not_ours(folder_, "can be entered by other users (chmod 700 it)");
   return {};
 }
@@ -75,7 +78,8 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
   while (!RLOCK_TRY(answers(until))) {
     const WaitEnd end = until.over() ? WaitEnd::ready : wait_for(ended.get(), POLLIN, until.at_most(10ms));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-    if (end == WaitEnd::ready) return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start" + last_words());
+    if (end == WaitEnd::ready)
+      return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start" + last_words());
   }
   return {};
 }
@@ -91,10 +95,27 @@ Result<UniqueFd> LocalServer::claim() const {
 }
 
 std::vector<std::string> LocalServer::server_command() const {
-  return {"redis-server",   "--port",           "0",          "--unixsocket",   socket_path(), "--unixsocketperm", "600",
-          "--dir",          folder_,            "--logfile",  log_path(),       "--daemonize", "no",
-          "--appendonly",   "yes",              "--save",     "",               "--protected-mode", "yes",
-          "--maxmemory-policy", "noeviction"};
+  return {"redis-server",
+          "--port",
+          "0",
+          "--unixsocket",
+          socket_path(),
+          "--unixsocketperm",
+          "600",
+          "--dir",
+          folder_,
+          "--logfile",
+          log_path(),
+          "--daemonize",
+          "no",
+          "--appendonly",
+          "yes",
+          "--save",
+          "",
+          "--protected-mode",
+          "yes",
+          "--maxmemory-policy",
+          "noeviction"};
 }
 
 std::string LocalServer::last_words() const {

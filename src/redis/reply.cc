@@ -105,8 +105,7 @@ std::string format_command(const std::vector<std::string_view>& words) {
     lengths.push_back(word.size());
   }
   char* bytes = nullptr;
-  const auto length =
-      redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), lengths.data());
+  const auto length = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), lengths.data());
   std::string out(bytes ? bytes : "", bytes ? static_cast<std::size_t>(length) : 0);
   redisFreeCommand(bytes);
   return out;
@@ -115,8 +114,8 @@ std::string format_command(const std::vector<std::string_view>& words) {
 struct ReplyReader::Impl {
   redisReplyObjectFunctions functions = make_functions();
   redisReader* reader = redisReaderCreateWithFunctions(&functions);
-  std::size_t fed = 0;     // bytes since the last whole reply
-  std::string beginning;   // the first of them
+  std::size_t fed = 0;    // bytes since the last whole reply
+  std::string beginning;  // the first of them
 };
 
 ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {}

@@ -17,8 +17,8 @@ struct Reply {
 
   Kind kind = Kind::nil;
   long long integer = 0;
-  std::string text;              // string, status, error
-  std::vector<Reply> elements;   // array
+  std::string text;             // string, status, error
+  std::vector<Reply> elements;  // array
 
   bool is(Kind other) const { return kind == other; }
 

@@ -84,8 +84,8 @@ Result<std::vector<Address>> resolve(const std::string& host, int port, const Un
   Answer answer = ask(host, port, AI_NUMERICHOST);  // asks nobody
   if (answer.status == EAI_NONAME) answer = RLOCK_TRY(ask_in_time(host, port, until));
   if (answer.status != 0) {
-    return fail(Error::Code::unavailable, answer.status == EAI_SYSTEM ? errno_text(answer.error_number)
-                                                                      : gai_strerror(answer.status));
+    return fail(Error::Code::unavailable,
+                answer.status == EAI_SYSTEM ? errno_text(answer.error_number) : gai_strerror(answer.status));
   }
   return std::move(answer.addresses);
 }

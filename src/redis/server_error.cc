@@ -14,10 +14,9 @@ struct Meaning {
 using enum Error::Code;
 
 constexpr Meaning kFirstWords[] = {
-    {"NOAUTH", denied},          {"WRONGPASS", denied},     {"NOPERM", denied},
-    {"WRONGTYPE", wrong_kind},   {"LOADING", unavailable},  {"BUSY", unavailable},
-    {"OOM", unavailable},        {"READONLY", unavailable}, {"MASTERDOWN", unavailable},
-    {"NOREPLICAS", unavailable}, {"MISCONF", unavailable},  {"CLUSTERDOWN", unavailable},
+    {"NOAUTH", denied},          {"WRONGPASS", denied},       {"NOPERM", denied},       {"WRONGTYPE", wrong_kind},
+    {"LOADING", unavailable},    {"BUSY", unavailable},       {"OOM", unavailable},     {"READONLY", unavailable},
+    {"MASTERDOWN", unavailable}, {"NOREPLICAS", unavailable}, {"MISCONF", unavailable}, {"CLUSTERDOWN", unavailable},
     {"TRYAGAIN", unavailable},
 };
 

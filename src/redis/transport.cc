@@ -79,8 +79,8 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
   std::string failures;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const auto share = rlock::until(until.deadline) / static_cast<int>(addresses.size() - i);
-    auto fd = connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length,
-                         until.at_most(share));
+    auto fd =
+        connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length, until.at_most(share));
     if (fd || fd.error().code == Error::Code::interrupted) return fd;
     // Where a name stands in the URL, say which of its addresses failed how.
     const bool named = addresses[i].text.find(endpoint.host) == std::string::npos;

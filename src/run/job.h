@@ -23,7 +23,7 @@ struct Job {
   Command command;
   lock::Hold hold;
   lock::LeaseTiming timing;
-  milliseconds grace{};    // between SIGTERM and SIGKILL
+  milliseconds grace{};     // between SIGTERM and SIGKILL
   milliseconds exchange{};  // for the release
 };
 

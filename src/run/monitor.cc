@@ -13,8 +13,8 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/frontend.h"
-#include "run/renewer.h"
 #include "run/pidfd.h"
+#include "run/renewer.h"
 #include "run/timer.h"
 #include "run/tree.h"
 
@@ -133,7 +133,8 @@ class Monitor {
   void signal_tree(int signal) {
     if (signal_descendants(signal) || complained_) return;
     complained_ = true;
-    log::error(job_.hold.name.display() + ": a process of the command runs as another user and cannot be stopped; "
+    log::error(job_.hold.name.display() +
+               ": a process of the command runs as another user and cannot be stopped; "
                "the lock is kept until it ends or the lease runs out");
   }
 

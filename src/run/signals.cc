@@ -11,7 +11,7 @@ namespace rlock::run {
 namespace {
 
 bool ignored(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
@@ -24,6 +24,14 @@ sigset_t all_but_ignored() {
   return set;
 }
 
+// What a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background, resizing, hangup.
+bool of_terminals(int signal) {
+  for (const int known : {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP}) {
+    if (signal == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<SignalBlock> SignalBlock::begin() {
@@ -32,7 +40,8 @@ Result<SignalBlock> SignalBlock::begin() {
   block.children_ignored_ = ignored(SIGCHLD);
   if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
 
-  sigset_t ending = all_but_ignored();
+  block.all_ = all_but_ignored();
+  sigset_t ending = block.all_;
   for (const int harmless : {SIGCHLD, SIGCONT, SIGWINCH, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU}) {
     sigdelset(&ending, harmless);
   }
@@ -42,9 +51,8 @@ Result<SignalBlock> SignalBlock::begin() {
 }
 
 Result<void> SignalBlock::hold_all() {
-  const sigset_t all = all_but_ignored();
-  if (sigprocmask(SIG_SETMASK, &all, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
-  return read_only(all);
+  if (sigprocmask(SIG_SETMASK, &all_, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
+  return read_only(all_);
 }
 
 Result<void> SignalBlock::read_children_only() {
@@ -68,10 +76,9 @@ std::optional<ReceivedSignal> SignalBlock::next() {
     const auto number = static_cast<int>(info.ssi_signo);
     // Our own write into a broken pipe: the write has failed already.
     if (number == SIGPIPE && info.ssi_pid == static_cast<std::uint32_t>(getpid())) continue;
-    // Ctrl-C and the like come with SI_KERNEL. A hangup goes to the leader of the session alone.
-    const bool kernel = info.ssi_code == SI_KERNEL;
+    // SI_KERNEL: nobody called kill(2). A hangup goes to the leader of the session alone.
     const bool alone = number == SIGHUP && getsid(0) == getpid();
-    return ReceivedSignal{number, kernel && !alone};
+    return ReceivedSignal{number, info.ssi_code == SI_KERNEL && of_terminals(number) && !alone};
   }
 }
 

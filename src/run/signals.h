@@ -45,6 +45,7 @@ class SignalBlock {
 
   UniqueFd fd_;
   sigset_t former_mask_{};
+  sigset_t all_{};  // but those that are ignored
   bool children_ignored_ = false;
 };
 

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Installs what is missing, builds rlock, and runs a first command under a lock.
+#
+#   sh packaging/quickstart.sh            as root, or as a user who may use sudo
+#
+# May be repeated. Installs packages of the distribution only, and nothing outside of the package manager;
+# the program stays in build/rlock.
+set -eu
+cd "$(dirname "$0")/.."
+
+PACKAGES='cmake ninja-build g++ libhiredis-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
+. packaging/install.sh
+need_packages $PACKAGES
+
+say 'Building build/rlock (about a minute) ...'
+cmake -S . -B build -G Ninja -DBUILD_TESTING=OFF >build.log 2>&1 &&
+  cmake --build build --target rlock >>build.log 2>&1 || {
+  tail -n 30 build.log >&2
+  fail 'the build failed; the whole output is in build.log'
+}
+rm -f build.log
+
+say 'Running a command under the lock "hello", on a private Redis server:'
+set -x
+build/rlock --url local: run hello -- sh -c 'echo "I have the lock $RLOCK_NAME, fencing token $RLOCK_TOKEN"'
+build/rlock --url local: run hello -- build/rlock status hello
+build/rlock --url local: status hello
+{ set +x; } 2>/dev/null
+
+say 'It works. The private server goes on in the background; `build/rlock --url local: local stop` ends it.
+Next: `build/rlock run --help`, the README, `man man/rlock.1`; `sudo cmake --install build` installs it.'

@@ -1,0 +1,364 @@
+# rlock and Redisson on one lock: a real Redisson client against the real program.
+# shellcheck disable=SC2016 # What stands in single quotes is for the sh of the command.
+
+load ../lib/common
+load interop
+
+# A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
+WOKEN_MS=2000
+
+setup_file() {
+  export REDISSON_MISSING
+  REDISSON_MISSING=$(redisson_missing)
+  # A CI run that tested nothing would look like one that passed.
+  [[ -z $REDISSON_MISSING ]] || {
+    echo "$REDISSON_MISSING" >&2
+    [[ -z ${CI:-} ]]
+    return
+  }
+  export port
+  port=$(redis_free_port)
+  redis_start r --port "$port" --bind 127.0.0.1
+  redisson_start "redis://127.0.0.1:$port"
+}
+
+teardown_file() {
+  redisson_stop
+  redis_stop r
+}
+
+setup() {
+  [[ -z $REDISSON_MISSING ]] || skip "$REDISSON_MISSING"
+  export RLOCK_URL=redis://127.0.0.1:$port
+  use_name "job-$BATS_TEST_NUMBER."
+  started=$BATS_TEST_TMPDIR/started
+  end=$BATS_TEST_TMPDIR/end
+  rlock_pid=
+}
+
+teardown() {
+  cat "$BATS_TEST_TMPDIR/rlock.log" 2>/dev/null || true
+  [[ -n ${rlock_pid:-} ]] || return 0
+  touch "$end"
+  gone "$rlock_pid" || kill -TERM "$rlock_pid"
+  wait_until gone "$rlock_pid" || kill -KILL "$rlock_pid"
+}
+
+# use_name NAME: the lock of this test. Redisson adds braces to its channel unless the name has some.
+use_name() {
+  name=$1
+  channel="redisson_lock__channel:{$name}"
+  [[ $name != *'{'* ]] || channel=redisson_lock__channel:$name
+}
+
+# start_rlock [OPTION ...]: `rlock run` in the background. Its command writes the fencing token into the file
+# $started and runs until the file $end exists.
+start_rlock() {
+  "$RLOCK" run "$@" "$name" -- sh -c 'echo "$RLOCK_TOKEN" >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
+    "$started" "$end" </dev/null >"$BATS_TEST_TMPDIR/rlock.log" 2>&1 3>&- &
+  rlock_pid=$!
+}
+
+command_started() { [[ -s $started ]]; }
+
+# rlock_ends STATUS: the rlock of start_rlock ends with this status.
+rlock_ends() {
+  local status=0
+  wait_until gone "$rlock_pid"
+  wait "$rlock_pid" || status=$?
+  rlock_pid=
+  [[ $status == "$1" ]] || {
+    echo "rlock ended with status $status, expected $1" >&2
+    return 1
+  }
+}
+
+# waiters N: so many clients wait for a release.
+waiters() {
+  [[ $(redis r pubsub numsub "$channel" | tail -n 1) == "$1" ]]
+}
+
+lock_hash() { redis r hgetall "$name"; }
+
+# lock_free: nothing is left of the lock but its fencing token.
+lock_free() {
+  not grep -qv ^redisson_lock_token: < <(redis r --scan --pattern "*$name*")
+}
+
+# woken_since START: no more than the time of a wake-up has passed since START.
+woken_since() {
+  local elapsed=$(($(now_ms) - $1))
+  ((elapsed < WOKEN_MS)) || {
+    echo "took $elapsed ms" >&2
+    return 1
+  }
+}
+
+# rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release lets its command start.
+rlock_waits_for_redisson() {
+  redisson a lock "$name"
+  start_rlock
+  wait_until waiters 1
+  sleep 0.5
+  not command_started
+
+  redisson a unlock "$name"
+  local unlocked
+  unlocked=$(now_ms)
+  wait_until command_started
+  woken_since "$unlocked"
+
+  touch "$end"
+  rlock_ends 0
+  wait_until lock_free
+}
+
+# redisson_waits_for_rlock: and the other way round.
+redisson_waits_for_rlock() {
+  start_rlock
+  wait_until command_started
+  redisson_send a lock "$name"
+  wait_until waiters 1
+  sleep 0.5
+  not redisson_replies a
+
+  local ended
+  ended=$(now_ms)
+  touch "$end"
+  wait_until redisson_replies a
+  woken_since "$ended"
+
+  rlock_ends 0
+  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
+  redisson a unlock "$name"
+  wait_until lock_free
+}
+
+@test "a release by Redisson wakes rlock" {
+  rlock_waits_for_redisson
+}
+
+@test "a release by rlock wakes Redisson" {
+  redisson_waits_for_rlock
+}
+
+@test "a name with a hash tag means the same keys and channel to both" {
+  use_name "{job}-$BATS_TEST_NUMBER."
+  rlock_waits_for_redisson
+  rm "$started" "$end"
+  redisson_waits_for_rlock
+}
+
+@test "a name in UTF-8 means the same keys and channel to both" {
+  use_name "früh-作业-$BATS_TEST_NUMBER."
+  rlock_waits_for_redisson
+  rm "$started" "$end"
+  redisson_waits_for_rlock
+}
+
+@test "rlock gets a lock whose lease Redisson let run out" {
+  redisson a lock-lease "$name" 3000
+  start_rlock
+  wait_until command_started
+  not redisson a unlock "$name"
+  [[ $(reply error) == IllegalMonitorStateException ]]
+  touch "$end"
+  rlock_ends 0
+}
+
+@test "Redisson gets a lock whose lease rlock let run out" {
+  local owner
+  owner=$(rlock acquire "$name" --lease 3s)
+  redisson a lock "$name"
+  run -76 rlock release "$name" --owner "$owner"
+  run -76 rlock renew "$name" --owner "$owner"
+  redisson a unlock "$name"
+}
+
+@test "rlock waits until Redisson has given back every hold of a re-entered lock" {
+  redisson a lock "$name"
+  redisson a lock "$name"
+  start_rlock
+  wait_until waiters 1
+  redisson a unlock "$name"
+  sleep 0.5
+  not command_started
+  redisson a unlock "$name"
+  wait_until command_started
+  touch "$end"
+  rlock_ends 0
+}
+
+@test "rlock does not release or renew what Redisson holds" {
+  local stranger before
+  stranger=$(rlock acquire "$name-other" --lease 1m)
+  redisson a lock "$name"
+  before=$(lock_hash)
+
+  run -76 rlock release "$name" --owner "$stranger"
+  run -76 rlock renew "$name" --owner "$stranger"
+  run -75 rlock run -n "$name" -- touch "$started"
+  not command_started
+
+  [[ $(lock_hash) == "$before" ]]
+  redisson a unlock "$name"
+  rlock release "$name-other" --owner "$stranger"
+}
+
+@test "Redisson does not take or release what rlock holds" {
+  start_rlock
+  wait_until command_started
+  local before
+  before=$(lock_hash)
+
+  not redisson a unlock "$name"
+  [[ $(reply error) == IllegalMonitorStateException ]]
+  redisson a trylock "$name" 0 30000
+  [[ $(reply value) == false ]]
+  redisson b trylock "$name" 500 30000
+  [[ $(reply value) == false ]]
+
+  [[ $(lock_hash) == "$before" ]]
+  touch "$end"
+  rlock_ends 0
+}
+
+@test "Redisson sees that rlock holds the lock, and for how long" {
+  local owner
+  owner=$(rlock acquire "$name" --lease 30s)
+  [[ $(lock_hash) == "$owner"$'\n1' ]]
+  redisson a is-locked "$name"
+  [[ $(reply value) == true ]]
+  redisson a ttl "$name"
+  (($(reply value) > 0 && $(reply value) <= 30000))
+
+  rlock release "$name" --owner "$owner"
+  redisson a is-locked "$name"
+  [[ $(reply value) == false ]]
+  redisson a ttl "$name"
+  [[ $(reply value) == -2 ]]
+}
+
+@test "status shows a holder that is not rlock" {
+  redisson a lock "$name"
+  redisson a lock "$name"
+  local owner
+  owner=$(reply owner)
+
+  run -0 rlock status "$name"
+  assert_says "$owner  (not taken by rlock)"
+  run -0 rlock status --json "$name"
+  python3 -c '
+import json, sys
+lock, = json.loads(sys.argv[1])
+assert lock["owner"] == sys.argv[2]
+assert lock["holds"] == 2
+assert lock["taken_by_rlock"] is False
+assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
+  rlock status --is-held "$name"
+  # Without a name only the locks that rlock took are listed.
+  run -0 rlock status --names
+  [[ $output != *"$name"* ]]
+
+  redisson a unlock "$name"
+  redisson a unlock "$name"
+  run -1 rlock status --is-held "$name"
+}
+
+@test "status does not give Redisson's hold the description of an earlier one by rlock" {
+  rlock acquire "$name" --lease 1m --reason "nightly backup"
+  redisson a force-unlock "$name"
+  redisson a lock "$name"
+
+  run -0 rlock status "$name"
+  assert_says "$(reply owner)  (not taken by rlock)"
+  [[ $output != *"nightly backup"* ]]
+
+  redisson a unlock "$name"
+}
+
+@test "fencing tokens grow over grants by either side" {
+  redisson a fenced-lock "$name"
+  local first second third
+  first=$(reply value)
+  redisson a unlock "$name"
+
+  start_rlock
+  wait_until command_started
+  second=$(<"$started")
+  redisson a token "$name"
+  [[ $(reply value) == "$second" ]]
+  touch "$end"
+  rlock_ends 0
+
+  redisson a fenced-lock "$name"
+  third=$(reply value)
+  redisson a unlock "$name"
+  ((first < second && second < third))
+
+  rlock run "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ]' sh "$third"
+}
+
+@test "force-unlock by rlock takes the lock from Redisson and wakes a Redisson that waits" {
+  redisson a lock "$name"
+  redisson_send b lock "$name"
+  wait_until waiters 1
+  not redisson_replies b
+
+  local forced
+  forced=$(now_ms)
+  rlock force-unlock --yes "$name"
+  wait_until redisson_replies b
+  woken_since "$forced"
+
+  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
+  not redisson a unlock "$name"
+  [[ $(reply error) == IllegalMonitorStateException ]]
+  redisson b unlock "$name"
+}
+
+@test "forceUnlock by Redisson takes the lock from rlock and wakes an rlock that waits" {
+  local owner
+  owner=$(rlock acquire "$name" --lease 1m)
+  start_rlock
+  wait_until waiters 1
+  not command_started
+
+  redisson a force-unlock "$name"
+  [[ $(reply value) == true ]]
+  local forced
+  forced=$(now_ms)
+  wait_until command_started
+  woken_since "$forced"
+
+  run -76 rlock release "$name" --owner "$owner"
+  touch "$end"
+  rlock_ends 0
+}
+
+@test "rlock run stops its command, with status 74, after Redisson's forceUnlock" {
+  start_rlock --lease 6s
+  wait_until command_started
+  redisson a force-unlock "$name"
+  redisson b lock "$name"
+  rlock_ends 74
+  [[ $(lock_hash) == "$(reply owner)"$'\n1' ]]
+  redisson b unlock "$name"
+}
+
+@test "both compete for one lock, and never two hold it" {
+  local inside=$BATS_TEST_TMPDIR/inside rounds=15 round
+  for ((round = 0; round < rounds; round++)); do
+    "$RLOCK" run "$name" -- sh -c 'mkdir "$0" && sleep 0.02 && rmdir "$0"' "$inside" || exit
+  done </dev/null >"$BATS_TEST_TMPDIR/rlock.log" 2>&1 3>&- &
+  rlock_pid=$!
+
+  for ((round = 0; round < rounds; round++)); do
+    redisson a lock "$name"
+    mkdir "$inside"
+    sleep 0.02
+    rmdir "$inside"
+    redisson a unlock "$name"
+  done
+  WAIT_SECONDS=60 rlock_ends 0
+}

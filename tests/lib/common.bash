@@ -1,0 +1,66 @@
+# What every test file loads: `load ../lib/common`.
+#
+# $RLOCK is the program under test (build/rlock unless set): an installed one works too.
+
+bats_require_minimum_version 1.5.0
+
+TESTS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export TESTS_DIR
+export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
+
+source "$TESTS_DIR/lib/redis.bash"
+
+# What a user has set must not reach the tests.
+for variable in $(compgen -e RLOCK_) REDISCLI_AUTH; do
+  unset "$variable"
+done
+export XDG_CONFIG_HOME=/nonexistent
+
+# rlock ARG...: the program, ended by force after 60 s so that a hang fails the test.
+rlock() {
+  timeout -k 1 60 "$RLOCK" "$@"
+}
+
+# wait_until COMMAND...: asks every 20 ms, for 10 s at most ($WAIT_SECONDS), until the command succeeds.
+wait_until() {
+  local tries=$((${WAIT_SECONDS:-10} * 50))
+  until "$@" >/dev/null 2>&1; do
+    ((tries-- > 0)) || {
+      echo "waited in vain for: $*" >&2
+      return 1
+    }
+    sleep 0.02
+  done
+}
+
+# not COMMAND...: for wait_until.
+not() { ! "$@"; }
+
+# gone PID: the process has ended (a zombie has).
+gone() {
+  local state
+  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || true
+  [[ -z $state || $state == Z ]]
+}
+
+# now_ms: milliseconds on the clock that rlock uses for its deadlines.
+now_ms() {
+  python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)'
+}
+
+# assert_line TEXT: some line of $output holds TEXT. $stderr is looked through as well.
+assert_says() {
+  [[ $output$'\n'${stderr:-} == *"$1"* ]] || {
+    echo "not said: $1" >&2
+    echo "stdout: $output" >&2
+    echo "stderr: ${stderr:-}" >&2
+    return 1
+  }
+}
+
+# show: status and both outputs of the last run, seen only when the test fails.
+show() {
+  echo "status=$status"
+  echo "output=$output"
+  echo "stderr=${stderr:-}"
+}

@@ -1,0 +1,100 @@
+# Real redis-servers for tests: each in its own folder, on a Unix socket, stopped by its own pid.
+#
+#   redis_start NAME [OPTION VALUE ...]   starts or restarts one; sets $NAME_dir, $NAME_sock, $NAME_pid
+#   redis NAME COMMAND ...                redis-cli on it
+#   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
+#   redis_url NAME                        its address for rlock
+#   redis_free_port                       a TCP port that nobody uses at the moment
+#   assert_clean NAME                     nothing is left behind: see there
+
+REDIS_SERVER=${REDIS_SERVER:-redis-server}
+
+# redis_folder: where this test's (or this file's) servers live. Socket paths are short: sun_path has 108 bytes.
+redis_folder() {
+  printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
+}
+
+redis_start() {
+  local name=$1 dir log
+  shift
+  local dir_var=${name}_dir
+  dir=${!dir_var:-$(redis_folder)/$name}
+  mkdir -p "$dir"
+  log=$dir/log
+  "$REDIS_SERVER" --port 0 --unixsocket "$dir/s" --unixsocketperm 700 --dir "$dir" --save '' --appendonly no \
+    --logfile "$log" --daemonize no "$@" </dev/null >/dev/null 2>&1 3>&- &
+  printf -v "${name}_pid" '%s' "$!"
+  printf -v "${name}_dir" '%s' "$dir"
+  printf -v "${name}_sock" '%s' "$dir/s"
+  export "${name}_pid" "${name}_dir" "${name}_sock"
+  wait_until redis_answers "$name" || {
+    cat "$log" >&2
+    return 1
+  }
+}
+
+# An answer that is not PONG still shows life: a server with a password says NOAUTH.
+redis_answers() {
+  [[ $(redis "$1" ping 2>&1) =~ ^(PONG|NOAUTH) ]]
+}
+
+redis() {
+  local sock=${1}_sock
+  shift
+  redis-cli -s "${!sock}" "$@"
+}
+
+redis_url() {
+  local sock=${1}_sock
+  printf 'unix://%s' "${!sock}"
+}
+
+redis_signal() {
+  local pid=${2}_pid
+  kill "-$1" "${!pid}"
+}
+redis_freeze() { redis_signal STOP "$1"; }
+redis_thaw() { redis_signal CONT "$1"; }
+redis_kill9() {
+  local pid=${1}_pid
+  redis_signal KILL "$1"
+  wait_until gone "${!pid}"
+}
+
+redis_stop() {
+  local pid=${1}_pid
+  [[ -n ${!pid:-} ]] || return 0
+  kill -CONT "${!pid}" 2>/dev/null || return 0
+  kill -TERM "${!pid}" 2>/dev/null || return 0
+  wait_until gone "${!pid}"
+}
+
+redis_free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# assert_clean NAME: no key without a TTL, no lock left held, and no process left that mentions the
+# server's folder apart from the server. Fencing tokens stay for 30 days: they are the one thing allowed.
+assert_clean() {
+  local name=$1 key dir_var=${1}_dir pid_var=${1}_pid left
+  while IFS= read -r key; do
+    [[ -n $key ]] || continue
+    [[ $(redis "$name" pttl "$key") != -1 ]] || {
+      echo "key without TTL: $key" >&2
+      return 1
+    }
+    [[ $key == redisson_lock_token:* ]] || {
+      echo "key left: $key" >&2
+      return 1
+    }
+  done < <(redis "$name" --scan)
+  left=$(pgrep -f -- "${!dir_var}" | grep -vxF -e "${!pid_var}" -e "$$" || true)
+  local pid survivors=
+  for pid in $left; do
+    gone "$pid" || [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) =~ bats|redis-cli ]] || survivors+=" $pid"
+  done
+  [[ -z $survivors ]] || {
+    ps -o pid,ppid,args -p ${survivors} >&2
+    return 1
+  }
+}

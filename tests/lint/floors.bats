@@ -1,0 +1,83 @@
+# The shape of the source: includes go one way, and each library stays in its one place.
+
+load ../lib/common
+
+setup() {
+  cd "$TESTS_DIR/.."
+}
+
+# includes_of FOLDER: the floors that files of a folder include.
+includes_of() {
+  grep -rhoE '^#include "(base|redis|lock|run|cli|lua)/' "src/$1" | sed 's/.*"//; s,/,,' | sort -u
+}
+
+@test "no floor includes a higher one" {
+  local floors=(base redis lock run cli) i higher
+  for i in "${!floors[@]}"; do
+    for higher in "${floors[@]:i+1}"; do
+      if includes_of "${floors[i]}" | grep -qx "$higher"; then
+        echo "src/${floors[i]} includes src/$higher:"
+        grep -rn "#include \"$higher/" "src/${floors[i]}"
+        return 1
+      fi
+    done
+  done
+}
+
+@test "the scripts enter on the lock floor only" {
+  [[ $(grep -rlE '^#include "lua/' src) == src/lock/verbs.cc ]]
+}
+
+# only_in PLACE PATTERN: no file outside of PLACE matches, and one inside does.
+only_in() {
+  local found
+  found=$(grep -rlE -- "$2" src | grep -vE "^src/$1" || true)
+  [[ -z $found ]] || {
+    echo "$2 outside of $1: $found"
+    return 1
+  }
+  grep -rqE -- "$2" src
+}
+
+@test "each library stays in its one place" {
+  only_in redis/reply.cc '#include <hiredis'
+  only_in cli/parse.cc '#include <CLI/'
+  only_in cli/output.cc '#include <nlohmann/'
+  only_in base/log.cc '#include <spdlog/'
+}
+
+@test "processes are started on the run floor only" {
+  only_in run/ '\b(fork|vfork|posix_spawnp?|execv[pe]*|execl[pe]*|system|popen)\('
+}
+
+@test "sockets are opened on the redis floor only" {
+  only_in redis/ '[^a-z_](socket|connect)\('
+}
+
+@test "signals are held back in one file" {
+  only_in 'run/(signals|daemon)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
+}
+
+@test "every script begins with its contract" {
+  local script
+  for script in lua/*.lua; do
+    [[ $(head -n1 "$script") == "-- $(basename "$script" .lua): "* ]]
+    grep -q '^-- KEYS' "$script"
+    grep -q '^-- Reply' "$script"
+    grep -q '^-- Sent twice\|Changes nothing' "$script"
+  done
+}
+
+@test "the scripts are embedded byte for byte" {
+  local script name built
+  for script in lua/*.lua; do
+    name=$(basename "$script" .lua)
+    built=$(dirname "$RLOCK")/generated/lua/$name.lua.h
+    [[ -e $built ]] || skip "the program under test was not built here"
+    sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' | diff - "$script"
+  done
+}
+
+@test "every source file names its licence" {
+  ! grep -rL 'SPDX-License-Identifier: MIT' src tests/unit --include='*.cc' --include='*.h' | grep .
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "base/duration.h"
+
+#include <gtest/gtest.h>
+
+namespace rlock {
+namespace {
+
+TEST(ParseDuration, ReadsEveryUnit) {
+  EXPECT_EQ(*parse_duration("250ms"), 250ms);
+  EXPECT_EQ(*parse_duration("30s"), 30s);
+  EXPECT_EQ(*parse_duration("5m"), 5min);
+  EXPECT_EQ(*parse_duration("2h"), 2h);
+  EXPECT_EQ(*parse_duration("365d"), std::chrono::days(365));
+  EXPECT_EQ(*parse_duration("7"), 7s);
+  EXPECT_EQ(*parse_duration("1.5h"), 90min);
+  EXPECT_EQ(*parse_duration("0"), 0ms);
+}
+
+TEST(ParseDuration, RefusesWhatIsNone) {
+  for (const char* text : {"", "-1s", "10x", "1e999", "1e3", "s", ".", "nan", "inf", "1s ", " 1s", "1 s", "366d",
+                           "1s1s", "99999999999999999999999999s"}) {
+    const auto span = parse_duration(text);
+    ASSERT_FALSE(span) << text;
+    EXPECT_EQ(span.error().code, Error::Code::usage) << text;
+    EXPECT_NE(span.error().message.find("30s"), std::string::npos) << "no example in: " << span.error().message;
+  }
+}
+
+TEST(FormatDuration, IsReadBack) {
+  for (const milliseconds span : {0ms, 1ms, 1500ms, 30000ms, 300000ms, 7200000ms, 86400000ms, 90061001ms}) {
+    EXPECT_EQ(*parse_duration(format_duration(span)), span) << format_duration(span);
+  }
+}
+
+TEST(RoughDuration, HasTwoUnits) {
+  EXPECT_EQ(rough_duration(300ms), "0.3s");
+  EXPECT_EQ(rough_duration(7s), "7s");
+  EXPECT_EQ(rough_duration(192s), "3m12s");
+  EXPECT_EQ(rough_duration(125min), "2h05m");
+  EXPECT_EQ(rough_duration(99h), "4d03h");
+  EXPECT_EQ(rough_duration(-5s), "0.0s");
+}
+
+}  // namespace
+}  // namespace rlock

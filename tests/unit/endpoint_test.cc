@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "redis/endpoint.h"
+
+#include <gtest/gtest.h>
+
+namespace rlock::redis {
+namespace {
+
+TEST(Endpoint, ReadsNetworkAddresses) {
+  const auto all = *parse_endpoint("redis://al%40ice:s%3Acret@cache.example:7000/3");
+  EXPECT_EQ(all.host, "cache.example");
+  EXPECT_EQ(all.port, 7000);
+  EXPECT_EQ(all.db, 3);
+  EXPECT_EQ(all.user, "al@ice");
+  EXPECT_EQ(all.password, "s:cret");
+
+  const auto none = *parse_endpoint("redis://");
+  EXPECT_EQ(none.host, "127.0.0.1");
+  EXPECT_EQ(none.port, 6379);
+  EXPECT_EQ(none.db, 0);
+  EXPECT_FALSE(none.password);
+
+  EXPECT_EQ(parse_endpoint("redis://:pw@h")->password, "pw");
+  EXPECT_EQ(parse_endpoint("redis://:pw@h")->user, "");
+  EXPECT_FALSE(parse_endpoint("redis://bob@h")->password);
+  EXPECT_EQ(parse_endpoint("redis://bob@h")->user, "bob");
+  EXPECT_EQ(parse_endpoint("redis://h/")->db, 0);
+  EXPECT_EQ(parse_endpoint("redis://:6380")->port, 6380);
+}
+
+TEST(Endpoint, ReadsIpv6InBrackets) {
+  const auto endpoint = *parse_endpoint("redis://[::1]:6380/1");
+  EXPECT_EQ(endpoint.host, "::1");
+  EXPECT_EQ(endpoint.port, 6380);
+  EXPECT_EQ(endpoint.display(), "redis://[::1]:6380/1");
+  EXPECT_EQ(parse_endpoint("redis://[fe80::1]")->port, 6379);
+}
+
+TEST(Endpoint, APasswordWithAnAtSignDoesNotBecomeAHost) {
+  const auto endpoint = *parse_endpoint("redis://:p@ss@host");
+  EXPECT_EQ(endpoint.password, "p@ss");
+  EXPECT_EQ(endpoint.host, "host");
+  EXPECT_EQ(parse_endpoint("redis://:p/ss@host")->password, "p/ss");
+}
+
+TEST(Endpoint, ReadsSockets) {
+  const auto endpoint = *parse_endpoint("unix://u:p@/run/a%20b.sock?db=4");
+  EXPECT_EQ(endpoint.kind, Endpoint::Kind::unix_socket);
+  EXPECT_EQ(endpoint.path, "/run/a b.sock");
+  EXPECT_EQ(endpoint.db, 4);
+  EXPECT_EQ(endpoint.password, "p");
+  EXPECT_EQ(parse_endpoint("local:")->path, "");
+  EXPECT_EQ(parse_endpoint("local:/srv/x")->path, "/srv/x");
+}
+
+TEST(Endpoint, RefusesTheRest) {
+  for (const char* url : {"",
+                          "host",
+                          "host:6379",
+                          "http://h",
+                          "REDIS://h",
+                          "redis:/h",
+                          "redis://h:0",
+                          "redis://h:70000",
+                          "redis://h:",
+                          "redis://h:x",
+                          "redis://h:1:2",
+                          "redis://::1",
+                          "redis://[::1",
+                          "redis://[::1]x",
+                          "redis://[h]",
+                          "redis://h/x",
+                          "redis://h/-1",
+                          "redis://h/1/2",
+                          "redis://h?x=1",
+                          "redis://h#f",
+                          "redis://%zz",
+                          "redis://%0",
+                          "redis://%00",
+                          "redis://a b",
+                          "unix://run/x",
+                          "unix://",
+                          "unix:///x?db=",
+                          "unix:///x?q=1",
+                          "local:x",
+                          "rediss://h"}) {
+    const auto endpoint = parse_endpoint(url);
+    ASSERT_FALSE(endpoint) << url;
+    EXPECT_EQ(endpoint.error().code, Error::Code::usage) << url;
+  }
+}
+
+TEST(Endpoint, NeverShowsAPassword) {
+  for (const char* url : {"redis://u:hunter2@h:1", "unix://u:hunter2@/s", "redis://:hunter2@h"}) {
+    EXPECT_EQ(parse_endpoint(url)->display().find("hunter2"), std::string::npos) << url;
+  }
+  for (const char* url : {"redis://u:hunter2@h:0", "redis://u:hunter2@h/x", "reds://u:hunter2@h", "u:hunter2@h",
+                          "redis://u:hunter2%@h", "unix://u:hunter2@x", "redis://u:hunter2@h?x"}) {
+    const auto endpoint = parse_endpoint(url);
+    ASSERT_FALSE(endpoint) << url;
+    EXPECT_EQ(endpoint.error().message.find("hunter2"), std::string::npos) << endpoint.error().message;
+  }
+}
+
+TEST(Endpoint, DisplayIsReadBack) {
+  for (const char* url :
+       {"redis://h:1", "redis://al%40ice@h:1/2", "unix:///a%20b?db=1", "local:", "local:/d%25", "redis://[::1]:6379"}) {
+    const auto endpoint = *parse_endpoint(url);
+    const auto again = *parse_endpoint(endpoint.display());
+    EXPECT_EQ(again.host, endpoint.host);
+    EXPECT_EQ(again.path, endpoint.path);
+    EXPECT_EQ(again.user, endpoint.user);
+    EXPECT_EQ(again.db, endpoint.db);
+  }
+}
+
+TEST(PasswordIn, FindsItsPlace) {
+  EXPECT_EQ(password_in("redis://u:pw@h"), "pw");
+  EXPECT_EQ(password_in("--url=redis://:p@w@h"), "p@w");
+  EXPECT_EQ(password_in("redis://u@h"), "");
+  EXPECT_EQ(password_in("redis://h:6379"), "");
+  EXPECT_EQ(password_in("just a word"), "");
+}
+
+}  // namespace
+}  // namespace rlock::redis

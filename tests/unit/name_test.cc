@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "lock/name.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace rlock::lock {
+namespace {
+
+TEST(LockName, MakesRedissonsKeys) {
+  const auto plain = *LockName::parse("myLock");
+  EXPECT_EQ(plain.text(), "myLock");
+  EXPECT_EQ(plain.channel(), "redisson_lock__channel:{myLock}");
+  EXPECT_EQ(plain.token_key(), "redisson_lock_token:{myLock}");
+  EXPECT_EQ(plain.holder_key(), "rlock:holder:{myLock}");
+  EXPECT_EQ(LockName::parse("{x}y")->channel(), "redisson_lock__channel:{x}y");
+}
+
+TEST(LockName, TakesWhatKeepsItsKeysInOneSlot) {
+  for (const char* name : {"a", "a b", "größe", "{x}y", "x{y}z{w}", "a}b{c}", "a:b", "-x", "\xff"}) {
+    EXPECT_TRUE(LockName::parse(name)) << name;
+  }
+  EXPECT_TRUE(LockName::parse(std::string(512, 'n')));
+}
+
+TEST(LockName, RefusesTheRest) {
+  for (const std::string& name : {std::string(), std::string(513, 'n'), std::string("a\nb"), std::string("a\0b", 3),
+                                  std::string("\x7f"), std::string("a{b"), std::string("a}b"), std::string("{}x"),
+                                  std::string("{x}"), std::string("{}"), std::string("}{")}) {
+    const auto parsed = LockName::parse(name);
+    ASSERT_FALSE(parsed) << name;
+    EXPECT_EQ(parsed.error().code, Error::Code::usage);
+    EXPECT_EQ(parsed.error().message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(LockName, IsFoundFromItsHolderKey) {
+  for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
+    const auto name = *LockName::parse(text);
+    ASSERT_TRUE(LockName::of_holder_key(name.holder_key())) << text;
+    EXPECT_EQ(LockName::of_holder_key(name.holder_key())->text(), text);
+  }
+  for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
+    EXPECT_FALSE(LockName::of_holder_key(key)) << key;
+  }
+}
+
+TEST(OwnerId, IsFreshEachTime) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 1000; ++i) seen.insert(OwnerId::fresh().text());
+  EXPECT_EQ(seen.size(), 1000u);
+}
+
+TEST(OwnerId, LooksLikeRedissons) {
+  const std::string id = OwnerId::fresh().text();
+  ASSERT_GT(id.size(), 37u);
+  EXPECT_EQ(id[36], ':');
+  EXPECT_EQ(id[14], '4') << "UUID version";
+  EXPECT_NE(std::string("89ab").find(id[19]), std::string::npos) << "UUID variant";
+}
+
+TEST(HeldLocks, CarriesNamesWithBlanks) {
+  const auto a = *LockName::parse("a"), b = *LockName::parse("b c");
+  const auto first = OwnerId::fresh(), second = OwnerId::fresh();
+  const auto held = HeldLocks::parse(HeldLocks::parse(HeldLocks().with(a, first)).with(b, second));
+  EXPECT_EQ(held.owner_of(a), first);
+  EXPECT_EQ(held.owner_of(b), second);
+  EXPECT_FALSE(held.owner_of(*LockName::parse("c")));
+}
+
+TEST(HeldLocks, PassesOverNonsense) {
+  const auto held = HeldLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
+  EXPECT_EQ(held.owner_of(*LockName::parse("a"))->text(), "id");
+  EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
+}
+
+TEST(HeldLocks, TheInnermostCounts) {
+  const auto a = *LockName::parse("a");
+  EXPECT_EQ(HeldLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
+}
+
+}  // namespace
+}  // namespace rlock::lock

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/suggest.h"
+
+namespace rlock::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Parse, EverythingAfterTheFirstDashesBelongsToTheCommand) {
+  const auto parsed = *parse({"run", "-n", "job", "--", "-x", "--", "--wait", "5"});
+  EXPECT_EQ(parsed.names, Words{"job"});
+  EXPECT_EQ(*parsed.command, (Words{"-x", "--", "--wait", "5"}));
+  EXPECT_TRUE(parsed.options.contains("nonblock"));
+  EXPECT_FALSE(parsed.options.contains("wait"));
+}
+
+TEST(Parse, TakesCommonOptionsOnBothSides) {
+  EXPECT_EQ(parse({"--url", "local:", "status"})->options.at("url"), "local:");
+  EXPECT_EQ(parse({"status", "--url=local:"})->options.at("url"), "local:");
+  EXPECT_FALSE(parse({"--url", "a", "status", "--url", "b"}));
+}
+
+TEST(Parse, ALockMayBeCalledAsASubcommandIs) {
+  const auto parsed = *parse({"run", "status", "--", "true"});
+  EXPECT_EQ(parsed.subcommand->name, "run");
+  EXPECT_EQ(parsed.names, Words{"status"});
+}
+
+TEST(Parse, FindsOptionsBehindTheName) {
+  EXPECT_EQ(parse({"run", "job", "--lease", "5s", "--", "true"})->options.at("lease"), "5s");
+}
+
+TEST(Parse, NamesTheNearest) {
+  EXPECT_NE(parse({"rnu"}).error().message.find("did you mean run?"), std::string::npos);
+  EXPECT_NE(parse({"run", "--wiat", "1", "x"}).error().message.find("did you mean --wait?"), std::string::npos);
+  EXPECT_NE(parse({"relase", "x"}).error().message.find("did you mean release?"), std::string::npos);
+  EXPECT_EQ(suggestion("xyzzy", {"run", "status"}), "");
+}
+
+TEST(Parse, HelpAndVersionAreTexts) {
+  EXPECT_NE(parse({"--help"})->text.find("force-unlock"), std::string::npos);
+  EXPECT_NE(parse({"run", "--help"})->text.find("--kill-after"), std::string::npos);
+  EXPECT_TRUE(parse({"--version"})->text.starts_with("rlock "));
+}
+
+TEST(Parse, EveryOptionOfTheTableIsTaken) {
+  for (const SubcommandSpec& spec : subcommands()) {
+    for (const OptionSpec& option : spec.options) {
+      Words words = {std::string(spec.name), "--" + std::string(option.name())};
+      if (!option.value.empty()) words.push_back("x");
+      const auto parsed = parse(words);
+      ASSERT_TRUE(parsed) << words[1] << ": " << parsed.error().message;
+      EXPECT_TRUE(parsed->options.contains(option.name())) << words[1];
+    }
+  }
+}
+
+TEST(ReadToml, ReadsPairs) {
+  const auto pairs = *read_toml("# my settings\nurl = \"redis://h\"\nlease=\"1m\"\nquiet = true\n");
+  ASSERT_EQ(pairs.size(), 3u);
+  EXPECT_EQ(pairs[0], (std::pair<std::string, std::string>("url", "redis://h")));
+  EXPECT_EQ(pairs[1].second, "1m");
+  EXPECT_EQ(pairs[2].second, "true");
+}
+
+TEST(ReadToml, RefusesTables) {
+  EXPECT_FALSE(read_toml("[run]\nlease = \"1m\"\n"));
+  EXPECT_FALSE(read_toml("lease = [\"1m\", \"2m\"]\n"));
+}
+
+}  // namespace
+}  // namespace rlock::cli
