@@ -55,7 +55,7 @@ end
 local time = redis.call('time')
 local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local previous = tonumber(redis.call('get', token_key) or '0')
-if not previous or previous >= 2 ^ 53 - 1 then
+if not (previous and previous >= 0 and previous < 2 ^ 53 - 1) then  -- NaN too
   return {'other-kind', 'fencing token that is not a number below 2^53'}
 end
 local token = string.format('%.0f', math.max(previous + 1, now_us))

@@ -27,6 +27,8 @@ if described and redis.call('hdel', holder, hold) == 0 then
   return {'released', count, ''}
 end
 if count > 1 then
+  -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
+  redis.call('pexpire', lock, math.max(redis.call('pttl', lock), 1))
   redis.call('hset', lock, owner, string.format('%.0f', count - 1))
   return {'released', count - 1, ''}
 end

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC1091
 # Sourced by scripts that need packages: need_packages NAME... installs those that are missing.
 
 say() { printf '\n== %s\n' "$*"; }

@@ -6,6 +6,7 @@
 # May be repeated. Installs packages of the distribution only, and nothing outside of the package manager;
 # the program stays in build/rlock.
 set -eu
+# shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
 cd "$(dirname "$0")/.."
 
 PACKAGES='cmake ninja-build g++ libhiredis-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
@@ -13,7 +14,7 @@ PACKAGES='cmake ninja-build g++ libhiredis-dev libcli11-dev libspdlog-dev libfmt
 need_packages $PACKAGES
 
 say 'Building build/rlock (about a minute) ...'
-cmake -S . -B build -G Ninja -DBUILD_TESTING=OFF >build.log 2>&1 &&
+cmake --preset release -G Ninja -DBUILD_TESTING=OFF >build.log 2>&1 &&
   cmake --build build --target rlock >>build.log 2>&1 || {
   tail -n 30 build.log >&2
   fail 'the build failed; the whole output is in build.log'

@@ -1,0 +1,92 @@
+# The scripts of lua/, run as the files that they are on the server srv. Source it after common.
+#
+#   use_lock NAME          sets $lock, $token_key, $holder and $channel, which the functions below work on
+#   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
+#   renew OWNER LEASE · release OWNER HOLD · inspect · force_unlock OWNER
+#                          print the reply, an element on each line, or fail with the error's text
+#   field NAME             a field of the holder key
+#   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
+#   fill_memory            from now on the server refuses what needs memory
+#   assert_bounded KEY     the key has a TTL
+#   assert_mortal          every key has
+#   count_calls COMMAND    how often the server has executed it, by itself or in scripts
+
+LUA_DIR=$TESTS_DIR/../lua
+
+# Every command that some script uses.
+SCRIPT_COMMANDS='time get set hget hset hexists hdel hmget hgetall hlen pttl pexpire exists del publish type'
+
+use_lock() {
+  lock=$1
+  token_key="redisson_lock_token:{$1}"
+  holder="rlock:holder:{$1}"
+  channel="redisson_lock__channel:{$1}"
+  script_user=()
+}
+
+script() {
+  local file=$1
+  shift
+  redis srv "${script_user[@]}" -e --eval "$LUA_DIR/$file.lua" "$@"
+}
+
+acquire() { script acquire "$lock" "$token_key" "$holder" , "$@"; }
+renew() { script renew "$lock" "$holder" , "$@"; }
+release() { script release "$lock" "$holder" , "$@" "$channel"; }
+inspect() { script inspect "$lock" "$token_key" "$holder" ,; }
+force_unlock() { script force_unlock "$lock" "$holder" , "$@" "$channel"; }
+
+field() { redis srv hget "$holder" "$1"; }
+
+as_weak_user() {
+  redis srv acl setuser weak reset on '>pw' '~*' '&*' +@all "-$1"
+  script_user=(--user weak --pass pw --no-auth-warning)
+}
+
+as_full_user() { script_user=(); }
+
+fill_memory() { redis srv config set maxmemory-policy noeviction maxmemory 1; }
+
+free_memory() { redis srv config set maxmemory 0; }
+
+assert_bounded() {
+  local ttl
+  ttl=$(redis srv pttl "$1")
+  ((ttl >= 0)) || {
+    echo "$1: pttl $ttl" >&2
+    return 1
+  }
+}
+
+assert_mortal() {
+  local key
+  while IFS= read -r key; do
+    [[ -z $key ]] || [[ $(redis srv pttl "$key") != -1 ]] || {
+      echo "key without TTL: $key" >&2
+      return 1
+    }
+  done < <(redis srv --scan)
+}
+
+count_calls() {
+  redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0
+}
+
+# The parts that the five files share: a server for the file, a lock and a clean database for each test.
+start_script_server() { redis_start srv; }
+
+fresh_lock() {
+  redis srv flushall
+  redis srv config resetstat
+  free_memory
+  use_lock "lock-$BATS_TEST_NUMBER"
+} >/dev/null
+
+# script_is_well_formed FILE: begins with its contract, and the server can compile it.
+script_is_well_formed() {
+  local file=$LUA_DIR/$1.lua
+  [[ $(head -n 1 "$file") == "-- $1: "* ]]
+  grep -q '^-- KEYS ' "$file"
+  grep -q '^-- Reply ' "$file"
+  [[ $(redis srv -x script load <"$file") =~ ^[0-9a-f]{40}$ ]]
+}

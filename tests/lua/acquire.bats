@@ -1,0 +1,154 @@
+#!/usr/bin/env bats
+# lua/acquire.lua: each outcome that its head names, and what holds for all of them.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "acquire begins with its contract and compiles" {
+  script_is_well_formed acquire
+}
+
+@test "a free lock is granted to the new owner, with a lease" {
+  run -0 acquire owner-1 5000 hold-1 ''
+  [[ ${lines[0]} == granted && ${lines[1]} == owner-1 && ${lines[2]} =~ ^[0-9]{16}$ ]]
+  [[ $(redis srv hgetall "$lock") == $'owner-1\n1' ]]
+  local ttl
+  ttl=$(redis srv pttl "$lock")
+  ((ttl > 0 && ttl <= 5000))
+}
+
+@test "the holder is described, for as long as the lock is held" {
+  run -0 acquire owner-1 5000 hold-1 '' host h pid 7
+  [[ $(redis srv hmget "$holder" owner lease token host pid) == "owner-1"$'\n5000\n'"${lines[2]}"$'\nh\n7' ]]
+  [[ $(redis srv hget "$holder" hold:hold-1) == 1 ]]
+  [[ $(field since) =~ ^[0-9]{13}$ ]]
+  (($(redis srv pttl "$holder") <= 5000))
+}
+
+@test "what is known of an earlier holder does not stay" {
+  redis srv hset "$holder" reason old hold:other 1
+  redis srv pexpire "$holder" 5000
+  run -0 acquire owner-1 5000 hold-1 ''
+  [[ -z $(field reason) && -z $(field hold:other) ]]
+}
+
+@test "a lock held by another is refused with the time that is left" {
+  acquire owner-1 5000 hold-1 ''
+  run -0 acquire owner-2 9000 hold-2 ''
+  [[ ${lines[0]} == held ]]
+  ((lines[1] > 0 && lines[1] <= 5000))
+  [[ $(redis srv hkeys "$lock") == owner-1 ]]
+  [[ $(field owner) == owner-1 ]]
+}
+
+@test "a lock that never expires is refused with -1" {
+  redis srv hset "$lock" somebody 1
+  run -0 acquire owner-1 5000 hold-1 ''
+  [[ $output == $'held\n-1' ]]
+  redis srv del "$lock"
+}
+
+@test "a lock whose lease is over is granted anew" {
+  acquire owner-1 5000 hold-1 ''
+  redis srv pexpire "$lock" 1
+  wait_until not redis_has "$lock"
+  run -0 acquire owner-2 5000 hold-2 ''
+  [[ ${lines[0]} == granted && $(field owner) == owner-2 ]]
+}
+
+redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
+
+@test "a read-write lock is refused as another kind" {
+  redis srv hset "$lock" mode read owner-1 1
+  redis srv pexpire "$lock" 5000
+  run -0 acquire owner-1 5000 hold-1 owner-1
+  [[ $output == $'other-kind\nread-write lock' ]]
+  [[ $(redis srv hgetall "$lock") == $'mode\nread\nowner-1\n1' ]]
+}
+
+@test "another type at the lock's key is an error, and nothing is changed" {
+  redis srv set "$lock" text px 60000
+  run -1 acquire owner-1 5000 hold-1 ''
+  assert_says WRONGTYPE
+  [[ $(redis srv get "$lock") == text && $(redis srv dbsize) == 1 ]]
+}
+
+@test "another type at the token's key is an error, and nothing is changed" {
+  redis srv rpush "$token_key" 1
+  redis srv pexpire "$token_key" 60000
+  run -1 acquire owner-1 5000 hold-1 ''
+  assert_says WRONGTYPE
+  [[ $(redis srv dbsize) == 1 ]]
+}
+
+@test "sent twice, the second reply equals the first and the hold counts once" {
+  local first
+  first=$(acquire owner-1 5000 hold-1 '' host h)
+  redis srv pexpire "$lock" 1000
+  run -0 acquire owner-1 5000 hold-1 '' host h
+  [[ $output == "$first" ]]
+  [[ $(redis srv hgetall "$lock") == $'owner-1\n1' ]]
+  [[ $(redis srv hkeys "$holder" | grep -c ^hold:) == 1 ]]
+  (($(redis srv pttl "$lock") > 1000))
+}
+
+@test "sent again after the holder key was lost, it counts once" {
+  acquire owner-1 5000 hold-1 ''
+  redis srv del "$holder"
+  run -0 acquire owner-1 5000 hold-1 ''
+  [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1) == 1 ]]
+}
+
+@test "the heir of the holder is let in and counts two" {
+  local token
+  token=$(acquire owner-1 5000 hold-1 '' | tail -n 1)
+  run -0 acquire owner-2 5000 hold-2 owner-1
+  [[ $output == $'granted\nowner-1\n'"$token" ]]
+  [[ $(redis srv hgetall "$lock") == $'owner-1\n2' ]]
+}
+
+@test "an heir's request that is sent twice counts once" {
+  acquire owner-1 5000 hold-1 ''
+  acquire owner-2 5000 hold-2 owner-1
+  run -0 acquire owner-2 5000 hold-2 owner-1
+  [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1) == 2 ]]
+}
+
+@test "an heir never shortens the lease that was promised" {
+  acquire owner-1 60000 hold-1 ''
+  acquire owner-2 1000 hold-2 owner-1
+  (($(redis srv pttl "$lock") > 50000))
+  (($(redis srv pttl "$holder") > 50000))
+  [[ $(field lease) == 60000 ]]
+}
+
+@test "an heir may lengthen the lease" {
+  acquire owner-1 1000 hold-1 ''
+  acquire owner-2 60000 hold-2 owner-1
+  (($(redis srv pttl "$lock") > 50000))
+  [[ $(field lease) == 60000 ]]
+}
+
+@test "an heir whose ancestor lost the lock is an ordinary owner" {
+  run -0 acquire owner-2 5000 hold-2 owner-1
+  [[ ${lines[0]} == granted && ${lines[1]} == owner-2 ]]
+  run -0 acquire owner-3 5000 hold-3 owner-1
+  [[ ${lines[0]} == held ]]
+}
+
+@test "two heirs of a holder that Redisson made count three, and both give back" {
+  redis srv hset "$lock" java:1 1
+  redis srv pexpire "$lock" 30000
+  acquire owner-2 5000 hold-2 java:1
+  acquire owner-3 5000 hold-3 java:1
+  [[ $(redis srv hget "$lock" java:1) == 3 ]]
+  release java:1 hold-2
+  release java:1 hold-3
+  [[ $(redis srv hget "$lock" java:1) == 1 ]]
+  assert_bounded "$lock"
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# lua/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "a server out of memory refuses a grant, and nothing is left" {
+  fill_memory
+  run -1 acquire owner-1 5000 hold-1 ''
+  assert_says OOM
+  [[ $(redis srv dbsize) == 0 ]]
+}
+
+@test "a server out of memory refuses an heir, and the outer hold stays as it was" {
+  acquire owner-1 30000 hold-1 ''
+  fill_memory
+  run acquire owner-2 5000 hold-2 owner-1
+  if ((status == 0)); then # it found room after all: then it must count
+    [[ $(redis srv hget "$lock" owner-1) == 2 && $(field hold:hold-2) == 1 ]]
+  else
+    assert_says OOM
+    [[ $(redis srv hget "$lock" owner-1) == 1 && -z $(field hold:hold-2) ]]
+  fi
+  assert_bounded "$lock"
+}
+
+@test "the same request is answered on a server out of memory if it was granted before" {
+  local first
+  first=$(acquire owner-1 30000 hold-1 '')
+  fill_memory
+  run -0 acquire owner-1 30000 hold-1 ''
+  [[ $output == "$first" ]]
+}
+
+@test "a user who lacks one right gets the lock or leaves none, whatever the right is" {
+  local right
+  for right in $SCRIPT_COMMANDS eval; do
+    redis srv flushall
+    as_weak_user "$right"
+    run acquire owner-1 5000 hold-1 ''
+    as_full_user
+    if ((status == 0)); then
+      [[ ${lines[0]} == granted ]]
+      assert_bounded "$lock"
+    else
+      [[ $status == 1 && ($output == *"can't run this command"* || $output == *NOPERM*) ]]
+      [[ $(redis srv exists "$lock") == 0 ]] || {
+        echo "without $right a lock was left"
+        return 1
+      }
+    fi
+    assert_mortal
+  done
+}
+
+@test "an heir who lacks one right gets in or leaves the outer hold as it was" {
+  local right
+  for right in $SCRIPT_COMMANDS eval; do
+    redis srv flushall
+    acquire owner-1 30000 hold-1 ''
+    as_weak_user "$right"
+    run acquire owner-2 5000 hold-2 owner-1
+    as_full_user
+    if ((status == 0)); then
+      [[ $(redis srv hget "$lock" owner-1) == 2 ]]
+    else
+      [[ $status == 1 && $(redis srv hget "$lock" owner-1) == 1 ]]
+    fi
+    assert_mortal
+  done
+}
+
+@test "a user without the right to a companion key leaves nothing" {
+  redis srv acl setuser weak reset on '>pw' "~$lock" '&*' +@all
+  script_user=(--user weak --pass pw --no-auth-warning)
+  run -1 acquire owner-1 5000 hold-1 ''
+  as_full_user
+  [[ $(redis srv dbsize) == 0 ]]
+}
+
+@test "a replica refuses a grant" {
+  redis srv replicaof 127.0.0.1 1
+  run acquire owner-1 5000 hold-1 ''
+  redis srv replicaof no one
+  assert_says READONLY
+  [[ $status == 1 && $(redis srv dbsize) == 0 ]]
+}

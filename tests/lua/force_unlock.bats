@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# lua/force_unlock.lua: each outcome that its head names, and what holds for all of them.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "force_unlock begins with its contract and compiles" {
+  script_is_well_formed force_unlock
+}
+
+@test "the lock is taken from the owner shown, and those who wait are told" {
+  acquire owner-1 30000 hold-1 ''
+  run -0 force_unlock owner-1
+  [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
+  [[ $(redis srv --scan) == "$token_key" && $(count_calls publish) == 1 ]]
+}
+
+@test "all holds of the owner are taken" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-2 30000 hold-2 owner-1
+  run -0 force_unlock owner-1
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a lock that nobody holds is reported free" {
+  run -0 force_unlock owner-1
+  [[ $output == free && $(count_calls publish) == 0 ]]
+}
+
+@test "a lock that somebody else holds by now is left alone" {
+  acquire owner-2 30000 hold-2 ''
+  run -0 force_unlock owner-1
+  [[ $output == other-owner && $(redis srv hget "$lock" owner-2) == 1 && $(field owner) == owner-2 ]]
+}
+
+@test "sent twice, the second one leaves the next owner alone" {
+  acquire owner-1 30000 hold-1 ''
+  force_unlock owner-1
+  run -0 force_unlock owner-1
+  [[ $output == free ]]
+  acquire owner-2 30000 hold-2 ''
+  run -0 force_unlock owner-1
+  [[ $output == other-owner && $(count_calls publish) == 1 ]]
+}
+
+@test "a read-write lock is refused as another kind" {
+  redis srv hset "$lock" mode read owner-1 1
+  redis srv pexpire "$lock" 30000
+  run -0 force_unlock owner-1
+  [[ $output == $'other-kind\nread-write lock' && $(redis srv hlen "$lock") == 2 ]]
+}
+
+@test "another type at the lock's key is an error, and nothing is changed" {
+  redis srv set "$lock" text px 60000
+  run -1 force_unlock owner-1
+  assert_says WRONGTYPE
+  [[ $(redis srv get "$lock") == text ]]
+}
+
+@test "a lock without a time limit can be taken" {
+  redis srv hset "$lock" java:1 1
+  run -0 force_unlock java:1
+  [[ ${lines[0]} == released && $(redis srv dbsize) == 0 ]]
+}
+
+@test "it works on a server that is out of memory" {
+  acquire owner-1 30000 hold-1 ''
+  fill_memory
+  run -0 force_unlock owner-1
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a user who may not publish takes the lock all the same, and the reason is in the reply" {
+  acquire owner-1 30000 hold-1 ''
+  as_weak_user publish
+  run -0 force_unlock owner-1
+  [[ ${lines[0]} == released && ${lines[2]} == *"can't run this command"* ]]
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a user who lacks one right takes it or is told so, and changes nothing then" {
+  local right
+  for right in $SCRIPT_COMMANDS eval; do
+    acquire owner-1 30000 hold-1 ''
+    as_weak_user "$right"
+    run force_unlock owner-1
+    as_full_user
+    if ((status == 0)); then
+      [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+    else
+      [[ $status == 1 && -n $output && $(redis srv hget "$lock" owner-1) == 1 && $(field owner) == owner-1 ]]
+      redis srv del "$lock" "$holder"
+    fi
+  done
+}

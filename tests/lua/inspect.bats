@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# lua/inspect.lua: what its reply says, and that it changes nothing.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown_file() { redis_stop srv; }
+
+# The reply is a flat list here: type, ttl, now, token, fields, owners …, description ….
+inspected() {
+  changes_before=$(changes)
+  run -0 --keep-empty-lines inspect
+  [[ $(changes) == "$changes_before" ]]
+}
+changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
+
+# description FIELD: the line after it.
+description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1; }
+
+@test "inspect begins with its contract and compiles" {
+  script_is_well_formed inspect
+}
+
+@test "a free lock is of type none, with a TTL of -2" {
+  inspected
+  [[ ${lines[0]} == none && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[4]} == 0 ]]
+}
+
+@test "the server's clock comes in milliseconds" {
+  inspected
+  local now
+  now=$(redis srv time | head -n 1)
+  [[ ${lines[2]} =~ ^[0-9]{13}$ ]]
+  ((lines[2] / 1000 <= now && lines[2] / 1000 >= now - 5))
+}
+
+@test "a held lock is shown with its owner, time, token and description" {
+  local token
+  token=$(acquire owner-1 30000 hold-1 '' host h pid 7 user u command 'make all' reason r | tail -n 1)
+  inspected
+  [[ ${lines[0]} == hash && ${lines[3]} == "$token" && ${lines[4]} == 1 ]]
+  ((lines[1] > 0 && lines[1] <= 30000))
+  [[ ${lines[5]} == owner-1 && ${lines[6]} == 1 ]]
+  [[ $(description owner) == owner-1 && $(description command) == 'make all' && $(description pid) == 7 ]]
+  [[ $(description token) == "$token" && $(description lease) == 30000 && $(description reason) == r ]]
+}
+
+@test "a lock that never expires has a TTL of -1" {
+  redis srv hset "$lock" java:1 1
+  inspected
+  [[ ${lines[1]} == -1 && ${lines[5]} == java:1 ]]
+}
+
+@test "absent values of the description are empty" {
+  redis srv hset "$lock" java:1 1
+  inspected
+  [[ -z $(description host) && -z $(description owner) ]]
+}
+
+@test "a hash with many fields is counted and not listed" {
+  local i
+  for i in 1 2 3 4 5 6 7 8 9; do redis srv hset "$lock" "f$i" 1; done
+  inspected
+  [[ ${lines[4]} == 9 && $output != *f1* ]]
+}
+
+@test "the fields of a read-write lock are listed" {
+  redis srv hset "$lock" mode read a:1 1 b:2 1
+  inspected
+  [[ ${lines[4]} == 3 && ${lines[5]} == mode && ${lines[6]} == read ]]
+}
+
+@test "a string at the lock's key is named as such" {
+  redis srv set "$lock" text
+  inspected
+  [[ ${lines[0]} == string && ${lines[4]} == 0 ]]
+}
+
+@test "other types at the token's and the holder's key count as absent" {
+  redis srv rpush "$token_key" 1
+  redis srv set "$holder" text
+  inspected
+  [[ -z ${lines[3]} && -z $(description owner) ]]
+}
+
+@test "the description of an earlier owner is shown as that owner's" {
+  acquire owner-1 30000 hold-1 ''
+  redis srv del "$lock"
+  redis srv hset "$lock" java:1 1
+  inspected
+  [[ ${lines[5]} == java:1 && $(description owner) == owner-1 ]]
+}
+
+@test "a user who lacks one of the rights that are needed is told so" {
+  local right
+  acquire owner-1 30000 hold-1 ''
+  for right in type hlen hgetall hmget time pttl get eval; do
+    as_weak_user "$right"
+    run -1 inspect
+    [[ $output == *"can't run this command"* || $output == *NOPERM* ]]
+  done
+}
+
+@test "a user who may only read can inspect" {
+  acquire owner-1 30000 hold-1 ''
+  as_weak_user @write
+  inspected
+  [[ ${lines[0]} == hash ]]
+}

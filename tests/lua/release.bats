@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# lua/release.lua: each outcome that its head names, and what holds for all of them.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "release begins with its contract and compiles" {
+  script_is_well_formed release
+}
+
+@test "the last hold frees the lock and tells those who wait" {
+  redis srv subscribe "$channel" >"$BATS_TEST_TMPDIR/heard" 3>&- &
+  local listener=$!
+  wait_until grep -q subscribe "$BATS_TEST_TMPDIR/heard"
+  acquire owner-1 30000 hold-1 ''
+  run -0 --keep-empty-lines release owner-1 hold-1
+  [[ ${lines[0]} == released && ${lines[1]} == 0 && -z ${lines[2]} ]]
+  [[ $(redis srv --scan) == "$token_key" ]]
+  wait_until grep -q '^message' "$BATS_TEST_TMPDIR/heard"
+  kill "$listener"
+  [[ $(tail -n 3 "$BATS_TEST_TMPDIR/heard") == $'message\n'"$channel"$'\n0' ]]
+}
+
+@test "an inner hold leaves the outer one, with its time, and tells nobody" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-2 30000 hold-2 owner-1
+  run -0 release owner-1 hold-2
+  [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
+  [[ $(redis srv hgetall "$lock") == $'owner-1\n1' ]]
+  assert_bounded "$lock"
+  [[ $(count_calls publish) == 0 ]]
+  run -0 release owner-1 hold-1
+  [[ ${lines[1]} == 0 && $(count_calls publish) == 1 ]]
+}
+
+@test "the outer hold may be given back before the inner one" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-2 30000 hold-2 owner-1
+  run -0 release owner-1 hold-1
+  [[ ${lines[1]} == 1 ]]
+  run -0 release owner-1 hold-2
+  [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a lock that nobody holds is reported free" {
+  run -0 release owner-1 hold-1
+  [[ $output == free && $(count_calls publish) == 0 ]]
+}
+
+@test "another owner's lock is reported and left alone" {
+  acquire owner-1 30000 hold-1 ''
+  run -0 release owner-2 hold-1
+  [[ $output == other-owner && $(count_calls publish) == 0 ]]
+  [[ $(redis srv hgetall "$lock") == $'owner-1\n1' && $(field owner) == owner-1 ]]
+}
+
+@test "a read-write lock with another owner is left alone" {
+  redis srv hset "$lock" mode read java:1 1
+  redis srv pexpire "$lock" 30000
+  run -0 release owner-1 hold-1
+  [[ $output == other-owner && $(redis srv hlen "$lock") == 2 ]]
+}
+
+@test "another type at the lock's key is an error, and nothing is changed" {
+  redis srv set "$lock" text px 60000
+  run -1 release owner-1 hold-1
+  assert_says WRONGTYPE
+  [[ $(redis srv get "$lock") == text ]]
+}
+
+@test "sent twice, a hold is given back once" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-2 30000 hold-2 owner-1
+  release owner-1 hold-2
+  run -0 release owner-1 hold-2
+  [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
+  [[ $(redis srv hget "$lock" owner-1) == 1 ]]
+}
+
+@test "sent twice, the last release is heard once and does not touch the next owner" {
+  acquire owner-1 30000 hold-1 ''
+  release owner-1 hold-1
+  run -0 release owner-1 hold-1
+  [[ $output == free ]]
+  acquire owner-2 30000 hold-2 ''
+  run -0 release owner-1 hold-1
+  [[ $output == other-owner && $(redis srv hget "$lock" owner-2) == 1 ]]
+  [[ $(count_calls publish) == 1 ]]
+}
+
+@test "a lock that Redisson granted is given back, and another's description stays" {
+  redis srv hset "$lock" java:1 2
+  redis srv pexpire "$lock" 30000
+  redis srv hset "$holder" owner owner-1
+  redis srv pexpire "$holder" 30000
+  run -0 release java:1 hold-1
+  [[ ${lines[1]} == 1 ]]
+  assert_bounded "$lock"
+  run -0 release java:1 hold-1
+  [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
+  [[ $(field owner) == owner-1 ]]
+}
+
+@test "releasing works on a server that is out of memory, inner holds too" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-2 30000 hold-2 owner-1
+  fill_memory
+  run -0 release owner-1 hold-2
+  [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
+  run -0 release owner-1 hold-1
+  [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "an inner hold of a lock that Redisson granted is released on a server out of memory" {
+  redis srv hset "$lock" java:1 2
+  redis srv pexpire "$lock" 30000
+  fill_memory
+  run -0 release java:1 hold-1
+  [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
+}
+
+@test "a user who may not publish releases all the same, and the reason is in the reply" {
+  acquire owner-1 30000 hold-1 ''
+  as_weak_user publish
+  run -0 release owner-1 hold-1
+  [[ ${lines[0]} == released && ${lines[1]} == 0 && ${lines[2]} == *"can't run this command"* ]]
+  [[ $(redis srv --scan) == "$token_key" ]]
+}
+
+@test "a user who may not use the channel releases all the same, and the reason is in the reply" {
+  acquire owner-1 30000 hold-1 ''
+  as_weak_user @dangerous
+  redis srv acl setuser weak resetchannels
+  run -0 release owner-1 hold-1
+  [[ ${lines[0]} == released && ${lines[2]} == *channel* ]]
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a user who lacks one right releases or is told so, and the lock keeps a time" {
+  local right
+  for right in $SCRIPT_COMMANDS eval; do
+    acquire owner-1 30000 hold-1 ''
+    as_weak_user "$right"
+    run release owner-1 hold-1
+    as_full_user
+    if ((status == 0)); then
+      [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+    else
+      [[ $status == 1 && -n $output ]]
+      assert_mortal
+      redis srv del "$lock" "$holder"
+    fi
+  done
+}

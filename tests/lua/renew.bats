@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# lua/renew.lua: each outcome that its head names, and what holds for all of them.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "renew begins with its contract and compiles" {
+  script_is_well_formed renew
+}
+
+@test "the owner's lease starts anew, and the reply is what was left" {
+  acquire owner-1 30000 hold-1 ''
+  redis srv pexpire "$lock" 9000
+  run -0 renew owner-1 30000
+  [[ ${lines[0]} == renewed ]]
+  ((lines[1] > 0 && lines[1] <= 9000))
+  (($(redis srv pttl "$lock") > 20000))
+  (($(redis srv pttl "$holder") > 20000))
+}
+
+@test "a lease of 0 means as long as the granted one" {
+  acquire owner-1 30000 hold-1 ''
+  redis srv pexpire "$lock" 9000
+  run -0 renew owner-1 0
+  [[ ${lines[0]} == renewed ]]
+  local ttl
+  ttl=$(redis srv pttl "$lock")
+  ((ttl > 20000 && ttl <= 30000))
+}
+
+@test "a lock that nobody holds is reported free, and none is made" {
+  run -0 renew owner-1 30000
+  [[ $output == free && $(redis srv dbsize) == 0 ]]
+}
+
+@test "another owner's lock is reported and keeps its time" {
+  acquire owner-1 5000 hold-1 ''
+  run -0 renew owner-2 60000
+  [[ $output == other-owner ]]
+  (($(redis srv pttl "$lock") <= 5000))
+  (($(redis srv pttl "$holder") <= 5000))
+}
+
+@test "a lease of 0 on a lock that Redisson granted is refused" {
+  redis srv hset "$lock" java:1 1
+  redis srv pexpire "$lock" 9000
+  run -0 renew java:1 0
+  [[ $output == lease-unknown ]]
+  (($(redis srv pttl "$lock") <= 9000))
+}
+
+@test "a lock that Redisson granted is renewed for a given time, and no other holder's key is touched" {
+  redis srv hset "$lock" java:1 1
+  redis srv pexpire "$lock" 9000
+  redis srv hset "$holder" owner owner-1 lease 5000
+  redis srv pexpire "$holder" 5000
+  run -0 renew java:1 30000
+  [[ ${lines[0]} == renewed ]]
+  (($(redis srv pttl "$lock") > 20000))
+  (($(redis srv pttl "$holder") <= 5000))
+  [[ $(field lease) == 5000 ]]
+}
+
+@test "another type at the lock's key is an error" {
+  redis srv set "$lock" text px 60000
+  run -1 renew owner-1 30000
+  assert_says WRONGTYPE
+}
+
+@test "sent twice, the lease starts twice" {
+  acquire owner-1 30000 hold-1 ''
+  renew owner-1 30000
+  run -0 renew owner-1 30000
+  [[ ${lines[0]} == renewed && $(redis srv hget "$lock" owner-1) == 1 ]]
+}
+
+@test "a lease is never shortened" {
+  acquire owner-1 60000 hold-1 ''
+  run -0 renew owner-1 1000
+  (($(redis srv pttl "$lock") > 50000))
+  (($(redis srv pttl "$holder") > 50000))
+}
+
+@test "a longer lease is remembered" {
+  acquire owner-1 1000 hold-1 ''
+  renew owner-1 60000
+  [[ $(field lease) == 60000 ]]
+  redis srv pexpire "$lock" 9000
+  renew owner-1 0
+  (($(redis srv pttl "$lock") > 50000))
+}
+
+@test "a lock that never expired gets a lease" {
+  redis srv hset "$lock" owner-1 1
+  run -0 renew owner-1 30000
+  [[ $output == $'renewed\n-1' ]]
+  assert_bounded "$lock"
+}
+
+@test "renewing works on a server that is out of memory, for a longer lease too" {
+  acquire owner-1 9000 hold-1 ''
+  fill_memory
+  run -0 renew owner-1 9000
+  [[ ${lines[0]} == renewed ]]
+  run -0 renew owner-1 60000
+  [[ ${lines[0]} == renewed && $(field lease) == 60000 ]]
+}
+
+@test "a user who lacks one right renews or is told so, and the lock keeps a time" {
+  local right
+  acquire owner-1 30000 hold-1 ''
+  for right in $SCRIPT_COMMANDS eval; do
+    as_weak_user "$right"
+    run renew owner-1 60000
+    [[ ${lines[0]} == renewed || $status == 1 && -n $output ]]
+    as_full_user
+    assert_mortal
+    [[ $(redis srv hgetall "$lock") == $'owner-1\n1' ]]
+  done
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# The fencing token that lua/acquire.lua gives with every grant: it only grows.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+# grant: a new owner takes the lock; its token is in $token, the one before in $before.
+grants=0
+grant() {
+  before=${token:-0}
+  ((++grants))
+  token=$(acquire "owner-$grants" 5000 hold '' | sed -n 3p)
+  [[ $token =~ ^[0-9]{16}$ ]]
+}
+
+@test "the first token is the server's clock in microseconds" {
+  grant
+  local now
+  now=$(redis srv time | head -n 1)
+  ((token / 1000000 <= now && token / 1000000 >= now - 5))
+  [[ $(redis srv get "$token_key") == "$token" ]]
+}
+
+@test "tokens grow over grants" {
+  for _ in 1 2 3 4 5; do
+    grant
+    ((token > before))
+    release "owner-$grants" hold
+  done
+}
+
+@test "tokens grow although the lock was taken by force" {
+  grant
+  force_unlock "owner-$grants"
+  grant
+  ((token > before))
+}
+
+@test "tokens grow although the lock's key was deleted" {
+  grant
+  redis srv del "$lock"
+  grant
+  ((token > before))
+}
+
+@test "tokens grow although the token's key was deleted" {
+  grant
+  redis srv del "$lock" "$token_key"
+  grant
+  ((token > before))
+}
+
+@test "a token ahead of the clock, as after a step back of it, is followed by the next number" {
+  redis srv set "$token_key" 2000000000000000 px 60000
+  grant
+  [[ $token == 2000000000000001 ]]
+  release "owner-$grants" hold
+  grant
+  [[ $token == 2000000000000002 ]]
+}
+
+@test "tokens grow on a server whose clock was set back by an hour" {
+  redis_start past --appendonly yes --appendfsync always
+  srv_sock=$past_sock
+  grant
+  release "owner-$grants" hold
+  redis_stop past
+  cc -shared -fPIC -o "$BATS_TEST_TMPDIR/shim.so" "$TESTS_DIR/lib/clock_shim.c"
+  printf '#!/bin/sh\nLD_PRELOAD=%s CLOCK_SHIM_SECONDS=-3600 exec redis-server "$@"\n' "$BATS_TEST_TMPDIR/shim.so" \
+    >"$BATS_TEST_TMPDIR/redis-an-hour-ago"
+  chmod +x "$BATS_TEST_TMPDIR/redis-an-hour-ago"
+  REDIS_SERVER=$BATS_TEST_TMPDIR/redis-an-hour-ago redis_start past --appendonly yes
+  (($(redis srv time | head -n 1) * 1000000 + 3000000000 < token))
+  grant
+  redis_stop past
+  ((token == before + 1))
+  redis_start srv # for teardown
+}
+
+@test "a token that Redisson counted up is followed by a greater one" {
+  grant
+  release "owner-$grants" hold
+  redis srv incrby "$token_key" 100000000000
+  grant
+  ((token == before + 100000000001))
+}
+
+@test "the token's key lives for thirty days from each grant" {
+  grant
+  local ttl
+  ttl=$(redis srv pttl "$token_key")
+  ((ttl > 29 * 86400000 && ttl <= 30 * 86400000))
+  release "owner-$grants" hold
+  assert_bounded "$token_key"
+}
+
+@test "garbage in the token's key is refused, and nothing is changed" {
+  local garbage
+  for garbage in abc '' '12 34' 9007199254740991 9007199254740993 1e300 inf nan -nan; do
+    redis srv set "$token_key" "$garbage" px 60000
+    run -0 acquire owner-1 5000 hold-1 ''
+    [[ ${lines[0]} == other-kind && ${lines[1]} == *'not a number'* ]] || {
+      echo "with $garbage: $output"
+      return 1
+    }
+    [[ $(redis srv get "$token_key") == "$garbage" && $(redis srv dbsize) == 1 ]]
+  done
+}
+
+@test "a holder without a known token is given the last one granted" {
+  grant
+  redis srv hdel "$holder" token
+  run -0 acquire owner-x 5000 hold-x owner-1
+  [[ ${lines[2]} == "$token" ]]
+}
