@@ -28,7 +28,10 @@ if described and redis.call('hdel', holder, hold) == 0 then
 end
 if count > 1 then
   -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
-  redis.call('pexpire', lock, math.max(redis.call('pttl', lock), 1))
+  local ttl = redis.call('pttl', lock)
+  if ttl > 0 then
+    redis.call('pexpire', lock, ttl)
+  end
   redis.call('hset', lock, owner, string.format('%.0f', count - 1))
   return {'released', count - 1, ''}
 end

@@ -8,14 +8,10 @@ namespace rlock::cli {
 
 Result<int> execute(const RenewOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
-  const Until until = Until{}.at_most(options.common.timeout);
-  auto outcome = lock::renew(client, options.name, options.owner, options.lease, until);
-  // Renewing twice does no harm.
-  if (!outcome && outcome.error().code == Error::Code::unavailable && outcome.error().maybe_executed) {
-    outcome = lock::renew(client, options.name, options.owner, options.lease, until);
-  }
+  const auto outcome = RLOCK_TRY(lock::renew(client, options.name, options.owner, options.lease,
+                                             lock::Attempts::until_deadline, Until{}.at_most(options.common.timeout)));
   const std::string name = options.name.display();
-  switch (RLOCK_TRY(std::move(outcome))) {
+  switch (outcome) {
     case lock::RenewOutcome::renewed: return kDone;
     case lock::RenewOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");

@@ -127,10 +127,10 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 }
 
 Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
-                           const Until& until) {
+                           Attempts attempts, const Until& until) {
   const std::string holder_key = name.holder_key(), lease_ms = std::to_string(lease.count());
-  const Reply reply =
-      RLOCK_TRY(client.call(eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms}), until));
+  const Words words = eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms});
+  const Reply reply = RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until));
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "renewed") return RenewOutcome::renewed;
   if (outcome == "free") return RenewOutcome::free;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The verbs on a lock, each one script on one server (lua/), each with the outcomes that its script names.
 //
-// Every verb may be asked twice without harm, and they do so themselves when a reply is lost: what is
-// returned is true. A call that ends in an error with maybe_executed may have taken effect.
-// Errors of all: those of redis::Client; protocol where a reply has not the shape that the script promises.
+// Every verb may be asked twice without harm, and unless told otherwise asks again itself when a reply is lost. A call
+// that ends in an error with maybe_executed may have taken effect. Errors of all: those of redis::Client; protocol
+// where a reply has not the shape that the script promises.
 #pragma once
 
 #include <optional>
@@ -57,10 +57,12 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
 enum class RenewOutcome { renewed, free, other_owner, lease_unknown };
 
-// Lets the lease start anew. `lease` 0: as long as it was granted. Asks once only: whoever renews knows for
-// how long it may be tried again.
+// Whether a request is sent again until the deadline when no reply comes.
+enum class Attempts { one, until_deadline };
+
+// Lets the lease start anew. `lease` 0: as long as it was granted.
 Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
-                           const Until& until);
+                           Attempts attempts, const Until& until);
 
 enum class ReleaseOutcome { released, free, other_owner, other_kind };
 

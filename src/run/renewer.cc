@@ -40,7 +40,7 @@ void Renewer::work() {
 bool Renewer::renew_once() {
   const TimePoint sent = BootClock::now();
   const Until end{sent + timing_.renew_timeout, stop_.get()};
-  auto outcome = lock::renew(client_, hold_.name, hold_.owner, timing_.lease, end);
+  auto outcome = lock::renew(client_, hold_.name, hold_.owner, timing_.lease, lock::Attempts::one, end);
   const TimePoint now = BootClock::now();
 
   if (outcome && *outcome == lock::RenewOutcome::renewed) {

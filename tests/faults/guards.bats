@@ -1,0 +1,158 @@
+# Guards and commands are killed and stopped: the command never outlives its lock.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
+}
+
+teardown() {
+  all_gone "$pids"
+  redis srv del job 'rlock:holder:{job}'
+  assert_clean srv
+  redis_stop srv
+}
+
+start_tree() {
+  job_start "$@" -k 300ms job -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  job_parts
+}
+
+@test "kill -9 of the frontend: the tree is dead and the lock free at once" {
+  start_tree
+  kill -9 "$frontend"
+  WAIT_SECONDS=5 wait_until all_gone "$pids"
+  wait_until gone "$monitor"
+  run -0 rlock run -n job -- true # long before the lease of 30 s
+}
+
+@test "kill -9 of the monitor: the tree is dead, the status is 74, the lock is left to its lease" {
+  start_tree
+  kill -9 "$monitor"
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+  run -75 rlock run -n job -- true
+  (($(redis srv pttl job) > 0))
+}
+
+@test "kill -9 of the command: its tree is ended, the lock is free, and the shell sees the kill" {
+  start_tree
+  kill -9 "$command"
+  job_status
+  show
+  [[ $status == 137 ]]
+  all_gone "$pids"
+  run -0 rlock run -n job -- true
+}
+
+@test "SIGSTOP of the monitor past the deadline: the frontend ends the tree before the lease does" {
+  job_start --lease 4s job -- python3 -c "$(heartbeat "$BATS_TEST_TMPDIR/beats")"
+  wait_until lines_in "$BATS_TEST_TMPDIR/beats" 3
+  job_parts
+  kill -STOP "$monitor"
+  local stopped
+  stopped=$(now_ms)
+  job_status
+  show
+  [[ $status == 74 ]]
+  echo "last sign of life $(($(tail -n 1 "$BATS_TEST_TMPDIR/beats") - stopped)) ms after the stop"
+  (($(tail -n 1 "$BATS_TEST_TMPDIR/beats") < stopped + 4000))
+}
+
+@test "SIGSTOP of the frontend: the lock is kept, and the job ends as it would" {
+  job_start --lease 2s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 3"
+  job_parts
+  kill -STOP "$frontend"
+  local token
+  token=$(redis srv hget 'rlock:holder:{job}' token)
+  # Renewed beyond its first lease.
+  sleep_until_past_first_lease() { (($(now_ms) > started + 3000)); }
+  started=$(now_ms)
+  wait_until sleep_until_past_first_lease
+  [[ $(redis srv hget 'rlock:holder:{job}' token) == "$token" ]]
+  touch "$BATS_TEST_TMPDIR/go"
+  kill -CONT "$frontend"
+  job_status
+  [[ $status == 3 ]]
+}
+
+@test "what the command leaves behind is ended before the lock is released" {
+  run -0 rlock run -k 300ms job -- bash -c "
+    setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  all_gone "$pids"
+  run -0 rlock run -n job -- true
+}
+
+@test "the lock is not released while anything of the tree lives" {
+  job_start -k 2s job -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) & 
+    until [[ -s $pids ]]; do sleep 0.02; done; exit 0"
+  wait_until lines_in "$pids" 1
+  local daemon
+  daemon=$(cat "$pids")
+  wait_until not gone "$daemon"
+  until gone "$daemon"; do
+    [[ $(redis srv exists job) == 1 ]] || gone "$daemon"
+  done
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "each signal is seen by the command exactly once" {
+  local signal
+  for signal in HUP INT QUIT TERM USR1 USR2 ALRM WINCH RTMIN; do
+    : >"$BATS_TEST_TMPDIR/seen"
+    # Signals that an & or the runner of the tests has ignored stay so: Python gives them their default back.
+    python3 -c '
+import os, signal, sys
+for s in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(s, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- bash -c "
+      trap 'echo $signal >>$BATS_TEST_TMPDIR/seen' $signal
+      trap 'exit 0' SYS
+      touch $BATS_TEST_TMPDIR/ready; while :; do sleep 0.02; done" 3>&- &
+    frontend=$!
+    wait_until test -e "$BATS_TEST_TMPDIR/ready"
+    kill "-$signal" "$frontend"
+    wait_until test -s "$BATS_TEST_TMPDIR/seen"
+    kill -SYS "$frontend"
+    wait "$frontend"
+    [[ $(cat "$BATS_TEST_TMPDIR/seen") == "$signal" ]] || {
+      echo "$signal: $(cat "$BATS_TEST_TMPDIR/seen")"
+      return 1
+    }
+    rm "$BATS_TEST_TMPDIR/ready"
+  done
+}
+
+@test "TERM while the command runs ends both, and the shell sees TERM" {
+  job_start job -- sleep 100
+  job_parts
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 ]]
+}
+
+@test "a stopped job keeps its lock and goes on" {
+  job_start --lease 2s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
+  job_parts
+  kill -TSTP "$command"
+  stopped() { grep -q '^State:.T' "/proc/$frontend/status"; }
+  wait_until stopped
+  started=$(now_ms)
+  past_first_lease() { (($(now_ms) > started + 3000)); }
+  wait_until past_first_lease
+  run -75 rlock run -n job -- true
+  touch "$BATS_TEST_TMPDIR/go"
+  kill -CONT "$command" "$frontend"
+  job_status
+  show
+  [[ $status == 4 ]]
+}

@@ -1,0 +1,154 @@
+# The lock is lost, or in doubt, while the command runs: the tree is stopped, and rlock says so with 74.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
+}
+
+teardown() {
+  redis_stop srv
+  all_gone "$pids"
+}
+
+# start_tree LEASE: a job with a tree of three that is hard to end.
+start_tree() {
+  job_start --lease "$1" -k 300ms job -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+}
+
+stopped_with_74() {
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+}
+
+# took LIMIT_MS: the last thing took no longer than this, since $began.
+took() {
+  local ms=$(($(now_ms) - began))
+  echo "took $ms ms"
+  ((ms < $1))
+}
+
+@test "FLUSHALL: the tree is stopped within one renewal" {
+  start_tree 6s
+  began=$(now_ms)
+  redis srv flushall
+  stopped_with_74
+  took 4000 # a third of the lease, the grace, and a slow machine
+  assert_says 'nobody holds it any more'
+}
+
+@test "DEL of the key: the tree is stopped within one renewal" {
+  start_tree 6s
+  began=$(now_ms)
+  redis srv del job
+  stopped_with_74
+  took 4000
+}
+
+@test "another owner's key in its place: the tree is stopped, and the key is left alone" {
+  start_tree 6s
+  began=$(now_ms)
+  redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
+  stopped_with_74
+  took 4000
+  assert_says 'another owner holds it'
+  [[ $(redis srv hgetall job) == $'other:1\n1' ]]
+  (($(redis srv pttl job) > 50000))
+}
+
+@test "a key of another type in its place: the tree is stopped" {
+  start_tree 3s
+  redis srv eval "redis.call('del', KEYS[1]); redis.call('set', KEYS[1], 'x', 'px', 60000)" 1 job
+  stopped_with_74
+  [[ $(redis srv get job) == x ]]
+}
+
+@test "the right to renew is taken away: the tree is stopped at once" {
+  redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all
+  export RLOCK_PASSWORD=pw
+  RLOCK_URL=unix://worker@$srv_sock
+  start_tree 6s
+  began=$(now_ms)
+  redis srv acl setuser worker -pexpire
+  stopped_with_74
+  took 4000
+}
+
+@test "server killed and back without its data: the tree is stopped" {
+  start_tree 6s
+  redis_kill9 srv
+  redis_start srv
+  stopped_with_74
+  assert_says 'nobody holds it any more'
+}
+
+@test "server killed and back with its data: the job goes on" {
+  redis_stop srv
+  redis_start srv --appendonly yes
+  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
+  wait_until redis srv --raw exists job
+  wait_until grep -q . <(redis srv hkeys job)
+  redis_kill9 srv
+  wait_until said 'cannot renew'
+  redis_start srv --appendonly yes
+  wait_until said 'renewed again'
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 9 ]]
+  assert_clean srv
+}
+
+@test "server killed and not back: stopped at the deadline, not before" {
+  start_tree 5s
+  began=$(now_ms)
+  redis_kill9 srv
+  stopped_with_74
+  # SIGTERM 3.15 s after the last renewal was sent, which was up to 1.7 s before the kill.
+  (($(now_ms) - began > 1300))
+  took 5000
+  assert_says 'could not be renewed in time'
+}
+
+@test "server stopped for longer than the lease: the tree is dead before it ends, and nobody else starts before" {
+  job_start --lease 4s -k 300ms job -- python3 -c "$(heartbeat "$BATS_TEST_TMPDIR/beats")"
+  wait_until lines_in "$BATS_TEST_TMPDIR/beats" 3
+  local granted
+  granted=$(head -n 1 "$BATS_TEST_TMPDIR/beats")
+  redis_freeze srv
+  "$RLOCK" run --timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
+    >"$BATS_TEST_TMPDIR/second" 2>/dev/null 3>&- &
+  local second=$!
+  job_status
+  show
+  [[ $status == 74 ]]
+  local last
+  last=$(tail -n 1 "$BATS_TEST_TMPDIR/beats")
+  # Renewed at most once, just before the server stopped.
+  echo "last sign of life $((last - granted)) ms after the first"
+  ((last < granted + 4000 + 1400))
+  redis_thaw srv
+  wait "$second"
+  (($(cat "$BATS_TEST_TMPDIR/second") > last))
+}
+
+@test "a lock that was lost unnoticed is not passed over in silence when the job ends" {
+  run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
+  assert_says 'lost while the command ran'
+}
+
+@test "a server that is gone at the release changes nothing of the job's status" {
+  job_start --timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
+  job_status
+  show
+  [[ $status == 5 ]]
+  assert_says 'could not be released'
+}

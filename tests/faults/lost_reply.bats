@@ -1,0 +1,84 @@
+# A reply is lost after the server has executed the request: nothing may count twice.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL="unix://$BATS_TEST_TMPDIR/p"
+  redis srv subscribe 'redisson_lock__channel:{job}' >"$BATS_TEST_TMPDIR/heard" 3>&- &
+  listener=$!
+  wait_until grep -q subscribe "$BATS_TEST_TMPDIR/heard"
+}
+
+teardown() {
+  kill "$listener" "${proxy:-}" 2>/dev/null || true
+  wait_until gone "$listener"
+  [[ -z ${proxy:-} ]] || wait_until gone "$proxy"
+  assert_clean srv
+  redis_stop srv
+}
+
+# lose WORD COUNT: from now on the replies to the first COUNT commands with WORD are lost.
+lose() {
+  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" "$@" 3>&- &
+  proxy=$!
+  wait_until test -S "$BATS_TEST_TMPDIR/p"
+}
+
+commands_of() { grep -cF -- "-- $1:" "$BATS_TEST_TMPDIR/passed"; }
+releases() { grep -c '^0$' "$BATS_TEST_TMPDIR/heard"; }
+
+@test "a reply lost after acquire: one hold, count 1, one release" {
+  lose '-- acquire' 2
+  run --separate-stderr -7 rlock run job -- sh -c 'redis-cli -s "$0" hvals job; exit 7' "$srv_sock"
+  [[ $output == 1 ]]
+  [[ $(commands_of acquire) == 3 && $(commands_of release) == 1 && $(releases) == 1 ]]
+}
+
+@test "a reply lost after renew: the job goes on" {
+  lose '-- renew' 2
+  run --separate-stderr -7 rlock run --lease 3s job -- bash -c '
+    until (($(grep -cF -- "-- renew" "$0") >= 4)); do sleep 0.05; done; redis-cli -s "$1" hvals job; exit 7' \
+    "$BATS_TEST_TMPDIR/passed" "$srv_sock"
+  [[ $output == 1 ]]
+  assert_says 'cannot renew'
+  assert_says 'renewed again'
+  [[ $(releases) == 1 ]]
+}
+
+@test "a reply lost after release: released once, and the job's own status" {
+  lose '-- release' 1
+  run --separate-stderr -7 rlock run job -- sh -c 'exit 7'
+  show
+  [[ $(commands_of release) == 2 && $(releases) == 1 ]]
+  [[ -z $stderr ]]
+}
+
+@test "a reply lost after release that another owner follows: still the job's own status" {
+  lose '-- release' 1
+  "$RLOCK" --url "$(redis_url srv)" run job -- sleep 0.2 3>&- &
+  local other=$!
+  run --separate-stderr -7 rlock run job -- sh -c 'exit 7'
+  wait "$other"
+  [[ $(releases) == 2 ]]
+}
+
+@test "replies lost after every verb of acquire, renew and release by hand" {
+  lose '-- acquire' 1
+  local owner
+  owner=$(rlock acquire job --lease 30s)
+  kill "$proxy" && wait_until gone "$proxy" && rm "$BATS_TEST_TMPDIR/p"
+  lose '-- re' 2
+  rlock renew job --owner "$owner"
+  [[ $(redis srv hget job "$owner") == 1 ]]
+  rlock release job --owner "$owner"
+  [[ $(releases) == 1 ]]
+}
+
+@test "a reply lost after an inner acquire and release: the outer hold is left as it was" {
+  lose '-- acquire' 2
+  run --separate-stderr -0 rlock run job -- "$RLOCK" run job -- redis-cli -s "$srv_sock" hvals job
+  [[ $output == 2 ]]
+  [[ $(releases) == 1 ]]
+}

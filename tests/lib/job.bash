@@ -1,0 +1,58 @@
+# Jobs under a lock, and the processes they consist of. Source it after common.
+#
+#   job_start [OPTION ...] NAME -- COMMAND ...   rlock run in the background; sets $frontend
+#   job_parts                                    sets $monitor and $command
+#   job_status                                   waits for its end; sets $status as a shell sees it
+#   tree FILE                                    a command: a tree of processes that is hard to end
+#   heartbeat FILE                               a command: writes the time every 20 ms, for ever
+
+job_start() {
+  "$RLOCK" run "$@" >"$BATS_TEST_TMPDIR/job.out" 2>"$BATS_TEST_TMPDIR/job.err" 3>&- &
+  frontend=$!
+}
+
+child_of() { pgrep -P "$1" | head -n 1; }
+
+job_parts() {
+  wait_until child_of "$frontend"
+  monitor=$(child_of "$frontend")
+  wait_until child_of "$monitor"
+  command=$(child_of "$monitor")
+}
+
+job_status() {
+  status=0
+  wait "$frontend" || status=$?
+  stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
+  output=$(cat "$BATS_TEST_TMPDIR/job.out")
+}
+
+# The command, a grandchild that ignores TERM, a daemon in a session of its own; each writes its pid to the file.
+tree() {
+  cat <<SCRIPT
+    trap '' TERM
+    (echo "\$BASHPID" >>$1; while :; do sleep 0.1; done) &
+    setsid bash -c "trap '' TERM; echo \\\$\\\$ >>$1; while :; do sleep 0.1; done" </dev/null >/dev/null 2>&1 &
+    echo "\$\$" >>$1
+    while :; do sleep 0.1; done
+SCRIPT
+}
+
+heartbeat() {
+  printf '%s' "import os, time
+f = open('$1', 'a', buffering=1)
+while True:
+    print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000, file=f)
+    time.sleep(0.02)"
+}
+
+# all_gone FILE: every process whose pid is in the file has ended.
+all_gone() {
+  local pid
+  while read -r pid; do gone "$pid" || return 1; done <"$1"
+}
+
+lines_in() { [[ $(wc -l <"$1") -ge $2 ]]; }
+
+# said TEXT: the job has written that to standard error.
+said() { grep -qF -- "$1" "$BATS_TEST_TMPDIR/job.err"; }

@@ -1,0 +1,70 @@
+"""A proxy between rlock and a server that loses replies.
+
+proxy.py LISTEN SERVER LOG [WORD COUNT]
+
+Both are paths of Unix sockets. Each command that passes is written to LOG as a line "CONNECTION FIRST-WORDS".
+The first COUNT commands that hold WORD reach the server and are executed there, but instead of their reply
+the client sees its connection closed.
+"""
+import os
+import socket
+import sys
+import threading
+
+listen, server, log = sys.argv[1:4]
+word = sys.argv[4].encode() if len(sys.argv) > 4 else None
+to_lose = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+lock = threading.Lock()
+
+
+def read_reply(stream):
+    """One RESP2 value, as bytes."""
+    line = stream.readline()
+    if not line:
+        return b""
+    if line[:1] == b"$" and int(line[1:]) >= 0:
+        return line + stream.read(int(line[1:]) + 2)
+    if line[:1] == b"*":
+        return line + b"".join(read_reply(stream) for _ in range(max(int(line[1:]), 0)))
+    return line
+
+
+def serve(number, client):
+    global to_lose
+    upstream = socket.socket(socket.AF_UNIX)
+    upstream.connect(server)
+    commands, replies = client.makefile("rb"), upstream.makefile("rb")
+    while True:
+        command = read_reply(commands)
+        if not command:
+            break
+        with lock:
+            words = command.split(b"\r\n")[2:9:2]
+            with open(log, "a") as out:
+                out.write(f"{number} {words[0].decode()} {words[1][:30]!r}\n")
+            lose = word is not None and word in command and to_lose > 0
+            to_lose -= lose
+        upstream.sendall(command)
+        reply = read_reply(replies)
+        if lose:
+            break
+        client.sendall(reply)
+        if words[0] == b"SUBSCRIBE":
+            threading.Thread(target=lambda: forward(upstream, client), daemon=True).start()
+    client.shutdown(socket.SHUT_RDWR)
+    upstream.close()
+
+
+def forward(source, target):
+    while data := source.recv(4096):
+        target.sendall(data)
+
+
+acceptor = socket.socket(socket.AF_UNIX)
+acceptor.bind(listen)
+acceptor.listen(100)
+number = 0
+while True:
+    connection, _ = acceptor.accept()
+    number += 1
+    threading.Thread(target=serve, args=(number, connection), daemon=True).start()
