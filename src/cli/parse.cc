@@ -167,7 +167,6 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
 Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::pair<std::string, std::string>> pairs;
-  std::string number, line;
   try {
     for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
       if (!item.parents.empty() || item.name == "++" || item.name == "--") {

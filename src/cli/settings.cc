@@ -16,7 +16,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t kLongestFile = 64 * 1024;
+constexpr std::size_t kLongestFile = 65536;
 
 std::vector<std::string_view> setting_names() {
   std::vector<std::string_view> names;

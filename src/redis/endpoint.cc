@@ -8,7 +8,7 @@
 namespace rlock::redis {
 namespace {
 
-std::unexpected<Error> bad(std::string why) { return fail(Error::Code::usage, "bad address: " + why); }
+std::unexpected<Error> bad(const std::string& why) { return fail(Error::Code::usage, "bad address: " + why); }
 
 Result<std::string> percent_decoded(std::string_view text, std::string_view what) {
   std::string out;
