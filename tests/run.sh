@@ -39,6 +39,8 @@ say 'Tests on real servers'
 [ $# -gt 0 ] || set -- tests/lint tests/lua tests/cli tests/faults tests/docs tests/interop
 RLOCK=$PWD/$build/rlock
 export RLOCK
+# A test that hangs fails, with what it has printed.
+export BATS_TEST_TIMEOUT=120
 # GNU parallel asks to be cited, once for each user, and waits for an answer on a terminal.
 mkdir -p "$HOME/.parallel" && touch "$HOME/.parallel/will-cite"
 # Temporary folders with short names: the path of a Unix socket has 107 bytes at most.

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Ends with the number
+# of mutants that nobody noticed.
+#
+#   bash tests/faults/mutants.sh            all (about ten minutes)
+#   bash tests/faults/mutants.sh PATTERN    those whose name matches
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+copy=$(mktemp -d /tmp/mutant.XXXX)
+trap 'rm -rf "$copy"' EXIT
+git clone -q . "$copy"
+cd "$copy"
+cmake --preset release -G Ninja -DBUILD_TESTING=OFF >/dev/null
+cmake --build build --target rlock >/dev/null
+pattern=${1:-.}
+unnoticed=0
+
+# mutant NAME 'TESTS ...' FILE OLD NEW [FILE OLD NEW ...]
+mutant() {
+  local name=$1 tests=$2 noticed
+  shift 2
+  [[ $name =~ $pattern ]] || return 0
+  git checkout -q -- .
+  while (($# > 0)); do
+    python3 - "$1" "$2" "$3" <<'PYTHON'
+import sys
+path, old, new = sys.argv[1:]
+text = open(path).read()
+assert old in text, f"{path} does not hold {old!r}: mend this mutant"
+open(path, "w").write(text.replace(old, new))
+PYTHON
+    shift 3
+  done
+  cmake --build build --target rlock >/dev/null
+  # shellcheck disable=SC2086 # several files
+  noticed=$(RLOCK=$copy/build/rlock BATS_TEST_TIMEOUT=40 bats -j 3 --no-parallelize-within-files $tests 2>/dev/null |
+    grep -c '^not ok') || true
+  echo "$name: noticed by $noticed tests"
+  ((noticed > 0)) || unnoticed=$((unnoticed + 1))
+}
+
+mutant 'release.lua does not look at the owner' tests/lua/release.bats \
+  lua/release.lua 'if not count then' $'count = count or 1\nif false then'
+mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
+  lua/acquire.lua "if redis.call('hexists', lock, owner) == 1 then" \
+  "if redis.call('hexists', lock, owner) == 1 then redis.call('hincrby', lock, owner, 1)"
+mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
+  lua/renew.lua "if redis.call('hexists', lock, owner) == 0 then" 'if ttl == -2 then'
+mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
+  lua/acquire.lua 'math.max(previous + 1, now_us)' previous
+mutant 'the token is the clock alone' tests/lua/token.bats \
+  lua/acquire.lua 'math.max(previous + 1, now_us)' now_us
+mutant 'released before the tree is empty' tests/faults/guards.bats \
+  src/run/monitor.cc 'while (!reap()) {' 'while (!reap() && !command_status_) {'
+mutant 'no guard keeps the deadline' tests/faults/loss.bats \
+  src/run/monitor.cc 'now >= deadline - job_.grace && !lost_' false \
+  src/run/monitor.cc 'now >= deadline || ' '' \
+  src/run/frontend.cc 'BootClock::now() >= act_at' false
+mutant 'the frontend does not keep the deadline' tests/faults/guards.bats \
+  src/run/frontend.cc 'BootClock::now() >= act_at' false
+mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
+  src/run/frontend.cc '  kill_all_descendants({});' '' \
+  src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
+mutant 'the monitor does not notice that the frontend died' tests/faults/guards.bats \
+  src/run/monitor.cc 'if (watched[4].revents) frontend_died_ = true;' '' \
+  src/run/monitor.cc 'if (got == 0) frontend_died_ = true;' ''
+mutant 'signals are passed on twice' tests/faults/guards.bats \
+  src/run/frontend.cc '    send(control, &signal->number' \
+  $'    send(control, &signal->number, sizeof signal->number, MSG_NOSIGNAL);\n    send(control, &signal->number'
+mutant 'a release after a lost reply is not known to be one' tests/faults/lost_reply.bats \
+  src/lock/verbs.cc '.after_lost_reply = after_lost_reply' '.after_lost_reply = false'
+mutant 'nothing is renewed' tests/faults/exclusion.bats \
+  src/run/renewer.cc 'WaitEnd::deadline && renew_once()' 'WaitEnd::deadline && false'
+mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
+  src/run/monitor.cc 'if (gone && !lost_) {' 'if (false) {'
+mutant 'waiters are not woken' tests/lua/release.bats \
+  lua/release.lua "redis.pcall('publish', channel, '0')" '0'
+
+echo "$unnoticed mutants unnoticed"
+exit "$((unnoticed > 0))"
