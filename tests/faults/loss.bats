@@ -94,8 +94,8 @@ took() {
   redis_stop srv
   redis_start srv --appendonly yes
   job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
-  wait_until redis srv --raw exists job
-  wait_until grep -q . <(redis srv hkeys job)
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
   redis_kill9 srv
   wait_until said 'cannot renew'
   redis_start srv --appendonly yes

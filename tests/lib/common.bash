@@ -10,10 +10,13 @@ export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
 
 source "$TESTS_DIR/lib/redis.bash"
 
-# What a user has set must not reach the tests.
-for variable in $(compgen -e RLOCK_) REDISCLI_AUTH; do
-  unset "$variable"
-done
+# What a user has set must not reach the tests. Once only: what setup_file exports must.
+if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
+  for variable in $(compgen -e RLOCK_) REDISCLI_AUTH; do
+    unset "$variable"
+  done
+  export TESTS_ENVIRONMENT_IS_CLEAN=1
+fi
 export XDG_CONFIG_HOME=/nonexistent
 
 # rlock ARG...: the program, ended by force after 60 s so that a hang fails the test.
@@ -48,7 +51,7 @@ now_ms() {
   python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)'
 }
 
-# assert_line TEXT: some line of $output holds TEXT. $stderr is looked through as well.
+# assert_says TEXT: the last run wrote TEXT, on standard output or standard error.
 assert_says() {
   [[ $output$'\n'${stderr:-} == *"$1"* ]] || {
     echo "not said: $1" >&2
