@@ -8,6 +8,7 @@
 --                                   fault: why it could not be published, else ''
 --       {'free'}                    nobody holds the lock
 --       {'other-owner'}             somebody else holds it; nothing was changed
+--       {'other-kind', what}        the name is in use, but not as a plain lock; nothing was changed
 --       error                       wrong type at a key, a missing right
 --
 -- Sent twice: a hold is given back once, because its id goes with it. After a lost reply 'free' and
@@ -20,6 +21,10 @@ local owner, hold, channel = ARGV[1], 'hold:' .. ARGV[2], ARGV[3]
 local count = tonumber(redis.call('hget', lock, owner))
 if not count then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
+end
+
+if redis.call('hexists', lock, 'mode') == 1 then
+  return {'other-kind', 'read-write lock'}
 end
 
 local described = redis.call('hget', holder, 'owner') == owner

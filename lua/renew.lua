@@ -6,6 +6,7 @@
 -- Reply {'renewed', ttl}    the milliseconds that were left before; shows steps of the server's clock
 --       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
 --       {'other-owner'}     somebody else holds it
+--       {'other-kind', what}  the name is in use, but not as a plain lock
 --       {'lease-unknown'}   ARGV[2] is 0, and the lock was not granted by rlock
 --       error               wrong type at a key, a missing right
 --
@@ -18,6 +19,10 @@ local owner, lease = ARGV[1], tonumber(ARGV[2])
 local ttl = redis.call('pttl', lock)
 if redis.call('hexists', lock, owner) == 0 then
   return {ttl == -2 and 'free' or 'other-owner'}
+end
+
+if redis.call('hexists', lock, 'mode') == 1 then
+  return {'other-kind', 'read-write lock'}
 end
 
 local granted

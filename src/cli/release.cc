@@ -21,9 +21,13 @@ Result<int> execute(const ReleaseOptions& options) {
   }
   // The first request did it, and its reply was lost.
   if (released.after_lost_reply) return kDone;
-  return fail(Error::Code::wrong_kind, name + (released.outcome == lock::ReleaseOutcome::free
-                                                   ? ": not held: its lease ran out, or it was released before"
-                                                   : ": not released: another owner holds it"));
+  switch (released.outcome) {
+    case lock::ReleaseOutcome::free:
+      return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released before");
+    case lock::ReleaseOutcome::other_kind:
+      return fail(Error::Code::wrong_kind, name + ": not released: it is in use as another kind of lock");
+    default: return fail(Error::Code::wrong_kind, name + ": not released: another owner holds it");
+  }
 }
 
 }  // namespace rlock::cli

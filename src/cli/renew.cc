@@ -17,6 +17,8 @@ Result<int> execute(const RenewOptions& options) {
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");
     case lock::RenewOutcome::other_owner:
       return fail(Error::Code::wrong_kind, name + ": not renewed: another owner holds it");
+    case lock::RenewOutcome::other_kind:
+      return fail(Error::Code::wrong_kind, name + ": not renewed: it is in use as another kind of lock");
     case lock::RenewOutcome::lease_unknown: break;
   }
   return fail(Error::Code::usage, name + ": it was not granted by rlock, so say --lease DUR");

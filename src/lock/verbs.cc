@@ -135,6 +135,7 @@ Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const Ow
   if (outcome == "renewed") return RenewOutcome::renewed;
   if (outcome == "free") return RenewOutcome::free;
   if (outcome == "other-owner") return RenewOutcome::other_owner;
+  if (outcome == "other-kind") return RenewOutcome::other_kind;
   if (outcome == "lease-unknown") return RenewOutcome::lease_unknown;
   return unexpected_reply("renew");
 }

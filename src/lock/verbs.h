@@ -55,7 +55,7 @@ struct Acquired {
 // again as far as possible.
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until);
 
-enum class RenewOutcome { renewed, free, other_owner, lease_unknown };
+enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
 
 // Whether a request is sent again until the deadline when no reply comes.
 enum class Attempts { one, until_deadline };

@@ -21,8 +21,9 @@
 namespace rlock::run {
 namespace {
 
-// While processes are being killed: look again this soon, for those that were forked meanwhile.
-constexpr milliseconds kKillAgain = 2ms;
+// While processes are being killed: look again this soon, for those that were forked meanwhile; then less often,
+// for those that cannot be killed.
+constexpr milliseconds kFirstLook = 1ms, kLastLook = 100ms;
 
 class Monitor {
  public:
@@ -45,7 +46,7 @@ class Monitor {
   // For a job that could not be started: the command has executed nothing.
   void abandon() {
     command_.reset();  // its gate closes
-    while (!reap()) wait_for(signals_.fd(), POLLIN, Until{}.at_most(kKillAgain));
+    while (!reap()) wait_for(signals_.fd(), POLLIN, Until{}.at_most(kFirstLook));
     shared_.tree_empty = true;
     if (renewer_) renewer_->stop();
     give_back();
@@ -119,7 +120,10 @@ class Monitor {
       terminate(now);
     }
     if (phase_ != Phase::killing && (frontend_died_ || now >= deadline || now >= kill_at_)) phase_ = Phase::killing;
-    if (phase_ == Phase::killing) signal_tree(SIGKILL);
+    if (phase_ == Phase::killing) {
+      signal_tree(SIGKILL);
+      look_again_ = std::min(2 * look_again_, kLastLook);
+    }
   }
 
   void terminate(TimePoint now) {
@@ -145,7 +149,7 @@ class Monitor {
       case Phase::terminating: return std::min(kill_at_, deadline);
       case Phase::killing: break;
     }
-    return BootClock::now() + kKillAgain;
+    return BootClock::now() + look_again_;
   }
 
   void wait() {
@@ -217,6 +221,7 @@ class Monitor {
 
   Phase phase_ = Phase::running;
   TimePoint kill_at_ = TimePoint::max();
+  milliseconds look_again_ = kFirstLook;
   std::optional<int> command_status_;  // of waitpid(2), once it has ended
   bool lost_ = false;                  // lost or in doubt: the tree is stopped for it
   bool not_ours_ = false;              // known to be lost: there is nothing to release

@@ -54,7 +54,7 @@ bool Renewer::renew_once() {
   }
   if (outcome) {
     report_loss(*outcome == lock::RenewOutcome::free ? "nobody holds it any more (deleted, or the server lost its data)"
-                                                     : "another owner holds it");
+                                                     : "another holds it, or its name is in use for something else");
     return false;
   }
   const Error& error = outcome.error();

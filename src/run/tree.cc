@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstring>
@@ -82,7 +83,7 @@ bool signal_descendants(int signal) {
 }
 
 bool kill_all_descendants(const Until& until) {
-  for (;;) {
+  for (milliseconds pause = 1ms;; pause = std::min<milliseconds>(2 * pause, 100ms)) {
     signal_descendants(SIGKILL);
     pid_t reaped;
     do {
@@ -90,7 +91,7 @@ bool kill_all_descendants(const Until& until) {
     } while (reaped > 0 || (reaped < 0 && errno == EINTR));
     if (reaped < 0) return true;  // ECHILD
     if (until.over()) return false;
-    wait_for(-1, 0, until.at_most(1ms));
+    wait_for(-1, 0, until.at_most(pause));
   }
 }
 

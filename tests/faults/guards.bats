@@ -132,6 +132,26 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- bash -c "
   done
 }
 
+@test "a signal that the kernel queues is passed on exactly once" {
+  job_start job -- python3 -c "
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN, signal.SIGTERM])
+open('$BATS_TEST_TMPDIR/ready', 'w').close()
+seen = 0
+while signal.sigwait([signal.SIGRTMIN, signal.SIGTERM]) == signal.SIGRTMIN:
+    seen += 1
+while signal.SIGRTMIN in signal.sigpending():
+    signal.sigwait([signal.SIGRTMIN])
+    seen += 1
+sys.exit(seen)"
+  wait_until test -e "$BATS_TEST_TMPDIR/ready"
+  kill -RTMIN "$frontend"
+  kill -RTMIN "$frontend"
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 2 ]]
+}
+
 @test "TERM while the command runs ends both, and the shell sees TERM" {
   job_start job -- sleep 100
   job_parts

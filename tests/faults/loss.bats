@@ -59,7 +59,7 @@ took() {
   redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
   stopped_with_74
   took 4000
-  assert_says 'another owner holds it'
+  assert_says 'another holds it'
   [[ $(redis srv hgetall job) == $'other:1\n1' ]]
   (($(redis srv pttl job) > 50000))
 }

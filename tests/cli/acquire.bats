@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# rlock acquire: what it prints, what it leaves on the server, and whom it refuses.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+FOREIGN=11111111-2222-3333-4444-555555555555:1
+
+take() { rlock acquire --lease 30s "$1"; }
+holder() { redis srv hgetall "$1"; }
+OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
+waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
+
+@test "the owner id is printed alone" {
+  run -0 --separate-stderr rlock acquire --lease 30s a
+  [[ $output =~ $OWNER_PATTERN && -z $stderr ]]
+  rlock release a --owner "$output"
+}
+
+@test "the keys: the lock, the holder's description and the fencing token, each with a time" {
+  local owner keys
+  owner=$(rlock acquire --lease 40s a)
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  (($(redis srv pttl a) > 0 && $(redis srv pttl a) <= 40000))
+  (($(redis srv pttl 'rlock:holder:{a}') > 0 && $(redis srv pttl 'rlock:holder:{a}') <= 40000))
+  keys=$(redis srv keys '*a*' | sort)
+  [[ $keys == $'a\nredisson_lock_token:{a}\nrlock:holder:{a}' ]]
+  (($(redis srv ttl 'redisson_lock_token:{a}') > 29 * 86400))
+  rlock release a --owner "$owner"
+}
+
+@test "without --lease it is an error of the command line" {
+  run -64 --separate-stderr rlock acquire a
+  assert_says --lease
+  [[ $(redis srv exists a) == 0 ]]
+}
+
+@test "a name that cannot be a lock's is refused" {
+  local name
+  for name in '' '{' 'a{}b' '{a}' $'a\nb'; do
+    run -64 rlock acquire --lease 30s "$name"
+  done
+}
+
+@test "--export: eval sets the name, the owner and the token, whatever is in the name" {
+  local name
+  for name in plain "it's" 'a "b" $(touch x) `touch x` \ ;&' ' lead and trail ' 'ümlaut*?'; do
+    (
+      eval "$(rlock acquire --lease 30s --export "$name")"
+      [[ $RLOCK_NAME == "$name" && $RLOCK_OWNER == "$(redis srv hkeys "$name")" ]]
+      [[ $RLOCK_TOKEN == "$(redis srv get "redisson_lock_token:{$name}")" ]]
+      [[ $(sh -c 'echo "$RLOCK_NAME"') == "$name" ]]
+      rlock release "$name"
+    )
+  done
+  [[ ! -e x ]]
+}
+
+@test "--json is one object with name, owner, token and lease" {
+  local name=$'a "b" \\ ü'
+  rlock acquire --lease 1.5m --json "$name" >json
+  python3 - "$name" "$(redis srv hkeys "$name")" <<'EOF'
+import json, sys
+with open("json") as file:
+    lock = json.load(file)
+assert list(lock) == ["name", "owner", "token", "lease_ms"], lock
+assert lock["name"] == sys.argv[1] and lock["owner"] == sys.argv[2] and lock["lease_ms"] == 90000
+assert isinstance(lock["token"], str) and lock["token"].isdigit()
+EOF
+  rlock force-unlock -y "$name"
+}
+
+@test "--json and --export together are refused" {
+  run -64 rlock acquire --lease 30s --json --export a
+}
+
+@test "a second one is refused with -n, -w 0 and after -w, and changes nothing" {
+  local owner option
+  owner=$(take a)
+  for option in -n '-w 0' '-w 300ms'; do
+    run -75 --separate-stderr rlock acquire $option --lease 1h a
+    [[ -z $output ]]
+    assert_says 'not acquired: held by'
+  done
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  (($(redis srv pttl a) <= 30000))
+  rlock release a --owner "$owner"
+}
+
+@test "-E gives the status of a lock that was not acquired, and -E 0 is silent" {
+  local owner
+  owner=$(take a)
+  run -9 rlock acquire -n -E 9 --lease 30s a
+  run -0 --separate-stderr rlock acquire -n -E 0 --lease 30s a
+  [[ -z $output && -z $stderr ]]
+  rlock release a --owner "$owner"
+}
+
+@test "without -n and -w it waits, and prints the owner id when it has the lock" {
+  local owner pid
+  owner=$(take a)
+  "$RLOCK" acquire --lease 30s a >second 3>&- &
+  pid=$!
+  wait_until waiters a 1
+  rlock release a --owner "$owner"
+  wait "$pid"
+  [[ $(holder a) == "$(<second)"$'\n1' && $(<second) != "$owner" ]]
+  rlock release a --owner "$(<second)"
+}
+
+@test "the lease ends by itself, and another gets the lock" {
+  local first second
+  first=$(take a)
+  run -75 rlock acquire -n --lease 30s a
+  redis srv pexpire a 1
+  wait_until is_free a
+  second=$(take a)
+  [[ $second != "$first" && $(holder a) == "$second"$'\n1' ]]
+  run -76 rlock release a --owner "$first"
+  rlock release a --owner "$second"
+}
+
+@test "nobody renews it" {
+  local owner
+  owner=$(rlock acquire --lease 1s a 2>warning)
+  wait_until is_free a
+  run -76 rlock release a --owner "$owner"
+}
+
+@test "under rlock run of the same name it is refused, since it would wait for ever" {
+  run -64 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s a
+  assert_says 'holds the lock already'
+}
+
+@test "under rlock run of another name it is granted" {
+  run -0 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s b
+  [[ $(holder b) == "$output"$'\n1' ]]
+  rlock release b --owner "$output"
+}
+
+@test "a string, and a read-write lock at the key, are refused with 76 and kept" {
+  redis srv set s text px 60000
+  redis srv hset rw mode read "$FOREIGN" 1
+  run -76 rlock acquire -n --lease 30s s
+  run -76 rlock acquire -n --lease 30s rw
+  [[ $(redis srv get s) == text && $(redis srv hlen rw) == 2 ]]
+  redis srv del s rw
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# rlock force-unlock: it shows, asks, and takes away.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+FOREIGN=11111111-2222-3333-4444-555555555555:1
+
+take() { rlock acquire --lease 30s "$1"; }
+holder() { redis srv hgetall "$1"; }
+waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+free() { [[ $(redis srv exists "$1" "rlock:holder:{$1}") == 0 ]]; }
+on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
+
+@test "--yes frees the lock, after showing the holder" {
+  local owner
+  owner=$(rlock acquire --lease 30s --reason 'left behind' a)
+  run -0 --separate-stderr rlock force-unlock --yes a
+  assert_says "holder    $(id -un)@$(uname -n) pid ${owner##*:}"
+  assert_says "$owner"
+  assert_says 'left behind'
+  [[ ${lines[-1]} == 'a: free' ]]
+  free a
+}
+
+@test "without a terminal it wants --yes, and takes nothing away" {
+  local owner
+  owner=$(take a)
+  run -64 --separate-stderr rlock force-unlock a </dev/null
+  assert_says --yes
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  rlock release a --owner "$owner"
+}
+
+@test "on a terminal, y frees it" {
+  take a
+  run -0 on_terminal y "$RLOCK" force-unlock a
+  assert_says "holder    $(id -un)@"
+  assert_says 'a: free'
+  free a
+}
+
+@test "on a terminal, n and a bare return leave it alone" {
+  local owner answer
+  owner=$(take a)
+  for answer in n '' x; do
+    run -0 on_terminal "$answer" "$RLOCK" force-unlock a
+    assert_says 'left alone'
+    [[ $(holder a) == "$owner"$'\n1' ]]
+  done
+  rlock release a --owner "$owner"
+}
+
+@test "--owner: freed from this owner only" {
+  local owner
+  owner=$(take a)
+  run -76 --separate-stderr rlock force-unlock --yes --owner "$FOREIGN" a
+  assert_says 'left alone'
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  run -0 rlock force-unlock --yes --owner "$owner" a
+  free a
+}
+
+@test "a lock that is free is said to be" {
+  run -0 --separate-stderr rlock force-unlock --yes a
+  assert_says 'a: not held'
+  run -0 --separate-stderr rlock force-unlock a </dev/null
+  assert_says 'a: not held'
+}
+
+@test "another program's lock without a time is freed, whatever its count" {
+  redis srv hset a "$FOREIGN" 3
+  run -0 --separate-stderr rlock force-unlock --yes a
+  assert_says "$FOREIGN"
+  free a
+}
+
+@test "one 0 is published" {
+  local pid
+  take a
+  redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
+  pid=$!
+  wait_until waiters a 1
+  rlock force-unlock --yes a
+  redis srv publish 'redisson_lock__channel:{a}' end
+  wait_until grep -qx end heard
+  kill "$pid"
+  [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
+}
+
+@test "a waiter is woken, long before the lease ends" {
+  local pid begin
+  take a
+  "$RLOCK" run a -- touch started 3>&- &
+  pid=$!
+  wait_until waiters a 1
+  begin=$(now_ms)
+  rlock force-unlock --yes a
+  wait_until test -e started
+  (($(now_ms) - begin < 3000))
+  wait "$pid"
+}
+
+@test "the old holder's command is stopped at its next renewal, with 74" {
+  local pid status=0
+  "$RLOCK" run --lease 3s a -- sh -c 'echo $$ >child; exec sleep 60' 2>err 3>&- &
+  pid=$!
+  wait_until test -s child
+  rlock force-unlock --yes a
+  WAIT_SECONDS=20 wait_until gone "$pid"
+  wait "$pid" || status=$?
+  [[ $status == 74 ]]
+  gone "$(<child)"
+  free a
+}
+
+@test "the old holder does not touch the next one's lock" {
+  local pid owner
+  "$RLOCK" run --lease 3s a -- sleep 60 2>err 3>&- &
+  pid=$!
+  wait_until rlock status --is-held a
+  rlock force-unlock --yes a
+  owner=$(take a)
+  WAIT_SECONDS=20 wait_until gone "$pid"
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  rlock release a --owner "$owner"
+}
+
+@test "a string and a read-write lock at the key are refused with 76 and kept" {
+  redis srv set s text px 60000
+  redis srv hset rw mode read "$FOREIGN" 1
+  run -76 rlock force-unlock --yes s
+  run -76 rlock force-unlock --yes rw
+  [[ $(redis srv get s) == text && $(redis srv hlen rw) == 2 ]]
+  redis srv del s rw
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# rlock release: whom it obeys, and whom it wakes.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+FOREIGN=11111111-2222-3333-4444-555555555555:1
+
+take() { rlock acquire --lease 30s "$1"; }
+holder() { redis srv hgetall "$1"; }
+waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+
+@test "the lock is free afterwards, and only the token is left" {
+  run -0 rlock release a --owner "$(take a)"
+  [[ $(redis srv exists a 'rlock:holder:{a}') == 0 && $(redis srv exists 'redisson_lock_token:{a}') == 1 ]]
+}
+
+@test "RLOCK_OWNER is used, and --owner beats it" {
+  RLOCK_OWNER=$(take a) run -0 rlock release a
+  RLOCK_OWNER=$FOREIGN run -0 rlock release a --owner "$(take a)"
+  run -0 rlock status --names a
+  [[ -z $output ]]
+}
+
+@test "no owner is an error of the command line" {
+  local owner
+  owner=$(take a)
+  run -64 --separate-stderr rlock release a
+  assert_says owner
+  [[ $(holder a) == "$owner"$'\n1' ]]
+  rlock release a --owner "$owner"
+}
+
+@test "a lock that is free gets 76" {
+  run -76 --separate-stderr rlock release a --owner "$FOREIGN"
+  assert_says 'not held'
+}
+
+@test "a second time gets 76" {
+  local owner
+  owner=$(take a)
+  rlock release a --owner "$owner"
+  run -76 --separate-stderr rlock release a --owner "$owner"
+  assert_says 'not held'
+}
+
+@test "another owner gets 76 and changes nothing" {
+  local owner description
+  owner=$(take a)
+  description=$(holder 'rlock:holder:{a}')
+  run -76 --separate-stderr rlock release a --owner "$FOREIGN"
+  assert_says 'another owner'
+  [[ $(holder a) == "$owner"$'\n1' && $(holder 'rlock:holder:{a}') == "$description" ]]
+  rlock release a --owner "$owner"
+}
+
+@test "the owner id of another lock is another owner" {
+  local a b
+  a=$(take a)
+  b=$(take b)
+  run -76 rlock release a --owner "$b"
+  rlock release a --owner "$a"
+  rlock release b --owner "$b"
+}
+
+@test "a lock that Redisson granted is released by its owner id" {
+  redis srv hset a "$FOREIGN" 1
+  run -0 rlock release a --owner "$FOREIGN"
+  [[ $(redis srv exists a) == 0 ]]
+}
+
+@test "a waiter is woken, long before the lease ends" {
+  local owner pid begin
+  owner=$(take a)
+  "$RLOCK" run a -- touch started 3>&- &
+  pid=$!
+  wait_until waiters a 1
+  begin=$(now_ms)
+  rlock release a --owner "$owner"
+  wait_until test -e started
+  (($(now_ms) - begin < 3000))
+  wait "$pid"
+}
+
+@test "one 0 is published by a release, and nothing by a refused one" {
+  local owner pid
+  redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
+  pid=$!
+  wait_until waiters a 1
+  owner=$(take a)
+  run -76 rlock release a --owner "$FOREIGN"
+  rlock release a --owner "$owner"
+  run -76 rlock release a --owner "$owner"
+  redis srv publish 'redisson_lock__channel:{a}' end
+  wait_until grep -qx end heard
+  kill "$pid"
+  [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
+}
+
+@test "a string and a read-write lock at the key are refused with 76 and kept" {
+  redis srv set s text px 60000
+  redis srv hset rw mode read "$FOREIGN" 1
+  run -76 rlock release s --owner "$FOREIGN"
+  run -76 rlock release rw --owner "$FOREIGN"
+  [[ $(redis srv get s) == text && $(redis srv hlen rw) == 2 ]]
+  redis srv del s rw
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# rlock status: one in full, several as a table, all that rlock has taken, and JSON.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+FOREIGN=11111111-2222-3333-4444-555555555555:1
+
+take() { rlock acquire --lease 30s "$1"; }
+foreign() {
+  redis srv hset "$1" "$FOREIGN" 1
+  redis srv pexpire "$1" 60000
+}
+free() { rlock force-unlock -y "$1" >/dev/null; }
+
+@test "a free lock is shown as free" {
+  run -0 --separate-stderr rlock status a
+  [[ $output == *state*free* && -z $stderr ]]
+}
+
+@test "a held lock is shown in full" {
+  run -0 --separate-stderr rlock run --lease 45s --reason 'release 1.4' a -- sh -c '"$RLOCK" status a; echo "$RLOCK_OWNER $RLOCK_TOKEN"'
+  local line owner token
+  read -r owner token <<<"${lines[-1]}"
+  for line in 'name      a' 'state     held' "owner     $owner" "holder    $(id -un)@$(uname -n) pid ${owner##*:}" \
+    'command   sh' 'reason    release 1.4' 'lease     45s' "token     $token"; do
+    grep -qxF -- "$line" <<<"$output"
+  done
+  [[ $output =~ since\ +$(date -u +%Y)-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z && $output =~ expires\ +in\ [34][0-9]s ]]
+  [[ $output != *holds* ]]
+}
+
+@test "the count of a nested lock is shown" {
+  run -0 --separate-stderr rlock run a -- "$RLOCK" run a -- "$RLOCK" status a
+  [[ $output =~ holds\ +2 ]]
+}
+
+@test "several names are a table, the free ones too" {
+  take a
+  foreign c
+  run -0 --separate-stderr rlock status a b c
+  [[ ${#lines[@]} == 4 && ${lines[0]} =~ ^NAME\ +STATE\ +HOLDER\ +PID\ +FOR\ +EXPIRES\ +COMMAND\ +REASON$ ]]
+  [[ ${lines[1]} =~ ^a\ +held\ +"$(id -un)@$(uname -n) " && ${lines[2]} =~ ^b\ +free$ ]]
+  [[ ${lines[3]} =~ ^c\ +held\ +$FOREIGN ]]
+  redis srv del c
+  free a
+}
+
+@test "without a name all that rlock has taken are listed, and no others" {
+  foreign c
+  take a
+  take 'with blank'
+  run -0 --separate-stderr rlock status
+  [[ ${#lines[@]} == 3 && $output == *$'\na '* && $output == *'with blank'* && $output != *"$FOREIGN"* ]]
+  free a
+  free 'with blank'
+  redis srv del c
+}
+
+@test "without a name and without a lock the list is empty" {
+  run -0 --separate-stderr rlock status --names
+  [[ -z $output && -z $stderr ]]
+  run -0 --separate-stderr rlock status --json
+  [[ $(tr -d '[:space:]' <<<"$output") == '[]' ]]
+}
+
+@test "a lock that ended by itself is not listed" {
+  take a
+  redis srv del a
+  run -0 --separate-stderr rlock status --names
+  [[ -z $output ]]
+  redis srv del 'rlock:holder:{a}'
+}
+
+@test "names with braces are listed as they are" {
+  local name names
+  for name in '{x}y' 'y{x}' 'a{x}b' 'x'; do take "$name"; done
+  run -0 --separate-stderr rlock status --names
+  names=$(sort <<<"$output")
+  [[ $names == "$(printf '%s\n' '{x}y' 'y{x}' 'a{x}b' 'x' | sort)" ]]
+  while read -r name; do
+    rlock status --is-held "$name"
+    free "$name"
+  done <<<"$names"
+}
+
+@test "a name with bytes that patterns know is listed as it is" {
+  take 'a*[b]?\c'
+  run -0 --separate-stderr rlock status --names
+  [[ $output == 'a*[b]?\c' ]]
+  free 'a*[b]?\c'
+}
+
+@test "many locks are all listed, each once" {
+  local i
+  for i in {1..150}; do printf 'hset many-%s o:%s 1\npexpire many-%s 60000\nhset rlock:holder:{many-%s} owner o:%s\npexpire rlock:holder:{many-%s} 60000\n' $i $i $i $i $i $i; done | redis srv >/dev/null
+  run -0 --separate-stderr rlock status --names
+  [[ ${#lines[@]} == 150 && $(sort -u <<<"$output" | wc -l) == 150 ]]
+  redis srv eval 'for _, k in ipairs(redis.call("keys", "*many-*")) do redis.call("del", k) end' 0
+}
+
+@test "--json: an array with an object for each" {
+  foreign c
+  rlock run --lease 45s --reason 'a "b"' a -- "$RLOCK" status --json a b c >json
+  redis srv del c
+  OWNER=$FOREIGN python3 - <<'EOF'
+import json, os, socket
+with open("json") as file:
+    a, b, c = json.load(file)
+assert a["name"] == "a" and a["state"] == "held" and a["holds"] == 1 and a["taken_by_rlock"] is True, a
+assert a["host"] == socket.gethostname() and isinstance(a["pid"], int) and a["owner"].endswith(":%d" % a["pid"]), a
+assert a["reason"] == 'a "b"' and a["lease_ms"] == 45000 and 0 < a["expires_in_ms"] <= 45000 and a["user"], a
+assert 0 <= a["held_for_ms"] < 45000 and a["since"].endswith("Z") and a["token"].isdigit() and a["command"], a
+assert b == {"name": "b", "state": "free"}, b
+assert c["owner"] == os.environ["OWNER"] and c["taken_by_rlock"] is False and c["state"] == "held", c
+assert "host" not in c and "pid" not in c, c
+EOF
+}
+
+@test "--names prints only those that are held" {
+  take a
+  foreign c
+  run -0 --separate-stderr rlock status --names a b c
+  [[ $output == $'a\nc' ]]
+  redis srv del c
+  free a
+}
+
+@test "--is-held prints nothing and tells by its status, all of the names together" {
+  take a
+  foreign c
+  run -0 rlock status --is-held a c
+  [[ -z $output ]]
+  run -1 rlock status --is-held a b
+  [[ -z $output ]]
+  run -1 rlock status --is-held b
+  redis srv del c
+  free a
+}
+
+@test "another program's lock is shown with its owner id" {
+  foreign a
+  run -0 --separate-stderr rlock status a
+  assert_says "$FOREIGN  (not taken by rlock)"
+  [[ $output != *holder* && $output != *command* ]]
+  redis srv persist a
+  run -0 --separate-stderr rlock status a
+  [[ $output =~ expires\ +never ]]
+  redis srv del a
+}
+
+@test "the description of an earlier owner is not trusted" {
+  take a
+  redis srv del a
+  foreign a
+  run -0 --separate-stderr rlock status a
+  assert_says "$FOREIGN  (not taken by rlock)"
+  assert_says '(the last one granted)'
+  [[ $output != *holder* && $output != *command* && $output != *since* ]]
+  redis srv del a 'rlock:holder:{a}'
+}
+
+@test "a read-write lock and a string are shown as not a lock" {
+  redis srv hset rw mode read "$FOREIGN" 1
+  redis srv set s text
+  run -0 --separate-stderr rlock status rw
+  assert_says 'not a lock, but'
+  run -0 --separate-stderr rlock status s
+  assert_says 'not a lock, but a string'
+  run -0 --separate-stderr rlock status --json rw s
+  [[ $(grep -c '"not a lock"' <<<"$output") == 2 ]]
+  run -1 rlock status --is-held s
+  redis srv del rw s
+}
+
+@test "what others wrote cannot move the cursor of the terminal" {
+  redis srv hset a "$FOREIGN" 1
+  redis srv hset 'rlock:holder:{a}' owner "$FOREIGN" host $'h\e[2J' user $'u\nstate free' command $'c\r' reason $'\a'
+  redis srv pexpire 'rlock:holder:{a}' 60000
+  run -0 --separate-stderr rlock status a
+  [[ $output != *$'\e'* && $output != *$'\r'* && $output != *$'\a'* && $output != *$'\nstate free'* ]]
+  redis srv del a 'rlock:holder:{a}'
+}
