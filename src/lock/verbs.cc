@@ -96,13 +96,9 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
                             request.heir ? std::string_view(request.heir->text()) : "", "host", host, "pid", pid,
                             "user", user, "command", command, "reason", reason});
 
-  TimePoint sent = BootClock::now();
-  auto reply = client.call(words, until);
-  if (!reply && reply.error().code == Error::Code::unavailable && reply.error().maybe_executed) {
-    // The first sending may have been the one that succeeded: count from it.
-    reply = client.insist(words, until);
-    if (!reply) reply.error().maybe_executed = true;
-  }
+  // Of several sendings the first may have been the one that succeeded: count from it.
+  const TimePoint sent = BootClock::now();
+  auto reply = client.insist(words, until);
   if (!reply) {
     if (reply.error().maybe_executed) undo(client, request, hold_id);
     return std::unexpected(std::move(reply).error());

@@ -57,6 +57,8 @@ class Client {
   Result<Reply> insist(const Words& command, const Until& until);
 
   const Endpoint& endpoint() const { return endpoint_; }
+  // An error reply leaves the connection open.
+  bool connected() const { return connection_.has_value(); }
   void disconnect() { connection_.reset(); }
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();

@@ -58,8 +58,9 @@ Result<void> LocalServer::check_folder() const {
 
 Result<bool> LocalServer::answers(const Until& until) const {
   Client client(Endpoint{.kind = Endpoint::Kind::local, .path = folder_});
-  auto reply = client.insist({"PING"}, until);
-  if (reply) return true;
+  // Not PING: a server whose disk is full refuses that, and one that still loads its file.
+  auto reply = client.call({"TIME"}, until);
+  if (reply || client.connected()) return true;
   if (reply.error().code == Error::Code::unavailable && !reply.error().maybe_executed) return false;
   return std::unexpected(std::move(reply).error());
 }
@@ -74,7 +75,7 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
   if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
 
   const Endpoint here{.kind = Endpoint::Kind::local, .path = folder_};
-  const UniqueFd ended = RLOCK_TRY(launch({"/proc/self/exe", "local", "serve", "--url", here.display()}, log_path()));
+  const UniqueFd ended = RLOCK_TRY(launch({"rlock", "local", "serve", "--url", here.display()}, log_path()));
   while (!RLOCK_TRY(answers(until))) {
     const WaitEnd end = until.over() ? WaitEnd::ready : wait_for(ended.get(), POLLIN, until.at_most(10ms));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");

@@ -21,8 +21,8 @@ namespace rlock::redis {
 
 class LocalServer {
  public:
-  // Starts a program in the background that outlives us, its messages going to the end of a file, and returns
-  // a descriptor that becomes readable when it has ended. See run/daemon.h.
+  // Starts this very program with other arguments in the background, to outlive us, its messages going to the end
+  // of a file, and returns a descriptor that becomes readable when it has ended. See run/daemon.h.
   using Launch = std::function<Result<UniqueFd>(const std::vector<std::string>& argv, const std::string& log_path)>;
 
   // `folder` empty: the user's own, /tmp/rlock-UID. Not below $XDG_RUNTIME_DIR: cron jobs have none, and
@@ -39,7 +39,8 @@ class LocalServer {
   // system, interrupted.
   Result<void> ensure(const Launch& launch, const Until& until) const;
 
-  // Answers PING now. False where nothing listens. Errors: as for a Connection otherwise.
+  // Whether it answers, be it that it cannot serve now. False where nothing listens. Errors: as for a Connection
+  // otherwise.
   Result<bool> answers(const Until& until) const;
 
   // For the process that serves: checks the folder and takes serve.lock. The descriptor is inherited by

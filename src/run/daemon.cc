@@ -33,7 +33,7 @@ namespace {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execv(argv[0], argv.data());
+  execv("/proc/self/exe", argv.data());
   _exit(126);
 }
 

@@ -1,0 +1,197 @@
+# local: addresses, and rlock local.
+
+load ../lib/common
+
+setup() {
+  dir=$BATS_TEST_TMPDIR/l
+  export RLOCK_URL=local:$dir
+}
+
+teardown() {
+  rm -f "$dir/filler" # a server cannot stop on a full disk
+  RLOCK_URL=local:$dir "$RLOCK" local stop --yes || true
+  wait_until not running
+  umount "$BATS_TEST_TMPDIR/small" 2>/dev/null || true
+}
+
+# processes WORD: pids of those whose command line holds the word and the folder.
+processes() {
+  local pid
+  for pid in $(pgrep -f -- "$dir" || true); do
+    [[ $pid != "$$" ]] && ! gone "$pid" && grep -qza -- "$1" "/proc/$pid/cmdline" && echo "$pid"
+  done
+  return 0
+}
+servers() { processes '^redis-server'; }
+keepers() { processes '^serve$'; }
+running() { [[ -n $(servers)$(keepers) ]]; }
+one_server() { [[ $(servers | wc -l) == 1 ]]; }
+
+@test "the first use starts a server that only we can reach" {
+  run --separate-stderr -0 rlock run job -- echo mine
+  [[ $output == mine && -z $stderr ]]
+  one_server
+  [[ $(stat -c '%a %U' "$dir") == "700 $(id -un)" ]]
+  [[ $(redis-cli -s "$dir/redis.sock" config get port) == $'port\n0' ]]
+  [[ $(redis-cli -s "$dir/redis.sock" config get appendonly) == $'appendonly\nyes' ]]
+  [[ $(redis-cli -s "$dir/redis.sock" config get maxmemory-policy) == $'maxmemory-policy\nnoeviction' ]]
+  run --separate-stderr -0 rlock local status
+  assert_says 'state     running'
+}
+
+@test "twenty first uses at once start one server" {
+  local i pids=()
+  for i in {1..20}; do
+    "$RLOCK" run "job$i" -- sh -c 'echo x' >>"$BATS_TEST_TMPDIR/ran" 3>&- &
+    pids+=($!)
+  done
+  for i in "${pids[@]}"; do wait "$i"; done
+  [[ $(wc -l <"$BATS_TEST_TMPDIR/ran") == 20 ]]
+  one_server
+  [[ $(grep -c 'Server initialized' "$dir/redis.log") == 1 ]]
+}
+
+@test "a server that is killed is started again, and held locks are still held" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  kill -9 "$(servers)"
+  wait_until one_server
+  run -75 rlock run -n job -- true
+  run -0 rlock release job --owner "$owner"
+}
+
+@test "a job goes on over the death of its server" {
+  "$RLOCK" run --lease 4s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+  local job=$!
+  wait_until rlock status --is-held job
+  local before
+  before=$(servers)
+  kill -9 "$before"
+  another() { [[ $(servers) != "$before" ]] && one_server; }
+  wait_until another
+  # Held by the server that came back, for longer than the lease that was granted to begin with.
+  local started
+  started=$(now_ms)
+  past() { (($(now_ms) > started + 4500)); }
+  wait_until past
+  rlock status --is-held job
+  touch "$BATS_TEST_TMPDIR/go"
+  local status=0
+  wait "$job" || status=$?
+  [[ $status == 6 ]]
+}
+
+@test "after the death of server and keeper the next use starts both, with the locks" {
+  rlock acquire job --lease 1m
+  local keeper server
+  keeper=$(keepers) server=$(servers)
+  kill -9 "$keeper" "$server"
+  wait_until gone "$server"
+  wait_until gone "$keeper"
+  run -75 rlock run -n job -- true
+  one_server
+}
+
+@test "stop refuses while locks are held, unless --yes" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  run --separate-stderr -75 rlock local stop
+  assert_says "'job'"
+  run -0 rlock local stop --yes
+  wait_until not running
+  run --separate-stderr -0 rlock local stop
+  assert_says 'not running'
+  run --separate-stderr -0 rlock local status
+  assert_says 'not running'
+  run -75 rlock run -n job -- true # started again, and the lock is still there
+  rlock release job --owner "$owner"
+  run -0 rlock local stop
+}
+
+@test "a folder that others can enter is refused" {
+  mkdir -m 755 "$dir"
+  run --separate-stderr -78 rlock run job -- true
+  assert_says 'chmod 700'
+}
+
+@test "a folder that is a link is refused" {
+  mkdir -m 700 "$BATS_TEST_TMPDIR/real"
+  ln -s "$BATS_TEST_TMPDIR/real" "$dir"
+  run --separate-stderr -78 rlock run job -- true
+}
+
+@test "a folder of another user is refused" {
+  ((EUID == 0)) || skip "only root can give a folder away"
+  mkdir -m 700 "$dir"
+  chown 65534 "$dir"
+  run --separate-stderr -78 rlock run job -- true
+  assert_says 'another user'
+  chown 0 "$dir"
+}
+
+@test "a server of another user is not trusted" {
+  ((EUID == 0)) || skip "only root can start one"
+  mkdir -m 700 "$dir"
+  chown 65534 "$dir"
+  chmod 711 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR"
+  setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --unixsocket "$dir/redis.sock" \
+    --dir "$dir" --save '' >/dev/null 2>&1 3>&- &
+  local server=$!
+  wait_until redis-cli -s "$dir/redis.sock" ping
+  chown 0 "$dir"
+  run --separate-stderr -77 rlock run job -- true
+  assert_says 'not trusted'
+  kill "$server"
+  wait_until gone "$server"
+  rm "$dir/redis.sock"
+}
+
+@test "a full disk is said, and nothing is left running" {
+  mkdir "$BATS_TEST_TMPDIR/small"
+  mount -t tmpfs -o size=64k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
+  dir=$BATS_TEST_TMPDIR/small/l
+  mkdir -m 700 "$dir"
+  head -c 100000 /dev/zero >"$dir/filler" 2>/dev/null || true
+  RLOCK_URL=local:$dir run --separate-stderr -69 rlock run job -- touch "$BATS_TEST_TMPDIR/started"
+  show
+  assert_says 'did not start'
+  [[ ! -e $BATS_TEST_TMPDIR/started ]]
+  wait_until not running
+}
+
+@test "a disk that fills up later refuses grants with 69, and does not lose the one it gave" {
+  mkdir "$BATS_TEST_TMPDIR/small"
+  mount -t tmpfs -o size=256k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
+  dir=$BATS_TEST_TMPDIR/small/l
+  export RLOCK_URL=local:$dir
+  rlock acquire job --lease 1m
+  head -c 1000000 /dev/zero >"$dir/filler" 2>/dev/null || true
+  local i
+  for i in {1..60}; do
+    run --separate-stderr rlock acquire "other$i" --lease 1m --timeout 300ms
+    ((status == 0)) || break
+  done
+  show
+  [[ $status == 69 ]]
+  assert_says MISCONF
+  run -0 rlock status --is-held job
+  rm "$dir/filler"
+}
+
+@test "without redis-server in PATH it says what to install" {
+  mkdir "$BATS_TEST_TMPDIR/bin"
+  run --separate-stderr -69 env "PATH=$BATS_TEST_TMPDIR/bin" "$(realpath "$RLOCK")" run job -- true
+  assert_says 'install the package redis-server'
+}
+
+@test "a password meant for another server is not sent to it" {
+  REDISCLI_AUTH=secret RLOCK_PASSWORD=secret run --separate-stderr -0 rlock run job -- true
+  [[ -z $stderr ]]
+}
+
+@test "rlock local wants a local: address and one of its words" {
+  run --separate-stderr -64 rlock --url redis://h local status
+  assert_says 'local:'
+  run -64 rlock local
+  run -64 rlock local restart
+}
