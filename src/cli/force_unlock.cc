@@ -28,7 +28,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
     RLOCK_TRY(print(name + ": not held\n"));
     return kDone;
   }
-  const auto owner = RLOCK_TRY(lock::OwnerId::parse(status.owner));
+  const auto owner = lock::OwnerId::as_stored(status.owner);
   if (options.owner && *options.owner != owner) return not_ours(name + ": left alone: " + held_by(status));
 
   RLOCK_TRY(print(status_in_full(status)));

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/settings.h"
+#include "redis/endpoint.h"
 
 namespace rlock::cli {
 namespace {
@@ -100,7 +101,11 @@ class Reader {
   }
 
   Result<lock::OwnerId> owner() const {
-    if (const auto given = text("owner")) return lock::OwnerId::parse(*given);
+    if (const auto given = find("owner")) {
+      auto owner = lock::OwnerId::parse(given->text);
+      if (!owner) return std::unexpected(blame(std::move(owner).error(), *given));
+      return owner;
+    }
     const char* variable = std::getenv("RLOCK_OWNER");
     if (variable && *variable) return lock::OwnerId::parse(variable);
     return usage("whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER");
@@ -136,6 +141,7 @@ class Reader {
     CommonOptions common;
     const auto url = find("url");
     common.url = url ? url->text : "redis://127.0.0.1:6379";
+    common.url_origin = url ? url->origin : "";
     common.url_on_command_line = url && url->on_command_line;
     common.password_file = text("password-file");
     common.timeout = RLOCK_TRY(duration("timeout")).value_or(common.timeout);
@@ -169,9 +175,14 @@ std::string corrected(const std::vector<std::string>& arguments, const Parsed& p
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (i == command) line += " --";
-    line += " " + shell_word(arguments[i]);
+    std::string word = arguments[i];
+    const std::string_view password = redis::password_in(word);
+    if (!password.empty())
+      word.replace(static_cast<std::size_t>(password.data() - word.data()), password.size(), "***");
+    line += " " + shell_word(word);
   }
-  return escaped(line);
+  // To be pasted: a backslash stays what it is, unless there is something that a terminal would act on.
+  return has_control(line) ? escaped(line) : line;
 }
 
 Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& parsed,

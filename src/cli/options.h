@@ -17,6 +17,7 @@ namespace rlock::cli {
 
 struct CommonOptions {
   std::string url;
+  std::string url_origin;  // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
   milliseconds timeout = 5s;

@@ -105,6 +105,20 @@ void describe(CLI::App& app, const std::string& common_group) {
   add_options(app, common_options(), common_group);
 }
 
+// CLI11 would take the next word for the value of `--name=`, which has an empty one.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    if (word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1) {
+      out.push_back(word.substr(0, word.size() - 1));
+      out.emplace_back();
+    } else {
+      out.push_back(word);
+    }
+  }
+  return out;
+}
+
 // Lets CLI11 take `words` apart. False: help was asked for.
 Result<bool> take_apart(CLI::App& app, std::vector<std::string> words, const SubcommandSpec* spec) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
@@ -138,6 +152,27 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::str
   return parsed;
 }
 
+// The text without its comments. CLI11 would cut a quoted value at a # in it.
+std::string without_comments(const std::string& text) {
+  std::string out;
+  char quote = 0;
+  bool comment = false;
+  for (const char c : text) {
+    if (c == '\n') {
+      comment = false;
+      quote = 0;
+    } else if (quote) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      comment = true;
+    }
+    if (!comment) out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Parsed> parse(const std::vector<std::string>& arguments) {
@@ -148,7 +183,8 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   const std::string version_help = "print the version";
   app.add_flag("-V,--version", version_help)->group("Options");
   app.prefix_command();  // stop at the subcommand
-  if (!RLOCK_TRY(take_apart(app, {arguments.begin(), dashes}, nullptr))) return Parsed{.text = top_help(app)};
+  auto words = with_empty_values({arguments.begin(), dashes});
+  if (!RLOCK_TRY(take_apart(app, std::move(words), nullptr))) return Parsed{.text = top_help(app)};
   if (app.count("--version") > 0) return Parsed{.text = "rlock " RLOCK_VERSION "\n"};
 
   Parsed parsed;
@@ -165,10 +201,12 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text) {
-  std::istringstream stream(text);
+  std::istringstream stream(without_comments(text));
   std::vector<std::pair<std::string, std::string>> pairs;
+  CLI::ConfigTOML toml;
+  toml.comment('\0');  // there are none left
   try {
-    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(stream)) {
+    for (const CLI::ConfigItem& item : toml.from_config(stream)) {
       if (!item.parents.empty() || item.name == "++" || item.name == "--") {
         return fail(Error::Code::config, "tables such as [" +
                                              escaped(item.parents.empty() ? "" : item.parents.front(), 50) +

@@ -10,18 +10,19 @@ namespace rlock::cli {
 
 Result<int> execute(const ReleaseOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
-  const auto released = RLOCK_TRY(lock::release(client, options.name, options.owner, options.owner.first_hold(),
-                                                Until{}.at_most(options.common.timeout)));
+  const auto released = lock::release(client, options.name, options.owner, options.owner.first_hold(),
+                                      Until{}.at_most(options.common.timeout));
   const std::string name = options.name.display();
-  if (released.outcome == lock::ReleaseOutcome::released) {
-    if (!released.fault.empty()) {
-      log::warning(name + ": released, but waiters could not be told: " + escaped(released.fault, 200));
+  if (!released) return std::unexpected(Error(released.error()).in(name));
+  if (released->outcome == lock::ReleaseOutcome::released) {
+    if (!released->fault.empty()) {
+      log::warning(name + ": released, but waiters could not be told: " + escaped(released->fault, 200));
     }
     return kDone;
   }
   // The first request did it, and its reply was lost.
-  if (released.after_lost_reply) return kDone;
-  switch (released.outcome) {
+  if (released->after_lost_reply) return kDone;
+  switch (released->outcome) {
     case lock::ReleaseOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released before");
     case lock::ReleaseOutcome::other_kind:

@@ -8,10 +8,11 @@ namespace rlock::cli {
 
 Result<int> execute(const RenewOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
-  const auto outcome = RLOCK_TRY(lock::renew(client, options.name, options.owner, options.lease,
-                                             lock::Attempts::until_deadline, Until{}.at_most(options.common.timeout)));
+  const auto outcome = lock::renew(client, options.name, options.owner, options.lease, lock::Attempts::until_deadline,
+                                   Until{}.at_most(options.common.timeout));
   const std::string name = options.name.display();
-  switch (outcome) {
+  if (!outcome) return std::unexpected(Error(outcome.error()).in(name));
+  switch (*outcome) {
     case lock::RenewOutcome::renewed: return kDone;
     case lock::RenewOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");

@@ -61,7 +61,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   auto endpoint = redis::parse_endpoint(options.url);
   if (!endpoint) {
     if (!options.url_on_command_line) endpoint.error().code = Error::Code::config;
-    return endpoint;
+    return std::unexpected(std::move(endpoint).error().in(options.url_origin));
   }
   if (endpoint->password && options.url_on_command_line) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");

@@ -55,7 +55,13 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
   const bool will_wait = !wait.limit || *wait.limit > 0ms;
   auto acquired = lock::acquire_or_wait(client, std::move(request), {wait.limit, common.timeout, signals.fd()},
                                         [&](const lock::Acquired& found) { line.update(found, will_wait); });
-  if (!acquired) return std::unexpected(std::move(acquired).error().in(name.display()));
+  if (!acquired) {
+    Error error = std::move(acquired).error().in(name.display());
+    if (error.code == Error::Code::unavailable && common.url_origin.empty()) {
+      error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
+    }
+    return std::unexpected(std::move(error));
+  }
   switch (acquired->outcome) {
     case lock::Acquired::Outcome::granted: return acquired->hold;
     case lock::Acquired::Outcome::held: report_held(client, name, wait, common.timeout); return std::nullopt;

@@ -51,6 +51,9 @@ class OwnerId {
   // Errors (usage): empty, over 512 bytes, a control character.
   static Result<OwnerId> parse(std::string_view text);
 
+  // One that a server has sent: whatever stands there owns the lock. Untrusted text.
+  static OwnerId as_stored(std::string text) { return OwnerId(std::move(text)); }
+
   const std::string& text() const { return text_; }
   // The id of the hold that was granted together with this owner id (lua/acquire.lua, ARGV 3).
   std::string first_hold() const { return text_.substr(0, text_.find(':')); }

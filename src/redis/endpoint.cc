@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "redis/endpoint.h"
 
+#include <sys/un.h>
+
 #include <charconv>
 
 #include "base/text.h"
@@ -47,13 +49,22 @@ Result<int> number_in(std::string_view text, int least, int most, std::string_vi
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
-    return bad(std::string(what) + " " + quoted(text) + " is not a number from " + std::to_string(least) + " to " +
+    // Not shown: where an @ was forgotten it is a password.
+    return bad("the " + std::string(what) + " is not a number from " + std::to_string(least) + " to " +
                std::to_string(most));
   }
   return value;
 }
 
 constexpr int kMostDatabases = 1 << 24;
+
+// A Unix socket's path has to fit into sockaddr_un (unix(7)); `more` bytes will follow it.
+Result<void> check_length(const std::string& path, std::size_t more) {
+  constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.size() + more <= most) return {};
+  return bad("the path of a Unix socket has at most " + std::to_string(most) + " bytes, this one has " +
+             std::to_string(path.size() + more));
+}
 
 // What stands before the host or path. The last @ ends it, so that a password with a forgotten %40
 // cannot have its tail taken for a host, which would be contacted and shown.
@@ -128,6 +139,7 @@ Result<Endpoint> parse_unix(std::string_view rest) {
   }
   endpoint.path = RLOCK_TRY(percent_decoded(rest.substr(0, mark), "path"));
   if (!endpoint.path.starts_with('/')) return bad("unix:// wants an absolute path, as in unix:///run/redis.sock");
+  RLOCK_TRY(check_length(endpoint.path, 0));
   return endpoint;
 }
 
@@ -137,6 +149,7 @@ Result<Endpoint> parse_local(std::string_view rest) {
   if (!rest.empty() && !endpoint.path.starts_with('/')) {
     return bad("local: wants nothing or an absolute folder after it, as in local:/var/lib/rlock");
   }
+  RLOCK_TRY(check_length(endpoint.path, std::string_view("/redis.sock").size()));
   return endpoint;
 }
 

@@ -61,7 +61,7 @@ Result<bool> LocalServer::answers(const Until& until) const {
   // Not PING: a server whose disk is full refuses that, and one that still loads its file.
   auto reply = client.call({"TIME"}, until);
   if (reply || client.connected()) return true;
-  if (reply.error().code == Error::Code::unavailable && !reply.error().maybe_executed) return false;
+  if (reply.error().code == Error::Code::unavailable) return false;  // nobody, or one that is just dying
   return std::unexpected(std::move(reply).error());
 }
 
@@ -76,11 +76,15 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
 
   const Endpoint here{.kind = Endpoint::Kind::local, .path = folder_};
   const UniqueFd ended = RLOCK_TRY(launch({"rlock", "local", "serve", "--url", here.display()}, log_path()));
-  while (!RLOCK_TRY(answers(until))) {
-    const WaitEnd end = until.over() ? WaitEnd::ready : wait_for(ended.get(), POLLIN, until.at_most(10ms));
-    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-    if (end == WaitEnd::ready)
+  for (bool launched_ended = false; !RLOCK_TRY(answers(until));) {
+    // It also ends when another serves the folder, which has just lost its redis-server and is starting a new one.
+    const bool nobody_serves = launched_ended && claim().has_value();
+    if (nobody_serves || until.over()) {
       return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start" + last_words());
+    }
+    const WaitEnd end = wait_for(launched_ended ? -1 : ended.get(), POLLIN, until.at_most(10ms));
+    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+    launched_ended = launched_ended || end == WaitEnd::ready;
   }
   return {};
 }

@@ -39,7 +39,7 @@ class LocalServer {
   // system, interrupted.
   Result<void> ensure(const Launch& launch, const Until& until) const;
 
-  // Whether it answers, be it that it cannot serve now. False where nothing listens. Errors: as for a Connection
+  // Whether it answers, be it that it cannot serve now. False where nobody does. Errors: as for a Connection
   // otherwise.
   Result<bool> answers(const Until& until) const;
 

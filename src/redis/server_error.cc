@@ -13,6 +13,9 @@ struct Meaning {
 
 using enum Error::Code;
 
+// What Redis 7 says to a stranger who sends a long command, before it would say NOAUTH.
+constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
+
 constexpr Meaning kFirstWords[] = {
     {"NOAUTH", denied},          {"WRONGPASS", denied},       {"NOPERM", denied},       {"WRONGTYPE", wrong_kind},
     {"LOADING", unavailable},    {"BUSY", unavailable},       {"OOM", unavailable},     {"READONLY", unavailable},
@@ -29,6 +32,7 @@ constexpr Meaning kInErrors[] = {
     {"can't access at least one of the channels", denied},
     {"No permissions", denied},
     {"invalid password", denied},
+    {kUnauthenticated, denied},
     {"without any password configured", denied},
     {"WRONGTYPE", wrong_kind},
     {"hash value is not an integer", wrong_kind},
@@ -50,7 +54,8 @@ constexpr Meaning kInErrors[] = {
 
 Error server_error(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
-  Error error{protocol, "the server answered: " + escaped(text, 300)};
+  const bool stranger = first == "NOAUTH" || text.find(kUnauthenticated) != std::string_view::npos;
+  Error error{protocol, (stranger ? "the server wants a password: " : "the server answered: ") + escaped(text, 300)};
   for (const auto& [mark, code] : kFirstWords) {
     if (first == mark) error.code = code;
   }

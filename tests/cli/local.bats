@@ -195,3 +195,13 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   run -64 rlock local
   run -64 rlock local restart
 }
+
+@test "a use right after the death of the server waits for the next one" {
+  rlock acquire job --lease 5m
+  local i
+  for i in {1..15}; do
+    kill -9 "$(servers)"
+    run -0 rlock status --is-held job
+    wait_until one_server
+  done
+}

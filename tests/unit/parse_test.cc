@@ -34,6 +34,12 @@ TEST(Parse, FindsOptionsBehindTheName) {
   EXPECT_EQ(parse({"run", "job", "--lease", "5s", "--", "true"})->options.at("lease"), "5s");
 }
 
+TEST(Parse, AnEmptyValueIsNotTheNextWord) {
+  const auto parsed = *parse({"run", "--lease=", "job", "--", "true"});
+  EXPECT_EQ(parsed.options.at("lease"), "");
+  EXPECT_EQ(parsed.names, Words{"job"});
+}
+
 TEST(Parse, NamesTheNearest) {
   EXPECT_NE(parse({"rnu"}).error().message.find("did you mean run?"), std::string::npos);
   EXPECT_NE(parse({"run", "--wiat", "1", "x"}).error().message.find("did you mean --wait?"), std::string::npos);

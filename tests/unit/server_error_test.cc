@@ -34,6 +34,7 @@ TEST(ServerError, KnowsWhatHidesBehindErr) {
             wrong_kind);
   EXPECT_EQ(server_error("ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write").code,
             unavailable);
+  EXPECT_EQ(server_error("ERR Protocol error: unauthenticated multibulk length").code, denied);
   EXPECT_EQ(server_error("ERR unknown command 'EVAL'").code, protocol);
 }
 

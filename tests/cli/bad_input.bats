@@ -1,0 +1,348 @@
+#!/usr/bin/env bats
+# What a user can get wrong on the command line: a clear message, the documented status, nothing changed.
+
+load ../lib/common
+
+OWNER=11111111-2222-3333-4444-555555555555:1
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  redis srv flushall >/dev/null
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# refused STATUS TEXT ARG...: rlock ARG... ends so, says TEXT on standard error only, and Redis is as it was.
+refused() {
+  local expected=$1 text=$2 size
+  shift 2
+  size=$(redis srv dbsize)
+  run "-$expected" --separate-stderr rlock "$@"
+  [[ $stderr == "rlock: "*"$text"* && -z $output ]] || {
+    show
+    return 1
+  }
+  [[ $(redis srv dbsize) == "$size" && ! -e ran ]]
+}
+
+@test "no subcommand, an unknown one and a misspelt one" {
+  refused 64 subcommand
+  refused 64 "'frob'" frob
+  refused 64 'did you mean run?' rnu x -- touch ran
+  refused 64 'did you mean status?' statsu
+  refused 64 'did you mean force-unlock?' force-unlok x
+}
+
+@test "no NAME" {
+  refused 64 NAME run
+  refused 64 NAME run -- touch ran
+  refused 64 NAME acquire --lease 10s
+  refused 64 NAME renew --owner "$OWNER"
+  refused 64 NAME release --owner "$OWNER"
+  refused 64 NAME force-unlock --yes
+}
+
+@test "a second NAME" {
+  refused 64 b acquire --lease 10s a b
+  refused 64 b release --owner "$OWNER" a b
+  refused 64 b renew --owner "$OWNER" a b
+  refused 64 b force-unlock --yes a b
+}
+
+@test "without -- the corrected command line is printed" {
+  refused 64 'rlock run x -- touch ran' run x touch ran
+}
+
+@test "what the corrected command line says can be pasted into a shell" {
+  run -64 --separate-stderr rlock run 'a b' touch "it's here" '$(touch ran)'
+  local line
+  line=$(grep '^ *rlock run ' <<<"$stderr")
+  show
+  eval "$line"
+  [[ -e "it's here" && -e '$(touch ran)' && ! -e ran ]]
+}
+
+@test "no command, an empty one, and both kinds" {
+  refused 64 command run x
+  refused 64 command run x --
+  refused 64 command run x -- ''
+  refused 64 command run x -c ''
+  refused 64 command run x -c true -- touch ran
+}
+
+@test "an unknown option names the nearest" {
+  refused 64 'did you mean --wait?' run --waitt 5s x -- touch ran
+  refused 64 'did you mean --lease?' acquire --laese 5s x
+  refused 64 'did you mean --json?' status --jsno x
+  refused 64 'did you mean --owner?' release --ownr "$OWNER" x
+  refused 64 --frobnicate run --frobnicate x -- touch ran
+  refused 64 -Z run -Z x -- touch ran
+}
+
+@test "an option of another subcommand is unknown" {
+  refused 64 --kill-after acquire --lease 10s --kill-after 1s x
+  refused 64 --json run --json x -- touch ran
+}
+
+@test "an option without its value" {
+  refused 64 --lease run x --lease
+  refused 64 --url status --url
+}
+
+@test "an empty name" {
+  refused 64 'name' run '' -- touch ran
+  refused 64 'name' acquire --lease 10s ''
+  refused 64 'name' status ''
+  refused 64 'name' status a ''
+}
+
+@test "a name of 512 bytes is the longest" {
+  local name
+  name=$(printf 'a%.0s' {1..512})
+  run -0 --separate-stderr rlock run "$name" -- true
+  refused 64 512 run "${name}b" -- touch ran
+  refused 64 512 acquire --lease 10s "${name}b"
+}
+
+@test "control characters in a name are refused and shown escaped" {
+  local name
+  for name in $'a\nb' $'a\tb' $'a\eb' $'\x01' $'a\x7f' $'a\r'; do
+    refused 64 'control character' run "$name" -- touch ran
+    [[ $stderr != *"$name"* ]]
+    refused 64 'control character' status "$name"
+  done
+}
+
+@test "a name with blanks, quotes, slashes, stars and other alphabets is fine" {
+  local name
+  for name in ' ' 'a b' "it's" 'a"b' 'a/b' '*' '?' 'a:b' $'\xc3\xbcber' '$HOME' '-' 'a{b}' 'a{b}c'; do
+    run -0 --separate-stderr rlock run "$name" -- sh -c 'printf %s "$RLOCK_NAME"'
+    [[ $output == "$name" ]]
+  done
+}
+
+@test "a name that is not UTF-8 is locked byte for byte" {
+  run -0 --separate-stderr rlock run $'a\xff' -- sh -c 'redis-cli --raw -s "$srv_sock" exists "$RLOCK_NAME"'
+  [[ $output == 1 ]]
+}
+
+@test "braces that would part a lock from its companion keys" {
+  local name
+  for name in 'a{b' 'a}b' '{}x' 'x{}' '{' '}' '{}'; do
+    refused 64 brace run "$name" -- touch ran
+    refused 64 brace acquire --lease 10s "$name"
+    refused 64 brace status "$name"
+  done
+  refused 64 companion run '{x}' -- touch ran
+  refused 64 companion force-unlock --yes '{x}'
+}
+
+@test "a lock may be named like a subcommand" {
+  local name
+  for name in run acquire renew release status force-unlock local help; do
+    run -0 --separate-stderr rlock run "$name" -- "$RLOCK" status --names "$name"
+    [[ $output == "$name" ]]
+  done
+}
+
+@test "a name and a command that look like options come after --" {
+  run -0 --separate-stderr rlock run x -- printf %s -n --wait --
+  [[ $output == -n--wait-- ]]
+}
+
+@test "what is no duration" {
+  local text option
+  for option in --lease --wait --kill-after --timeout; do
+    for text in '' -1 10x 1e999 abc ' ' s 1s2 0x10 '1 s' nan inf 99999999999999999999d; do
+      refused 64 "$option" run "$option" "$text" x -- touch ran
+    done
+  done
+}
+
+@test "an empty value behind = does not swallow the next word" {
+  refused 64 --lease run --lease= x -- touch ran
+  refused 64 address run --url= x -- touch ran
+  run -0 --separate-stderr rlock run --reason= x -- "$RLOCK" status --names
+  [[ $output == x ]]
+  refused 64 b acquire --lease 10s --reason= a b
+}
+
+@test "a lease under 1s or over a year" {
+  local text
+  for text in 0 0.5 500ms 999ms 366d 8761h 1e9; do
+    refused 64 lease run --lease "$text" x -- touch ran
+    refused 64 lease acquire --lease "$text" x
+  done
+  run -0 --separate-stderr rlock run --lease 365d x -- true
+}
+
+@test "a lease under 5s works, with a warning" {
+  run -0 --separate-stderr rlock run --lease 1s x -- echo ran
+  [[ $output == ran && $stderr == *warning*lease* ]]
+  run -0 --separate-stderr rlock run --lease 4.9s x -- echo ran
+  [[ $output == ran && $stderr == *warning*lease* ]]
+  run -0 --separate-stderr rlock run --lease 5s x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+}
+
+@test "--wait with -n" {
+  refused 64 contradict run -n --wait 5s x -- touch ran
+  refused 64 contradict run --wait 0 -n x -- touch ran
+  refused 64 contradict acquire --lease 10s -n -w 5s x
+}
+
+@test "-E beyond an exit status" {
+  local number
+  for number in 256 -1 foo '' 1.5 0x1 99999999999999999999; do
+    refused 64 exit run --conflict-exit-code "$number" x -- touch ran
+  done
+  refused 64 exit acquire --lease 10s -E 256 x
+}
+
+@test "an unknown log format" {
+  refused 64 format run --log-format xml x -- touch ran
+}
+
+@test "another type at the key" {
+  redis srv set text 1 ex 60 >/dev/null
+  redis srv rpush list 1 >/dev/null
+  redis srv expire list 60 >/dev/null
+  local name
+  for name in text list; do
+    refused 76 "$name" run "$name" -- touch ran
+    refused 76 "$name" run -n -E 0 "$name" -- touch ran
+    refused 76 "$name" acquire --lease 10s "$name"
+    refused 76 "$name" force-unlock --yes "$name"
+    refused 76 '' renew --owner "$OWNER" "$name"
+    refused 76 '' release --owner "$OWNER" "$name"
+    run -0 --separate-stderr rlock status "$name"
+    assert_says 'not a lock'
+    run -0 --separate-stderr rlock status --json "$name"
+    [[ $output != *'"held"'* ]]
+  done
+  [[ $(redis srv get text) == 1 && $(redis srv lrange list 0 -1) == 1 ]]
+  redis srv del text list
+}
+
+@test "renew and release name the lock whose key has another type" {
+  redis srv set text 1 px 3000 >/dev/null
+  refused 76 'text: ' renew --owner "$OWNER" text
+  refused 76 'text: ' release --owner "$OWNER" text
+  redis srv del text
+}
+
+@test "a read-write lock at the key" {
+  redis srv hset rw mode read "$OWNER" 1 >/dev/null
+  redis srv expire rw 60 >/dev/null
+  refused 76 'read-write lock' run rw -- touch ran
+  refused 76 'read-write lock' acquire --lease 10s rw
+  refused 76 'read-write lock' force-unlock --yes rw
+  run -0 --separate-stderr rlock status rw
+  assert_says 'not a lock'
+  [[ $(redis srv hlen rw) == 2 ]]
+  redis srv del rw
+}
+
+@test "renew and release without an owner" {
+  refused 64 --owner renew x
+  refused 64 --owner release x
+  refused 64 owner release --owner '' x
+  refused 64 owner renew --owner '' x
+  RLOCK_OWNER='' run --separate-stderr rlock release x
+  [[ $status =~ ^(64|78)$ && $stderr == *RLOCK_OWNER* ]]
+}
+
+@test "renew and release with a wrong owner leave the lock alone" {
+  local owner
+  owner=$(rlock acquire --lease 30s x)
+  refused 76 x renew --owner "$OWNER" x
+  refused 76 x release --owner "$OWNER" x
+  [[ $(redis srv hget x "$owner") == 1 ]]
+  rlock release --owner "$owner" x
+}
+
+@test "renew and release of a free lock" {
+  refused 76 x renew --owner "$OWNER" x
+  refused 76 x release --owner "$OWNER" x
+}
+
+@test "acquire wants --lease and says why, whatever is set elsewhere" {
+  refused 64 'nobody renews' acquire x
+  RLOCK_LEASE=10s refused 64 'nobody renews' acquire x
+  echo 'lease = "10s"' >c.toml
+  refused 64 'nobody renews' acquire --config c.toml x
+}
+
+@test "force-unlock without a terminal wants --yes" {
+  local owner
+  owner=$(rlock acquire --lease 30s x)
+  run -64 --separate-stderr rlock force-unlock x </dev/null
+  assert_says --yes
+  [[ $(redis srv hget x "$owner") == 1 ]]
+  rlock release --owner "$owner" x
+}
+
+@test "status of a free lock" {
+  run -0 --separate-stderr rlock status x
+  assert_says free
+  run -1 --separate-stderr rlock status --is-held x
+  [[ -z $output && -z $stderr ]]
+  run -0 --separate-stderr rlock status --names x
+  [[ -z $output ]]
+  run -0 --separate-stderr rlock status
+  [[ -z $stderr ]]
+}
+
+# Which of the standard streams are open, and status 3.
+# shellcheck disable=SC2089,SC2090 # a script, for sh -c
+STREAMS='o=; for f in 0 1 2; do [ -e /proc/$$/fd/$f ] && o=$o$f; done; echo "$o" >"$OUT"; exit 3'
+
+# stream_closed REDIRECTION: the command sees it as without rlock.
+stream_closed() {
+  # shellcheck disable=SC2090
+  export STREAMS OUT=$BATS_TEST_TMPDIR/streams
+  local expected
+  run -3 timeout -k 1 60 bash -c "sh -c \"\$STREAMS\" $1"
+  expected=$(cat "$OUT")
+  rm "$OUT"
+  run -3 timeout -k 1 60 bash -c "\"\$RLOCK\" run x -- sh -c \"\$STREAMS\" $1"
+  [[ $(cat "$OUT") == "$expected" ]] || {
+    echo "open with $1: $(cat "$OUT"), not $expected" >&2
+    return 1
+  }
+}
+
+@test "a job without standard input" { stream_closed '<&-'; }
+@test "a job without standard output" { stream_closed '>&-'; }
+@test "a job without standard error" { stream_closed '2>&-'; }
+@test "a job without any standard stream" { stream_closed '<&- >&- 2>&-'; }
+
+@test "a job without standard error waits for its lock" {
+  local owner
+  owner=$(rlock acquire --lease 2s x 2>/dev/null)
+  run -3 timeout -k 1 60 bash -c '"$RLOCK" run --wait 30s x -- sh -c "exit 3" 2>&-'
+  run -75 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 5s y 2>&- >/dev/null && "$RLOCK" run -n y -- true 2>&-'
+  rlock force-unlock --yes y
+}
+
+@test "a message does not end in a file that took the place of standard error" {
+  timeout -k 1 60 bash -c '"$RLOCK" run -v --lease 2s x -- sh -c "echo data >kept" 2>&- <&- >&-'
+  [[ $(cat kept) == data ]]
+}
+
+@test "acquire without standard output fails and leaves no lock" {
+  run -71 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 30s x >&-'
+  [[ $output == 'rlock: '* && $(redis srv exists x) == 0 ]]
+  run -71 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 30s --json x >/dev/full'
+  [[ $output == 'rlock: '* && $(redis srv exists x) == 0 ]]
+  run -71 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 30s --export x >/dev/full'
+  [[ $output == 'rlock: '* && $(redis srv exists x) == 0 ]]
+}
+
+@test "status on a full disk fails" {
+  run -71 timeout -k 1 60 bash -c '"$RLOCK" status x >/dev/full'
+  run -71 timeout -k 1 60 bash -c '"$RLOCK" status --json x >&-'
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env bats
+# Addresses that are wrong, servers that are odd, passwords that do not fit: the command is never started.
+# shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  unset RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  local pid
+  for pid in ${odd_pid:-}; do
+    kill "$pid" 2>/dev/null || true
+    wait_until gone "$pid"
+  done
+  redis_stop other
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# refused STATUS TEXT OPTION...: rlock run OPTION... ends so, says TEXT, and starts nothing.
+refused() {
+  local expected=$1 text=$2
+  shift 2
+  run "-$expected" --separate-stderr rlock run "$@" x -- touch ran
+  [[ $stderr == *rlock:*"$text"* && -z $output && ! -e ran ]] || {
+    show
+    return 1
+  }
+}
+
+# odd MODE: sets $url to such a server.
+odd() {
+  python3 "$TESTS_DIR/lib/odd_server.py" "$1" >port 2>/dev/null </dev/null 3>&- &
+  odd_pid=$!
+  wait_until test -s port
+  url=redis://127.0.0.1:$(cat port)
+}
+
+# with_password PASSWORD: another server, which asks for it.
+with_password() {
+  redis_start other --requirepass "$1"
+  url=$(redis_url other)
+}
+as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
+
+@test "an unknown scheme" {
+  local address
+  for address in ftp://127.0.0.1 http://127.0.0.1:6379 127.0.0.1:6379 localhost redis: ':' ' ' unix: unix://; do
+    run --separate-stderr rlock run --url "$address" --timeout 1s x -- touch ran
+    [[ $status == 64 && $stderr == 'rlock: '* && ! -e ran ]] || {
+      echo "$address"
+      show
+      return 1
+    }
+  done
+}
+
+@test "an empty address" {
+  refused 64 address --url ''
+  RLOCK_URL='' refused 78 RLOCK_URL
+}
+
+@test "a port out of range" {
+  local port
+  for port in 0 70000 65536 -1 abc 99999999999999999999 6379x; do
+    refused 64 port --url "redis://127.0.0.1:$port"
+    RLOCK_URL=redis://127.0.0.1:$port refused 78 port
+  done
+}
+
+@test "a wrong address in the environment or a file is a fault of the configuration" {
+  RLOCK_URL=ftp://127.0.0.1 refused 78 scheme
+  echo 'url = "ftp://127.0.0.1"' >c.toml
+  refused 78 scheme --config c.toml
+}
+
+@test "a wrong address in the environment or a file: where it stands is said" {
+  RLOCK_URL=ftp://127.0.0.1 refused 78 RLOCK_URL
+  echo 'url = "ftp://127.0.0.1"' >c.toml
+  refused 78 'c.toml: url' --config c.toml
+  echo 'url = ""' >c.toml
+  refused 78 c.toml --config c.toml
+}
+
+@test "a database that is no number" {
+  refused 64 database --url redis://127.0.0.1:6379/abc
+  refused 64 database --url redis://127.0.0.1:6379/-1
+  refused 64 database --url 'unix:///tmp/x?db=abc'
+  refused 64 database --url redis://127.0.0.1:6379/99999999999999999999
+}
+
+@test "no such host" {
+  refused 69 rlock-test.invalid --url redis://rlock-test.invalid --timeout 5s
+}
+
+@test "a connection that is refused" {
+  local port
+  port=$(redis_free_port)
+  refused 69 'refused' --url "redis://127.0.0.1:$port"
+  assert_says "127.0.0.1:$port"
+  refused 69 'No such file' --url "unix://$PWD/none"
+}
+
+@test "a Unix socket whose path is too long" {
+  local path
+  path=/$(printf 'a%.0s' {1..200})
+  RLOCK_URL=unix://$path refused 78 107
+  refused 64 107 --url "unix://$path"
+}
+
+@test "other subcommands without a server" {
+  local url
+  url=redis://127.0.0.1:$(redis_free_port)
+  run -69 --separate-stderr rlock acquire --url "$url" --lease 10s x
+  [[ -z $output ]]
+  run -69 --separate-stderr rlock renew --url "$url" --owner a:1 x
+  run -69 --separate-stderr rlock release --url "$url" --owner a:1 x
+  run -69 --separate-stderr rlock status --url "$url"
+  run -69 --separate-stderr rlock status --url "$url" --is-held x
+  run -69 --separate-stderr rlock force-unlock --url "$url" --yes x
+}
+
+@test "no server is not a busy lock: -E has no say" {
+  refused 69 refused --url "redis://127.0.0.1:$(redis_free_port)" -n -E 0
+}
+
+@test "a server that answers garbage: what it said, escaped" {
+  odd garbage
+  refused 69 what --url "$url" --timeout 5s
+  LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
+  python3 -c 'import sys; sys.argv[1].encode()' "$stderr"
+}
+
+@test "a web server" {
+  odd http
+  refused 69 HTTP --url "$url" --timeout 5s
+}
+
+@test "a server that stays silent" {
+  odd silent
+  refused 69 '' --url "$url" --timeout 1s
+}
+
+@test "a server that stays silent is left by every subcommand" {
+  odd silent
+  run -69 --separate-stderr rlock acquire --url "$url" --timeout 1s --lease 10s x
+  run -69 --separate-stderr rlock status --url "$url" --timeout 1s
+  run -69 --separate-stderr rlock release --url "$url" --timeout 1s --owner a:1 x
+}
+
+@test "a server that closes at once" {
+  odd close
+  refused 69 '' --url "$url" --timeout 5s
+}
+
+@test "a server that answers a byte at a time, past the deadline" {
+  odd trickle
+  refused 69 '' --url "$url" --timeout 1s
+}
+
+# bounded: as refused with 69, and less than 256 MiB of memory at the peak.
+bounded() {
+  run -0 python3 - "$RLOCK" run --url "$url" --timeout "$1" x -- touch ran <<'PYTHON'
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], timeout=60, stderr=subprocess.PIPE)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+print(done.returncode, peak, len(done.stderr), done.stderr[:500])
+assert done.returncode == 69 and peak < 256 and 0 < len(done.stderr) < 8192
+PYTHON
+  [[ ! -e ran ]]
+}
+
+@test "a line without an end" {
+  odd line
+  bounded 3s
+}
+
+@test "a string of half a gigabyte" {
+  odd bulk
+  bounded 3s
+}
+
+@test "an array without an end" {
+  odd array
+  bounded 3s
+}
+
+@test "arrays in arrays without an end" {
+  odd nest
+  bounded 3s
+}
+
+@test "lengths that nobody can mean" {
+  odd huge
+  bounded 1s
+  kill "$odd_pid"
+  wait_until gone "$odd_pid"
+  rm port
+  odd negative
+  bounded 1s
+}
+
+@test "a missing, a wrong and the right password" {
+  with_password open-sesame
+  refused 77 '' --url "$url"
+  RLOCK_PASSWORD=wrong-one refused 77 '' --url "$url"
+  [[ $stderr != *wrong-one* ]]
+  [[ $(as_admin open-sesame dbsize) == 0 ]]
+  RLOCK_PASSWORD=open-sesame run -0 --separate-stderr rlock run --url "$url" x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+}
+
+@test "every subcommand without the password is refused and leaves nothing" {
+  with_password open-sesame
+  export RLOCK_URL=$url
+  run -77 --separate-stderr rlock acquire --lease 10s x
+  run -77 --separate-stderr rlock renew --owner a:1 x
+  run -77 --separate-stderr rlock release --owner a:1 x
+  run -77 --separate-stderr rlock status
+  run -77 --separate-stderr rlock status x
+  run -77 --separate-stderr rlock force-unlock --yes x
+  [[ $(as_admin open-sesame dbsize) == 0 ]]
+}
+
+@test "user and password" {
+  with_password open-sesame
+  as_admin open-sesame acl setuser worker on '>p@ss:/%' '~*' '&*' +@all
+  local address=unix://worker:p%40ss%3A%2F%25@${url#unix://}
+  RLOCK_URL=$address run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  RLOCK_URL=unix://worker@${url#unix://} RLOCK_PASSWORD='p@ss:/%' run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  RLOCK_URL=unix://worker:wrong-one@${url#unix://} refused 77 ''
+  RLOCK_URL=unix://nobody:open-sesame@${url#unix://} refused 77 ''
+}
+
+@test "a user who lacks a right is told so" {
+  with_password open-sesame
+  as_admin open-sesame acl setuser worker on '>secret-two' '~*' '&*' +@all -eval -evalsha
+  RLOCK_URL=unix://worker:secret-two@${url#unix://} refused 77 ''
+  [[ $(as_admin open-sesame dbsize) == 0 ]]
+}
+
+@test "a password for a server that has none" {
+  RLOCK_PASSWORD=open-sesame refused 77 '' --url "$(redis_url srv)"
+  [[ $stderr != *open-sesame* ]]
+}
+
+@test "a database that the server does not have" {
+  redis srv flushall >/dev/null
+  refused 78 '' --url "$(redis_url srv)?db=999"
+  run -78 --separate-stderr rlock acquire --url "$(redis_url srv)?db=999" --lease 10s x
+  [[ $(redis srv dbsize) == 0 ]]
+}
+
+@test "another database" {
+  redis srv flushall >/dev/null
+  run -0 --separate-stderr rlock run --url "$(redis_url srv)?db=9" x -- redis-cli -s "$srv_sock" -n 9 exists x
+  [[ $output == 1 && $(redis srv dbsize) == 0 ]]
+}
+
+@test "a server on the network, by number and by name" {
+  local port
+  port=$(redis_free_port)
+  redis_start other --bind 127.0.0.1 --port "$port"
+  run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  run -0 --separate-stderr rlock run --url "redis://localhost:$port/3" x -- redis-cli -s "$other_sock" -n 3 exists x
+  [[ $output == 1 ]]
+}
+
+@test "IPv6" {
+  python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
+  local port
+  port=$(redis_free_port)
+  redis_start other --bind ::1 --port "$port"
+  run -0 --separate-stderr rlock run --url "redis://[::1]:$port" x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  refused 64 '' --url "redis://[::1:$port"
+}

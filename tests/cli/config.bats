@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# Options beat variables, variables beat the user's file; and a file that is wrong is said to be.
+# shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+  mkdir -p "$XDG_CONFIG_HOME/rlock"
+  USER_FILE=$XDG_CONFIG_HOME/rlock/rlock.toml
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# lease_of OPTION...: the lease of a job with these options, as status shows it.
+lease_of() {
+  rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^lease  *//p'
+}
+
+# wrong FILE TEXT: the file is refused with TEXT and its own name, and nothing is run.
+wrong() {
+  run -78 --separate-stderr rlock run --config "$1" x -- touch ran
+  [[ $stderr == "rlock: "*"$1"*"$2"* && -z $output && ! -e ran ]] || {
+    show
+    return 1
+  }
+}
+
+# json_lines: the last standard error is JSON, line by line, and there are $1 lines at least.
+json_lines() {
+  python3 -c '
+import json, sys
+lines = sys.argv[1].splitlines()
+assert len(lines) >= int(sys.argv[2])
+for line in lines:
+    entry = json.loads(line)
+    assert entry["message"] and entry["level"]' "$stderr" "$1"
+}
+
+@test "options beat variables, and these the file" {
+  [[ $(lease_of) == 30s ]]
+  echo 'lease = "41s"' >"$USER_FILE"
+  [[ $(lease_of) == 41s ]]
+  [[ $(RLOCK_LEASE=42s lease_of) == 42s ]]
+  [[ $(RLOCK_LEASE=42s lease_of --lease 43s) == 43s ]]
+}
+
+@test "the address comes from a file, too" {
+  echo "url = \"$RLOCK_URL\"" >"$USER_FILE"
+  unset RLOCK_URL
+  run -0 --separate-stderr rlock run x -- redis-cli -s "$srv_sock" exists x
+  [[ $output == 1 && -z $stderr ]]
+}
+
+@test "the file in HOME is used if XDG_CONFIG_HOME is not set" {
+  mkdir -p home/.config/rlock
+  echo 'lease = "41s"' >home/.config/rlock/rlock.toml
+  unset XDG_CONFIG_HOME
+  [[ $(HOME=$PWD/home lease_of) == 41s ]]
+}
+
+@test "--config and RLOCK_CONFIG take the place of the usual files" {
+  echo 'lease = "41s"' >"$USER_FILE"
+  echo 'lease = "44s"' >c.toml
+  echo 'lease = "45s"' >d.toml
+  [[ $(lease_of --config c.toml) == 44s ]]
+  [[ $(RLOCK_CONFIG=c.toml lease_of) == 44s ]]
+  [[ $(RLOCK_CONFIG=c.toml lease_of --config d.toml) == 45s ]]
+  echo '# nothing' >c.toml
+  [[ $(lease_of --config c.toml) == 30s ]]
+}
+
+@test "every setting is known in the file, under its long name" {
+  printf '%s\n' '# all of them' "url = \"$RLOCK_URL\"" 'timeout = "4s"' 'quiet = false' 'verbose = true' \
+    'log-format = "json"' 'wait = "3s"' 'conflict-exit-code = 9' 'lease = "40s"' 'kill-after = "2s"' \
+    'reason = "why not"' >c.toml
+  unset RLOCK_URL
+  run -0 --separate-stderr rlock run --config c.toml x -- "$RLOCK" status x
+  [[ $output == *'why not'* && $output =~ lease\ +40s ]]
+}
+
+@test "a # in a quoted value is no comment, and one behind it is" {
+  echo 'reason = "release #14" # the next one' >c.toml
+  run -0 --separate-stderr rlock run --config c.toml x -- "$RLOCK" status x
+  [[ $output =~ reason\ +release\ #14($|$'\n') ]]
+}
+
+@test "wait, conflict-exit-code and reason from variables" {
+  local owner
+  owner=$(rlock acquire --lease 30s x)
+  RLOCK_WAIT=0 RLOCK_CONFLICT_EXIT_CODE=9 run -9 --separate-stderr rlock run x -- true
+  RLOCK_CONFLICT_EXIT_CODE=9 run -9 --separate-stderr rlock run -n x -- true
+  RLOCK_WAIT=10m RLOCK_CONFLICT_EXIT_CODE=9 run -8 --separate-stderr rlock run -n -E 8 x -- true
+  rlock release --owner "$owner" x
+  RLOCK_REASON=because run -0 --separate-stderr rlock run x -- "$RLOCK" status x
+  assert_says because
+}
+
+@test "settings in the file do not trouble subcommands without them" {
+  printf 'lease = "41s"\nwait = "1s"\nkill-after = "1s"\nreason = "r"\nconflict-exit-code = 9\n' >"$USER_FILE"
+  run -0 --separate-stderr rlock status
+  run -0 --separate-stderr rlock status x
+  run -76 --separate-stderr rlock release --owner a:1 x
+}
+
+@test "a variable that is set but empty" {
+  local variable
+  for variable in RLOCK_URL RLOCK_TIMEOUT RLOCK_CONFIG RLOCK_QUIET RLOCK_VERBOSE RLOCK_LOG_FORMAT RLOCK_WAIT \
+    RLOCK_CONFLICT_EXIT_CODE RLOCK_LEASE RLOCK_KILL_AFTER RLOCK_REASON RLOCK_PASSWORD_FILE; do
+    run -78 --separate-stderr env "$variable=" "$RLOCK" run x -- touch ran
+    assert_says "$variable"
+    [[ ! -e ran ]]
+  done
+}
+
+@test "a bad value in a variable names the variable" {
+  local pair
+  for pair in RLOCK_TIMEOUT=10x RLOCK_QUIET=maybe RLOCK_VERBOSE=2x RLOCK_LOG_FORMAT=xml RLOCK_WAIT=-1 \
+    RLOCK_CONFLICT_EXIT_CODE=256 RLOCK_LEASE=10x RLOCK_KILL_AFTER=1e999 RLOCK_LEASE=0.5 RLOCK_LEASE=366d; do
+    run -78 --separate-stderr env "$pair" "$RLOCK" run x -- touch ran
+    assert_says "${pair%%=*}"
+    [[ ! -e ran ]]
+  done
+}
+
+@test "a file that is missing" {
+  wrong none.toml 'No such file'
+  RLOCK_CONFIG=none.toml run -78 --separate-stderr rlock run x -- touch ran
+  assert_says none.toml
+  [[ ! -e ran ]]
+}
+
+@test "a file that is a folder" {
+  mkdir folder
+  wrong folder directory
+  mkdir "$USER_FILE"
+  run -78 --separate-stderr rlock run x -- touch ran
+  assert_says rlock.toml
+  [[ ! -e ran ]]
+}
+
+@test "a file that may not be read" {
+  local folder
+  folder=$(mktemp -d)
+  chmod 755 "$folder"
+  echo 'lease = "41s"' >"$folder/c.toml"
+  chmod 000 "$folder/c.toml"
+  local as=()
+  if ((EUID == 0)); then
+    as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
+  fi
+  run -78 --separate-stderr "${as[@]}" timeout -k 1 60 "$RLOCK" run --config "$folder/c.toml" x -- true
+  assert_says "$folder/c.toml"
+  assert_says denied
+  rm -rf "$folder"
+}
+
+@test "an unknown setting: the nearest is named" {
+  echo 'leese = "1m"' >c.toml
+  wrong c.toml 'did you mean lease?'
+  echo 'kill_after = "1m"' >c.toml
+  wrong c.toml 'did you mean kill-after?'
+  echo 'frobnicate = "1m"' >c.toml
+  wrong c.toml frobnicate
+  echo 'config = "d.toml"' >c.toml
+  wrong c.toml config
+  echo 'password = "s3cr3t"' >c.toml
+  wrong c.toml password
+  [[ $stderr != *s3cr3t* ]]
+}
+
+@test "a table" {
+  printf '[server]\nlease = "1m"\n' >c.toml
+  wrong c.toml server
+}
+
+@test "garbage" {
+  local text
+  for text in '^&%$' 'lease' '= "1m"' 'lease = "1m' 'lease = [1, 2]' 'lease = "1m" "2m"' 'lease = {a = 1}' \
+    $'lease = "1m"\nlease = "2m"'; do
+    printf '%s\n' "$text" >c.toml
+    wrong c.toml ''
+  done
+  head -c 3000 /dev/urandom >c.toml
+  printf '\n\x01\n' >>c.toml
+  wrong c.toml ''
+  LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
+}
+
+@test "a file without an end does not fill the memory" {
+  wrong /dev/zero ''
+}
+
+@test "a bad value: file and setting are named" {
+  local line
+  for line in 'lease = "10x"' 'timeout = "abc"' 'wait = "-1"' 'kill-after = ""' 'quiet = "maybe"' \
+    'log-format = "xml"' 'conflict-exit-code = 256'; do
+    echo "$line" >c.toml
+    wrong c.toml "${line%% *}"
+  done
+}
+
+@test "a bad value that an option beats does not matter, nor does one for another subcommand" {
+  echo 'lease = "10x"' >c.toml
+  run -0 --separate-stderr rlock run --config c.toml --lease 30s x -- true
+  run -0 --separate-stderr rlock status --config c.toml
+}
+
+@test "quiet: no warning and no notice of waiting, but errors" {
+  run -0 --separate-stderr rlock run --lease 2s x -- true
+  [[ $stderr == *warning* ]]
+  run -0 --separate-stderr rlock run -q --lease 2s x -- true
+  [[ -z $stderr ]]
+  RLOCK_QUIET=true run -0 --separate-stderr rlock run --lease 2s x -- true
+  [[ -z $stderr ]]
+  echo 'quiet = true' >c.toml
+  run -0 --separate-stderr rlock run --config c.toml --lease 2s x -- true
+  [[ -z $stderr ]]
+  run -69 --separate-stderr rlock run -q --url "unix://$PWD/none" x -- true
+  [[ -n $stderr ]]
+}
+
+@test "verbose: what a job waits for is said without a terminal, too" {
+  local owner
+  owner=$(rlock acquire --lease 30s x)
+  run -75 --separate-stderr rlock run --wait 1s x -- true
+  [[ $stderr != *'waiting for x'* ]]
+  run -75 --separate-stderr rlock run -v --wait 1s x -- true
+  assert_says 'waiting for x'
+  RLOCK_VERBOSE=true run -75 --separate-stderr rlock run --wait 1s x -- true
+  assert_says 'waiting for x'
+  echo 'verbose = true' >c.toml
+  run -75 --separate-stderr rlock run --config c.toml --wait 1s x -- true
+  assert_says 'waiting for x'
+  rlock release --owner "$owner" x
+}
+
+@test "messages as JSON" {
+  run -0 --separate-stderr rlock run -v --log-format json --lease 2s x -- true
+  json_lines 1
+  RLOCK_LOG_FORMAT=json run -0 --separate-stderr rlock run --lease 2s x -- true
+  json_lines 1
+  echo 'log-format = "json"' >c.toml
+  run -0 --separate-stderr rlock run --config c.toml --lease 2s x -- true
+  json_lines 1
+}
+
+@test "errors as JSON" {
+  run -69 --separate-stderr rlock run --log-format json --url "unix://$PWD/none" x -- true
+  json_lines 1
+  run -127 --separate-stderr rlock run --log-format json x -- ./none
+  json_lines 1
+  run -76 --separate-stderr rlock release --log-format json --owner a:1 x
+  json_lines 1
+  local owner
+  owner=$(rlock acquire --lease 30s x)
+  run -75 --separate-stderr rlock run -n --log-format json x -- true
+  json_lines 1
+  rlock release --owner "$owner" x
+  run -64 --separate-stderr rlock run --log-format json --lease 10x x -- true
+  json_lines 1
+}

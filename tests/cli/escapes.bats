@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# Whoever can write to Redis cannot write to the terminal of the one who looks.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  redis srv flushall >/dev/null
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# Colours, a window title, a faked line, C1 controls, bytes that are not UTF-8, bidi and zero-width, a bell.
+EVIL=$'\e[31mred\e]0;title\a\nINJECTED line\rINJECTED\x9b31m\xff\xfe\xc2\x9b31m\xe2\x80\xaeesrever\xe2\x81\xa6\xe2\x80\xa8\x7f\x08'
+
+# hold NAME: a lock whose description is evil in every field.
+hold() {
+  local owner="owner-$EVIL"
+  redis srv hset "$1" "$owner" 1 >/dev/null
+  redis srv pexpire "$1" 60000 >/dev/null
+  redis srv hset "rlock:holder:{$1}" owner "$owner" lease 60000 since 1700000000000 token 17 host "host-$EVIL" \
+    pid "4711$EVIL" user "user-$EVIL" command "cmd-$EVIL" reason "why-$EVIL" >/dev/null
+  redis srv pexpire "rlock:holder:{$1}" 60000 >/dev/null
+}
+
+drop() {
+  local name
+  for name; do redis srv del "$name" "rlock:holder:{$name}" >/dev/null; done
+}
+
+# harmless: the last run wrote no control byte, no bidi control, no invalid UTF-8, and no line of the intruder's.
+harmless() {
+  printf '%s\n%s\n' "$output" "${stderr:-}" >said
+  LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]' said | cat -v >raw
+  [[ ! -s raw ]] || {
+    cat raw
+    return 1
+  }
+  not grep -a '^INJECTED' said
+  python3 - <<'PYTHON'
+text = open("said", "rb").read().decode()  # fails if it is not UTF-8
+bad = [c for c in text if 0x7f <= ord(c) < 0xa0 or ord(c) in (0x2028, 0x2029) or
+       0x202a <= ord(c) <= 0x202e or 0x2066 <= ord(c) <= 0x2069]
+assert not bad, [hex(ord(c)) for c in bad]
+PYTHON
+}
+
+@test "status in full" {
+  hold x
+  run -0 --separate-stderr rlock status x
+  [[ $output == *host-*red* ]]
+  harmless
+  drop x
+}
+
+@test "status as a table" {
+  hold x
+  hold y
+  run -0 --separate-stderr rlock status x y
+  [[ ${#lines[@]} == 3 ]]
+  harmless
+  run -0 --separate-stderr rlock status
+  [[ ${#lines[@]} -le 3 ]]
+  harmless
+  drop x y
+}
+
+@test "status as JSON can be parsed" {
+  hold x
+  hold y
+  run -0 --separate-stderr rlock status --json x y
+  harmless
+  python3 -c '
+import json, sys
+entries = json.loads(sys.argv[1])
+assert [e["name"] for e in entries] == ["x", "y"]
+text = json.dumps(entries)
+assert "why-" in text and "cmd-" in text' "$output"
+  drop x y
+}
+
+@test "the names of locks that others made are shown without harm" {
+  local name=$'x\e[31m\nINJECTED'
+  redis srv hset "$name" owner-1 1 >/dev/null
+  redis srv pexpire "$name" 60000 >/dev/null
+  redis srv hset "rlock:holder:{$name}" owner owner-1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
+  redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
+  local option
+  for option in '' --json --names; do
+    run -0 --separate-stderr rlock status $option
+    harmless
+  done
+  drop "$name"
+}
+
+@test "a name that is not UTF-8 or that turns the line around is shown without harm" {
+  local name=$'x\xff\xe2\x80\xaey'
+  run -0 --separate-stderr rlock run "$name" -- "$RLOCK" status "$name"
+  harmless
+  run -0 --separate-stderr rlock run "$name" -- "$RLOCK" status --json
+  harmless
+  python3 -c 'import json, sys; assert len(json.loads(sys.argv[1])) == 1' "$output"
+}
+
+@test "force-unlock" {
+  redis srv hset x owner-1 1 >/dev/null
+  redis srv pexpire x 60000 >/dev/null
+  redis srv hset 'rlock:holder:{x}' owner owner-1 lease 60000 since 1700000000000 token 17 host "host-$EVIL" pid 4711 \
+    user "user-$EVIL" command "cmd-$EVIL" reason "why-$EVIL" >/dev/null
+  redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
+  run -0 --separate-stderr rlock force-unlock --yes x
+  assert_says host-
+  harmless
+  [[ $(redis srv exists x) == 0 ]]
+}
+
+@test "force-unlock of a lock whose owner id holds control bytes" {
+  hold x
+  run -0 --separate-stderr rlock force-unlock --yes x
+  harmless
+  [[ $(redis srv exists x) == 0 ]]
+}
+
+@test "the message that a lock is busy" {
+  hold x
+  run -75 --separate-stderr rlock run -n x -- true
+  [[ $stderr == *x* ]]
+  harmless
+  run -75 --separate-stderr rlock run -n -v x -- true
+  harmless
+  run -75 --separate-stderr rlock run -n --log-format json x -- true
+  harmless
+  python3 -c 'import json, sys; [json.loads(line) for line in sys.argv[1].splitlines()]' "$stderr"
+  drop x
+}
+
+@test "the message while waiting" {
+  hold x
+  run -75 --separate-stderr rlock run --wait 1s x -- true
+  harmless
+  run -75 --separate-stderr rlock acquire --wait 1s --lease 10s x
+  harmless
+  drop x
+}
+
+@test "one's own reason, command and arguments come back without harm" {
+  run -0 --separate-stderr rlock run --reason "$EVIL" x -- "$RLOCK" status x
+  harmless
+  run -0 --separate-stderr rlock run --reason "$EVIL" x -- "$RLOCK" status --json x
+  harmless
+  run -127 --separate-stderr rlock run x -- "./$EVIL"
+  harmless
+  run -64 --separate-stderr rlock run --lease "$EVIL" x -- true
+  harmless
+  run -64 --separate-stderr rlock "$EVIL"
+  harmless
+  run -64 --separate-stderr rlock run "--$EVIL" x -- true
+  harmless
+  run -64 --separate-stderr rlock run --url "$EVIL" x -- true
+  harmless
+  run -64 --separate-stderr rlock run x "$EVIL" "$EVIL"
+  harmless
+}
+
+@test "what is not a number where one belongs is no harm" {
+  redis srv hset x owner-1 99999999999999999999 >/dev/null
+  redis srv pexpire x 60000 >/dev/null
+  redis srv hset 'rlock:holder:{x}' owner owner-1 lease "$EVIL" since -99999999999999999999 token "$EVIL" pid -1 >/dev/null
+  redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
+  run -0 --separate-stderr rlock status x
+  harmless
+  run -0 --separate-stderr rlock status --json x
+  harmless
+  python3 -c 'import json, sys; json.loads(sys.argv[1])' "$output"
+  run -75 --separate-stderr rlock run -n x -- true
+  harmless
+  drop x
+}
+
+@test "a reason of many kilobytes is no harm" {
+  head -c 200000 /dev/zero | tr '\0' a >long
+  redis srv hset x owner-1 1 >/dev/null
+  redis srv pexpire x 60000 >/dev/null
+  redis srv -x hset 'rlock:holder:{x}' owner owner-1 lease 60000 since 1 token 1 reason <long >/dev/null
+  redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
+  run -0 --separate-stderr rlock status x
+  run -75 --separate-stderr rlock run -n x -- true
+  drop x
+}

@@ -1,0 +1,272 @@
+#!/usr/bin/env bats
+# Passwords: every source, their order, and that none is ever seen again.
+
+load ../lib/common
+
+SECRET=s3cr3t-open-sesame
+OTHER=0ther-wr0ng-one
+
+setup_file() {
+  redis_start srv
+  redis srv config set requirepass "$SECRET" >/dev/null
+}
+setup() {
+  URL=$(redis_url srv)
+  unset RLOCK_URL RLOCK_PASSWORD REDISCLI_AUTH
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  [[ ! -d $BATS_TEST_TMPDIR/l ]] || "$RLOCK" --url "local:$BATS_TEST_TMPDIR/l" local stop --yes >/dev/null 2>&1 || true
+  REDISCLI_AUTH=$SECRET assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+with_secret() { printf '%s%s%s' "${1%%//*}//" "$2@" "${1#*//}"; }
+secret_file() {
+  printf '%s\n' "$1" >pass
+  chmod 600 pass
+}
+
+# unseen SECRET...: the last run wrote none of them.
+unseen() {
+  local secret
+  for secret; do
+    [[ $output${stderr:-} != *"$secret"* ]] || {
+      show
+      return 1
+    }
+  done
+}
+
+# watched [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, no secret can be seen in its three processes,
+# nor in what they write.
+watched() {
+  local variables=() frontend monitor command pid what
+  while [[ $1 != -- ]]; do
+    variables+=("$1")
+    shift
+  done
+  shift
+  rm -f held child go
+  (
+    for what in "${variables[@]}"; do export "${what?}"; done
+    exec "$RLOCK" run -v --log-format json "$@" x -- \
+      bash -c 'env >child.new; mv child.new child; while [ ! -e go ]; do sleep 0.02; done' >job.out 2>job.err 3>&-
+  ) &
+  frontend=$!
+  WAIT_SECONDS=10 wait_until test -e child || {
+    : >go
+    cat job.err
+    return 1
+  }
+  monitor=$(pgrep -P "$frontend")
+  command=$(pgrep -P "$monitor")
+  for pid in "$frontend" "$monitor" "$command"; do
+    for what in cmdline environ; do
+      tr '\0' '\n' <"/proc/$pid/$what" >"seen.$what"
+      [[ -s seen.$what ]]
+      not grep -F -e "$SECRET" -e "$OTHER" "seen.$what" || {
+        echo "in $what of $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+        : >go
+        return 1
+      } >&2
+    done
+  done
+  not grep -F -e "$SECRET" -e "$OTHER" child || {
+    : >go
+    return 1
+  }
+  : >go
+  wait "$frontend"
+  not grep -F -e "$SECRET" -e "$OTHER" job.out job.err
+}
+
+@test "a password in --url works, with a warning" {
+  run -0 --separate-stderr rlock run --url "$(with_secret "$URL" ":$SECRET")" x -- echo ran
+  [[ $output == ran && $stderr == *warning*password* ]]
+  unseen "$SECRET"
+}
+
+@test "a password in RLOCK_URL works, without a warning" {
+  RLOCK_URL=$(with_secret "$URL" ":$SECRET") run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+}
+
+@test "RLOCK_PASSWORD, REDISCLI_AUTH and a file work, without a warning" {
+  export RLOCK_URL=$URL
+  RLOCK_PASSWORD=$SECRET run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  REDISCLI_AUTH=$SECRET run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  secret_file "$SECRET"
+  run -0 --separate-stderr rlock run --password-file pass x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  printf %s "$SECRET" >pass
+  run -0 --separate-stderr rlock run --password-file pass x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+}
+
+@test "the order: file, RLOCK_PASSWORD, REDISCLI_AUTH, address" {
+  local wrong right
+  wrong=$(with_secret "$URL" ":$OTHER")
+  right=$(with_secret "$URL" ":$SECRET")
+  RLOCK_URL=$wrong REDISCLI_AUTH=$SECRET run -0 --separate-stderr rlock status
+  RLOCK_URL=$right REDISCLI_AUTH=$OTHER run -77 --separate-stderr rlock status
+  unseen "$SECRET" "$OTHER"
+  RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET REDISCLI_AUTH=$OTHER run -0 --separate-stderr rlock status
+  RLOCK_URL=$URL RLOCK_PASSWORD=$OTHER REDISCLI_AUTH=$SECRET run -77 --separate-stderr rlock status
+  unseen "$SECRET" "$OTHER"
+  secret_file "$SECRET"
+  RLOCK_URL=$wrong RLOCK_PASSWORD=$OTHER REDISCLI_AUTH=$OTHER run -0 --separate-stderr rlock status --password-file pass
+  secret_file "$OTHER"
+  RLOCK_URL=$right RLOCK_PASSWORD=$SECRET REDISCLI_AUTH=$SECRET run -77 --separate-stderr rlock status --password-file pass
+  unseen "$SECRET" "$OTHER"
+}
+
+@test "processes: RLOCK_PASSWORD" { watched "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --; }
+@test "processes: REDISCLI_AUTH" { watched "REDISCLI_AUTH=$SECRET" "RLOCK_URL=$URL" --; }
+@test "processes: both, one of them unused" {
+  watched "RLOCK_PASSWORD=$SECRET" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
+}
+@test "processes: RLOCK_URL" {
+  watched "RLOCK_URL=$(with_secret "$URL" ":$SECRET")" --
+  grep -qxF "RLOCK_URL=$URL" child
+}
+@test "processes: RLOCK_URL, beaten by --url" {
+  watched "RLOCK_URL=$(with_secret "$URL" ":$OTHER")" "RLOCK_PASSWORD=$SECRET" -- --url "$URL"
+}
+@test "processes: --password-file" {
+  secret_file "$SECRET"
+  watched "RLOCK_URL=$URL" -- --password-file pass
+}
+@test "processes: --url" { watched -- --url "$(with_secret "$URL" ":$SECRET")"; }
+@test "processes: --url=" { watched -- "--url=$(with_secret "$URL" ":$SECRET")"; }
+@test "processes: a password that is percent-encoded in the address" {
+  watched -- --url "$(with_secret "$URL" ":${SECRET/-/%2D}")"
+  not grep -F "${SECRET/-/%2D}" job.err seen.environ seen.cmdline child
+}
+@test "processes: the address in a configuration file" {
+  echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
+  watched -- --config c.toml
+}
+
+@test "no message has it: the wrong password" {
+  local format
+  for format in text json; do
+    RLOCK_URL=$(with_secret "$URL" ":$OTHER") run -77 --separate-stderr rlock run -v --log-format $format x -- true
+    unseen "$OTHER"
+    run -77 --separate-stderr rlock run -v --log-format $format --url "$(with_secret "$URL" ":$OTHER")" x -- true
+    unseen "$OTHER"
+    RLOCK_URL=$URL RLOCK_PASSWORD=$OTHER run -77 --separate-stderr rlock run -v --log-format $format x -- true
+    unseen "$OTHER"
+  done
+}
+
+@test "no message has it: no server, no host, no such path" {
+  local address
+  for address in "redis://:$SECRET@127.0.0.1:$(redis_free_port)" "redis://user:$SECRET@rlock-test.invalid" \
+    "unix://:$SECRET@$PWD/none" "redis://:$SECRET@127.0.0.1:$(redis_free_port)/5"; do
+    RLOCK_URL=$address run -69 --separate-stderr rlock run -v x -- true
+    unseen "$SECRET"
+    run -69 --separate-stderr rlock run -v --log-format json --url "$address" x -- true
+    unseen "$SECRET"
+    run -69 --separate-stderr rlock status -v --url "$address"
+    unseen "$SECRET"
+  done
+}
+
+@test "no message has it: an address that is wrong" {
+  local address
+  for address in "redis://:$SECRET@127.0.0.1:0" "redis://:$SECRET@127.0.0.1:70000" "ftp://:$SECRET@127.0.0.1" \
+    "redis://:$SECRET@[::1" "redis://:$SECRET@" "redis://:$SECRET@127.0.0.1/abc" "unix://:$SECRET@" \
+    "redis://:$SECRET%zz@127.0.0.1" "redis:/:$SECRET@127.0.0.1" "user:$SECRET@127.0.0.1" "rediss//:$SECRET@host" \
+    "redis://a:$SECRET/x@127.0.0.1" "redis://a:$SECRET?x@127.0.0.1"; do
+    run --separate-stderr rlock run -v --timeout 1s --url "$address" x -- true
+    [[ $status == 64 || $status == 69 ]]
+    unseen "$SECRET"
+    RLOCK_URL=$address run --separate-stderr rlock run -v --timeout 1s x -- true
+    [[ $status == 78 || $status == 69 ]]
+    unseen "$SECRET"
+  done
+}
+
+@test "no message has it: an address that ends after the password" {
+  run -64 --separate-stderr rlock status --url "redis://:$SECRET"
+  unseen "$SECRET"
+  RLOCK_URL=redis://user:$SECRET run -78 --separate-stderr rlock status
+  unseen "$SECRET"
+}
+
+@test "no message has it: the corrected command line" {
+  run -64 --separate-stderr rlock run --url "$(with_secret "$URL" ":$SECRET")" x true
+  unseen "$SECRET"
+}
+
+@test "no message has it: a misspelt option" {
+  run -64 --separate-stderr rlock run "--ulr=$(with_secret "$URL" ":$SECRET")" x -- true
+  unseen "$SECRET"
+}
+
+@test "status, acquire and force-unlock do not show it" {
+  export RLOCK_URL
+  RLOCK_URL=$(with_secret "$URL" ":$SECRET")
+  run -0 --separate-stderr rlock acquire -v --lease 30s --export x
+  unseen "$SECRET"
+  run -0 --separate-stderr rlock status -v x
+  unseen "$SECRET"
+  run -0 --separate-stderr rlock status -v --json x
+  unseen "$SECRET"
+  run -0 --separate-stderr rlock force-unlock -v --yes x
+  unseen "$SECRET"
+}
+
+@test "what others are shown of a command has no password of rlock's" {
+  RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET run -0 --separate-stderr rlock run x -- \
+    bash -c 'REDISCLI_AUTH='"$SECRET"' redis-cli -s "$srv_sock" hgetall "rlock:holder:{x}"'
+  not grep -qxF "$SECRET" <<<"$output"
+}
+
+@test "a password file that others can read" {
+  secret_file "$SECRET"
+  chmod 644 pass
+  run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
+  assert_says pass
+  unseen "$SECRET"
+  chmod 640 pass
+  run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
+  [[ ! -e ran ]]
+}
+
+@test "a password file that is a folder, empty, or missing" {
+  mkdir -m 700 folder
+  run -78 --separate-stderr rlock run --url "$URL" --password-file folder x -- touch ran
+  assert_says folder
+  : >empty
+  chmod 600 empty
+  run -78 --separate-stderr rlock run --url "$URL" --password-file empty x -- touch ran
+  assert_says empty
+  RLOCK_PASSWORD=$SECRET run -78 --separate-stderr rlock run --url "$URL" --password-file none x -- touch ran
+  assert_says none
+  run -78 --separate-stderr env RLOCK_PASSWORD_FILE=none "$RLOCK" run --url "$URL" x -- touch ran
+  [[ ! -e ran ]]
+}
+
+@test "a password file that never ends does not hang" {
+  mkfifo -m 600 pipe
+  run --separate-stderr rlock run --url "$URL" --password-file pipe x -- touch ran
+  [[ $status == 78 && ! -e ran ]]
+}
+
+@test "an empty password is none" {
+  RLOCK_PASSWORD='' run --separate-stderr rlock run --url "$URL" x -- touch ran
+  [[ $status =~ ^7[78]$ && ! -e ran ]]
+}
+
+@test "local: pays no heed to REDISCLI_AUTH" {
+  REDISCLI_AUTH=$OTHER run -0 --separate-stderr rlock run --url "local:$BATS_TEST_TMPDIR/l" x -- echo ran
+  [[ $output == ran ]]
+  unseen "$OTHER"
+  run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes
+}

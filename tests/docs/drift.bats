@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# The documents say what the program does: options, statuses, variables, and examples that run.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  ROOT=$(cd "$TESTS_DIR/.." && pwd)
+  MAN=$ROOT/man/rlock.1
+  README=$ROOT/README.md
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+SUBCOMMANDS='run acquire renew release status force-unlock local'
+
+# Long options, one a line.
+of_help() {
+  local subcommand
+  {
+    rlock --help
+    for subcommand in $SUBCOMMANDS; do rlock "$subcommand" --help; done
+  } | grep -E '^ +-' | grep -oE -- '--[a-z][a-z-]+' | sort -u
+}
+# Both `Fl -name` and the second word of `Fl n , -name`.
+of_man() {
+  grep -E '(^\.| )Fl ' "$MAN" | grep -oE '( ,|Fl) -[a-z][a-z-]+' | sed 's/.* -/--/' | sort -u
+}
+
+# table_of_man, table_of_readme: the statuses in each, one a line.
+table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\).*/\2/p' "$MAN" | sort -n; }
+table_of_readme() {
+  sed -n '/^## Exit status/,/^## How/s/^| \([0-9, ]*\) |.*/\1/p' "$README" | tr -d ' ' | tr ',' '\n' | sort -n
+}
+statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_status.h" | sort -n; }
+
+@test "the man page is without a fault" {
+  command -v mandoc >/dev/null || skip 'no mandoc'
+  run -0 mandoc -T lint -W warning "$MAN"
+  [[ -z $output ]]
+}
+
+@test "every subcommand is in rlock --help, in the man page, and has a help of its own" {
+  local subcommand
+  [[ $(rlock --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z-]*\) .*/\1/p') == "${SUBCOMMANDS// /$'\n'}" ]]
+  for subcommand in $SUBCOMMANDS; do
+    grep -qx "\.Cm $subcommand" "$MAN"
+    run -0 --separate-stderr rlock "$subcommand" --help
+    [[ $output == *"rlock "*"$subcommand"* && -z $stderr ]]
+  done
+}
+
+@test "the options of --help and those of the man page are the same" {
+  (($(of_help | wc -l) > 20))
+  diff <(of_help) <(of_man)
+}
+
+@test "the common options are in each help" {
+  local subcommand option
+  for subcommand in $SUBCOMMANDS; do
+    for option in --url --password-file --timeout --config --quiet --verbose --log-format --help; do
+      rlock "$subcommand" --help | grep -q -- "$option" || rlock --help | grep -q -- "$option"
+    done
+  done
+}
+
+@test "each short option of --help is in the man page" {
+  local pair
+  for pair in $(for s in $SUBCOMMANDS; do rlock "$s" --help; done | grep -oE '^ +-[a-zA-Z],' | tr -d ' ,-' | sort -u); do
+    grep -qE "^\.It Fl $pair , -" "$MAN" || {
+      echo "-$pair"
+      return 1
+    }
+  done
+}
+
+@test "every exit status is in the tables of the man page and of the README" {
+  (($(statuses | wc -l) > 10))
+  diff <(statuses) <(table_of_man)
+  diff <(statuses) <(table_of_readme)
+}
+
+@test "every variable that stands for an option is in the man page" {
+  local option count=0
+  while IFS= read -r option; do
+    option=${option//-/_}
+    grep -qE "(Ev|,) ?RLOCK_${option^^}\b" "$MAN" || {
+      echo "RLOCK_${option^^}"
+      return 1
+    }
+    count=$((count + 1))
+  done < <(sed -n 's/.*{"\(-.,\)\{0,1\}--\([a-z-]*\)".*, true}.*/\2/p' "$ROOT/src/cli/option_table.cc" | sort -u)
+  ((count >= 12))
+}
+
+@test "every variable of the man page is one that the program knows" {
+  local variable
+  for variable in $(grep -oE '\bRLOCK_[A-Z_]+' "$MAN" | sort -u); do
+    grep -qaF "$variable" "$RLOCK" || {
+      variable=${variable#RLOCK_}
+      variable=${variable,,}
+      of_help | grep -qx -- "--${variable//_/-}"
+    }
+  done
+}
+
+@test "the README names no option that there is not" {
+  local option
+  of_help >known
+  for option in $(grep -E 'rlock ' "$README" | grep -oE -- ' --[a-z][a-z-]+' | sort -u); do
+    grep -qx -- "$option" known || grep -qE "(git|cmake|sh) .*$option" "$README"
+  done
+}
+
+@test "the version is the same everywhere it is said" {
+  run -0 --separate-stderr rlock --version
+  [[ $output =~ [0-9]+\.[0-9]+ ]]
+}
+
+# blocks: the README's shell blocks that are marked, as block.1, block.2 …
+blocks() {
+  awk '/^```sh$/ { getline line; inside = (line == "# tested"); if (inside) { n++; next } }
+       /^```$/ { inside = 0 }
+       inside { print > ("block." n) }' "$README"
+}
+
+@test "the README's examples run" {
+  local script count=0
+  blocks
+  mkdir work
+  for script in deploy.sh step-one step-two; do
+    printf '#!/bin/sh\necho "%s" >>"%s/calls"\n' "$script" "$PWD" >"work/$script"
+    chmod +x "work/$script"
+  done
+  PATH=$(cd "$(dirname "$RLOCK")" && pwd):$PATH
+  for script in block.*; do
+    (cd work && timeout -k 1 60 bash -euo pipefail "../$script" </dev/null 3>&-) >out 2>&1 || {
+      cat "$script" out
+      return 1
+    }
+    count=$((count + 1))
+  done
+  ((count >= 5))
+  grep -qx deploy.sh calls
+  grep -qx step-two calls
+}
