@@ -47,6 +47,7 @@ export BATS_TEST_TIMEOUT=120
 mkdir -p "$HOME/.parallel" && touch "$HOME/.parallel/will-cite"
 # Temporary folders with short names: the path of a Unix socket has 107 bytes at most.
 BATS_TMPDIR=$(mktemp -d /tmp/rt.XXXX)
+chmod 711 "$BATS_TMPDIR" # one test runs a server as another user
 export TMPDIR="$BATS_TMPDIR"
 status=0
 bats --print-output-on-failure -j "${JOBS:-8}" --no-parallelize-within-files "$@" >"$BATS_TMPDIR/tap" 2>&1 || status=$?
