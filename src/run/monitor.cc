@@ -156,7 +156,7 @@ class Monitor {
     timer_->set(next_decision());
     pollfd watched[] = {{signals_.fd(), POLLIN, 0},
                         {timer_->fd(), POLLIN, 0},
-                        {control_, POLLIN, 0},
+                        {frontend_died_ ? -1 : control_, POLLIN, 0},
                         {lost_ ? -1 : renewer_->lost_fd(), POLLIN, 0},
                         {frontend_died_ ? -1 : frontend_.get(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
