@@ -102,6 +102,8 @@ std::string subcommand_help(const CLI::App& app, const SubcommandSpec& spec) {
 void describe(CLI::App& app, const std::string& common_group) {
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("-h,--help", "print this help")->group(common_group);
+  const std::string version_help = "print the version";
+  app.add_flag("-V,--version", version_help)->group(common_group);
   add_options(app, common_options(), common_group);
 }
 
@@ -132,6 +134,8 @@ Result<bool> take_apart(CLI::App& app, std::vector<std::string> words, const Sub
   return true;
 }
 
+Parsed version() { return Parsed{.text = "rlock " RLOCK_VERSION "\n"}; }
+
 // What stands from the subcommand on. An application of its own: a lock may be called as a subcommand is.
 Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::string> words, Parsed parsed) {
   CLI::App app;
@@ -139,6 +143,7 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::str
   describe(app, "Options of all subcommands");
   app.allow_extras();
   if (!RLOCK_TRY(take_apart(app, std::move(words), &spec))) return Parsed{.text = subcommand_help(app, spec)};
+  if (app.count("--version") > 0) return version();
 
   parsed.subcommand = &spec;
   RLOCK_TRY(collect(app, common_options(), parsed));
@@ -180,12 +185,10 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   CLI::App app;
   describe(app, "Options");
-  const std::string version_help = "print the version";
-  app.add_flag("-V,--version", version_help)->group("Options");
   app.prefix_command();  // stop at the subcommand
   auto words = with_empty_values({arguments.begin(), dashes});
   if (!RLOCK_TRY(take_apart(app, std::move(words), nullptr))) return Parsed{.text = top_help(app)};
-  if (app.count("--version") > 0) return Parsed{.text = "rlock " RLOCK_VERSION "\n"};
+  if (app.count("--version") > 0) return version();
 
   Parsed parsed;
   RLOCK_TRY(collect(app, common_options(), parsed));

@@ -216,8 +216,8 @@ refused() {
     refused 76 "$name" run -n -E 0 "$name" -- touch ran
     refused 76 "$name" acquire --lease 10s "$name"
     refused 76 "$name" force-unlock --yes "$name"
-    refused 76 '' renew --owner "$OWNER" "$name"
-    refused 76 '' release --owner "$OWNER" "$name"
+    refused 76 "$name: " renew --owner "$OWNER" "$name"
+    refused 76 "$name: " release --owner "$OWNER" "$name"
     run -0 --separate-stderr rlock status "$name"
     assert_says 'not a lock'
     run -0 --separate-stderr rlock status --json "$name"

@@ -141,7 +141,10 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 
 @test "a server that stays silent" {
   odd silent
-  refused 69 '' --url "$url" --timeout 1s
+  local begin
+  begin=$(now_ms)
+  refused 69 'no answer in time' --url "$url" --timeout 1s
+  (($(now_ms) - begin < 5000)) # as long as --timeout, if it were not heeded
 }
 
 @test "a server that stays silent is left by every subcommand" {
@@ -153,12 +156,12 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 
 @test "a server that closes at once" {
   odd close
-  refused 69 '' --url "$url" --timeout 5s
+  refused 69 "$url: " --url "$url" --timeout 5s
 }
 
 @test "a server that answers a byte at a time, past the deadline" {
   odd trickle
-  refused 69 '' --url "$url" --timeout 1s
+  refused 69 'no answer in time' --url "$url" --timeout 1s
 }
 
 # bounded: as refused with 69, and less than 256 MiB of memory at the peak.
@@ -205,8 +208,8 @@ PYTHON
 
 @test "a missing, a wrong and the right password" {
   with_password open-sesame
-  refused 77 '' --url "$url"
-  RLOCK_PASSWORD=wrong-one refused 77 '' --url "$url"
+  refused 77 'wants a password' --url "$url"
+  RLOCK_PASSWORD=wrong-one refused 77 WRONGPASS --url "$url"
   [[ $stderr != *wrong-one* ]]
   [[ $(as_admin open-sesame dbsize) == 0 ]]
   RLOCK_PASSWORD=open-sesame run -0 --separate-stderr rlock run --url "$url" x -- echo ran
@@ -233,25 +236,25 @@ PYTHON
   [[ $output == ran && -z $stderr ]]
   RLOCK_URL=unix://worker@${url#unix://} RLOCK_PASSWORD='p@ss:/%' run -0 --separate-stderr rlock run x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  RLOCK_URL=unix://worker:wrong-one@${url#unix://} refused 77 ''
-  RLOCK_URL=unix://nobody:open-sesame@${url#unix://} refused 77 ''
+  RLOCK_URL=unix://worker:wrong-one@${url#unix://} refused 77 WRONGPASS
+  RLOCK_URL=unix://nobody:open-sesame@${url#unix://} refused 77 WRONGPASS
 }
 
 @test "a user who lacks a right is told so" {
   with_password open-sesame
   as_admin open-sesame acl setuser worker on '>secret-two' '~*' '&*' +@all -eval -evalsha
-  RLOCK_URL=unix://worker:secret-two@${url#unix://} refused 77 ''
+  RLOCK_URL=unix://worker:secret-two@${url#unix://} refused 77 NOPERM
   [[ $(as_admin open-sesame dbsize) == 0 ]]
 }
 
 @test "a password for a server that has none" {
-  RLOCK_PASSWORD=open-sesame refused 77 '' --url "$(redis_url srv)"
+  RLOCK_PASSWORD=open-sesame refused 77 'without any password' --url "$(redis_url srv)"
   [[ $stderr != *open-sesame* ]]
 }
 
 @test "a database that the server does not have" {
   redis srv flushall >/dev/null
-  refused 78 '' --url "$(redis_url srv)?db=999"
+  refused 78 'DB index is out of range' --url "$(redis_url srv)?db=999"
   run -78 --separate-stderr rlock acquire --url "$(redis_url srv)?db=999" --lease 10s x
   [[ $(redis srv dbsize) == 0 ]]
 }
@@ -279,5 +282,5 @@ PYTHON
   redis_start other --bind ::1 --port "$port"
   run -0 --separate-stderr rlock run --url "redis://[::1]:$port" x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  refused 64 '' --url "redis://[::1:$port"
+  refused 64 address --url "redis://[::1:$port"
 }

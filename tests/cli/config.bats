@@ -49,6 +49,45 @@ for line in lines:
   [[ $(RLOCK_LEASE=42s lease_of --lease 43s) == 43s ]]
 }
 
+own_etc() { unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'; }
+
+# with_host_file TEXT COMMAND...: COMMAND, where /etc/rlock/rlock.toml holds TEXT. No one else sees that folder.
+with_host_file() {
+  local text=$1 etc=$BATS_TEST_TMPDIR/etc
+  shift
+  mkdir -p "$etc/rlock"
+  cp /etc/passwd /etc/group /etc/nsswitch.conf /etc/hosts /etc/ld.so.cache "$etc" 2>/dev/null || true
+  cp -r /etc/alternatives "$etc" 2>/dev/null || true
+  printf '%s\n' "$text" >"$etc/rlock/rlock.toml"
+  timeout -k 1 60 unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$etc" "$@"
+}
+
+@test "the host's file is used, and the user's file beats it setting by setting" {
+  own_etc
+  local status_line=("$RLOCK" run x -- "$RLOCK" status x)
+  run -0 --separate-stderr with_host_file $'lease = "46s"\nreason = "of the host"' "${status_line[@]}"
+  [[ $output =~ lease\ +46s && $output == *'of the host'* ]]
+  echo 'lease = "41s"' >"$USER_FILE"
+  run -0 --separate-stderr with_host_file $'lease = "46s"\nreason = "of the host"' "${status_line[@]}"
+  [[ $output =~ lease\ +41s && $output == *'of the host'* ]]
+  RLOCK_REASON='of the variable' run -0 --separate-stderr with_host_file 'reason = "of the host"' "${status_line[@]}"
+  [[ $output == *'of the variable'* ]]
+}
+
+@test "--config takes the place of the host's file, too" {
+  own_etc
+  echo '# nothing' >c.toml
+  run -0 --separate-stderr with_host_file 'lease = "46s"' "$RLOCK" run --config c.toml x -- "$RLOCK" status x
+  [[ $output =~ lease\ +30s ]]
+}
+
+@test "a fault in the host's file is said, with its name" {
+  own_etc
+  run -78 --separate-stderr with_host_file 'leese = "46s"' "$RLOCK" run x -- touch ran
+  assert_says /etc/rlock/rlock.toml
+  [[ ! -e ran ]]
+}
+
 @test "the address comes from a file, too" {
   echo "url = \"$RLOCK_URL\"" >"$USER_FILE"
   unset RLOCK_URL

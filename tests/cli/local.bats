@@ -1,3 +1,4 @@
+#!/usr/bin/env bats
 # local: addresses, and rlock local.
 
 load ../lib/common
@@ -204,4 +205,72 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
     run -0 rlock status --is-held job
     wait_until one_server
   done
+}
+
+# serve_in_foreground: `local serve` as a service manager runs it; $serving is its pid.
+serve_in_foreground() {
+  "$RLOCK" --url "local:$dir" local serve >"$BATS_TEST_TMPDIR/serve.out" 2>&1 3>&- &
+  serving=$!
+  wait_until redis-cli -s "$dir/redis.sock" ping
+}
+
+@test "serve in the foreground: uses go to it, and TERM ends it with its server" {
+  serve_in_foreground
+  run -0 --separate-stderr rlock run job -- echo ran
+  [[ $output == ran ]]
+  one_server
+  [[ $(keepers) == "$serving" ]]
+  kill -TERM "$serving"
+  wait_until gone "$serving"
+  wait_until not running
+}
+
+@test "serve in the foreground starts a server that was killed again, with its locks" {
+  serve_in_foreground
+  rlock acquire job --lease 1m
+  local before
+  before=$(servers)
+  kill -9 "$before"
+  wait_until gone "$before"
+  wait_until one_server
+  run -75 rlock run -n job -- true
+  [[ $(keepers) == "$serving" ]]
+}
+
+@test "a second serve of the same folder is refused, and the first goes on" {
+  serve_in_foreground
+  run -69 --separate-stderr timeout -k 1 30 "$RLOCK" local serve
+  assert_says 'served already'
+  one_server
+  gone "$serving" && return 1
+  run -0 rlock run job -- true
+}
+
+@test "stop ends a serve in the foreground with 0, and nothing starts the server again" {
+  local status=0
+  serve_in_foreground
+  run -0 rlock local stop
+  wait "$serving" || status=$?
+  ((status == 0))
+  not running
+}
+
+@test "folders that cannot be: relative, too long, a file" {
+  RLOCK_URL=local:relative run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says absolute
+  RLOCK_URL=local:/$(printf 'a%.0s' {1..120}) run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 107
+  : >"$dir"
+  run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 'not a folder'
+  rm "$dir"
+  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
+@test "status and stop of a server that was never started start none" {
+  run -0 --separate-stderr rlock local status
+  assert_says 'not running'
+  run -0 --separate-stderr rlock local stop
+  not running
+  [[ ! -e $dir ]]
 }

@@ -110,7 +110,8 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   take a
   begin=$(now_ms)
   run -75 rlock run -w 1s a -- touch started
-  (($(now_ms) - begin >= 1000)) && [[ ! -e started ]]
+  (($(now_ms) - begin >= 1000))
+  [[ ! -e started ]]
   rlock force-unlock -y a
 }
 
@@ -205,7 +206,8 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
 }
 
 @test "a nested run with -n is let in, and others are not" {
-  run -4 rlock run a -- sh -c '"$RLOCK" run -n a -- sh -c "exit 4" || s=$?; env -u RLOCK_HELD "$RLOCK" run -n a -- true || [ $? = 75 ] && exit $s'
+  run -0 --separate-stderr rlock run a -- sh -c '"$RLOCK" run -n a -- sh -c "exit 4"; echo $?; env -u RLOCK_HELD "$RLOCK" run -n a -- touch started; echo $?'
+  [[ $output == $'4\n75' && ! -e started ]]
 }
 
 @test "runs of two names nest, also within each other twice" {

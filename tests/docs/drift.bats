@@ -30,6 +30,28 @@ of_man() {
   grep -E '(^\.| )Fl ' "$MAN" | grep -oE '( ,|Fl) -[a-z][a-z-]+' | sed 's/.* -/--/' | sort -u
 }
 
+# listed: the long options that a help text on standard input lists.
+listed() { sed -nE 's/^ +(-[a-zA-Z],)?(--[a-z-]+) .*/\2/p'; }
+
+# section SUBCOMMAND: its part of the man page.
+section() { sed -n "/^\.Ss rlock $1\$/,/^\.S[hs] /p" "$MAN" | sed '1d;/^\.S[hs] /d'; }
+
+# flags: the long options that a part of the man page speaks of, those that it calls by their letter too.
+flags() {
+  local letters long
+  grep -oE 'Fl [a-zA-Z-][a-zA-Z-]*( , -[a-z-]+)?' >found
+  while read -r _ letters _ long; do
+    case $letters in
+      -) ;; # the -- before the command
+      -*) echo "-$letters" ;;
+      *) echo "-${long:-$(long_of "$letters")}" ;;
+    esac
+  done <found
+}
+
+# long_of LETTER: as the man page explains it.
+long_of() { sed -nE "s/^\.It Fl $1 , (-[a-z-]+).*/\1/p" "$MAN" | head -n 1; }
+
 # table_of_man, table_of_readme: the statuses in each, one a line.
 table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\).*/\2/p' "$MAN" | sort -n; }
 table_of_readme() {
@@ -58,11 +80,46 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   diff <(of_help) <(of_man)
 }
 
-@test "the common options are in each help" {
+@test "the options of all subcommands are in the help of each, as in the man page" {
+  local subcommand
+  sed -n '/^\.Ss Options of all/,/^\.El/s/^\.It.* -\(-*[a-z-]*\).*/--\1/p' "$MAN" | sort >of_all
+  (($(wc -l <of_all) >= 9))
+  for subcommand in $SUBCOMMANDS; do
+    diff of_all <(rlock "$subcommand" --help | sed -n '/^Options of all/,$p' | listed | sort)
+  done
+}
+
+@test "--version and --help work behind each subcommand, as the man page says" {
   local subcommand option
   for subcommand in $SUBCOMMANDS; do
-    for option in --url --password-file --timeout --config --quiet --verbose --log-format --help; do
-      rlock "$subcommand" --help | grep -q -- "$option" || rlock --help | grep -q -- "$option"
+    for option in --help -h --version -V; do
+      run -0 --separate-stderr rlock "$subcommand" "$option"
+      [[ $output == "rlock "* && -z $stderr ]]
+    done
+  done
+}
+
+@test "the options of each subcommand are those of its section in the man page" {
+  local subcommand count=0
+  for subcommand in $SUBCOMMANDS; do
+    rlock "$subcommand" --help | sed '/^Options of all/,$d' | listed | sort >"help.$subcommand"
+    section "$subcommand" | flags | sort -u >"man.$subcommand"
+    diff "help.$subcommand" "man.$subcommand"
+    count=$((count + $(wc -l <"help.$subcommand")))
+  done
+  ((count >= 20))
+}
+
+@test "the man page's synopsis has no other options than the subcommands" {
+  local subcommand line option
+  for subcommand in acquire renew release status force-unlock local; do
+    line=$(mandoc -T utf8 "$MAN" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
+    rlock "$subcommand" --help >help
+    for option in $(grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' <<<"$line" | grep -oE -- '-.*'); do
+      grep -qE "^ +(-.,)?$option[ ,]" help || {
+        echo "$subcommand: $option"
+        return 1
+      }
     done
   done
 }
@@ -116,8 +173,13 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
 }
 
 @test "the version is the same everywhere it is said" {
+  local version
+  version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
+  [[ $version =~ ^[0-9]+\.[0-9]+ ]]
   run -0 --separate-stderr rlock --version
-  [[ $output =~ [0-9]+\.[0-9]+ ]]
+  [[ $output == "rlock $version" ]]
+  run -0 --separate-stderr rlock -V
+  [[ $output == "rlock $version" ]]
 }
 
 # blocks: the README's shell blocks that are marked, as block.1, block.2 …

@@ -11,7 +11,8 @@ job_start() {
   frontend=$!
 }
 
-child_of() { pgrep -P "$1" | head -n 1; }
+# child_of PID: its oldest child; fails while there is none.
+child_of() { pgrep -o -P "$1"; }
 
 job_parts() {
   wait_until child_of "$frontend"

@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# The forms in which options can be written, and where they may stand.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# lease_ms OPTION...: the lease of a job with these options and the name x, as status tells it.
+lease_ms() { rlock run "$@" -- "$RLOCK" status --json x | sed -n 's/.*"lease_ms": *\([0-9]*\).*/\1/p'; }
+
+# busy STATUS WORD...: x is held by another; rlock WORD... ends so, and starts nothing.
+busy() {
+  redis srv hset x 11111111-2222-3333-4444-555555555555:1 1
+  redis srv pexpire x 60000
+  run "-$1" --separate-stderr rlock "${@:2}"
+  redis srv del x
+  [[ -z $output && ! -e started ]]
+}
+
+@test "a value stands behind =, behind a blank, or behind the letter" {
+  local option
+  for option in '--lease=47s' '--lease 47s' '-l47s' '-l 47s'; do
+    # shellcheck disable=SC2086 # one or two words
+    [[ $(lease_ms $option x) == 47000 ]] || {
+      echo "$option"
+      return 1
+    }
+  done
+}
+
+@test "options stand before and behind the name, and before the subcommand where all have them" {
+  [[ $(lease_ms x --lease 47s) == 47000 ]]
+  [[ $(lease_ms x -l47s --reason r) == 47000 ]]
+  unset RLOCK_URL
+  run -0 --separate-stderr rlock --url "$(redis_url srv)" run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  run -0 --separate-stderr rlock --url="$(redis_url srv)" -q --timeout=3s run x -- echo ran
+  [[ $output == ran ]]
+  run -0 --separate-stderr rlock run x --url "$(redis_url srv)" -- echo ran
+  [[ $output == ran ]]
+}
+
+@test "letters can be put together" {
+  busy 7 run -nE7 x -- touch started
+  busy 7 run -qnE 7 x -- touch started
+  busy 7 acquire -nE7 -l30s x
+}
+
+@test "-w is heeded in each of its forms" {
+  local option
+  for option in '-w0' '-w 0' '--wait=0' '--wait 0' '-w100ms' '--wait=0.1' '--wait .1s'; do
+    # shellcheck disable=SC2086 # one or two words
+    busy 75 run $option x -- touch started
+  done
+}
+
+@test "durations: every unit, fractions, and a bare number of seconds" {
+  local pair
+  for pair in 2500ms=2500 7s=7000 7=7000 1.5m=90000 .5h=1800000 1h=3600000 1d=86400000 365d=31536000000; do
+    [[ $(lease_ms --quiet --lease "${pair%=*}" x) == "${pair#*=}" ]] || {
+      echo "$pair"
+      return 1
+    }
+  done
+}
+
+@test "--kill-after leaves room for a renewal, or is refused" {
+  run -0 --separate-stderr rlock run --kill-after=2s x -- true
+  [[ -z $stderr ]]
+  run -64 --separate-stderr rlock run --kill-after=40s x -- touch started
+  assert_says --kill-after
+  [[ ! -e started ]]
+}
+
+@test "outputs of status that contradict each other, and --is-held without a name" {
+  run -64 --separate-stderr rlock status --json --names
+  assert_says contradict
+  run -64 --separate-stderr rlock status --is-held --names x
+  assert_says contradict
+  run -64 --separate-stderr rlock status --is-held
+  assert_says NAME
+}
+
+@test "--help before --, and not behind it" {
+  run -0 --separate-stderr rlock run x --help -- touch started
+  [[ $output == 'rlock run - '* && -z $stderr && ! -e started ]]
+  run -0 --separate-stderr rlock run x -- printf %s --help
+  [[ $output == --help ]]
+}
+
+@test "--version and --help ask no server" {
+  unset RLOCK_URL
+  RLOCK_URL=unix:///none run -0 --separate-stderr rlock --version
+  RLOCK_URL=unix:///none run -0 --separate-stderr rlock --help
+  RLOCK_URL=nonsense run -0 --separate-stderr rlock run --help
+  [[ -z $stderr ]]
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# The examples of the man page and of each --help do what they say.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  MAN=$TESTS_DIR/../man/rlock.1
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  local stub
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  for stub in deploy.sh step-one step-two bin/make bin/backup; do
+    printf '#!/bin/sh\necho "%s $* under $RLOCK_NAME" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
+    chmod +x "$stub"
+  done
+  PATH=$PWD/bin:$PATH
+}
+teardown() {
+  [[ ! -d $BATS_TEST_TMPDIR/l ]] || rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes || true
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# as_here: the text on standard input with the places of this test: nobody's own local: server is touched.
+as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
+
+# example NUMBER: of the man page, a line or a block.
+example() {
+  sed -n '/^\.Sh EXAMPLES/,/^\.Sh SAFETY/p' "$MAN" | awk -v wanted="$1" '
+    /^\.Dl / { if (++n == wanted) { sub(/^\.Dl /, ""); print } next }
+    /^\.Bd / { n++; inside = 1; next }
+    /^\.Ed/ { inside = 0 }
+    inside && n == wanted { print }' | sed 's/^\\&//; s/\\(dq/"/g; s/\\-/-/g' | as_here
+}
+
+# follow NUMBER: runs it, as a shell does that stops at the first fault.
+follow() {
+  example "$1" >script
+  [[ -s script ]]
+  run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
+}
+
+# help_examples SUBCOMMAND: the lines below "Examples:", without what is said behind them.
+help_examples() {
+  rlock "$1" --help | sed -n '/^Examples\{0,1\}:/,/^Exit status/{/^  /p}' | sed -E 's/^  //; s/   +[a-z].*$//' | as_here
+}
+
+@test "the man page has six examples" {
+  [[ -n $(example 6) && -z $(example 7) ]] || [[ -n $(example 5) && -z $(example 6) ]]
+  [[ -n $(example 1) && -n $(example 2) && -n $(example 3) && -n $(example 4) && -n $(example 5) ]]
+}
+
+@test "man page: try it without a server of your own" {
+  follow 1
+  [[ $output == 'I have the lock' && -z $stderr ]]
+}
+
+@test "man page: in a crontab, run when free and silent when busy" {
+  follow 2
+  [[ $(<calls) == 'backup  under nightly' ]]
+  local owner
+  owner=$(rlock acquire nightly --lease 1m)
+  follow 2
+  [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
+  rlock release nightly --owner "$owner"
+}
+
+@test "man page: in a pipeline" {
+  follow 3
+  [[ $(<calls) == 'deploy.sh  under deploy' ]]
+}
+
+@test "man page: by hand, over several steps" {
+  follow 4
+  [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
+}
+
+@test "man page: by hand, and another has the lock: nothing is done" {
+  local owner
+  owner=$(rlock acquire deploy --lease 1m)
+  example 4 | sed 's/--lease/-n --lease/' >script
+  run -75 bash -eu script
+  [[ ! -e calls ]]
+  rlock release deploy --owner "$owner"
+}
+
+@test "man page: a lock is stuck at night" {
+  rlock acquire deploy --lease 10m
+  example 5 >script
+  run -0 python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
+  assert_says 'state     held'
+  assert_says 'deploy: free'
+  [[ $(redis srv exists deploy) == 0 ]]
+}
+
+@test "run --help: each example" {
+  help_examples run >script
+  [[ $(grep -c '^rlock ' script) == 4 ]]
+  run -0 --separate-stderr bash -eu script
+  [[ $output == 'I have the lock' && -z $stderr ]]
+  [[ $(cut -d' ' -f1,2 calls) == $'backup \ndeploy.sh \nmake \nmake install' ]]
+}
+
+@test "acquire --help: each example" {
+  help_examples acquire >script
+  [[ $(grep -c rlock script) == 4 ]]
+  run -0 --separate-stderr bash -eu script
+  [[ $(<calls) == 'deploy.sh  under deploy' && $(redis srv exists deploy) == 0 ]]
+}
+
+@test "renew --help and release --help: their examples" {
+  {
+    echo 'owner=$(rlock acquire deploy --lease 10s)'
+    help_examples renew
+    echo 'redis-cli -s "$srv_sock" pttl deploy'
+    help_examples release
+  } >script
+  [[ $(grep -c '^rlock ' script) == 2 ]]
+  run -0 --separate-stderr bash -eu script
+  ((lines[-1] > 1000000))
+}
+
+@test "status --help: each example" {
+  help_examples status >script
+  local owner
+  owner=$(rlock acquire deploy --lease 10m)
+  run -0 --separate-stderr bash -eu script
+  [[ $output == *'state     held'* && ${lines[-1]} == busy ]]
+  rlock release deploy --owner "$owner"
+}
+
+@test "force-unlock --help: the example with an owner leaves another's lock alone" {
+  local owner
+  owner=$(rlock acquire deploy --lease 10m)
+  help_examples force-unlock | tail -n 1 >script
+  run -76 --separate-stderr bash -eu script
+  [[ $(redis srv hgetall deploy) == "$owner"$'\n1' ]]
+  rlock release deploy --owner "$owner"
+}
