@@ -35,7 +35,8 @@ if kind == 'hash' then
   end
 end
 
-local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason'}
+local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason',
+  'control'}
 local values = quietly('hmget', holder, unpack(names)) or {}
 local description = {}
 for i, name in ipairs(names) do

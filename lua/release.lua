@@ -4,8 +4,10 @@
 -- ARGV  1 owner
 --       2 hold      id of the request that acquired this hold
 --       3 channel   where Redisson and rlock wait for releases
+--       4 keep      milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
 -- Reply {'released', left, fault}   holds that remain; 0: the lock is free and '0' was published.
 --                                   fault: why it could not be published, else ''
+--       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
 --       {'free'}                    nobody holds the lock
 --       {'other-owner'}             somebody else holds it; nothing was changed
 --       {'other-kind', what}        the name is in use, but not as a plain lock; nothing was changed
@@ -16,7 +18,7 @@
 -- The publishing may fail without undoing the release. Works on a server that is out of memory.
 
 local lock, holder = KEYS[1], KEYS[2]
-local owner, hold, channel = ARGV[1], 'hold:' .. ARGV[2], ARGV[3]
+local owner, hold, channel, keep = ARGV[1], 'hold:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 local count = tonumber(redis.call('hget', lock, owner))
 if not count then
@@ -39,6 +41,14 @@ if count > 1 then
   end
   redis.call('hset', lock, owner, string.format('%.0f', count - 1))
   return {'released', count - 1, ''}
+end
+
+if keep > 0 then
+  redis.call('pexpire', lock, keep)
+  if described then
+    redis.call('pexpire', holder, keep)
+  end
+  return {'kept', keep, ''}
 end
 
 redis.call('del', lock)

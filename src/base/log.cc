@@ -3,6 +3,7 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -60,6 +61,13 @@ std::unique_ptr<spdlog::logger>& logger() {
 }  // namespace
 
 void start(Level least, Format format) { logger() = make_logger(least, format); }
+
+void to_syslog() {
+  const auto level = logger()->level();
+  logger() = std::make_unique<spdlog::logger>(
+      "rlock", std::make_shared<spdlog::sinks::syslog_sink_mt>("rlock", LOG_PID, LOG_USER, false));
+  logger()->set_level(level);
+}
 
 void write(Level level, std::string_view message) {
   // As a value, not as a format: the text may hold braces.

@@ -18,6 +18,9 @@ using Format = std::string (*)(Level, std::string_view message);
 // The caller must have escaped what came from outside (base/text.h).
 void start(Level least, Format format);
 
+// From now on messages go to syslog(3), for a process that has no terminal.
+void to_syslog();
+
 void write(Level level, std::string_view message);
 inline void debug(std::string_view message) { write(Level::debug, message); }
 inline void info(std::string_view message) { write(Level::info, message); }

@@ -19,6 +19,7 @@ enum ExitStatus : int {
   kNotOurs = 76,  // wrong type, other kind of lock, not the owner
   kDenied = 77,
   kConfig = 78,
+  kTimedOut = 124,  // --max-hold; as timeout(1)
   kNotExecutable = 126,
   kNotFound = 127,
 };

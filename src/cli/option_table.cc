@@ -28,12 +28,23 @@ constexpr OptionSpec kRun[] = {
     kConflict,
     {"-l,--lease", "DUR", "how long the server keeps the lock without a renewal (30s)", true},
     {"-k,--kill-after", "DUR", "time between SIGTERM and SIGKILL (5s, or a sixth of a shorter lease)", true},
+    {"--no-renew", "", "do not renew: the command is stopped before the lease ends", true},
+    {"--max-hold", "DUR", "stop the command after DUR, then end with 124 (without limit)", true},
+    {"--min-hold", "DUR", "keep the lock at least DUR, even if the command ends sooner (0)", true},
+    {"--leftovers", "WHAT", "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)", true},
+    {"--isolate", "", "run the command in a PID namespace: nothing of it can outlive rlock", true},
+    {"--on-acquire", "TEXT", "run TEXT by /bin/sh before the command; if it fails, the command is not started", true},
+    {"--on-release", "TEXT", "run TEXT by /bin/sh after the command, before the lock is released", true},
+    {"--on-lost", "TEXT", "run TEXT by /bin/sh when the lock was lost and the command has been stopped", true},
+    {"--hook-timeout", "DUR", "how long each of these may take (30s)", true},
+    {"--status-fd", "N", "write what happens as JSON lines to this descriptor"},
     {"-c,--command", "TEXT", "run TEXT by $SHELL, or /bin/sh, instead of a COMMAND"},
     kReason,
 };
 
 constexpr OptionSpec kAcquire[] = {
-    {"-l,--lease", "DUR", "how long to hold the lock; needed, because nobody renews it"},
+    {"-l,--lease", "DUR", "how long to hold the lock; needed where nobody renews it (30s with --for-pid)"},
+    {"--for-pid", "PID", "leave a keeper in the background that renews while PID lives, and then releases"},
     kNonblock,
     kWait,
     kConflict,
@@ -58,6 +69,8 @@ constexpr OptionSpec kStatus[] = {
 constexpr OptionSpec kForceUnlock[] = {
     {"-y,--yes", "", "do not ask"},
     {"--owner", "ID", "only if this owner still holds it"},
+    {"--now", "", "delete the lock at once, while the command under it may still run"},
+    {"-w,--wait", "DUR", "how long to wait for the holder to stop, then end with 75 (1m)"},
 };
 
 constexpr OptionSpec kLocal[] = {
@@ -77,7 +90,8 @@ Examples:
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,
-78 configuration, 126 not executable, 127 not found.
+78 configuration or a failed --on-acquire, 124 --max-hold was over, 126 not executable,
+127 not found.
 )~",
      true},
     {"acquire", "take a lock and print the owner id that renews and releases it", "NAME", kAcquire,
@@ -87,6 +101,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
   rlock release deploy --owner "$owner"
 
   eval "$(rlock acquire deploy --lease 10m --export)" && ./deploy.sh; rlock release deploy
+  owner=$(rlock acquire deploy --for-pid $$)               for as long as this shell lives
 
 Exit status: 75 if the lock was not acquired.
 )~"},
@@ -111,15 +126,17 @@ Examples:
   rlock status --is-held deploy && echo busy
 )~"},
     {"force-unlock", "take a lock away from its holder", "NAME", kForceUnlock,
-     R"~(Shows the holder and asks; without a terminal it wants --yes. A command that runs under the lock is
-stopped when its next renewal finds the lock gone, up to a third of its lease later; until then it
-runs beside the next holder.
+     R"~(Shows the holder and asks; without a terminal it wants --yes. A holder that runs a command is asked to
+stop it, and the lock is free when everything of the command has ended. Where nobody can be asked
+(rlock acquire, a Java service) or with --now the lock is deleted at once; what runs under it then
+runs beside the next holder, a command of rlock run until its next renewal.
 
 Examples:
   rlock force-unlock deploy
   rlock force-unlock deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242 --yes
 
-Exit status: 0 if the lock is free now, 76 if another owner has it or it is no plain lock.
+Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time, 76 if another
+owner has it or it is no plain lock.
 )~"},
     {"local", "look after the private server of local: addresses", "status|stop|serve", kLocal,
      R"~(The first use of --url local: starts it in the background.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/options.h"
 
+#include <fcntl.h>
+
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 
 #include "base/duration.h"
@@ -62,8 +65,8 @@ class Reader {
     const auto span = RLOCK_TRY(duration("lease"));
     if (!span && !otherwise) {
       return usage(
-          "acquire wants --lease DUR: nobody renews this lock, so say how long it is to last "
-          "(rlock run renews it for as long as a command lives)");
+          "acquire wants --lease DUR: nobody renews this lock, so say how long it is to last, or --for-pid PID: "
+          "a keeper renews it for as long as PID lives (as rlock run does for a command)");
     }
     const milliseconds lease = span.value_or(otherwise.value_or(0ms));
     if (lease >= lock::kShortestLease) return lease;
@@ -118,15 +121,50 @@ class Reader {
     if (nonblock && setting && setting->on_command_line)
       return usage("--nonblock and --wait contradict each other; give one");
     wait.limit = nonblock ? std::optional(milliseconds(0)) : RLOCK_TRY(duration("wait"));
-    if (const auto status = find("conflict-exit-code")) {
-      const char* end = status->text.data() + status->text.size();
-      const auto [rest, error] = std::from_chars(status->text.data(), end, wait.conflict_status);
-      if (error != std::errc{} || rest != end || wait.conflict_status < 0 || wait.conflict_status > 255) {
-        return std::unexpected(
-            blame({Error::Code::usage, quoted(status->text) + " is not an exit status from 0 to 255"}, *status));
-      }
-    }
+    wait.conflict_status =
+        RLOCK_TRY(number("conflict-exit-code", 0, 255, "an exit status from 0 to 255")).value_or(wait.conflict_status);
     return wait;
+  }
+
+  // One of the numbers from `least` to `most`.
+  Result<std::optional<int>> number(std::string_view name, int least, int most, const std::string& what) const {
+    const auto given = find(name);
+    if (!given) return std::nullopt;
+    int value = 0;
+    const char* end = given->text.data() + given->text.size();
+    const auto [rest, error] = std::from_chars(given->text.data(), end, value);
+    if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+    return std::unexpected(blame({Error::Code::usage, quoted(given->text) + " is not " + what}, *given));
+  }
+
+  Result<run::Leftovers> leftovers() const {
+    const auto given = find("leftovers");
+    if (!given || given->text == "kill") return run::Leftovers::kill;
+    if (given->text == "wait") return run::Leftovers::wait;
+    if (given->text == "ignore") return run::Leftovers::ignore;
+    return std::unexpected(
+        blame({Error::Code::usage, quoted(given->text) + " is none of kill, wait and ignore"}, *given));
+  }
+
+  Result<run::Hooks> hooks() const {
+    run::Hooks hooks{.on_acquire = text("on-acquire").value_or(""),
+                     .on_release = text("on-release").value_or(""),
+                     .on_lost = text("on-lost").value_or(""),
+                     .limit = RLOCK_TRY(duration("hook-timeout")).value_or(30s)};
+    if (hooks.limit == 0ms) {
+      return std::unexpected(blame({Error::Code::usage, "a hook needs some time"}, *find("hook-timeout")));
+    }
+    return hooks;
+  }
+
+  // -1: none.
+  Result<int> status_fd() const {
+    const auto fd = RLOCK_TRY(number("status-fd", 0, 1 << 20, "the number of a descriptor"));
+    if (!fd) return -1;
+    const int mode = fcntl(*fd, F_GETFL);
+    if (mode < 0) return usage("--status-fd " + std::to_string(*fd) + ": " + errno_text(errno));
+    if ((mode & O_ACCMODE) == O_RDONLY) return usage("--status-fd " + std::to_string(*fd) + ": not open for writing");
+    return *fd;
   }
 
   Result<std::string> reason() const {
@@ -208,19 +246,41 @@ Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& 
   return *parsed.command;
 }
 
+// What contradicts itself.
+Result<void> check_holds(const RunOptions& options) {
+  if (options.max_hold && *options.max_hold == 0ms) return usage("--max-hold 0s leaves no time for the command");
+  if (options.max_hold && options.min_hold > *options.max_hold) {
+    return usage("--min-hold " + format_duration(options.min_hold) + " is longer than --max-hold " +
+                 format_duration(*options.max_hold));
+  }
+  if (options.isolate && options.leftovers == run::Leftovers::ignore) {
+    return usage("--isolate and --leftovers ignore contradict each other: nothing outlives its namespace");
+  }
+  return {};
+}
+
 Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const std::vector<std::string>& arguments) {
   auto command = RLOCK_TRY(command_of(reader, parsed, arguments));
   const milliseconds lease = RLOCK_TRY(reader.lease(lock::kDefaultLease));
   const milliseconds grace = RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
+  const bool renew = !RLOCK_TRY(reader.flag("no-renew"));
   const std::string shown = command.front();
   RunOptions options{.common = RLOCK_TRY(reader.common()),
                      .name = RLOCK_TRY(reader.name()),
                      .wait = RLOCK_TRY(reader.wait()),
-                     .timing = RLOCK_TRY(lock::LeaseTiming::make(lease, grace)),
+                     .timing = RLOCK_TRY(lock::LeaseTiming::make(lease, grace, renew)),
                      .grace = grace,
+                     .renew = renew,
+                     .max_hold = RLOCK_TRY(reader.duration("max-hold")),
+                     .min_hold = RLOCK_TRY(reader.duration("min-hold")).value_or(0ms),
+                     .leftovers = RLOCK_TRY(reader.leftovers()),
+                     .isolate = RLOCK_TRY(reader.flag("isolate")),
+                     .hooks = RLOCK_TRY(reader.hooks()),
+                     .status_fd = RLOCK_TRY(reader.status_fd()),
                      .reason = RLOCK_TRY(reader.reason()),
                      .command = std::move(command),
                      .shown_command = shown};
+  RLOCK_TRY(check_holds(options));
   if (lease < lock::kFullMarginLease) {
     log::warning(
         "a lease of " + format_duration(lease) +
@@ -233,8 +293,9 @@ Result<Invocation> read_acquire(const Reader& reader) {
   AcquireOptions options{.common = RLOCK_TRY(reader.common()),
                          .name = RLOCK_TRY(reader.name()),
                          .wait = RLOCK_TRY(reader.wait()),
-                         .lease = RLOCK_TRY(reader.lease({})),
+                         .for_pid = RLOCK_TRY(reader.number("for-pid", 1, INT_MAX, "the number of a process")),
                          .reason = RLOCK_TRY(reader.reason())};
+  options.lease = RLOCK_TRY(reader.lease(options.for_pid ? std::optional(lock::kDefaultLease) : std::nullopt));
   const bool assignments = RLOCK_TRY(reader.flag("export")), json = RLOCK_TRY(reader.flag("json"));
   if (assignments && json) return usage("--export and --json contradict each other; give one");
   options.output = assignments ? AcquireOptions::Output::assignments
@@ -270,6 +331,10 @@ Result<Invocation> read_force_unlock(const Reader& reader) {
   ForceUnlockOptions options{.common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name())};
   if (const auto owner = reader.text("owner")) options.owner = RLOCK_TRY(lock::OwnerId::parse(*owner));
   options.yes = RLOCK_TRY(reader.flag("yes"));
+  options.now = RLOCK_TRY(reader.flag("now"));
+  const auto wait = RLOCK_TRY(reader.duration("wait"));
+  if (options.now && wait) return usage("--now and --wait contradict each other; give one");
+  options.wait = wait.value_or(options.wait);
   return options;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/exit_status.h"
 #include "lock/lease.h"
 #include "lock/name.h"
+#include "run/job.h"
 
 namespace rlock::cli {
 
@@ -36,6 +37,13 @@ struct RunOptions {
   WaitOptions wait;
   lock::LeaseTiming timing;
   milliseconds grace{};  // --kill-after
+  bool renew = true;
+  std::optional<milliseconds> max_hold;
+  milliseconds min_hold{};
+  run::Leftovers leftovers = run::Leftovers::kill;
+  bool isolate = false;
+  run::Hooks hooks;
+  int status_fd = -1;
   std::string reason;
   std::vector<std::string> command;
   std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
@@ -46,6 +54,7 @@ struct AcquireOptions {
   lock::LockName name;
   WaitOptions wait;
   milliseconds lease{};
+  std::optional<pid_t> for_pid;
   std::string reason;
   enum class Output { owner, assignments, json } output = Output::owner;
 };
@@ -74,6 +83,8 @@ struct ForceUnlockOptions {
   lock::LockName name;
   std::optional<lock::OwnerId> owner;
   bool yes = false;
+  bool now = false;
+  milliseconds wait = 1min;
 };
 
 struct LocalOptions {

@@ -163,6 +163,41 @@ std::string hold_json(const lock::Hold& hold) {
          "\n";
 }
 
+namespace {
+
+std::string event(std::string_view kind, const lock::LockName& name, Json fields) {
+  const auto now = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  Json json = {{"event", kind}, {"time", time_text(now)}, {"name", name.text()}};
+  json.update(fields);
+  return dump(json) + "\n";
+}
+
+}  // namespace
+
+std::string waiting_event(const Status& found) { return event("waiting", found.name, {{"holder", to_json(found)}}); }
+
+std::string acquired_event(const lock::Hold& hold, milliseconds waited) {
+  return event("acquired", hold.name,
+               {{"owner", hold.owner.text()},
+                {"token", hold.token},
+                {"lease_ms", hold.lease.count()},
+                {"waited_ms", waited.count()}});
+}
+
+std::string lost_event(const lock::LockName& name, const std::string& why) {
+  return event("lost", name, {{"why", why}});
+}
+
+std::string released_event(const lock::LockName& name, milliseconds free_in) {
+  return event("released", name, {{"free_in_ms", free_in.count()}});
+}
+
+std::string exit_event(const lock::LockName& name, std::string_view result, int status, int signal) {
+  Json fields = {{"result", result}, {"status", status}};
+  if (signal != 0) fields["signal"] = signal;
+  return event("exit", name, std::move(fields));
+}
+
 std::string hold_assignments(const lock::Hold& hold) {
   return "export RLOCK_NAME=" + shell_word(hold.name.text()) + "\nexport RLOCK_OWNER=" + shell_word(hold.owner.text()) +
          "\nexport RLOCK_TOKEN=" + shell_word(hold.token) + "\n";

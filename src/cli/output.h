@@ -26,6 +26,13 @@ std::string status_json(const std::vector<lock::Status>& all);
 std::string hold_json(const lock::Hold& hold);
 std::string hold_assignments(const lock::Hold& hold);
 
+// The lines of --status-fd.
+std::string waiting_event(const lock::Status& found);
+std::string acquired_event(const lock::Hold& hold, milliseconds waited);
+std::string lost_event(const lock::LockName& name, const std::string& why);
+std::string released_event(const lock::LockName& name, milliseconds free_in);
+std::string exit_event(const lock::LockName& name, std::string_view result, int status, int signal);
+
 // "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known.
 std::string held_by(const lock::Status& status);
 

@@ -12,7 +12,7 @@ Result<int> execute(const RenewOptions& options) {
                                    Until{}.at_most(options.common.timeout));
   const std::string name = options.name.display();
   if (!outcome) return std::unexpected(Error(outcome.error()).in(name));
-  switch (*outcome) {
+  switch (outcome->outcome) {
     case lock::RenewOutcome::renewed: return kDone;
     case lock::RenewOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/events.h"
 #include "cli/server.h"
 #include "cli/take.h"
 
@@ -23,10 +24,12 @@ lock::HeldLocks held_by_ancestors() {
 }
 
 lock::AcquireRequest request_for(const RunOptions& options) {
+  // The server keeps it for --min-hold even if all of us are killed at once.
   lock::AcquireRequest request{.name = options.name,
                                .heir = held_by_ancestors().owner_of(options.name),
-                               .lease = options.timing.lease,
+                               .lease = std::max(options.timing.lease, options.min_hold),
                                .holder = describe_self(options.shown_command, options.reason)};
+  request.holder.listens = true;
   // A hold beside that of an ancestor needs an id of its own.
   if (request.heir) request.hold_id = random_uuid();
   return request;
@@ -46,41 +49,65 @@ std::vector<std::string> environment_for(const RunOptions& options, const lock::
   return environment_without_secrets(std::move(additions));
 }
 
-// The exit status, or the same death.
-int end_as(const run::JobEnd& end, const RunOptions& options) {
+Ending ending_of(const run::JobEnd& end, const RunOptions& options) {
+  using Kind = run::JobEnd::Kind;
   const std::string program = escaped(options.command.front(), 200);
   switch (end.kind) {
-    case run::JobEnd::Kind::exited: return end.value;
-    case run::JobEnd::Kind::signalled: run::die_of(end.value);
-    case run::JobEnd::Kind::lost: return kLost;
-    case run::JobEnd::Kind::not_found: log::error(program + ": command not found"); return kNotFound;
-    case run::JobEnd::Kind::not_executable:
+    case Kind::exited: return {"exited", end.value};
+    case Kind::signalled: return {"signalled", 128 + end.value, end.value};
+    case Kind::lost: return {"lost", kLost};
+    case Kind::timed_out: return {"timed-out", kTimedOut};
+    case Kind::hook_failed: return {"hook-failed", kConfig};
+    case Kind::not_found: log::error(program + ": command not found"); return {"not-found", kNotFound};
+    case Kind::not_executable:
       log::error(program + ": cannot be executed: " + errno_text(end.value));
-      return kNotExecutable;
-    case run::JobEnd::Kind::system_refused: return kSystem;
-    case run::JobEnd::Kind::none: break;
+      return {"not-executable", kNotExecutable};
+    case Kind::system_refused: return {"error", kSystem};
+    case Kind::none: break;
   }
-  return kInternal;
+  return {"error", kInternal};
 }
 
-}  // namespace
-
-Result<int> execute(const RunOptions& options) {
+Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
 
-  auto taken = take(client, request_for(options), options.wait, options.common, signals);
-  if (!taken && taken.error().code == Error::Code::interrupted) end_by_signal(signals);
+  const TimePoint begun = BootClock::now();
+  auto taken = take(client, request_for(options), options.wait, options.common, signals, events);
+  if (!taken && taken.error().code == Error::Code::interrupted) {
+    const int signal = ending_signal(signals);
+    return Ending{"signalled", 128 + signal, signal};
+  }
   const std::optional<lock::Hold> hold = RLOCK_TRY(std::move(taken));
-  if (!hold) return options.wait.conflict_status;
+  if (!hold) return Ending{"not-acquired", options.wait.conflict_status};
+  events.acquired(*hold, std::chrono::duration_cast<milliseconds>(BootClock::now() - begun));
 
   const run::Job job{.command = {options.command, environment_for(options, *hold, client.endpoint())},
                      .hold = *hold,
                      .timing = options.timing,
                      .grace = options.grace,
-                     .exchange = options.common.timeout};
-  const run::JobEnd end = RLOCK_TRY(run::run_job(job, std::move(client), signals));
-  return end_as(end, options);
+                     .exchange = options.common.timeout,
+                     .renew = options.renew,
+                     .max_hold = options.max_hold,
+                     .min_hold = options.min_hold,
+                     .leftovers = options.leftovers,
+                     .isolate = options.isolate,
+                     .hooks = options.hooks,
+                     .inherited = inherited,
+                     .report = [&](const run::LockEvent& event) { events.lock_event(hold->name, event); }};
+  return ending_of(RLOCK_TRY(run::run_job(job, std::move(client), signals)), options);
+}
+
+}  // namespace
+
+Result<int> execute(const RunOptions& options) {
+  const auto inherited = run::Inherited::look();
+  const Events events = RLOCK_TRY(Events::open(options.status_fd));
+  auto ending = run_under_lock(options, inherited, events);
+  events.exit(options.name, ending ? *ending : Ending{"error", status_of(ending.error().code)});
+  if (!ending) return std::unexpected(std::move(ending).error());
+  if (ending->signal != 0) run::die_of(ending->signal);
+  return ending->status;
 }
 
 }  // namespace rlock::cli

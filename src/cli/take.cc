@@ -14,25 +14,28 @@ namespace {
 // Says on a terminal whom we wait for, and again when that changes.
 class WaitingLine {
  public:
-  WaitingLine(redis::Client& client, const lock::LockName& name, const CommonOptions& common)
-      : client_(client), name_(name), common_(common) {}
+  WaitingLine(redis::Client& client, const lock::LockName& name, const CommonOptions& common, const Events& events)
+      : client_(client), name_(name), common_(common), events_(events) {}
 
   void update(const lock::Acquired& found, bool will_wait) {
     if (!found.expires_in && !warned_) {
       log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
       warned_ = true;
     }
-    if (!will_wait || common_.quiet || (!isatty(STDERR_FILENO) && !common_.verbose)) return;
+    const bool told = !common_.quiet && (isatty(STDERR_FILENO) || common_.verbose);
+    if (!will_wait || (!told && !events_.wanted())) return;
     const auto status = lock::inspect(client_, name_, Until{}.at_most(common_.timeout));
     if (!status || status->state != lock::Status::State::held || status->owner == shown_owner_) return;
     shown_owner_ = status->owner;
-    log::info("waiting for " + name_.display() + ": " + held_by(*status));
+    events_.waiting(*status);
+    if (told) log::info("waiting for " + name_.display() + ": " + held_by(*status));
   }
 
  private:
   redis::Client& client_;
   const lock::LockName& name_;
   const CommonOptions& common_;
+  const Events& events_;
   std::string shown_owner_;
   bool warned_ = false;
 };
@@ -49,9 +52,10 @@ void report_held(redis::Client& client, const lock::LockName& name, const WaitOp
 }  // namespace
 
 Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireRequest request, const WaitOptions& wait,
-                                       const CommonOptions& common, const run::SignalBlock& signals) {
+                                       const CommonOptions& common, const run::SignalBlock& signals,
+                                       const Events& events) {
   const lock::LockName name = request.name;
-  WaitingLine line(client, name, common);
+  WaitingLine line(client, name, common, events);
   const bool will_wait = !wait.limit || *wait.limit > 0ms;
   auto acquired = lock::acquire_or_wait(client, std::move(request), {wait.limit, common.timeout, signals.fd()},
                                         [&](const lock::Acquired& found) { line.update(found, will_wait); });
@@ -82,9 +86,9 @@ lock::Holder describe_self(std::string command, std::string reason) {
           .pid = getpid()};
 }
 
-void end_by_signal(run::SignalBlock& signals) {
+int ending_signal(run::SignalBlock& signals) {
   const auto signal = signals.next();
-  run::die_of(signal ? signal->number : SIGTERM);
+  return signal ? signal->number : SIGTERM;
 }
 
 }  // namespace rlock::cli

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "cli/events.h"
 #include "cli/options.h"
 #include "lock/wait.h"
 #include "run/signals.h"
@@ -14,12 +15,13 @@ namespace rlock::cli {
 // the wait is over; that has been said, and options.conflict_status is the status.
 // Errors: those of lock::acquire_or_wait; wrong_kind if the name is in use for something else; interrupted.
 Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireRequest request, const WaitOptions& wait,
-                                       const CommonOptions& common, const run::SignalBlock& signals);
+                                       const CommonOptions& common, const run::SignalBlock& signals,
+                                       const Events& events);
 
 // This process as others shall see it. `command` is what it runs.
 lock::Holder describe_self(std::string command, std::string reason);
 
-// After an Error::Code::interrupted: ends as the signal that has arrived would have ended us.
-[[noreturn]] void end_by_signal(run::SignalBlock& signals);
+// After an Error::Code::interrupted: the signal that has arrived.
+int ending_signal(run::SignalBlock& signals);
 
 }  // namespace rlock::cli

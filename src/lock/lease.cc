@@ -9,24 +9,26 @@ namespace rlock::lock {
 
 milliseconds LeaseTiming::default_grace(milliseconds lease) { return std::min<milliseconds>(5s, lease / 6); }
 
-Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace) {
+Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace, bool renewed) {
   if (lease < kShortestLease) {
     return fail(Error::Code::usage, "a lease of " + format_duration(lease) +
                                         " is too short to be kept safely; at least " + format_duration(kShortestLease));
   }
-  constexpr milliseconds step = 500ms, scheduling = 1s;
+  constexpr milliseconds scheduling = 1s;
 
   LeaseTiming timing;
   timing.lease = lease;
+  timing.clock_step = scaled(500ms, lease);
   timing.renew_at = lease / 3;
-  timing.kill_at = lease * 99 / 100 - scaled(step + scheduling, lease);
+  timing.kill_at = lease * 99 / 100 - timing.clock_step - scaled(scheduling, lease);
   timing.terminate_at = timing.kill_at - grace;
   timing.retry_every = std::min<milliseconds>(1s, lease / 15);
   timing.renew_timeout = std::min<milliseconds>(5s, lease / 10);
-  if (timing.terminate_at < timing.renew_at + timing.renew_timeout) {
-    return fail(Error::Code::usage, "--kill-after " + format_duration(grace) + " leaves no time to renew a lease of " +
-                                        format_duration(lease) + "; at most " +
-                                        format_duration(timing.kill_at - timing.renew_at - timing.renew_timeout));
+  const milliseconds needed = renewed ? timing.renew_at + timing.renew_timeout : lease / 10;
+  if (timing.terminate_at < needed) {
+    return fail(Error::Code::usage, "--kill-after " + format_duration(grace) + " leaves no time to " +
+                                        (renewed ? "renew" : "use") + " a lease of " + format_duration(lease) +
+                                        "; at most " + format_duration(timing.kill_at - needed));
   }
   return timing;
 }

@@ -32,12 +32,13 @@ struct LeaseTiming {
   milliseconds renew_at{};       // lease / 3
   milliseconds terminate_at{};   // SIGTERM
   milliseconds kill_at{};        // SIGKILL; the deadline
+  milliseconds clock_step{};     // how far the server's clock may step forward during one lease
   milliseconds retry_every{};    // after a renewal that failed
   milliseconds renew_timeout{};  // for one renewal, connecting included
 
-  // `grace` is the time between SIGTERM and SIGKILL. Errors (usage): a lease under kShortestLease; a grace
-  // that leaves no room for a retry before SIGTERM.
-  static Result<LeaseTiming> make(milliseconds lease, milliseconds grace);
+  // `grace` is the time between SIGTERM and SIGKILL; `renewed`: the lease is to be renewed. Errors (usage): a lease
+  // under kShortestLease; a grace that leaves no room for a retry before SIGTERM, or for the command at all.
+  static Result<LeaseTiming> make(milliseconds lease, milliseconds grace, bool renewed = true);
 
   // min(5 s, lease / 6)
   static milliseconds default_grace(milliseconds lease);

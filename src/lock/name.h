@@ -24,6 +24,7 @@ class LockName {
   std::string token_key() const { return companion("redisson_lock_token"); }
   std::string holder_key() const { return companion(kHolder); }
   std::string channel() const { return companion("redisson_lock__channel"); }
+  std::string control_channel() const { return companion("rlock:control"); }
 
   // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
   // key does not follow the rule.

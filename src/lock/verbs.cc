@@ -58,6 +58,8 @@ Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "released") {
     released.outcome = ReleaseOutcome::released;
+  } else if (outcome == "kept") {
+    released.outcome = ReleaseOutcome::kept;
   } else if (outcome == "other-owner") {
     released.outcome = ReleaseOutcome::other_owner;
   } else if (outcome == "other-kind") {
@@ -91,10 +93,11 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   const std::string token_key = request.name.token_key(), holder_key = request.name.holder_key();
   const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
                     command = shortened(request.holder.command), reason = shortened(request.holder.reason);
-  const Words words = eval(lua::acquire, "3",
-                           {request.name.text(), token_key, holder_key, request.owner.text(), lease, hold_id,
-                            request.heir ? std::string_view(request.heir->text()) : "", "host", host, "pid", pid,
-                            "user", user, "command", command, "reason", reason});
+  const Words words =
+      eval(lua::acquire, "3",
+           {request.name.text(), token_key, holder_key, request.owner.text(), lease, hold_id,
+            request.heir ? std::string_view(request.heir->text()) : "", "host", host, "pid", pid, "user", user,
+            "command", command, "reason", reason, "control", request.holder.listens ? "1" : ""});
 
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
@@ -122,25 +125,46 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   return acquired;
 }
 
-Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
-                           Attempts attempts, const Until& until) {
+Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
+                      Attempts attempts, const Until& until) {
   const std::string holder_key = name.holder_key(), lease_ms = std::to_string(lease.count());
   const Words words = eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms});
   const Reply reply = RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until));
   const std::string outcome = reply.at(0).as_text();
-  if (outcome == "renewed") return RenewOutcome::renewed;
-  if (outcome == "free") return RenewOutcome::free;
-  if (outcome == "other-owner") return RenewOutcome::other_owner;
-  if (outcome == "other-kind") return RenewOutcome::other_kind;
-  if (outcome == "lease-unknown") return RenewOutcome::lease_unknown;
+  if (outcome == "renewed") {
+    const auto found = reply.at(1).as_number();
+    if (!found) return unexpected_reply("renew");
+    // It may have been told never to expire.
+    return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found)};
+  }
+  if (outcome == "free") return Renewed{RenewOutcome::free};
+  if (outcome == "other-owner") return Renewed{RenewOutcome::other_owner};
+  if (outcome == "other-kind") return Renewed{RenewOutcome::other_kind};
+  if (outcome == "lease-unknown") return Renewed{RenewOutcome::lease_unknown};
   return unexpected_reply("renew");
 }
 
 Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until) {
-  const std::string holder_key = name.holder_key(), channel = name.channel();
-  return insist_on_release(client, eval(lua::release, "2", {name.text(), holder_key, owner.text(), hold_id, channel}),
-                           until);
+                         const Until& until, milliseconds keep) {
+  const std::string holder_key = name.holder_key(), channel = name.channel(), keep_ms = std::to_string(keep.count());
+  const auto keys_and_arguments = {std::string_view(name.text()),  std::string_view(holder_key),
+                                   std::string_view(owner.text()), std::string_view(hold_id),
+                                   std::string_view(channel),      std::string_view(keep_ms)};
+  return insist_on_release(client, eval(lua::release, "2", keys_and_arguments), until);
+}
+
+Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
+                              const Until& until) {
+  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
+  const auto heard = RLOCK_TRY(client.insist({"PUBLISH", channel, message}, until)).as_number();
+  if (!heard) return fail(Error::Code::protocol, "unexpected reply to PUBLISH");
+  return *heard;
+}
+
+std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner) {
+  const auto end = message.find('\n');
+  if (message.substr(0, end) != owner.text()) return {};
+  return end == std::string::npos ? "somebody" : escaped(message.substr(end + 1), 200);
 }
 
 Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until) {
@@ -166,6 +190,7 @@ void describe(Status& status, std::map<std::string, std::string> known, millisec
   status.holder.user = known["user"];
   status.holder.command = known["command"];
   status.holder.reason = known["reason"];
+  status.holder.listens = known["control"] == "1";
   const auto number = [&](const char* field) {
     return Reply{.kind = Reply::Kind::string, .integer = 0, .text = known[field], .elements = {}}.as_number();
   };

@@ -22,6 +22,7 @@ namespace rlock::lock {
 struct Holder {
   std::string host, user, command, reason;
   long pid = 0;
+  bool listens = false;  // it can be asked to stop, see ask_to_stop
 };
 
 // One hold of a lock, as long as its lease is renewed.
@@ -57,14 +58,19 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
 
+struct Renewed {
+  RenewOutcome outcome = RenewOutcome::free;
+  milliseconds found{};  // renewed: what was left of the lease before, by the server's clock
+};
+
 // Whether a request is sent again until the deadline when no reply comes.
 enum class Attempts { one, until_deadline };
 
 // Lets the lease start anew. `lease` 0: as long as it was granted.
-Result<RenewOutcome> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
-                           Attempts attempts, const Until& until);
+Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
+                      Attempts attempts, const Until& until);
 
-enum class ReleaseOutcome { released, free, other_owner, other_kind };
+enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
@@ -73,9 +79,19 @@ struct Released {
   bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
 };
 
-// Gives back the hold `hold_id` of `owner`.
+// Gives back the hold `hold_id` of `owner`. `keep`: the last hold does not free the lock, but leaves it to run out
+// after that time.
 Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until);
+                         const Until& until, milliseconds keep = {});
+
+// Asks the processes that keep the lock for `owner` to stop and to release it. `by`: who asks, for people.
+// Returns how many have heard it: none where nobody listens, because the owner lives in another program or is dead.
+Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
+                              const Until& until);
+
+// What a message on the control channel says to the one who keeps the lock for `owner`: who asks it to stop, escaped
+// and cut. None: it is meant for another owner.
+std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner);
 
 // Takes the lock away from `owner`, whoever asks.
 Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until);

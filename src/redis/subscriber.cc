@@ -19,10 +19,10 @@ Result<Subscriber> Subscriber::open(const Endpoint& endpoint, std::string_view c
   return subscriber;
 }
 
-Result<bool> Subscriber::wait(const Until& until) {
+Result<std::optional<std::string>> Subscriber::wait(const Until& until) {
   auto message = connection_.receive(until);
-  if (message) return true;
-  if (message.error().code == Error::Code::unavailable && until.over()) return false;
+  if (message) return message->at(2).as_text();
+  if (message.error().code == Error::Code::unavailable && until.over()) return std::nullopt;
   return std::unexpected(std::move(message).error());
 }
 

@@ -3,6 +3,7 @@
 // takes no other commands.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "redis/client.h"
@@ -15,9 +16,9 @@ class Subscriber {
   // are heard. Errors: those of Connection::open and server_error.
   static Result<Subscriber> open(const Endpoint& endpoint, std::string_view channel, const Until& until);
 
-  // Waits for a message. True: there was one (what it says does not matter to us). False: `until` is over.
+  // Waits for a message and returns what it says; none: `until` is over.
   // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol.
-  Result<bool> wait(const Until& until);
+  Result<std::optional<std::string>> wait(const Until& until);
 
  private:
   explicit Subscriber(Connection connection) : connection_(std::move(connection)) {}

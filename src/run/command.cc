@@ -15,7 +15,8 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
   return out;
 }
 
-Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared) {
+Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
+                                                  Isolation* isolation) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
@@ -25,12 +26,13 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   const auto argv = exec_pointers(command.argv), environment = exec_pointers(command.environment);
   const pid_t monitor = getpid();
 
-  gated.pid_ = fork();
+  gated.pid_ = isolation ? RLOCK_TRY(fork_isolated(*isolation)) : fork();
   if (gated.pid_ < 0) return std::unexpected(system_error("cannot start a process"));
   if (gated.pid_ > 0) return gated;
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != monitor) _exit(125);  // it died before prctl: no signal will come
+  // It died before prctl: no signal will come. From inside a namespace it cannot be seen: there the gate tells.
+  if (!isolation && getppid() != monitor) _exit(125);
   gated.gate_.reset();
   char go = 0;
   ssize_t got;

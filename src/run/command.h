@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "run/isolation.h"
 #include "run/shared.h"
 #include "run/signals.h"
 
@@ -25,15 +26,19 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 // A command that has been forked and waits for its gate to open before it executes anything.
 class GatedCommand {
  public:
-  // Forks. The new process stays in our process group, keeps our standard descriptors, has the signal mask and
+  // Forks. The new process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
-  // follows the thread that forked (prctl(2)). Errors: system.
-  static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared);
+  // follows the thread that forked (prctl(2)). `isolation`: where it is not null, see run/isolation.h.
+  // Errors: system.
+  static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
+                                             Isolation* isolation);
 
   pid_t pid() const { return pid_; }
 
   // Lets it execute. Its exit(2) tells the rest; shared.exec_errno says if it could not be executed.
   void open_gate();
+  // It never executes anything, and ends.
+  void close_gate() { gate_.reset(); }
 
  private:
   pid_t pid_ = -1;

@@ -11,8 +11,8 @@
 namespace rlock::run {
 
 // Starts this very program with other arguments as a daemon (daemon(7): own session, not our child, root
-// folder, umask 077, no signal blocked), with standard error at the end of the file `log_path`. Returns a descriptor that becomes
-// readable when the daemon and all that inherit from it have ended. Errors: system.
+// folder, umask 077, no signal blocked), with standard error at the end of the file `log_path`. Returns a descriptor
+// that becomes readable when the daemon and all that inherit from it have ended. Errors: system.
 Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::string& log_path);
 
 // Runs argv[0] (looked up in PATH) in the foreground and starts it again whenever it is killed by a signal.

@@ -2,16 +2,31 @@
 #pragma once
 
 #include "run/job.h"
+#include "run/timer.h"
 
 namespace rlock::run {
 
-// The frontend's part of run_job (see there): passes signals on to the monitor, stops when the command is
-// stopped, and ends the tree itself if the monitor dies or lets the deadline pass.
-// `control`: socket to the monitor; each packet is one signal number, and any packet from there means that
-// the command has been stopped.
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared, pid_t monitor, int control);
+// A packet from the frontend to the monitor: a signal that has reached it. A packet the other way means that the
+// command has been stopped.
+struct PassedSignal {
+  int number = 0;
+  bool from_terminal = false;  // the command has had it already
+};
 
-// Lets go of standard input and output, so that pipes end when the command closes them.
-void leave_standard_streams();
+// How long the monitor may pause between two rounds of killing while something does not die.
+inline constexpr milliseconds kLongestLook = 100ms;
+
+// What the frontend needs, so that nothing of it can fail once the monitor has been forked.
+struct FrontendParts {
+  static Result<FrontendParts> make();
+
+  Timer timer;
+  UniqueFd reserved;  // gives its place to the monitor's pidfd
+};
+
+// The frontend's part of run_job (see there): passes signals on to the monitor, stops when the command is
+// stopped, and ends the tree itself if the monitor dies or lets the deadline pass. `control`: socket to the monitor.
+Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared, FrontendParts parts, pid_t monitor,
+                            int control);
 
 }  // namespace rlock::run

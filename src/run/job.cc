@@ -18,6 +18,7 @@ namespace {
 struct Guards {
   Shared* shared = nullptr;
   UniqueFd frontend_end, monitor_end;
+  FrontendParts parts;
   pid_t monitor = -1;  // 0 in the monitor itself
 };
 
@@ -32,6 +33,7 @@ Result<Guards> fork_guards(const Job& job, SignalBlock& signals) {
   }
   guards.frontend_end = UniqueFd(ends[0]);
   guards.monitor_end = UniqueFd(ends[1]);
+  guards.parts = RLOCK_TRY(FrontendParts::make());
   RLOCK_TRY(become_subreaper());
   guards.monitor = fork();
   if (guards.monitor < 0) return std::unexpected(system_error("cannot start a process"));
@@ -60,7 +62,8 @@ Result<JobEnd> run_job(const Job& job, redis::Client client, SignalBlock& signal
   }
   guards->monitor_end.reset();
   client.forget();
-  return run_frontend(job, signals, *guards->shared, guards->monitor, guards->frontend_end.get());
+  return run_frontend(job, signals, *guards->shared, std::move(guards->parts), guards->monitor,
+                      guards->frontend_end.get());
 }
 
 }  // namespace rlock::run

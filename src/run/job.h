@@ -9,15 +9,34 @@
 // that they share. If either dies, the other ends the tree at once.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "base/error.h"
 #include "lock/lease.h"
 #include "lock/verbs.h"
 #include "redis/client.h"
 #include "run/command.h"
+#include "run/hook.h"
+#include "run/inherited.h"
 #include "run/shared.h"
 #include "run/signals.h"
 
 namespace rlock::run {
+
+// What to do with processes that the command leaves behind.
+enum class Leftovers {
+  kill,    // they are ended, then the lock is released
+  wait,    // the lock is kept until they have ended
+  ignore,  // the lock is released while they run: unsafe
+};
+
+// What became of the lock.
+struct LockEvent {
+  enum class Kind { lost, released } kind = Kind::released;
+  std::string why;         // lost
+  milliseconds free_in{};  // released: how long it is kept without us, --min-hold
+};
 
 struct Job {
   Command command;
@@ -25,10 +44,18 @@ struct Job {
   lock::LeaseTiming timing;
   milliseconds grace{};     // between SIGTERM and SIGKILL
   milliseconds exchange{};  // for the release
+  bool renew = true;        // false: the tree is ended before the first lease is
+  std::optional<milliseconds> max_hold;
+  milliseconds min_hold{};
+  Leftovers leftovers = Leftovers::kill;
+  bool isolate = false;
+  Hooks hooks;
+  Inherited inherited;  // what guards let go of
+  std::function<void(const LockEvent&)> report;
 };
 
 // Runs the command, keeps the lock renewed, and releases it when the whole tree has ended: waitpid(2) says
-// ECHILD. Returns how it ended; messages about the lock have been written then.
+// ECHILD. Returns how it ended; messages about the lock have been written then, and the hooks have run.
 // Errors: system (no guard could be started; the lock was released, the command has not run).
 // REQUIRES: this process has one thread.
 Result<JobEnd> run_job(const Job& job, redis::Client client, SignalBlock& signals);

@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/frontend.h"
+#include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
 #include "run/timer.h"
@@ -21,24 +22,32 @@
 namespace rlock::run {
 namespace {
 
-// While processes are being killed: look again this soon, for those that were forked meanwhile; then less often,
-// for those that cannot be killed.
-constexpr milliseconds kFirstLook = 1ms, kLastLook = 100ms;
+// While processes are being killed: look again this soon, for those that were forked meanwhile; then less often, see
+// kLongestLook.
+constexpr milliseconds kFirstLook = 1ms;
+// What has survived SIGKILL for so long is worth a message.
+constexpr milliseconds kStuckAfter = 1s;
+// Who is asked to give up a lock listens from then on.
+constexpr milliseconds kListenAfter = 1s;
 
 class Monitor {
  public:
   Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, int control)
-      : job_(job), client_(client), signals_(signals), shared_(shared), control_(control) {}
+      : job_(job), client_(client), signals_(signals), shared_(shared), control_(control), begun_(BootClock::now()) {}
 
-  // Start, watch until the tree is empty, release. The whole life of a job.
+  // Start, run, watch until the tree is empty, release. The whole life of a job.
   Result<JobEnd> run(pid_t frontend) {
     RLOCK_TRY(start(frontend));
-    while (!reap()) {
-      decide(BootClock::now());
-      wait();
+    if (prepare()) {
+      command_->open_gate();
+      opened_ = true;
+    } else {
+      command_->close_gate();
     }
+    watch_until([this] { return nothing_left_; });
+    run_on_release();
     shared_.tree_empty = true;
-    renewer_->stop();
+    stop_threads();
     give_back();
     return end_of_job();
   }
@@ -46,10 +55,19 @@ class Monitor {
   // For a job that could not be started: the command has executed nothing.
   void abandon() {
     command_.reset();  // its gate closes
-    while (!reap()) wait_for(signals_.fd(), POLLIN, Until{}.at_most(kFirstLook));
+    isolation_.life.reset();
+    while (!nothing_left_) {
+      wait_for(signals_.fd(), POLLIN, Until{}.at_most(kFirstLook));
+      reap();
+    }
     shared_.tree_empty = true;
-    if (renewer_) renewer_->stop();
+    stop_threads();
     give_back();
+  }
+
+  // Our last act: a frontend that was stopped together with the command has something to tell.
+  void wake_frontend() {
+    if (frontend_) pidfd_send_signal(frontend_.get(), SIGCONT, nullptr, 0);
   }
 
  private:
@@ -62,68 +80,164 @@ class Monitor {
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
     if (!frontend_ || getppid() != frontend) return fail(Error::Code::system, "the frontend died");
     // Forked before this process has a thread, and before it leaves the frontend's process group.
-    command_.emplace(RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_)));
+    command_.emplace(
+        RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));
     command_pid_ = command_->pid();
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
-    leave_standard_streams();
-    if (chdir("/") != 0) return std::unexpected(system_error("chdir /"));
-    renewer_ = RLOCK_TRY(Renewer::start(client_, job_.hold, job_.timing, shared_));
-    // The machine may have slept since the grant.
-    if (BootClock::now() >= shared_.deadline() - job_.grace) {
-      lost_ = true;
-      phase_ = Phase::killing;
-      log::error(job_.hold.name.display() + ": the lease ran out before the command could be started");
-    } else {
-      command_->open_gate();
+    job_.inherited.let_go();
+    if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.hold, job_.timing, shared_));
+    listener_ = RLOCK_TRY(Listener::start(client_.endpoint(), job_.hold, kListenAfter));
+    if (isolation_.proc_failure != 0) {
+      warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
     }
     return {};
   }
 
-  // Collects what has ended. True: there is nothing left below us, the kernel says so.
-  bool reap() {
+  // Runs --on-acquire. False: the command is not to be started.
+  bool prepare() {
+    if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
+    decide(BootClock::now());  // the machine may have slept since the grant
+    return phase_ == Phase::running && !hook_failed_ && !cancelled_by_;
+  }
+
+  // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
+  void run_on_release() {
+    if (job_.hooks.on_release.empty() || lost_ || !opened_) return;
+    phase_ = Phase::running;
+    kill_at_ = TimePoint::max();
+    run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
+    if (job_.leftovers == Leftovers::ignore) return;
+    if (phase_ == Phase::running) terminate(BootClock::now());  // what it has left behind
+    watch_until([this] { return nothing_left_; });
+  }
+
+  void run_hook(const std::string& option, const std::string& text, std::vector<std::string> variables) {
+    variables.insert(variables.end(), job_.command.environment.begin(), job_.command.environment.end());
+    const auto started = start_hook(text, variables, job_.inherited.folder(), signals_);
+    nothing_left_ = false;
+    hook_status_.reset();
+    if (started) {
+      hook_pid_ = *started;
+      hook_ends_at_ = BootClock::now() + job_.hooks.limit;
+      watch_until([this] { return hook_status_.has_value(); });
+    }
+    hook_pid_ = -1;
+    hook_ends_at_ = TimePoint::max();
+    const std::string trouble = !started         ? started.error().message
+                                : hook_too_late_ ? "did not end within " + format_duration(job_.hooks.limit)
+                                                 : trouble_of(*hook_status_);
+    hook_failed_ = !trouble.empty();
+    // One that was stopped because of something else has been spoken of.
+    if (hook_failed_ && (phase_ == Phase::running || hook_too_late_)) {
+      const bool fatal = option == "--on-acquire";
+      log::write(fatal ? log::Level::error : log::Level::warning,
+                 name() + ": " + option + " " + trouble + (fatal ? "; the command was not started" : ""));
+    }
+  }
+
+  template <class Done>
+  void watch_until(Done done) {
+    for (reap(); !done(); reap()) {
+      decide(BootClock::now());
+      wait();
+    }
+  }
+
+  // Collects what has ended.
+  void reap() {
     for (;;) {
       int status = 0;
       const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
-      if (pid == 0) return false;
+      if (pid == 0) return;
       if (pid < 0 && errno == EINTR) continue;
-      if (pid < 0) return true;  // ECHILD
-      if (pid != command_pid_) continue;
-      if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-        shared_.command_stopped = WIFSTOPPED(status);
-        if (WIFSTOPPED(status)) tell_frontend();
-      } else {
-        command_status_ = status;
-        shared_.command_stopped = false;
+      if (pid < 0) {
+        nothing_left_ = true;  // ECHILD: the kernel says so
+        return;
       }
+      const bool ended = WIFEXITED(status) || WIFSIGNALED(status);
+      if (pid == hook_pid_ && ended) hook_status_ = status;
+      if (pid == isolation_.init && ended) isolation_.init = -1;
+      if (pid == command_pid_) command_changed(status, ended);
     }
   }
 
-  void tell_frontend() {
-    const int packet = 0;
-    send(control_, &packet, sizeof packet, MSG_NOSIGNAL);
+  void command_changed(int status, bool ended) {
+    if (ended) command_status_ = status;
+    shared_.command_stopped = WIFSTOPPED(status);
+    if (!WIFSTOPPED(status)) return;
+    const PassedSignal nothing{};
+    send(control_, &nothing, sizeof nothing, MSG_NOSIGNAL);  // the frontend stops as well
   }
 
   void decide(TimePoint now) {
-    const TimePoint deadline = shared_.deadline();
-    if (renewer_->lost() && !lost_) {
-      lost_ = true;
+    decide_on_the_lock(now);
+    if (job_.max_hold && now >= begun_ + *job_.max_hold && !timed_out_ && !lost_ && !command_status_) {
+      timed_out_ = true;
+      log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
+      terminate(now);
+    }
+    if (now >= hook_ends_at_ && !hook_too_late_) {
+      hook_too_late_ = true;
+      // Nothing but the hook where others may live on.
+      if (job_.leftovers == Leftovers::ignore && opened_) {
+        kill(hook_pid_, SIGKILL);
+      } else {
+        terminate(now);
+      }
+    }
+    if (command_status_ && hook_pid_ < 0 && phase_ == Phase::running) clear_up_after_command(now);
+    if (phase_ != Phase::killing && (frontend_died_ || now >= shared_.deadline() || now >= kill_at_)) {
+      phase_ = Phase::killing;
+      killing_since_ = now;
+    }
+    if (isolation_.life && command_status_ && (phase_ == Phase::killing || only_init_left())) isolation_.life.reset();
+    if (phase_ != Phase::killing) return;
+    signal_tree(SIGKILL);
+    shared_.set_last_killing(now);
+    look_again_ = std::min(2 * look_again_, kLongestLook);
+    if (now >= killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
+  }
+
+  void decide_on_the_lock(TimePoint now) {
+    if (lost_) return;
+    if (renewer_ && renewer_->lost()) {
       not_ours_ = true;
-      terminate(now);
+      lose("the lock is lost: " + renewer_->why(), now);
+    } else if (listener_->asked()) {
+      lose("asked to give up the lock by " + listener_->by(), now);
+    } else if (now >= shared_.deadline() - job_.grace) {
+      lose(renewer_ ? "the lock could not be renewed in time"
+                    : "the lease ends, and --no-renew keeps it from being renewed",
+           now);
     }
-    if (now >= deadline - job_.grace && !lost_) {
-      lost_ = true;
-      log::error(job_.hold.name.display() + ": the lock could not be renewed in time; stopping the command");
-      terminate(now);
+  }
+
+  void lose(const std::string& why, TimePoint now) {
+    lost_ = true;
+    shared_.set_why_lost(why);
+    log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
+    job_.report({LockEvent::Kind::lost, why, 0ms});
+    terminate(now);
+  }
+
+  // The command has ended, and something of it may be left.
+  void clear_up_after_command(TimePoint now) {
+    if (only_init_left()) return;
+    switch (job_.leftovers) {
+      case Leftovers::kill:
+        log::debug(name() + ": the command has ended and left processes behind; stopping them");
+        terminate(now);
+        break;
+      case Leftovers::wait: break;
+      case Leftovers::ignore: nothing_left_ = true; break;
     }
-    if (command_status_ && phase_ == Phase::running) {
-      log::debug(job_.hold.name.display() + ": the command has ended and left processes behind; stopping them");
-      terminate(now);
-    }
-    if (phase_ != Phase::killing && (frontend_died_ || now >= deadline || now >= kill_at_)) phase_ = Phase::killing;
-    if (phase_ == Phase::killing) {
-      signal_tree(SIGKILL);
-      look_again_ = std::min(2 * look_again_, kLastLook);
-    }
+  }
+
+  // In the namespace nothing runs but its first process, which waits for us.
+  bool only_init_left() const {
+    if (isolation_.init < 0) return false;
+    const auto left = descendants();
+    return left.size() == 1 && left.front() == isolation_.init;
   }
 
   void terminate(TimePoint now) {
@@ -135,21 +249,33 @@ class Monitor {
   }
 
   void signal_tree(int signal) {
-    if (signal_descendants(signal) || complained_) return;
+    for (const pid_t pid : signal_descendants(signal)) complain(pid);
+    if (processes_visible()) return;
+    if (!command_status_) kill(command_pid_, signal);
+    if (hook_pid_ > 0 && !hook_status_) kill(hook_pid_, signal);
+  }
+
+  void complain(pid_t pid) {
+    if (std::exchange(complained_, true)) return;
+    log::error(name() + ": " + describe_process(pid) +
+               " runs as another user and cannot be stopped from here; the lock is kept until it ends");
+  }
+
+  void complain_of_survivors() {
     complained_ = true;
-    log::error(job_.hold.name.display() +
-               ": a process of the command runs as another user and cannot be stopped; "
-               "the lock is kept until it ends or the lease runs out");
+    std::string who;
+    for (const pid_t pid : descendants()) who += (who.empty() ? "" : ", ") + describe_process(pid);
+    if (who.empty()) who = "a process that cannot be seen, because /proc does not show it,";
+    log::error(name() + ": " + who + " cannot be killed; the lock is kept until it ends, or until its lease runs out");
   }
 
   TimePoint next_decision() const {
-    const TimePoint deadline = shared_.deadline();
-    switch (phase_) {
-      case Phase::running: return deadline - job_.grace;
-      case Phase::terminating: return std::min(kill_at_, deadline);
-      case Phase::killing: break;
-    }
-    return BootClock::now() + look_again_;
+    if (phase_ == Phase::killing) return BootClock::now() + look_again_;
+    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), kill_at_, hook_ends_at_});
+    if (job_.max_hold && !timed_out_ && !command_status_) next = std::min(next, begun_ + *job_.max_hold);
+    // Who ends in a namespace is reaped there: nobody tells us.
+    if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
+    return next;
   }
 
   void wait() {
@@ -157,74 +283,119 @@ class Monitor {
     pollfd watched[] = {{signals_.fd(), POLLIN, 0},
                         {timer_->fd(), POLLIN, 0},
                         {frontend_died_ ? -1 : control_, POLLIN, 0},
-                        {lost_ ? -1 : renewer_->lost_fd(), POLLIN, 0},
+                        {lost_ || !renewer_ ? -1 : renewer_->lost_fd(), POLLIN, 0},
+                        {lost_ ? -1 : listener_->asked_fd(), POLLIN, 0},
                         {frontend_died_ ? -1 : frontend_.get(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     while (signals_.next()) {
     }
-    if (watched[4].revents) frontend_died_ = true;
-    if (watched[2].revents) pass_signals_on();
+    if (watched[5].revents) frontend_died_ = true;
+    if (watched[2].revents) take_signals();
   }
 
-  void pass_signals_on() {
-    int signal = 0;
+  void take_signals() {
+    PassedSignal signal;
     ssize_t got;
     while ((got = recv(control_, &signal, sizeof signal, 0)) > 0) {
-      // Its pid is its own until we have reaped it.
-      if (got == sizeof signal && !command_status_) kill(command_pid_, signal);
+      if (got == sizeof signal) take(signal);
     }
     // Closed: the frontend has died, which its pidfd says too.
     if (got == 0) frontend_died_ = true;
+  }
+
+  // A signal for the command, or for us where there is no command: before it and after it.
+  void take(const PassedSignal& signal) {
+    const bool ends = asks_to_end(signal.number);
+    if (ends && phase_ == Phase::terminating) kill_at_ = BootClock::now();  // asked twice: no more grace
+    if (opened_ && !command_status_) {
+      // Its pid is its own until we have reaped it.
+      if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM) complain(command_pid_);
+    } else if (ends) {
+      if (!opened_ && !cancelled_by_) cancelled_by_ = signal.number;
+      terminate(BootClock::now());
+    }
+  }
+
+  void stop_threads() {
+    if (renewer_) renewer_->stop();
+    if (listener_) listener_->stop();
   }
 
   // The tree is empty. Trouble here changes nothing of how the command ended, but a lock that turns out to be
   // somebody else's was lost while it ran.
   void give_back() {
     if (not_ours_) return;
-    const std::string name = job_.hold.name.display();
     const Until end = Until{}.at_most(lost_ ? std::min<milliseconds>(job_.exchange, 1s) : job_.exchange);
-    auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end);
+    const milliseconds keep = until(begun_ + job_.min_hold);
+    auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, opened_ ? keep : 0ms);
     if (!released) {
-      const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + job_.timing.lease;
-      log::warning(name + ": the lock could not be released: " + released.error().message + "; it is free in " +
-                   rough_duration(until(free_at)) + " at the latest");
+      const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
+      warn("the lock could not be released: " + released.error().message + "; it is free in " +
+           rough_duration(until(free_at)) + " at the latest");
       return;
     }
-    if (!released->fault.empty()) log::warning(name + ": released, but waiters could not be told: " + released->fault);
-    const bool gone = released->outcome != lock::ReleaseOutcome::released && !released->after_lost_reply;
-    if (gone && !lost_) {
+    using Outcome = lock::ReleaseOutcome;
+    if (!released->fault.empty()) warn("released, but waiters could not be told: " + released->fault);
+    const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
+    if (ours || released->after_lost_reply) {
+      job_.report({LockEvent::Kind::released, "", released->outcome == Outcome::kept ? keep : 0ms});
+    } else if (!lost_) {
       lost_ = true;
-      log::error(name + ": the lock was lost while the command ran; it ended before that was noticed");
+      const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
+      shared_.set_why_lost(why);
+      log::error(name() + ": " + why);
+      job_.report({LockEvent::Kind::lost, why, 0ms});
     }
   }
 
   JobEnd end_of_job() const {
-    if (lost_) return {JobEnd::Kind::lost, 0};
+    using Kind = JobEnd::Kind;
+    if (lost_) return {Kind::lost, 0};
+    if (cancelled_by_) return {Kind::signalled, *cancelled_by_};
+    if (timed_out_) return {Kind::timed_out, 0};
+    if (!opened_) return {Kind::hook_failed, 0};
     const int failure = shared_.exec_errno;
-    if (failure == ENOENT || failure == ENOTDIR) return {JobEnd::Kind::not_found, failure};
-    if (failure != 0) return {JobEnd::Kind::not_executable, failure};
-    if (!command_status_) return {JobEnd::Kind::system_refused, ECHILD};
-    if (WIFSIGNALED(*command_status_)) return {JobEnd::Kind::signalled, WTERMSIG(*command_status_)};
-    return {JobEnd::Kind::exited, WEXITSTATUS(*command_status_)};
+    if (failure == ENOENT || failure == ENOTDIR) return {Kind::not_found, failure};
+    if (failure != 0) return {Kind::not_executable, failure};
+    if (!command_status_) return {Kind::system_refused, ECHILD};
+    if (WIFSIGNALED(*command_status_)) return {Kind::signalled, WTERMSIG(*command_status_)};
+    return {Kind::exited, WEXITSTATUS(*command_status_)};
   }
+
+  // The command's end as $? would show it.
+  int shell_status() const {
+    if (!command_status_) return 0;
+    return WIFSIGNALED(*command_status_) ? 128 + WTERMSIG(*command_status_) : WEXITSTATUS(*command_status_);
+  }
+
+  std::string name() const { return job_.hold.name.display(); }
+  void warn(const std::string& text) const { log::warning(name() + ": " + text); }
 
   const Job& job_;
   redis::Client& client_;
   SignalBlock& signals_;
   Shared& shared_;
   int control_;
+  TimePoint begun_;
   std::optional<Timer> timer_;
   UniqueFd frontend_;
   std::optional<GatedCommand> command_;
-  pid_t command_pid_ = -1;
+  Isolation isolation_;
+  pid_t command_pid_ = -1, hook_pid_ = -1;
   std::unique_ptr<Renewer> renewer_;
+  std::unique_ptr<Listener> listener_;
 
   Phase phase_ = Phase::running;
-  TimePoint kill_at_ = TimePoint::max();
+  TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max(), hook_ends_at_ = TimePoint::max();
   milliseconds look_again_ = kFirstLook;
-  std::optional<int> command_status_;  // of waitpid(2), once it has ended
-  bool lost_ = false;                  // lost or in doubt: the tree is stopped for it
-  bool not_ours_ = false;              // known to be lost: there is nothing to release
+  std::optional<int> command_status_, hook_status_;  // of waitpid(2), once they have ended
+  std::optional<int> cancelled_by_;                  // the signal that came before the command was started
+  bool opened_ = false;                              // the command has been let go
+  bool nothing_left_ = false;                        // below us
+  bool lost_ = false;                                // lost or in doubt: the tree is stopped for it
+  bool not_ours_ = false;                            // known to be lost: there is nothing to release
+  bool timed_out_ = false;                           // --max-hold
+  bool hook_failed_ = false, hook_too_late_ = false;
   bool frontend_died_ = false;
   bool complained_ = false;
 };
@@ -242,6 +413,7 @@ void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Sh
     monitor.abandon();
     shared.set_end({JobEnd::Kind::system_refused, 0});
   }
+  monitor.wake_frontend();
   _exit(0);
 }
 

@@ -40,30 +40,45 @@ void Renewer::work() {
 bool Renewer::renew_once() {
   const TimePoint sent = BootClock::now();
   const Until end{sent + timing_.renew_timeout, stop_.get()};
-  auto outcome = lock::renew(client_, hold_.name, hold_.owner, timing_.lease, lock::Attempts::one, end);
-  const TimePoint now = BootClock::now();
+  const auto renewed = lock::renew(client_, hold_.name, hold_.owner, timing_.lease, lock::Attempts::one, end);
+  if (!renewed) return failed(renewed.error());
+  if (renewed->outcome == lock::RenewOutcome::renewed) {
+    succeeded(sent, renewed->found);
+  } else if (renewed->outcome == lock::RenewOutcome::free) {
+    lose("nobody holds it any more (deleted, or the server lost its data)");
+  } else {
+    lose("another holds it, or its name is in use for something else");
+  }
+  return !is_lost_;
+}
 
-  if (outcome && *outcome == lock::RenewOutcome::renewed) {
-    if (watchdog_.succeeded(sent, now)) {
-      shared_.set_deadline(watchdog_.deadline());
-      if (failing_) log::warning(hold_.name.display() + ": renewed again");
-      failing_ = false;
-      log::debug(hold_.name.display() + ": renewed for " + format_duration(timing_.lease));
-    }
-    return true;
+void Renewer::succeeded(TimePoint sent, milliseconds found) {
+  switch (watchdog_.succeeded(sent, BootClock::now(), found)) {
+    case Watchdog::Answer::too_late: return;
+    case Watchdog::Answer::clock_runs_off:
+      lose("the server's clock ran ahead of ours by " + format_duration(watchdog_.clock_lead()) +
+           " since the last renewal: its leases end too soon");
+      return;
+    case Watchdog::Answer::counts: break;
   }
-  if (outcome) {
-    report_loss(*outcome == lock::RenewOutcome::free ? "nobody holds it any more (deleted, or the server lost its data)"
-                                                     : "another holds it, or its name is in use for something else");
-    return false;
+  shared_.set_deadline(watchdog_.deadline());
+  if (failing_) log::warning(hold_.name.display() + ": renewed again");
+  failing_ = false;
+  if (watchdog_.clock_lead() > timing_.clock_step / 2) {
+    log::warning(hold_.name.display() + ": the server's clock ran ahead of ours by " +
+                 format_duration(watchdog_.clock_lead()) + " since the last renewal; see that it is not set by steps");
   }
-  const Error& error = outcome.error();
+  log::debug(hold_.name.display() + ": renewed for " + format_duration(timing_.lease));
+}
+
+bool Renewer::failed(const Error& error) {
   switch (error.code) {
     case Error::Code::interrupted: return false;
     case Error::Code::denied:
-    case Error::Code::wrong_kind: report_loss(error.message); return false;
+    case Error::Code::wrong_kind: lose(error.message); return false;
     default: break;
   }
+  const TimePoint now = BootClock::now();
   if (!failing_) {
     log::warning(hold_.name.display() + ": cannot renew the lock: " + error.message + "; trying again for " +
                  rough_duration(rlock::until(watchdog_.terminate_at(), now)) + ", then the command is stopped");
@@ -73,8 +88,8 @@ bool Renewer::renew_once() {
   return true;
 }
 
-void Renewer::report_loss(const std::string& why) {
-  log::error(hold_.name.display() + ": the lock is lost: " + why + "; stopping the command");
+void Renewer::lose(std::string why) {
+  why_ = std::move(why);
   is_lost_ = true;
   eventfd_write(lost_.get(), 1);
 }

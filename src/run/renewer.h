@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -27,6 +28,7 @@ class Renewer {
   // does not answer never makes it so: then the deadline stays where it is.
   int lost_fd() const { return lost_.get(); }
   bool lost() const { return is_lost_; }
+  const std::string& why() const { return why_; }  // REQUIRES: lost()
 
   // Ends the thread; a renewal that is under way is given up.
   void stop();
@@ -36,7 +38,10 @@ class Renewer {
   void work();
   // False: there is nothing left to renew, or we were asked to stop.
   bool renew_once();
-  void report_loss(const std::string& why);
+  void succeeded(TimePoint sent, milliseconds found);
+  // False: it will never succeed again.
+  bool failed(const Error& error);
+  void lose(std::string why);
 
   redis::Client& client_;
   const lock::Hold& hold_;
@@ -44,6 +49,7 @@ class Renewer {
   Shared& shared_;
   Watchdog watchdog_;
   bool failing_ = false;
+  std::string why_;  // written before is_lost_
   std::atomic<bool> is_lost_ = false;
   UniqueFd lost_, stop_;
   std::thread thread_;

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,6 +21,8 @@ struct JobEnd {
     exited,          // the command did, value: its status
     signalled,       // the command was killed, value: the signal
     lost,            // the lock was lost or in doubt while the command ran
+    timed_out,       // --max-hold was over
+    hook_failed,     // --on-acquire did; the command was not started
     not_executable,  // value: errno of exec(2)
     not_found,       // value: errno of exec(2)
     system_refused,  // the command could not be started
@@ -37,18 +41,29 @@ struct Shared {
   TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
   void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
 
+  // Why the lock was lost, "" if nobody knows. Written by the monitor before the end.
+  std::string why_lost() const { return why_lost_; }
+  void set_why_lost(std::string_view why) { why_lost_[why.copy(why_lost_, sizeof why_lost_ - 1)] = '\0'; }
+
+  // When the monitor last killed everything that it saw: it is alive, and must go on if something does not die.
+  TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
+  void set_last_killing(TimePoint now) { killing_ns = now.time_since_epoch().count(); }
+
   JobEnd end() const { return {end_kind.load(), end_value.load()}; }
   void set_end(JobEnd end) {
     end_value = end.value;
     end_kind = end.kind;  // last: whoever sees it sees the value too
   }
 
-  std::atomic<std::int64_t> deadline_ns = 0;
+  std::atomic<std::int64_t> deadline_ns = 0, killing_ns = 0;
   std::atomic<bool> tree_empty = false;       // proven by the monitor
   std::atomic<bool> command_stopped = false;  // Ctrl-Z and the like
   std::atomic<int> exec_errno = 0;            // set by the command's process if exec(2) failed
   std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
   std::atomic<int> end_value = 0;
+
+ private:
+  char why_lost_[256] = "";
 };
 
 }  // namespace rlock::run

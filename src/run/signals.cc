@@ -87,6 +87,8 @@ void SignalBlock::restore() const {
   sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
 }
 
+bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+
 void die_of(int signal) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

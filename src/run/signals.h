@@ -49,6 +49,9 @@ class SignalBlock {
   bool children_ignored_ = false;
 };
 
+// Whether a signal asks a process to end: INT, TERM, HUP, QUIT.
+bool asks_to_end(int signal);
+
 // Ends this process by `signal`, without a core file: the shell sees what it would have seen without us.
 [[noreturn]] void die_of(int signal);
 

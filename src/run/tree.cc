@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace rlock::run {
@@ -74,12 +75,27 @@ std::vector<pid_t> descendants() {
   return found;
 }
 
-bool signal_descendants(int signal) {
-  bool all = true;
+bool processes_visible() {
+  Process self;
+  return read_stat(std::to_string(getpid()).c_str(), self) && self.parent == getppid();
+}
+
+std::vector<pid_t> signal_descendants(int signal) {
+  std::vector<pid_t> refused;
   for (const pid_t pid : descendants()) {
-    if (kill(pid, signal) != 0 && errno != ESRCH) all = false;
+    if (kill(pid, signal) != 0 && errno != ESRCH) refused.push_back(pid);
   }
-  return all;
+  return refused;
+}
+
+std::string describe_process(pid_t pid) {
+  char name[64] = "";
+  const UniqueFd fd(open(("/proc/" + std::to_string(pid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t length = fd ? read(fd.get(), name, sizeof name) : -1;
+  std::string text = "pid " + std::to_string(pid);
+  // With a newline at its end.
+  if (length > 1) text += " (" + escaped({name, static_cast<std::size_t>(length - 1)}) + ")";
+  return text;
 }
 
 bool kill_all_descendants(const Until& until) {

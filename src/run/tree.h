@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -19,8 +20,14 @@ Result<void> become_subreaper();
 // process that forks meanwhile may hide a child from it.
 std::vector<pid_t> descendants();
 
-// Sends `signal` to every descendant once. False: some could not be signalled (they run as another user).
-bool signal_descendants(int signal);
+// Whether descendants() sees anything at all: /proc may not be mounted, or be that of others.
+bool processes_visible();
+
+// Sends `signal` to every descendant once. Returns those that refused it: they run as another user.
+std::vector<pid_t> signal_descendants(int signal);
+
+// "pid 4242 (tar)", for people; the name is escaped.
+std::string describe_process(pid_t pid);
 
 // Kills and reaps until there is no descendant left: waitpid(2) says ECHILD. False: `until` was over first.
 bool kill_all_descendants(const Until& until);

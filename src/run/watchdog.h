@@ -13,12 +13,24 @@ class Watchdog {
   Watchdog(const lock::LeaseTiming& timing, TimePoint sent);
 
   TimePoint next_renewal() const { return next_renewal_; }
-  TimePoint terminate_at() const { return sent_ + timing_.terminate_at; }
-  TimePoint deadline() const { return sent_ + timing_.kill_at; }
+  TimePoint terminate_at() const { return sent_ + timing_.terminate_at - shortened_by_; }
+  TimePoint deadline() const { return sent_ + timing_.kill_at - shortened_by_; }
 
-  // A renewal that was sent at `sent` was answered with success at `now`. False, and nothing changes, if the
-  // answer came so late that what it promises is over: nothing is brought back to life.
-  bool succeeded(TimePoint sent, TimePoint now);
+  enum class Answer {
+    counts,
+    too_late,        // what it promises is over: nothing is brought back to life, and nothing changes
+    clock_runs_off,  // the server's clock is too fast for this lease to be kept
+  };
+  // A renewal that was sent at `sent` was answered with success at `now`. `found` is what the server says was left of
+  // the lease before it.
+  //
+  // That shows how far its clock ran ahead of ours since the last renewal: `clock_lead`. What exceeds the step that
+  // every deadline allows for shortens the next one, since it may happen again.
+  Answer succeeded(TimePoint sent, TimePoint now, milliseconds found);
+
+  // By how much the server's clock gained on ours between the last two renewals, at least; 0 where it did not: a
+  // lease may be longer than we know, when somebody else renewed it, too.
+  milliseconds clock_lead() const { return clock_lead_; }
 
   // A renewal failed in a way that leaves the outcome open.
   void failed(TimePoint now);
@@ -27,6 +39,7 @@ class Watchdog {
   lock::LeaseTiming timing_;
   TimePoint sent_;
   TimePoint next_renewal_;
+  milliseconds clock_lead_{}, shortened_by_{};
 };
 
 }  // namespace rlock::run

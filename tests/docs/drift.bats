@@ -193,7 +193,7 @@ blocks() {
   local script count=0
   blocks
   mkdir work
-  for script in deploy.sh step-one step-two; do
+  for script in deploy.sh step-one step-two tick.sh backup.sh; do
     printf '#!/bin/sh\necho "%s" >>"%s/calls"\n' "$script" "$PWD" >"work/$script"
     chmod +x "work/$script"
   done
@@ -208,4 +208,7 @@ blocks() {
   ((count >= 5))
   grep -qx deploy.sh calls
   grep -qx step-two calls
+  grep -qx tick.sh calls
+  # Kept for --min-hold.
+  [[ $(redis srv del tick 'rlock:holder:{tick}') == 2 ]]
 }

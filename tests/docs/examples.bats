@@ -87,9 +87,18 @@ help_examples() {
   rlock release deploy --owner "$owner"
 }
 
+@test "man page: over the steps of a pipeline" {
+  example 5 >script
+  [[ $(wc -l <script) == 2 ]]
+  # Each line in a shell of its own, whose parent is the runner.
+  sed "s/.*/bash -euc '&'/" script >runner
+  run -0 --separate-stderr bash -eu runner
+  [[ -s owner && $(redis srv exists deploy) == 0 ]]
+}
+
 @test "man page: a lock is stuck at night" {
   rlock acquire deploy --lease 10m
-  example 5 >script
+  example 6 >script
   run -0 python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
   assert_says 'state     held'
   assert_says 'deploy: free'
@@ -106,7 +115,8 @@ help_examples() {
 
 @test "acquire --help: each example" {
   help_examples acquire >script
-  [[ $(grep -c rlock script) == 4 ]]
+  [[ $(grep -c rlock script) == 5 ]]
+  echo 'rlock release deploy --owner "$owner"' >>script
   run -0 --separate-stderr bash -eu script
   [[ $(<calls) == 'deploy.sh  under deploy' && $(redis srv exists deploy) == 0 ]]
 }

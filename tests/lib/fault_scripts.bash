@@ -2,7 +2,7 @@
 #
 #   use_lock NAME          sets $lock, $token_key, $holder and $channel, which the functions below work on
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
-#   renew OWNER LEASE · release OWNER HOLD · inspect · force_unlock OWNER
+#   renew OWNER LEASE · release OWNER HOLD [KEEP] · inspect · force_unlock OWNER
 #                          print the reply, an element on each line, or fail with the error's text
 #   field NAME             a field of the holder key
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
@@ -32,7 +32,7 @@ script() {
 
 acquire() { script acquire "$lock" "$token_key" "$holder" , "$@"; }
 renew() { script renew "$lock" "$holder" , "$@"; }
-release() { script release "$lock" "$holder" , "$@" "$channel"; }
+release() { script release "$lock" "$holder" , "$1" "$2" "$channel" "${3:-0}"; }
 inspect() { script inspect "$lock" "$token_key" "$holder" ,; }
 force_unlock() { script force_unlock "$lock" "$holder" , "$@" "$channel"; }
 

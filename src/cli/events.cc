@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "cli/events.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/output.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kPatience = 100ms;
+
+}  // namespace
+
+Result<Events> Events::open(int fd) {
+  Events events;
+  if (fd < 0) return events;
+  events.fd_.emplace(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!*events.fd_) return std::unexpected(system_error("--status-fd"));
+  // The command gets its standard streams in any case.
+  if (fd > STDERR_FILENO) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return events;
+}
+
+void Events::waiting(const lock::Status& found) const { write(waiting_event(found)); }
+void Events::acquired(const lock::Hold& hold, milliseconds waited) const { write(acquired_event(hold, waited)); }
+void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
+  write(event.kind == run::LockEvent::Kind::lost ? lost_event(name, event.why) : released_event(name, event.free_in));
+}
+void Events::exit(const lock::LockName& name, const Ending& ending) const {
+  write(exit_event(name, ending.result, ending.status, ending.signal));
+}
+
+void Events::write(const std::string& line) const {
+  if (!fd_) return;
+  if (wait_for(fd_->get(), POLLOUT, Until{}.at_most(kPatience)) == WaitEnd::ready &&
+      ::write(fd_->get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
+    return;
+  }
+  log::warning("--status-fd: a line could not be written");
+}
+
+}  // namespace rlock::cli

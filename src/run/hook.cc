@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "run/hook.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/command.h"
+
+namespace rlock::run {
+
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
+                         const std::string& folder, const SignalBlock& signals) {
+  // Before fork: other threads of ours may hold a lock of the allocator.
+  const std::vector<std::string> argv = {"sh", "-c", text};
+  const auto arguments = exec_pointers(argv), variables = exec_pointers(environment);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid > 0) return pid;
+
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(125);
+  const int null = open("/dev/null", O_RDONLY);
+  dup2(null, STDIN_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (chdir(folder.c_str()) != 0) _exit(125);
+  signals.restore();
+  execve("/bin/sh", arguments.data(), variables.data());
+  _exit(127);
+}
+
+std::string trouble_of(int status) {
+  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace rlock::run

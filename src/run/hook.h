@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Shell texts that run beside a job: --on-acquire, --on-release, --on-lost.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/signals.h"
+
+namespace rlock::run {
+
+struct Hooks {
+  std::string on_acquire, on_release, on_lost;  // empty: none
+  milliseconds limit{};                         // for each
+};
+
+// Starts `text` by /bin/sh -c in `folder`, as our child: standard input is empty, and what it prints goes to standard
+// error, because standard output is the command's. It dies when the calling thread ends. Errors: system.
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
+                         const std::string& folder, const SignalBlock& signals);
+
+// "ended with 3", "was killed by signal 9": what a status of waitpid(2) says. Empty if all was well.
+std::string trouble_of(int status);
+
+}  // namespace rlock::run

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "run/isolation.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace rlock::run {
+namespace {
+
+// What the process that makes the namespace has to say.
+struct Report {
+  pid_t init = -1, command = -1;
+  int failure = 0, proc_failure = 0;
+};
+
+void write_all(const char* path, const char* text) {
+  const UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC));
+  if (fd && write(fd.get(), text, std::strlen(text)) < 0) return;
+}
+
+// In a user namespace we are nobody until we are told who: the same as outside.
+void stay_who_we_are(uid_t user, gid_t group) {
+  char map[64];
+  write_all("/proc/self/setgroups", "deny");
+  std::snprintf(map, sizeof map, "%u %u 1", user, user);
+  write_all("/proc/self/uid_map", map);
+  std::snprintf(map, sizeof map, "%u %u 1", group, group);
+  write_all("/proc/self/gid_map", map);
+}
+
+int show_own_processes_only() {
+  if (mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return errno;
+  return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
+}
+
+// The first process of the namespace: reaps what is left to it, and ends with `life`.
+[[noreturn]] void be_init(int life, int ready) {
+  const int failure = show_own_processes_only();
+  if (write(ready, &failure, sizeof failure) < 0) _exit(1);
+  setpgid(0, 0);
+  dup2(life, STDIN_FILENO);
+  close_range(STDERR_FILENO, ~0u, 0);
+  close(STDOUT_FILENO);
+  if (chdir("/") != 0) _exit(1);
+  signal(SIGCHLD, SIG_IGN);  // the kernel reaps (wait(2))
+  char never;
+  while (read(STDIN_FILENO, &never, 1) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+// In a process between us and the namespace. Returns 0 in the command only: its parent is our parent.
+pid_t make_namespace(int life, int report_to) {
+  Report report;
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  int ready[2] = {-1, -1};
+  const auto end = [&](int failure) {
+    report.failure = failure;
+    _exit(write(report_to, &report, sizeof report) == sizeof report ? 0 : 1);
+  };
+  if (unshare(CLONE_NEWPID | CLONE_NEWNS | (user == 0 ? 0 : CLONE_NEWUSER)) != 0) end(errno);
+  if (user != 0) stay_who_we_are(user, group);
+  if (pipe2(ready, O_CLOEXEC) != 0) end(errno);
+  report.init = fork();
+  if (report.init < 0) end(errno);
+  if (report.init == 0) be_init(life, ready[1]);
+  close(ready[1]);
+  if (read(ready[0], &report.proc_failure, sizeof report.proc_failure) != sizeof report.proc_failure) end(EIO);
+  close(ready[0]);
+  close(life);
+  // CLONE_PARENT: the parent of the command is the monitor, which waits for it, and with which it dies (clone(2)).
+  report.command = static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (report.command == 0) return 0;
+  end(report.command < 0 ? errno : 0);
+  return -1;
+}
+
+}  // namespace
+
+Result<pid_t> fork_isolated(Isolation& isolation) {
+  int life[2], answer[2];
+  if (pipe2(life, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+  const UniqueFd life_of_init(life[0]);
+  isolation.life = UniqueFd(life[1]);
+  if (pipe2(answer, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+  const UniqueFd from(answer[0]);
+  UniqueFd to(answer[1]);
+
+  const pid_t maker = fork();
+  if (maker < 0) return std::unexpected(system_error("cannot start a process"));
+  if (maker == 0) {
+    isolation.life.reset();
+    return make_namespace(life_of_init.get(), to.get());
+  }
+  to.reset();
+  Report report;
+  const bool told = read(from.get(), &report, sizeof report) == sizeof report;
+  while (waitpid(maker, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (!told || report.failure != 0) {
+    return std::unexpected(
+        system_error("--isolate: this system does not allow a PID namespace here", told ? report.failure : EIO));
+  }
+  isolation.init = report.init;
+  isolation.proc_failure = report.proc_failure;
+  return report.command;
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "run/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "run/listener.h"
+#include "run/pidfd.h"
+#include "run/renewer.h"
+#include "run/tree.h"
+
+namespace rlock::run {
+namespace {
+
+std::unexpected<Error> cannot_watch(pid_t pid, const std::string& why) {
+  return fail(Error::Code::usage, "--for-pid " + std::to_string(pid) + ": " + why);
+}
+
+bool readable(int fd) {
+  pollfd watched{fd, POLLIN, 0};
+  return poll(&watched, 1, 0) > 0;
+}
+
+// True: something asks us to stop. False: the lock is lost.
+bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Listener& listener,
+                      const SignalBlock& signals) {
+  pollfd events[] = {{watched.get(), POLLIN, 0},
+                     {renewer.lost_fd(), POLLIN, 0},
+                     {listener.asked_fd(), POLLIN, 0},
+                     {signals.fd(), POLLIN, 0}};
+  while (poll(events, std::size(events), -1) < 0 && errno == EINTR) {
+  }
+  return events[1].revents == 0;
+}
+
+// The keeper's life. Nobody waits for it: what goes wrong can only be written down.
+Result<void> keep(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
+                  const UniqueFd& watched, SignalBlock& signals) {
+  Shared* shared = RLOCK_TRY(Shared::map());
+  const auto renewer = RLOCK_TRY(Renewer::start(client, hold, timing, *shared));
+  const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), hold, 0ms));
+  const bool ours = wait_for_the_end(watched, *renewer, *listener, signals);
+  listener->stop();
+  renewer->stop();
+  if (!ours) return fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
+  // There is time: until the lease is over, trying again is better than waiting for that.
+  RLOCK_TRY(lock::release(client, hold.name, hold.owner, hold.id, Until{}.at_most(timing.lease)));
+  return {};
+}
+
+void become_daemon(const Inherited& inherited) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  umask(077);
+  inherited.let_go();
+  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  dup2(null.get(), STDERR_FILENO);
+  log::to_syslog();
+}
+
+}  // namespace
+
+Result<UniqueFd> watch_process(pid_t pid) {
+  if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which ends at once");
+  const auto below = descendants();
+  if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
+  UniqueFd process(pidfd_open(pid, 0));
+  if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
+  if (!process) return std::unexpected(system_error("--for-pid " + std::to_string(pid)));
+  if (readable(process.get())) return cannot_watch(pid, "that process has ended");
+  if (kill(pid, 0) != 0 && errno == EPERM) return cannot_watch(pid, "that process belongs to another user");
+  return process;
+}
+
+Result<Keeper> Keeper::launch(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
+                              const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+  const UniqueFd wait_end(ends[0]);
+  Keeper keeper;
+  keeper.go_ = UniqueFd(ends[1]);
+  const pid_t pid = fork();
+  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid == 0) {
+    keeper.go_.reset();
+    become_daemon(inherited);
+    char go;
+    if (read(wait_end.get(), &go, 1) != 1) _exit(0);
+    if (const auto kept = keep(hold, timing, client, watched, signals); !kept) {
+      log::error(hold.name.display() + ": " + kept.error().message);
+    }
+    _exit(0);
+  }
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  // The connection belongs to the keeper now.
+  client.disconnect();
+  return keeper;
+}
+
+void Keeper::begin() {
+  const char go = 1;
+  while (write(go_.get(), &go, 1) < 0 && errno == EINTR) {
+  }
+  go_.reset();
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The thread that hears when somebody asks us to give up the lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "lock/verbs.h"
+#include "redis/endpoint.h"
+
+namespace rlock::run {
+
+class Listener {
+ public:
+  // Listens on the control channel of `hold` over a connection of its own, which is opened after `delay`: most jobs
+  // are over before anybody could ask. Without the right to listen nobody is ever heard. Errors: system (no thread).
+  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, const lock::Hold& hold,
+                                                 milliseconds delay);
+  ~Listener() { stop(); }
+
+  // Readable once we have been asked; by whom, for people.
+  int asked_fd() const { return asked_.get(); }
+  bool asked() const { return is_asked_; }
+  const std::string& by() const { return by_; }  // REQUIRES: asked()
+
+  void stop();
+
+ private:
+  Listener(const redis::Endpoint& endpoint, const lock::Hold& hold);
+  void work(milliseconds delay);
+  // False: there is no point in listening any longer.
+  bool listen();
+
+  redis::Endpoint endpoint_;
+  lock::LockName name_;
+  lock::OwnerId owner_;
+  std::string by_;  // written before is_asked_
+  std::atomic<bool> is_asked_ = false;
+  UniqueFd asked_, stop_;
+  std::thread thread_;
+};
+
+}  // namespace rlock::run
