@@ -227,6 +227,8 @@ class Monitor {
       case Leftovers::kill:
         log::debug(name() + ": the command has ended and left processes behind; stopping them");
         terminate(now);
+        // Who kills the command with -9 grants no grace.
+        if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) kill_at_ = now;
         break;
       case Leftovers::wait: break;
       case Leftovers::ignore: nothing_left_ = true; break;

@@ -53,6 +53,16 @@ start_tree() {
   run -0 rlock run -n job -- true
 }
 
+@test "kill -9 of both guards at once: the command dies with them, and the lock is left to its lease" {
+  job_start --lease 2s job -- sleep 1000
+  job_parts
+  local inner=$command
+  kill -9 "$frontend" "$monitor"
+  wait_until gone "$inner"
+  run -75 rlock run -n job -- true
+  run -0 rlock run --wait 5s job -- true
+}
+
 @test "SIGSTOP of the monitor past the deadline: the frontend ends the tree before the lease does" {
   job_start --lease 4s job -- python3 -c "$(heartbeat "$BATS_TEST_TMPDIR/beats")"
   wait_until lines_in "$BATS_TEST_TMPDIR/beats" 3

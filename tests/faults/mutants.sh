@@ -2,7 +2,7 @@
 # Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Ends with the number
 # of mutants that nobody noticed.
 #
-#   bash tests/faults/mutants.sh            all (about ten minutes)
+#   bash tests/faults/mutants.sh            all (about twenty minutes)
 #   bash tests/faults/mutants.sh PATTERN    those whose name matches
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -54,28 +54,56 @@ mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.ba
 mutant 'the token is the clock alone' tests/lua/token.bats \
   lua/acquire.lua 'math.max(previous + 1, now_us)' now_us
 mutant 'released before the tree is empty' tests/faults/guards.bats \
-  src/run/monitor.cc 'while (!reap()) {' 'while (!reap() && !command_status_) {'
+  src/run/monitor.cc 'watch_until([this] { return nothing_left_; });' \
+  'watch_until([this] { return nothing_left_ || command_status_; });'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
-  src/run/monitor.cc 'now >= deadline - job_.grace && !lost_' false \
-  src/run/monitor.cc 'now >= deadline || ' '' \
+  src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
+  src/run/monitor.cc 'now >= shared_.deadline() || ' '' \
   src/run/frontend.cc 'BootClock::now() >= act_at' false
-mutant 'the frontend does not keep the deadline' tests/faults/guards.bats \
+mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
   src/run/frontend.cc 'BootClock::now() >= act_at' false
-mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
-  src/run/frontend.cc '  kill_all_descendants({});' '' \
+mutant 'the deadline counts from the reply' tests/faults/outage.bats \
+  src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
+  src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
+  'if (!renewed) return failed(renewed.error()); sent = BootClock::now();'
+mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
+  src/lock/lease.cc 'timing.kill_at - grace;' 'timing.kill_at - grace + 1s;'
+mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
-mutant 'the monitor does not notice that the frontend died' tests/faults/guards.bats \
-  src/run/monitor.cc 'if (watched[4].revents) frontend_died_ = true;' '' \
+mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
+  src/run/frontend.cc $'"; stopping the command");\n  shared.set_why_lost(why);\n  job.report({LockEvent::Kind::lost, why, 0ms});\n  kill_all_descendants({});' \
+  $'"; stopping the command");\n  shared.set_why_lost(why);\n  job.report({LockEvent::Kind::lost, why, 0ms});' \
+  src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
+mutant 'there is no second guard' tests/faults/guards.bats \
+  src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' '' \
   src/run/monitor.cc 'if (got == 0) frontend_died_ = true;' ''
 mutant 'signals are passed on twice' tests/faults/guards.bats \
-  src/run/frontend.cc '    send(control, &signal->number' \
-  $'    send(control, &signal->number, sizeof signal->number, MSG_NOSIGNAL);\n    send(control, &signal->number'
+  src/run/frontend.cc '    send(control, &packet, sizeof packet, MSG_NOSIGNAL);' \
+  $'    send(control, &packet, sizeof packet, MSG_NOSIGNAL);\n    send(control, &packet, sizeof packet, MSG_NOSIGNAL);'
+mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
+  src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
+mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
+  src/lock/wait.cc 'if (!acquired && !outage) return acquired;' \
+  'if (!acquired && !outage) return Acquired{Acquired::Outcome::granted, Hold{request.name, request.owner, "x", "1", request.lease, BootClock::now()}, {}, {}};'
+mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
+  src/lock/verbs.cc 'if (reply.error().maybe_executed) undo(client, request, hold_id);' ''
+mutant 'what is left behind is left alone' 'tests/faults/guards.bats' \
+  src/run/monitor.cc 'case Leftovers::wait: break;' 'case Leftovers::wait: nothing_left_ = true; break;' \
+  src/run/monitor.cc 'switch (job_.leftovers) {' 'switch (Leftovers::wait) {'
+mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
+  src/run/inherited.cc 'for (const int fd : descriptors_) close(fd);' ''
+mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
+  src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
+mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
+  src/run/frontend.cc 'std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook)' 'shared.deadline()'
+mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
+  src/run/monitor.cc 'command_->close_gate();' 'command_->open_gate();'
 mutant 'a release after a lost reply is not known to be one' tests/faults/lost_reply.bats \
   src/lock/verbs.cc '.after_lost_reply = after_lost_reply' '.after_lost_reply = false'
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc 'WaitEnd::deadline && renew_once()' 'WaitEnd::deadline && false'
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
-  src/run/monitor.cc 'if (gone && !lost_) {' 'if (false) {'
+  src/run/monitor.cc '} else if (!lost_) {' '} else if (false) {'
 mutant 'waiters are not woken' tests/lua/release.bats \
   lua/release.lua "redis.pcall('publish', channel, '0')" '0'
 

@@ -1,20 +1,30 @@
-// A server whose wall clock is set back: LD_PRELOAD this, CLOCK_SHIM_SECONDS=-3600.
+// A server whose wall clock is wrong: LD_PRELOAD this. CLOCK_SHIM_FILE holds by how many milliseconds, and is read
+// each time, so that the clock can be stepped while the server runs.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
-static time_t offset(void) {
-  const char* text = getenv("CLOCK_SHIM_SECONDS");
-  return text ? atoll(text) : 0;
+static long offset_ms(void) {
+  const char* path = getenv("CLOCK_SHIM_FILE");
+  char text[32] = "";
+  const int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) return 0;
+  const ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  return length > 0 ? atol(text) : 0;
 }
 
 int gettimeofday(struct timeval* restrict now, void* restrict zone) {
   static int (*real)(struct timeval*, void*);
   if (!real) real = dlsym(RTLD_NEXT, "gettimeofday");
-  int result = real(now, zone);
-  now->tv_sec += offset();
+  const int result = real(now, zone);
+  const long long us = (long long)now->tv_sec * 1000000 + now->tv_usec + offset_ms() * 1000LL;
+  now->tv_sec = us / 1000000;
+  now->tv_usec = us % 1000000;
   return result;
 }
 

@@ -5,15 +5,20 @@ proxy.py LISTEN SERVER LOG [WORD COUNT]
 Both are paths of Unix sockets. Each command that passes is written to LOG as a line "CONNECTION FIRST-WORDS".
 The first COUNT commands that hold WORD reach the server and are executed there, but instead of their reply
 the client sees its connection closed.
+
+PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so long. LOG.times gets a line for each
+command that passes: milliseconds of CLOCK_BOOTTIME, and its first words.
 """
 import os
 import socket
 import sys
 import threading
+import time
 
 listen, server, log = sys.argv[1:4]
 word = sys.argv[4].encode() if len(sys.argv) > 4 else None
 to_lose = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+slow, _, seconds = os.environ.get("PROXY_DELAY", "").partition(":")
 lock = threading.Lock()
 
 
@@ -42,12 +47,16 @@ def serve(number, client):
             words = command.split(b"\r\n")[2:9:2]
             with open(log, "a") as out:
                 out.write(f"{number} {words[0].decode()} {words[1][:30]!r}\n")
+            with open(log + ".times", "a") as out:
+                out.write(f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {words[1][:30]!r}\n")
             lose = word is not None and word in command and to_lose > 0
             to_lose -= lose
         upstream.sendall(command)
         reply = read_reply(replies)
         if lose:
             break
+        if slow and slow.encode() in command:
+            time.sleep(float(seconds))
         client.sendall(reply)
         if words[0] == b"SUBSCRIBE":
             threading.Thread(target=lambda: forward(upstream, client), daemon=True).start()

@@ -3,6 +3,7 @@
 #   redis_start NAME [OPTION VALUE ...]   starts or restarts one; sets $NAME_dir, $NAME_sock, $NAME_pid
 #   redis NAME COMMAND ...                redis-cli on it
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
+#   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
 #   redis_url NAME                        its address for rlock
 #   redis_free_port                       a TCP port that nobody uses at the moment
 #   assert_clean NAME                     nothing is left behind: see there
@@ -67,6 +68,18 @@ redis_stop() {
   kill -CONT "${!pid}" 2>/dev/null || return 0
   kill -TERM "${!pid}" 2>/dev/null || return 0
   wait_until gone "${!pid}"
+}
+
+clock_step() { echo "$1" >"$BATS_TEST_TMPDIR/clock"; }
+
+redis_start_with_clock() {
+  cc -shared -fPIC -o "$BATS_TEST_TMPDIR/shim.so" "$TESTS_DIR/lib/clock_shim.c" || return
+  cat >"$BATS_TEST_TMPDIR/redis-with-clock" <<SCRIPT
+#!/bin/sh
+LD_PRELOAD=$BATS_TEST_TMPDIR/shim.so CLOCK_SHIM_FILE=$BATS_TEST_TMPDIR/clock exec redis-server "\$@"
+SCRIPT
+  chmod +x "$BATS_TEST_TMPDIR/redis-with-clock"
+  REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"
 }
 
 redis_free_port() {

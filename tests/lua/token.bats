@@ -70,11 +70,8 @@ grant() {
   grant
   release "owner-$grants" hold
   redis_stop past
-  cc -shared -fPIC -o "$BATS_TEST_TMPDIR/shim.so" "$TESTS_DIR/lib/clock_shim.c"
-  printf '#!/bin/sh\nLD_PRELOAD=%s CLOCK_SHIM_SECONDS=-3600 exec redis-server "$@"\n' "$BATS_TEST_TMPDIR/shim.so" \
-    >"$BATS_TEST_TMPDIR/redis-an-hour-ago"
-  chmod +x "$BATS_TEST_TMPDIR/redis-an-hour-ago"
-  REDIS_SERVER=$BATS_TEST_TMPDIR/redis-an-hour-ago redis_start past --appendonly yes
+  clock_step -3600000
+  redis_start_with_clock past --appendonly yes
   (($(redis srv time | head -n 1) * 1000000 + 3000000000 < token))
   grant
   redis_stop past

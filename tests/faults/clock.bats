@@ -1,0 +1,62 @@
+# The server's clock is stepped while a job runs. It shows in what is left of the lease at the next renewal.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  clock_step 0
+  redis_start_with_clock srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+}
+
+teardown() { redis_stop srv; }
+
+held_job() {
+  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
+}
+
+@test "a step forward that the deadline allows for is warned of, and the job goes on" {
+  held_job
+  clock_step 450
+  wait_until said "the server's clock ran ahead of ours by"
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 9 && $stderr == *warning* ]]
+  assert_clean srv
+}
+
+@test "a step forward that leaves too little of each lease ends the job" {
+  held_job
+  clock_step 3300
+  job_status
+  show
+  [[ $status == 74 ]]
+  assert_says 'its leases end too soon'
+}
+
+@test "a step forward beyond the lease ends the job at the next renewal" {
+  held_job
+  clock_step 60000
+  job_status
+  show
+  [[ $status == 74 ]]
+  assert_says 'nobody holds it any more'
+}
+
+@test "a step back makes the lease longer, and is no reason to stop" {
+  held_job
+  clock_step -5000
+  ttl_grew() { (($(redis srv pttl job) > 6000)); }
+  wait_until ttl_grew
+  ttl_is_a_lease() { (($(redis srv pttl job) <= 6000)); }
+  wait_until ttl_is_a_lease # the old one is never cut short
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 9 && -z $stderr ]]
+  assert_clean srv
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""kill9.py --rlock PROGRAM [--count N] [--victim frontend|monitor|command] [--p99 MS] [--lanes N]
+
+Kills one process of a running job with SIGKILL, N times each, and looks at what becomes of the rest: a command, a
+grandchild in its process group and a daemon in a session of its own, which all ignore SIGTERM. A second job waits for
+the lock. Prints for each victim how long the tree lived on and when the second job got the lock, and fails if
+
+  - a process of the tree survives,
+  - the second job starts while one is alive,
+  - the status of rlock is not the documented one,
+  - the lock is not free at once (frontend, command) or when its lease has run out (monitor),
+  - the 99th percentile of the time until the tree is dead exceeds --p99 (50 ms if not given).
+
+Starts a redis-server of its own on a Unix socket in a temporary folder, and stops it.
+"""
+import argparse
+import concurrent.futures
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LEASE = 2.0  # seconds
+AT_ONCE = 1.0  # a busy machine is not what is measured
+TREE = """trap '' TERM
+(trap '' TERM; exec sleep 1001) & echo $! >&{fd}
+setsid bash -c 'trap "" TERM; echo $$ >&{fd}; exec sleep 1002' </dev/null >/dev/null 2>&1 &
+echo $$ >&{fd}
+exec {fd}>&-
+exec sleep 1003"""
+# The second job: whom does it find alive?
+SECOND = 'for pid in {pids}; do kill -0 $pid 2>/dev/null && echo "alive $pid"; done; echo begin'
+STATUS = {"frontend": -signal.SIGKILL, "monitor": 74, "command": -signal.SIGKILL}
+
+
+def only_child(pid):
+    """The oldest child of a process: the monitor of a frontend, the command of a monitor."""
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return int(file.read().split()[0])
+
+
+def read_pids(fd):
+    text = b""
+    while text.count(b"\n") < 3:
+        if not select.select([fd], [], [], 10)[0]:
+            raise RuntimeError(f"the tree did not start: {text!r}")
+        text += os.read(fd, 100)
+    return [int(word) for word in text.split()]
+
+
+def survivors(name):
+    """Processes that have the lock's name in their environment, apart from those of rlock itself."""
+    wanted = f"RLOCK_NAME={name}\0".encode()
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if wanted in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def start_job(rlock, name):
+    # Not inheritable until here: another thread's job must not get it.
+    end, begin = os.pipe()
+    job = subprocess.Popen(
+        [rlock, "run", "--lease", f"{LEASE}s", name, "--", "bash", "-c", TREE.format(fd=begin)],
+        pass_fds=[begin], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(begin)
+    try:
+        return job, read_pids(end)
+    finally:
+        os.close(end)
+
+
+def one_round(rlock, victim, number):
+    name = f"kill9-{victim}-{number}"
+    job, pids = start_job(rlock, name)
+    monitor = only_child(job.pid)
+    target = {"frontend": job.pid, "monitor": monitor, "command": pids[-1]}
+    # The last pid that was written may be the daemon's: ask who is the child.
+    target["command"] = only_child(monitor)
+    second = subprocess.Popen(
+        [rlock, "run", "--lease", f"{LEASE}s", name, "--", "sh", "-c", SECOND.format(pids=" ".join(map(str, pids)))],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    watched = select.poll()
+    descriptors = {os.pidfd_open(pid) for pid in pids}
+    for fd in descriptors:
+        watched.register(fd, select.POLLIN)
+    open_ones = set(descriptors)
+
+    killed_at = time.monotonic()
+    os.kill(target[victim], signal.SIGKILL)
+    while open_ones and time.monotonic() < killed_at + 10:
+        for fd, _ in watched.poll(1000):
+            watched.unregister(fd)
+            open_ones.discard(fd)
+    dead_after = time.monotonic() - killed_at
+    for fd in descriptors:
+        os.close(fd)
+    found = second.communicate(timeout=30)[0].split("\n")
+    free_after = time.monotonic() - killed_at
+    status = job.wait(timeout=30)
+
+    faults = [line for line in found if line.startswith("alive")]
+    faults += [f"survivor {pid}" for pid in survivors(name)]
+    if open_ones:
+        faults.append("the tree lives on")
+    if "begin" not in found:
+        faults.append("the second job did not run")
+    if status != STATUS[victim]:
+        faults.append(f"status {status}")
+    if free_after > (LEASE + AT_ONCE if victim == "monitor" else AT_ONCE):
+        faults.append(f"the lock was free only after {free_after:.1f} s")
+    return dead_after * 1000, free_after * 1000, faults
+
+
+def percentile(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rlock", required=True)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--victim", choices=list(STATUS), action="append")
+    parser.add_argument("--p99", type=float, default=50)
+    parser.add_argument("--lanes", type=int, default=2)
+    options = parser.parse_args()
+
+    folder = tempfile.mkdtemp(prefix="k9.")
+    server = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--save", "", "--dir", folder],
+        stdout=subprocess.DEVNULL)
+    failed = False
+    try:
+        while not os.path.exists(f"{folder}/s"):
+            time.sleep(0.01)
+        os.environ["RLOCK_URL"] = f"unix://{folder}/s"
+        for victim in options.victim or list(STATUS):
+            with concurrent.futures.ThreadPoolExecutor(options.lanes) as lanes:
+                begun = [lanes.submit(one_round, options.rlock, victim, number) for number in range(options.count)]
+                concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
+                lanes.shutdown(cancel_futures=True)
+                rounds = [one.result() for one in begun if not one.cancelled()]
+            dead = [r[0] for r in rounds]
+            free = [r[1] for r in rounds]
+            faults = [fault for r in rounds for fault in r[2]]
+            p99 = percentile(dead, 0.99)
+            print(f"kill -9 of the {victim:8} × {len(rounds)}: tree dead after p50 {percentile(dead, 0.5):.1f} "
+                  f"p99 {p99:.1f} max {max(dead):.1f} ms, next job after p50 {percentile(free, 0.5):.0f} "
+                  f"max {max(free):.0f} ms, {len(faults)} faults", flush=True)
+            for fault in faults[:10]:
+                print(f"  {fault}")
+            failed = failed or bool(faults) or p99 > options.p99
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(folder)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""pauses.py --rlock PROGRAM [--count N]
+
+Stops all three processes of a job for longer than the lease, as the pause of a whole machine does, and lets them go on
+in each of the six orders, N times. Prints for how long the command ran on after that, and fails if that was more than
+50 ms, if the status is not 74, or if anything is left.
+"""
+import argparse
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LEASE = 1.0
+LONGEST_MS = 50
+# Writes the time about each millisecond.
+BEATS = """import os, time
+while True:
+    os.write(1, b"%d\\n" % time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+    time.sleep(0.001)"""
+
+
+def only_child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return int(file.read().split()[0])
+
+
+def boot_time():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def one_round(rlock, order, folder):
+    path = f"{folder}/beats"
+    with open(path, "wb") as beats:
+        job = subprocess.Popen([rlock, "run", "-q", "--lease", f"{LEASE}s", "pause-" + "-".join(order), "--",
+                                sys.executable, "-S", "-c", BEATS], stdout=beats, stderr=subprocess.DEVNULL)
+    while os.path.getsize(path) < 100:
+        time.sleep(0.01)
+    monitor = only_child(job.pid)
+    command = only_child(monitor)
+    pids = {"frontend": job.pid, "monitor": monitor, "command": command}
+    for pid in (monitor, job.pid, command):
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(LEASE + 0.1)
+    begun = boot_time()
+    for who in order:
+        try:
+            os.kill(pids[who], signal.SIGCONT)
+        except ProcessLookupError:  # a guard that was let go before has killed it
+            pass
+    status = job.wait(timeout=10)
+    with open(path, "rb") as beats:
+        last = int(beats.read().split()[-1])
+    left = [who for who, pid in pids.items() if who != "frontend" and os.path.exists(f"/proc/{pid}")]
+    return max(0, last - begun) / 1e6, status, left
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rlock", required=True)
+    parser.add_argument("--count", type=int, default=5)
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="ps.")
+    server = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--save", "", "--dir", folder],
+        stdout=subprocess.DEVNULL)
+    failed = False
+    try:
+        while not os.path.exists(f"{folder}/s"):
+            time.sleep(0.01)
+        os.environ["RLOCK_URL"] = f"unix://{folder}/s"
+        for order in itertools.permutations(("frontend", "monitor", "command")):
+            rounds = [one_round(options.rlock, order, folder) for _ in range(options.count)]
+            ran = sorted(r[0] for r in rounds)
+            faults = [f"status {r[1]}, left {r[2]}" for r in rounds if r[1] != 74 or r[2]]
+            print(f"let go in the order {', '.join(order)}: the command ran on for p50 {ran[len(ran) // 2]:.1f} "
+                  f"max {ran[-1]:.1f} ms in {len(ran)} rounds", *faults, flush=True)
+            failed = failed or bool(faults) or ran[-1] > LONGEST_MS
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(folder)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+# Little is left of what a job needs, or it runs in an odd place: it is never run without the lock, and never leaks.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  redis srv del x 'rlock:holder:{x}' >/dev/null
+  assert_clean srv
+  redis_stop srv
+}
+
+root_only() { [[ $(id -u) == 0 ]] || skip 'only root can do this'; }
+free() { [[ $(redis srv exists x) == 0 ]]; }
+
+# The command has run and all is well, or it has not, and the status says why.
+ran_or_refused() {
+  if ((status == 0)); then
+    [[ -e ran ]]
+  else
+    show
+    [[ ! -e ran ]]
+    ((status == 69 || status == 71))
+    [[ -n $stderr ]]
+  fi
+  rm -f ran
+  free
+}
+
+@test "with few descriptors left: refused in time, or all is well" {
+  local limit refused=0 fine=0
+  for limit in {4..30}; do
+    # Under some number it is the dynamic linker that fails.
+    prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
+    run --separate-stderr timeout 20 prlimit --nofile="$limit" "$RLOCK" run -n x -- touch ran
+    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
+    ran_or_refused
+  done
+  echo "# $refused refused, $fine fine" >&3
+  ((refused > 3 && fine > 3))
+}
+
+# As a user of its own: the limit counts all processes of a user, and root has none.
+@test "with few processes left: refused in time, or all is well" {
+  root_only
+  local port limit refused=0 fine=0
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  local place=$BATS_TEST_TMPDIR/place
+  mkdir "$place"
+  chmod 777 "$place"
+  cp "$RLOCK" "$place/rlock"
+  cd "$place"
+  for limit in {1..8}; do
+    run --separate-stderr timeout 20 setpriv --reuid=61234 --regid=61234 --clear-groups \
+      prlimit --nproc="$limit" ./rlock run -n --url "redis://127.0.0.1:$port" x -- touch ran
+    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
+    ran_or_refused
+  done
+  echo "# $refused refused, $fine fine" >&3
+  ((refused > 1 && fine > 1))
+}
+
+hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+
+@test "without /proc: the job runs, and the lock is kept until what it left behind has ended by itself" {
+  root_only
+  hide_proc true || skip 'mount(8) is not allowed here'
+  run -5 --separate-stderr hide_proc timeout 30 "$RLOCK" run x -- sh -c 'exit 5'
+  [[ -z $stderr ]]
+  hide_proc "$RLOCK" run -k 100ms x -- sh -c 'sleep 3 & exit 6' 2>err 3>&- &
+  local job=$! begun
+  begun=$(now_ms)
+  wait_until grep -q 'cannot be seen' err
+  [[ $(redis srv exists x) == 1 ]]
+  status=0
+  wait "$job" || status=$?
+  [[ $status == 6 ]]
+  (($(now_ms) - begun >= 2500))
+  free
+}
+
+@test "without /proc: a lost lock still stops the command" {
+  root_only
+  hide_proc true || skip 'mount(8) is not allowed here'
+  run -74 --separate-stderr hide_proc timeout 30 "$RLOCK" run --lease 1s x -- sh -c 'redis-cli -s "$srv_sock" del x; exec sleep 100'
+  assert_says 'the lock is lost'
+}
+
+@test "as process 1 of a container: orphans are reaped, statuses and signals pass" {
+  root_only
+  unshare -pf --mount-proc true || skip 'unshare(1) is not allowed here'
+  run -5 --separate-stderr unshare -pf --mount-proc "$RLOCK" run x -- sh -c '
+    (sh -c "sleep 0.05 & exec true" &); sleep 0.2
+    ps -A -o stat= | grep -c Z; exit 5'
+  [[ $output == 0 ]]
+  free
+  unshare -pf --kill-child --mount-proc "$RLOCK" run x -- sleep 100 3>&- &
+  local outside=$! inside
+  wait_until child_of "$outside"
+  inside=$(child_of "$outside")
+  wait_until not free
+  wait_until child_of "$inside"
+  kill -TERM "$inside"
+  status=0
+  wait "$outside" || status=$?
+  [[ $status == 143 ]]
+  free
+}
+
+@test "as cron starts it: no terminal, no variables, no standard input" {
+  run -4 --separate-stderr env -i PATH=/usr/bin:/bin HOME=/ LOGNAME=root SHELL=/bin/sh setsid -w \
+    "$RLOCK" run --url "$RLOCK_URL" -n -E 0 x -- sh -c 'cat; echo done; exit 4' </dev/null
+  [[ $output == done && -z $stderr ]]
+  free
+}
+
+# Becomes root altogether, as sudo does, and waits for the file.
+@test "a command that has become root cannot be stopped: that is said, and the lock is kept until it ends" {
+  root_only
+  local place=$BATS_TEST_TMPDIR/place port
+  mkdir "$place"
+  chmod 777 "$place"
+  cp "$RLOCK" "$place/rlock"
+  printf '#include <stdlib.h>\n#include <unistd.h>\nint main(void) {\n  if (setgid(0) != 0 || setuid(0) != 0) return 1;\n  while (access("go", F_OK) != 0) usleep(20000);\n  return 0;\n}\n' >become.c
+  cc -o "$place/become" become.c
+  chmod 4755 "$place/become"
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  cd "$place"
+  setpriv --reuid=61234 --regid=61234 --clear-groups ./become & # shows whether set-uid works here
+  local probe=$!
+  is_root() { grep -q '^Uid:.0.0.0' "/proc/$1/status"; }
+  WAIT_SECONDS=2 wait_until is_root "$probe" || skip 'set-uid programs do not work here'
+  touch go
+  wait "$probe"
+  rm go
+
+  setpriv --reuid=61234 --regid=61234 --clear-groups ./rlock run --url "redis://127.0.0.1:$port" --lease 3s \
+    --max-hold 500ms x -- ./become 2>err 3>&- &
+  local job=$!
+  wait_until grep -q 'runs as another user and cannot be stopped' err
+  # Kept beyond its first lease, and nobody kills the guard that renews it.
+  local begun
+  begun=$(now_ms)
+  past_lease() { (($(now_ms) > begun + 4000)); }
+  wait_until past_lease
+  [[ $(redis srv exists x) == 1 ]]
+  touch go
+  status=0
+  wait "$job" || status=$?
+  cat err
+  [[ $status == 124 ]]
+  free
+}
