@@ -1,0 +1,35 @@
+# Somebody at a terminal, with a shell that has job control: as without rlock.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  export RLOCK_URL SOCKET=$srv_sock FOLDER=$BATS_TEST_TMPDIR
+  RLOCK_URL=$(redis_url srv)
+  redis srv flushall >/dev/null
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1"; }
+
+@test "Ctrl-C ends the command and rlock, and the shell sees 130" { at_terminal ctrl_c; }
+@test "each Ctrl-C reaches the command once" { at_terminal ctrl_c_once; }
+@test "Ctrl-C aborts a loop of the shell, as without rlock" { at_terminal ctrl_c_in_a_loop; }
+
+@test "Ctrl-C while waiting: nothing is started" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  at_terminal ctrl_c_while_waiting
+  rlock release job --owner "$owner"
+}
+
+@test "Ctrl-\\ ends the command and rlock, and the shell sees 131" { at_terminal ctrl_backslash; }
+@test "a second Ctrl-C ends the grace of what the command has left behind" { at_terminal second_ctrl_c_ends_the_grace; }
+@test "Ctrl-Z for longer than the lease, then fg: the lock is kept, the job goes on" { at_terminal ctrl_z_fg; }
+@test "Ctrl-Z, bg, a read from the background stops it, then fg" { at_terminal ctrl_z_bg_fg; }
+@test "a background job that reads the terminal is stopped, and goes on with fg" { at_terminal background; }
+@test "a shell as the command: its prompt, its job control, its status" { at_terminal a_shell_as_the_command; }
+@test "a full-screen program, stopped and continued, leaves a sane terminal" { at_terminal full_screen; }
+@test "a new window size reaches the command once" { at_terminal window_size; }
+@test "the terminal closes: nothing of the tree is left, and the lock is free" { at_terminal terminal_closes; }

@@ -1,0 +1,98 @@
+# Signals, descriptors and pipes: the command has them as without rlock.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  assert_clean srv
+  redis_stop srv
+}
+
+every_signal() {
+  run python3 "$TESTS_DIR/faults/signals.py" --rlock "$(realpath "$RLOCK")" --server "$srv_pid" "$1"
+  echo "${lines[-1]}" | sed 's/^/# /' >&3
+  show
+  [[ $status == 0 ]]
+}
+
+@test "every catchable signal while waiting" {
+  local owner
+  owner=$(rlock acquire job --lease 5m)
+  every_signal waiting
+  rlock release job --owner "$owner"
+}
+
+@test "every catchable signal while the command runs: it sees each exactly once" { every_signal running; }
+@test "every catchable signal while the lock is released: the status is the command's own" { every_signal releasing; }
+@test "every catchable signal that was ignored at the start stays so" { every_signal ignored; }
+
+@test "the mask and the ignored signals reach the command unchanged" {
+  cat >masked.py <<'PYTHON'
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM, signal.SIGRTMIN + 3])
+for s in (signal.SIGINT, signal.SIGCHLD, signal.SIGXFSZ): signal.signal(s, signal.SIG_IGN)
+os.execvp(sys.argv[1], sys.argv[1:])
+PYTHON
+  python3 masked.py grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >without
+  python3 masked.py "$RLOCK" run job -- grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >with
+  diff without with
+  python3 masked.py "$RLOCK" run --isolate job -- grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >with
+  diff without with
+}
+
+# Prints what each descriptor is; its own look at the folder apart.
+own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo "$n $(readlink "/proc/$$/fd/$n")"; done | grep -v "/proc/"'
+
+@test "the command has the descriptors that rlock was given, and no others" {
+  exec 7<"$TESTS_DIR/lib/common.bash" 9>>nine
+  bash -c "$own_descriptors" >without 2>/dev/null 3>&- </dev/null
+  "$RLOCK" run job -- bash -c "$own_descriptors" >with 2>/dev/null 3>&- </dev/null
+  exec 7<&- 9>&-
+  grep -q '^7 .*common.bash' with
+  diff <(sed 's/with\(out\)*$//; s/pipe:.*//' without) <(sed 's/with\(out\)*$//; s/pipe:.*//' with)
+}
+
+@test "a pipe ends when the command closes it, while rlock lives on" {
+  mkfifo pipe
+  "$RLOCK" run job -- bash -c "exec >&-; until [[ -e go ]]; do sleep 0.02; done" >pipe 3>&- &
+  local job=$!
+  timeout 10 cat pipe # ends: the guards have let go of it
+  touch go
+  wait "$job"
+  rm go
+  "$RLOCK" run job -- bash -c "exec 5>&-; until [[ -e go ]]; do sleep 0.02; done" 5>pipe 3>&- &
+  job=$!
+  timeout 10 cat pipe
+  touch go
+  wait "$job"
+}
+
+@test "standard input comes from a pipe, and a reader that ends early ends the command by SIGPIPE" {
+  run -0 bash -c 'seq 1000 | "$RLOCK" run job -- wc -l'
+  [[ $output == 1000 ]]
+  run -0 bash -c '"$RLOCK" run job -- yes 2>err | head -n 1; echo "${PIPESTATUS[*]}"'
+  [[ $output == $'y\n141 0' ]]
+  [[ ! -s err ]]
+  run -0 bash -c '"$RLOCK" run a -- echo text | "$RLOCK" run job -- cat'
+  [[ $output == text ]]
+}
+
+@test "guards keep no folder busy" {
+  mkdir folder
+  cd folder
+  "$RLOCK" run job -- bash -c "cd ..; touch up; until [[ -e go ]]; do sleep 0.02; done" 3>&- &
+  frontend=$!
+  cd ..
+  wait_until test -e up
+  job_parts
+  [[ $(readlink "/proc/$frontend/cwd") == / && $(readlink "/proc/$monitor/cwd") == / ]]
+  touch go
+  wait "$frontend"
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""signals.py --rlock PROGRAM --server PID PHASE: sends every catchable signal to `rlock run` in one of its phases.
+
+waiting    the lock is held by another (job, see the caller): a signal that ends a process ends rlock, and no command
+           is started; the others change nothing
+running    the command sees each signal exactly once
+releasing  the server does not answer the release (the caller has no part in it): the status is the command's own
+ignored    signals that are ignored when rlock is started stay so in the command, which sees none
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+# Stopping is the terminal's business (session.py); SIGCHLD of rlock is about its own children.
+LEFT_OUT = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD}
+ALL = [s for s in signal.valid_signals() if s not in LEFT_OUT]
+HARMLESS = {signal.SIGCONT, signal.SIGWINCH, signal.SIGURG}  # their default action ends nothing
+# Writes down each signal that it gets, and ends with 9 when the file "go" is there and it has seen one.
+WITNESS = """import os, signal, sys, time
+sys.stdout.reconfigure(line_buffering=True)
+for s in signal.valid_signals():
+    if s not in (9, 19, 17, 20, 21, 22):
+        if signal.getsignal(s) != signal.SIG_IGN or s in (13, 25): signal.signal(s, lambda n, f: print(n))
+print('ready')
+while not os.path.exists('go'): time.sleep(0.002)
+sys.exit(9)
+"""
+
+
+def until(condition, what):
+    end = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"waited in vain for: {what}")
+        time.sleep(0.002)
+
+
+def lines_of(path):
+    with open(path) as file:
+        return file.read().split()
+
+
+def start(options, *command, **more):
+    with open("out", "w") as out, open("err", "w") as err:
+        return subprocess.Popen([options.rlock, "run", "-v", "job", "--", *command], stdout=out, stderr=err, **more)
+
+
+def waiting(options, sig):
+    job = start(options, "touch", "started")
+    until(lambda: "waiting for job" in open("err").read(), "the waiting line")
+    job.send_signal(sig)
+    if sig in HARMLESS:
+        time.sleep(0.02)
+        assert job.poll() is None, "it ended"
+        job.terminate()
+        assert job.wait(10) == -signal.SIGTERM
+    else:
+        assert job.wait(10) == -sig, f"status {job.returncode}"
+    assert not os.path.exists("started"), "the command was started"
+
+
+def running(options, sig):
+    job = start(options, sys.executable, "-S", "-c", WITNESS)
+    until(lambda: "ready" in lines_of("out"), "the command")
+    job.send_signal(sig)
+    until(lambda: len(lines_of("out")) > 1, f"signal {sig}")
+    open("go", "w").close()
+    assert job.wait(10) == 9, f"status {job.returncode}"
+    assert lines_of("out") == ["ready", str(int(sig))], lines_of("out")
+
+
+def releasing(options, sig):
+    # The command stops the server as its last act; nobody answers the release until its time is over.
+    job = start(options, "sh", "-c", f"kill -STOP {options.server}; exit 9")
+    stat = f"/proc/{options.server}/stat"
+    until(lambda: open(stat).read().split()[2] == "T", "the end of the command")
+    time.sleep(0.03)
+    job.send_signal(sig)
+    time.sleep(0.01)
+    os.kill(options.server, signal.SIGCONT)
+    assert job.wait(10) == 9, f"status {job.returncode}"
+
+
+def ignored(options, sig):
+    job = start(options, sys.executable, "-S", "-c", WITNESS, preexec_fn=lambda: signal.signal(sig, signal.SIG_IGN),
+                restore_signals=False)
+    until(lambda: "ready" in lines_of("out"), "the command")
+    job.send_signal(sig)
+    time.sleep(0.01)
+    open("go", "w").close()
+    assert job.wait(10) == 9, f"status {job.returncode}"
+    if sig not in (signal.SIGPIPE, signal.SIGXFSZ):  # Python's own
+        assert lines_of("out") == ["ready"], lines_of("out")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rlock", required=True)
+    parser.add_argument("--server", type=int, required=True)
+    parser.add_argument("phase", choices=("waiting", "running", "releasing", "ignored"))
+    options = parser.parse_args()
+    faults = 0
+    for sig in ALL:
+        folder = tempfile.mkdtemp(dir=".")
+        os.chdir(folder)
+        try:
+            globals()[options.phase](options, sig)
+        except (AssertionError, RuntimeError, subprocess.TimeoutExpired) as error:
+            faults += 1
+            print(f"{signal.Signals(sig).name if sig in iter(signal.Signals) else sig}: {error}: {open('err').read()}")
+        os.chdir("..")
+    print(f"{options.phase}: {len(ALL)} signals, {faults} faults")
+    return faults > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

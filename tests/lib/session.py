@@ -1,0 +1,269 @@
+#!/usr/bin/python3
+"""session.py SCENARIO: somebody at a terminal. Each scenario is a function below; it fails by an exception.
+
+RLOCK is the program, RLOCK_URL its server, SOCKET that server's socket. Needs Debian's python3-pexpect.
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pexpect
+
+RLOCK = os.environ["RLOCK"]
+PROMPT = "READY> "
+# Counts the SIGINTs that it gets, and ends with their number at SIGUSR1.
+COUNTER = ("import signal, sys\nseen = []\nsignal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+           "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(40 + len(seen)))\nprint('counting', flush=True)\n"
+           "while True: signal.pause()\n")
+
+
+def shell():
+    """An interactive bash with job control, on a terminal of its own."""
+    child = pexpect.spawn("/bin/bash", ["--norc", "--noprofile", "-i"], timeout=10, encoding="utf-8",
+                          env=dict(os.environ, PS1=PROMPT, TERM="xterm", HISTFILE="/dev/null"), dimensions=(24, 80))
+    child.expect_exact(PROMPT)
+    child.sendline("stty -echo")
+    child.expect_exact(PROMPT)
+    return child
+
+
+def do(child, line, *expected):
+    child.sendline(line)
+    for text in expected:
+        child.expect_exact(text)
+
+
+def status(child):
+    do(child, "echo status=$?=", "status=")
+    child.expect_exact("=")
+    value = int(child.before)
+    child.expect_exact(PROMPT)
+    return value
+
+
+def held(name="job"):
+    out = subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], "exists", name], capture_output=True, text=True)
+    return out.stdout.strip() == "1"
+
+
+def until(condition, what, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain for: " + what
+        time.sleep(0.02)
+
+
+def past_the_lease():
+    """Longer than any lease here without a renewal."""
+    end = time.monotonic() + 2.5
+    until(lambda: time.monotonic() > end or not held(), "2.5 s")
+    assert held(), "the lock was not kept"
+
+
+def command_of(child, program):
+    """The pid of the program that runs below the shell."""
+    def find():
+        out = subprocess.run(["ps", "-A", "-o", "pid=,sid=,args="], capture_output=True, text=True).stdout
+        for line in out.splitlines():
+            pid, session, args = line.split(None, 2)
+            if int(session) == child.pid and args.startswith(program):
+                return int(pid)
+        return None
+    until(find, program)
+    return find()
+
+
+def counter_file():
+    path = os.path.join(os.environ["FOLDER"], "counter.py")
+    with open(path, "w") as file:
+        file.write(COUNTER)
+    return path
+
+
+def ctrl_c():
+    child = shell()
+    do(child, f"{RLOCK} run job -- sleep 100")
+    until(held, "the lock")
+    command_of(child, "sleep 100")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert status(child) == 130
+    assert not held()
+
+
+def ctrl_c_once():
+    child = shell()
+    do(child, f"{RLOCK} run job -- /usr/bin/python3 {counter_file()}", "counting")
+    child.sendintr()
+    child.sendintr()
+    # The second one may come before the first has been seen: ask for one after the other.
+    pid = command_of(child, "/usr/bin/python3")
+    os.kill(pid, signal.SIGUSR1)
+    child.expect_exact(PROMPT)
+    assert status(child) in (41, 42), "each Ctrl-C is seen once"
+
+    do(child, f"{RLOCK} run job -- /usr/bin/python3 {counter_file()}", "counting")
+    child.sendintr()
+    time.sleep(0.2)  # a second delivery would come within this
+    os.kill(command_of(child, "/usr/bin/python3"), signal.SIGUSR1)
+    child.expect_exact(PROMPT)
+    assert status(child) == 41
+
+
+def ctrl_c_in_a_loop():
+    child = shell()
+    do(child, f"for i in 1 2 3; do {RLOCK} run job -- sleep 100; echo round $i; done")
+    command_of(child, "sleep 100")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert "round" not in child.before, child.before
+    assert not held()
+
+
+def ctrl_c_while_waiting():
+    child = shell()
+    do(child, f"{RLOCK} run job -- touch {os.environ['FOLDER']}/started", "waiting for job")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert status(child) == 130
+    assert not os.path.exists(os.environ["FOLDER"] + "/started")
+
+
+def ctrl_backslash():
+    child = shell()
+    do(child, f"{RLOCK} run job -- sleep 100")
+    command_of(child, "sleep 100")
+    child.send("\x1c")
+    child.expect_exact(PROMPT)
+    assert status(child) == 131
+    assert not held()
+
+
+def second_ctrl_c_ends_the_grace():
+    child = shell()
+    do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c '(trap \"\" INT TERM; exec sleep 1000) & trap \"exit 3\" INT; "
+              "echo up; while :; do sleep 0.1; done'", "up")
+    begun = time.monotonic()
+    child.sendintr()  # ends the command; its background process ignores the SIGTERM that it gets then
+    time.sleep(0.5)
+    assert held()
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert status(child) == 3
+    assert time.monotonic() - begun < 6, "the second Ctrl-C was not heard"
+    assert not held()
+
+
+def ctrl_z_then(resume):
+    child = shell()
+    do(child, f"{RLOCK} run -q --lease 2s job -- sh -c 'echo up; read answer; echo got $answer; exit 5'", "up")
+    child.send("\x1a")
+    child.expect_exact("Stopped")
+    child.expect_exact(PROMPT)
+    past_the_lease()
+    do(child, resume)
+    return child
+
+
+def ctrl_z_fg():
+    child = ctrl_z_then("fg")
+    time.sleep(0.1)
+    do(child, "hello", "got hello", PROMPT)
+    assert status(child) == 5
+    assert not held()
+
+
+def ctrl_z_bg_fg():
+    # In the background it reads the terminal, and is stopped for that.
+    child = ctrl_z_then("bg")
+    child.expect_exact(PROMPT)
+    until(lambda: "Stopped" in (do(child, "jobs", PROMPT) or child.before), "SIGTTIN")
+    past_the_lease()
+    do(child, "fg")
+    time.sleep(0.1)
+    do(child, "hello", "got hello", PROMPT)
+    assert status(child) == 5
+
+
+def background():
+    child = shell()
+    do(child, f"{RLOCK} run job -- sh -c 'read answer; exit 6' &", PROMPT)
+    until(lambda: "Stopped" in (do(child, "jobs", PROMPT) or child.before), "SIGTTIN")
+    assert held()
+    do(child, "fg")
+    time.sleep(0.1)
+    do(child, "hello", PROMPT)
+    assert status(child) == 6
+
+
+def a_shell_as_the_command():
+    child = shell()
+    do(child, f"PS1='inner> ' {RLOCK} run job -- bash --norc --noprofile -i", "inner> ")
+    child.sendintr()
+    child.expect_exact("inner> ")
+    do(child, "sleep 100")
+    command_of(child, "sleep 100")
+    child.send("\x1a")
+    child.expect_exact("Stopped")
+    child.expect_exact("inner> ")
+    do(child, "fg", "sleep 100")
+    child.sendintr()
+    child.expect_exact("inner> ")
+    assert held()
+    do(child, "exit 7", PROMPT)
+    assert status(child) == 7
+    assert not held()
+
+
+def full_screen():
+    child = shell()
+    path = os.environ["FOLDER"] + "/text"
+    with open(path, "w") as file:
+        file.writelines(f"line {n}\n" for n in range(1, 500))
+    do(child, f"stty -a | md5sum; {RLOCK} run job -- less {path}", "line 1")
+    child.send("G")
+    child.expect_exact("line 499")
+    child.send("\x1a")
+    child.expect_exact("Stopped")
+    child.expect_exact(PROMPT)
+    do(child, "fg", "line 499")
+    child.send("q")
+    child.expect_exact(PROMPT)
+    assert status(child) == 0
+    # As before: what is typed is a line, and Ctrl-C works.
+    do(child, "cat")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert status(child) == 130
+
+
+def window_size():
+    child = shell()
+    do(child, f"{RLOCK} run job -- bash -c 'trap \"stty size; echo changed\" WINCH; echo up; "
+              "for i in {{1..200}}; do sleep 0.05; done'".replace("{{", "{").replace("}}", "}"), "up")
+    child.setwinsize(33, 99)
+    child.expect_exact("33 99")
+    child.expect_exact("changed")
+    try:
+        child.expect_exact("changed", timeout=0.5)
+    except pexpect.TIMEOUT:
+        pass
+    else:
+        raise AssertionError("SIGWINCH came twice")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+
+
+def terminal_closes():
+    child = shell()
+    do(child, f"{RLOCK} run job -- bash -c '(trap \"\" HUP; exec sleep 1234) & echo up; wait'", "up")
+    sleeper = command_of(child, "sleep 1234")
+    child.close(force=False)
+    until(lambda: not held(), "the release")
+    until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the tree")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
