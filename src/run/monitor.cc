@@ -139,7 +139,7 @@ class Monitor {
   void watch_until(Done done) {
     for (reap(); !done(); reap()) {
       decide(BootClock::now());
-      wait();
+      if (!done()) wait();
     }
   }
 

@@ -1,0 +1,122 @@
+# --status-fd: what happens to a job, as JSON lines.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# events FILE EXPRESSION: true of the list `e` of the file's objects.
+events() {
+  python3 -c 'import json, sys
+e = [json.loads(line) for line in open(sys.argv[1])]
+assert all(x["name"] == "job" and "time" in x for x in e), e
+assert e[-1]["event"] == "exit" and sum(x["event"] == "exit" for x in e) == 1, e
+assert eval(sys.argv[2]), e' "$1" "$2"
+}
+
+@test "acquired, released, exit" {
+  "$RLOCK" run --status-fd 7 job -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; exit 3' 7>log >out && return 1
+  read -r owner token <out
+  events log "[x['event'] for x in e] == ['acquired', 'released', 'exit']"
+  events log "e[0]['owner'] == '$owner' and e[0]['token'] == '$token' and e[0]['lease_ms'] == 30000 and e[0]['waited_ms'] >= 0"
+  events log "e[1]['free_in_ms'] == 0 and e[2]['status'] == 3 and e[2]['result'] == 'exited' and 'signal' not in e[2]"
+}
+
+@test "waiting says who is in the way, once" {
+  owner=$(rlock acquire job --lease 1m --reason because)
+  run -75 rlock run --wait 300ms --status-fd 1 job -- true
+  echo "$output" | grep '^{' >log
+  events log "[x['event'] for x in e] == ['waiting', 'exit'] and e[1]['result'] == 'not-acquired' and e[1]['status'] == 75"
+  events log "e[0]['holder']['owner'] == '$owner' and e[0]['holder']['reason'] == 'because'"
+  rlock release job --owner "$owner"
+}
+
+@test "lost, and then no released" {
+  "$RLOCK" run --status-fd 7 --lease 1s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
+  events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"
+  events log "'nobody holds it' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
+}
+
+@test "lost by the monitor's death" {
+  "$RLOCK" run --status-fd 7 --lease 1s job -- sleep 1000 7>log 3>&- &
+  frontend=$!
+  job_parts
+  kill -9 "$monitor"
+  wait "$frontend" || true
+  events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit'] and e[2]['status'] == 74"
+  run -0 rlock run -w 3s job -- true
+}
+
+@test "each other end" {
+  end_of() {
+    "$RLOCK" run --status-fd 7 "${@:2}" 7>log || true
+    events log "(e[-1]['result'], e[-1]['status']) == $1"
+  }
+  end_of "('signalled', 143)" job -- sh -c 'kill $$'
+  events log "e[-1]['signal'] == 15"
+  end_of "('timed-out', 124)" --max-hold 200ms job -- sleep 1000
+  end_of "('not-found', 127)" job -- /no/such/program
+  end_of "('not-executable', 126)" job -- /etc/passwd
+  end_of "('hook-failed', 78)" --on-acquire false job -- true
+  end_of "('error', 69)" --url unix:///nowhere job -- true
+  events log "len(e) == 1"
+}
+
+@test "a wait that is interrupted" {
+  owner=$(rlock acquire job --lease 1m)
+  "$RLOCK" run --status-fd 7 job -- true 7>log 3>&- &
+  frontend=$!
+  wait_until grep -q waiting log
+  kill -TERM "$frontend"
+  wait "$frontend" || true
+  events log "e[-1]['result'] == 'signalled' and e[-1]['signal'] == 15"
+  rlock release job --owner "$owner"
+}
+
+@test "--min-hold: released, with the time that is left" {
+  "$RLOCK" run --status-fd 7 --min-hold 1s job -- true 7>log
+  events log "e[1]['event'] == 'released' and 0 < e[1]['free_in_ms'] <= 1000"
+  run -0 rlock run -w 3s job -- true
+}
+
+@test "the command does not get the descriptor, but keeps its standard output" {
+  run -0 bash -c '"$RLOCK" run --status-fd 7 job -- sh -c "echo out; { echo no >&7; } 2>/dev/null || echo closed" 7>log'
+  [[ $output == $'out\nclosed' ]]
+  run -0 rlock run --status-fd 1 job -- echo out
+  [[ ${lines[1]} == out ]]
+}
+
+@test "a descriptor that is closed, not for writing, or no number" {
+  run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7>&-'
+  assert_says '--status-fd 7: Bad file descriptor'
+  run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7</dev/null'
+  assert_says '--status-fd 7: not open for writing'
+  local bad
+  for bad in x -1 1.5 '' 99999999999; do
+    run -64 --separate-stderr rlock run "--status-fd=$bad" job -- touch ran
+    assert_says status-fd
+  done
+  [[ ! -e ran ]]
+}
+
+@test "a reader that has gone, or never reads, changes nothing of the job" {
+  run -5 --separate-stderr bash -c '{ "$RLOCK" run --status-fd 7 job -- sh -c "exit 5"; echo "$?" >status; } 7>&1 >out 2>err | true; exit "$(cat status)"'
+  mkfifo pipe
+  exec 8<>pipe
+  python3 -c 'import fcntl, os
+fcntl.fcntl(8, fcntl.F_SETFL, os.O_NONBLOCK)
+try:
+    while True: os.write(8, b"x" * 4096)
+except BlockingIOError: pass
+fcntl.fcntl(8, fcntl.F_SETFL, 0)'
+  run -5 --separate-stderr timeout 20 "$RLOCK" run --status-fd 8 job -- sh -c 'exit 5'
+  exec 8>&-
+  assert_says '--status-fd: a line could not be written'
+}
