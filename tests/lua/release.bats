@@ -157,3 +157,32 @@ teardown_file() { redis_stop srv; }
     fi
   done
 }
+
+@test "keep: the last hold leaves the lock to run out, and tells nobody" {
+  acquire owner-1 30000 hold-1 ''
+  run -0 release owner-1 hold-1 2000
+  [[ $output == $'kept\n2000' ]]
+  local ttl
+  ttl=$(redis srv pttl "$lock")
+  ((ttl > 1000 && ttl <= 2000))
+  [[ $(field owner) == owner-1 ]]
+  assert_bounded "$holder"
+  run -0 acquire owner-2 30000 hold-2 ''
+  [[ ${lines[0]} == held ]]
+}
+
+@test "keep, sent twice: the time does not begin anew" {
+  acquire owner-1 30000 hold-1 ''
+  release owner-1 hold-1 1000
+  run -0 release owner-1 hold-1 5000
+  [[ ${lines[0]} == released ]]
+  (($(redis srv pttl "$lock") <= 1000))
+}
+
+@test "keep: an inner hold leaves the outer one as it is" {
+  acquire owner-1 30000 hold-1 ''
+  acquire owner-9 30000 hold-2 owner-1
+  run -0 release owner-1 hold-2 1000
+  [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
+  (($(redis srv pttl "$lock") > 20000))
+}

@@ -1,0 +1,146 @@
+# force-unlock asks the holder to stop.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
+}
+teardown() {
+  all_gone "$pids"
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+listeners() { [[ $(redis srv pubsub numsub 'rlock:control:{job}' | tail -n 1) == "$1" ]]; }
+start_tree() {
+  job_start "$@" job -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+}
+
+@test "the job is stopped with 74 and a word about who asked, and the lock is free when its tree is dead" {
+  start_tree -k 500ms
+  run -0 --separate-stderr rlock force-unlock --yes job
+  all_gone "$pids"
+  [[ $(redis srv exists job) == 0 ]]
+  assert_says 'job: the holder has been asked to stop'
+  assert_says 'job: free'
+  job_status
+  show
+  [[ $status == 74 ]]
+  assert_says "asked to give up the lock by $(id -un)@$(hostname) (rlock force-unlock)"
+}
+
+@test "the lock is not free before the tree is dead" {
+  start_tree -k 1500ms
+  "$RLOCK" force-unlock --yes job >forced 3>&- &
+  local forcing=$!
+  until gone "$(tail -n 1 "$pids")"; do
+    [[ $(redis srv exists job) == 1 ]] || all_gone "$pids"
+  done
+  wait "$forcing"
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "a holder that takes longer than --wait: 75, and the lock is left to it" {
+  start_tree -k 4s --lease 60s
+  wait_until listeners 1
+  run -75 --separate-stderr rlock force-unlock --yes --wait 500ms job
+  assert_says 'still held after 500ms; --now takes it away'
+  [[ $(redis srv exists job) == 1 ]]
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "--now deletes the lock at once; the job learns it from its next renewal" {
+  start_tree --lease 3s -k 200ms
+  run -0 --separate-stderr rlock force-unlock --yes --now job
+  [[ $(redis srv exists job) == 0 ]]
+  job_status
+  show
+  [[ $status == 74 ]]
+  assert_says 'nobody holds it any more'
+}
+
+@test "a holder that is dead: free when its lease has run out, and not before" {
+  job_start --lease 2s job -- sleep 1000
+  job_parts
+  kill -9 "$frontend" "$monitor"
+  wait_until gone "$command"
+  local ttl began
+  ttl=$(redis srv pttl job) began=$(now_ms)
+  run -0 rlock force-unlock --yes job
+  (($(now_ms) - began >= ttl - 100))
+}
+
+@test "who holds it by acquire cannot be asked: deleted at once" {
+  rlock acquire job --lease 1m
+  local began
+  began=$(now_ms)
+  run -0 rlock force-unlock --yes job
+  (($(now_ms) - began < 2000))
+  [[ $(redis srv exists job) == 0 ]]
+}
+
+@test "messages for others and garbage on the channel are passed over" {
+  job_start job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.02; done; exit 4"
+  wait_until listeners 1
+  local owner
+  owner=$(redis srv hkeys job)
+  redis srv publish 'rlock:control:{job}' 'other:1'
+  redis srv publish 'rlock:control:{job}' ''
+  redis srv publish 'rlock:control:{job}' "${owner}x"
+  redis srv publish 'rlock:control:{job}' "x$owner"
+  head -c 100000 /dev/zero | tr '\0' x | redis srv -x publish 'rlock:control:{job}'
+  listeners 1
+  touch go
+  job_status
+  [[ $status == 4 ]]
+}
+
+@test "what the message says is shown without harm" {
+  job_start job -- sleep 1000
+  wait_until listeners 1
+  redis srv publish 'rlock:control:{job}' "$(redis srv hkeys job)"$'\n\e[31mevil\nrlock: fake'
+  job_status
+  [[ $status == 74 && $stderr != *$'\e'* && $(wc -l <<<"$stderr") == 1 ]]
+  assert_says evil
+}
+
+@test "the connection of a listener is cut: it listens again" {
+  job_start job -- sleep 1000
+  wait_until listeners 1
+  redis srv client kill type pubsub
+  wait_until listeners 1
+  run -0 rlock force-unlock --yes job
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "without the right to the channel a job runs, and force-unlock says what is missing" {
+  redis srv acl setuser weak on '>pw' '~*' '&redisson_lock__channel:*' +@all
+  export RLOCK_PASSWORD=pw
+  RLOCK_URL=unix://weak@$srv_sock
+  job_start --lease 6s job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.02; done; exit 4"
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
+  run -77 --separate-stderr rlock force-unlock --yes job
+  assert_says channel
+  held
+  touch go
+  job_status
+  show
+  [[ $status == 4 ]]
+}
+
+@test "--now and --wait contradict each other" {
+  run -64 --separate-stderr rlock force-unlock --now --wait 1s job
+  assert_says 'contradict'
+}

@@ -1,0 +1,171 @@
+# acquire --for-pid: a keeper in the background.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  sleep 1000 3>&- &
+  process=$!
+}
+teardown() {
+  kill "$process" 2>/dev/null || true
+  wait_until no_keeper
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+keeper() { pgrep -f -- "acquire .*job.* --for-pid|acquire --for-pid .*job"; }
+no_keeper() { ! keeper; }
+free() { [[ $(redis srv exists job) == 0 ]]; }
+
+@test "renewed for as long as the process lives, then released at once" {
+  local owner began
+  owner=$(rlock acquire --for-pid "$process" --lease 1s job)
+  [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
+  began=$(now_ms)
+  past_lease() { (($(now_ms) > began + 2500)); }
+  wait_until past_lease
+  [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
+  kill "$process"
+  WAIT_SECONDS=1 wait_until free
+  wait_until no_keeper
+}
+
+@test "status shows the process and the keeper" {
+  rlock acquire --for-pid "$process" job --reason because
+  run -0 rlock status job
+  assert_says "pid $process"
+  assert_says 'rlock acquire --for-pid'
+  assert_says because
+}
+
+@test "release ends the keeper promptly" {
+  local owner
+  owner=$(rlock acquire --for-pid "$process" job)
+  wait_until keeper
+  run -0 rlock release job --owner "$owner"
+  free
+  WAIT_SECONDS=3 wait_until no_keeper
+  not gone "$process"
+}
+
+@test "force-unlock ends the keeper" {
+  rlock acquire --for-pid "$process" job
+  run -0 rlock force-unlock --yes job
+  free
+  WAIT_SECONDS=3 wait_until no_keeper
+  not gone "$process"
+}
+
+@test "TERM ends the keeper, which releases the lock" {
+  rlock acquire --for-pid "$process" job
+  kill -TERM "$(keeper)"
+  wait_until free
+}
+
+@test "kill -9 of the keeper: the lock is free when its lease is over" {
+  rlock acquire --for-pid "$process" --lease 1s job
+  kill -9 "$(keeper)"
+  run -0 rlock run -w 3s job -- true
+}
+
+@test "the lock is taken away: the keeper ends, and touches nobody else's" {
+  rlock acquire --for-pid "$process" --lease 1s job
+  redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
+  wait_until no_keeper
+  [[ $(redis srv hgetall job) == $'other:1\n1' ]]
+  redis srv del job 'rlock:holder:{job}'
+}
+
+@test "it survives its terminal, its session and its group" {
+  run -0 timeout 20 python3 "$TESTS_DIR/lib/terminal.py" never never bash -c "exec \"$RLOCK\" acquire --for-pid $process job"
+  not free
+  wait_until keeper
+  local pid
+  pid=$(keeper)
+  [[ $(ps -o tty= -p "$pid") == *'?'* && $(readlink "/proc/$pid/cwd") == / ]]
+  [[ $(readlink "/proc/$pid/fd/0" "/proc/$pid/fd/1" "/proc/$pid/fd/2" | sort -u) == /dev/null ]]
+}
+
+@test "a script whose steps are shells of their own" {
+  cat >step1 <<'STEP'
+rlock acquire job --for-pid $PPID >owner
+STEP
+  echo 'test "$(rlock status --names)" = job' >step2
+  echo 'rlock release job --owner "$(cat owner)"' >step3
+  PATH=$(dirname "$(realpath "$RLOCK")"):$PATH
+  run -0 bash -c 'for step in 1 2 3; do bash -eu "step$step" || exit; done'
+  free
+}
+
+@test "the runner dies between the steps: the lock is free" {
+  bash -c '"$RLOCK" acquire job --for-pid $$ >owner; touch up; exec sleep 1000' 3>&- &
+  local runner=$!
+  wait_until test -e up
+  not free
+  kill -9 "$runner"
+  WAIT_SECONDS=2 wait_until free
+}
+
+refused() {
+  run -64 --separate-stderr rlock acquire "--for-pid=$1" job
+  assert_says "$2"
+  free
+}
+
+@test "processes that cannot be: none, ended, no number" {
+  local dead
+  sleep 0 &
+  dead=$!
+  wait "$dead"
+  refused "$dead" 'there is no such process'
+  # A zombie.
+  python3 -c 'import os, time
+pid = os.fork()
+if pid == 0: os._exit(0)
+open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
+  local parent=$!
+  wait_until test -s zombie
+  wait_until gone "$(cat zombie)"
+  refused "$(cat zombie)" 'has ended'
+  kill "$parent"
+  local bad
+  for bad in 0 -1 x '' 1.5 99999999999 '1 2'; do
+    refused "$bad" for-pid
+  done
+}
+
+@test "processes that cannot be: rlock itself, its child" {
+  run -64 --separate-stderr bash -c 'exec "$RLOCK" acquire --for-pid $$ job'
+  assert_says 'this rlock itself'
+  run -64 --separate-stderr bash -c 'sleep 5 >/dev/null 2>&1 & exec "$RLOCK" acquire --for-pid $! job'
+  assert_says 'a child of this rlock'
+  free
+}
+
+@test "processes that cannot be: another user's" {
+  [[ $(id -u) == 0 ]] || skip 'root becomes one'
+  mkdir place
+  chmod 777 place
+  cp "$RLOCK" place/rlock
+  cd place
+  run -64 --separate-stderr setpriv --reuid=61234 --regid=61234 --clear-groups ./rlock acquire --for-pid "$process" job
+  assert_says 'belongs to another user'
+}
+
+@test "busy: 75, and no keeper" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  run -75 rlock acquire -n --for-pid "$process" job
+  no_keeper
+  rlock release job --owner "$owner"
+}
+
+@test "nobody can read the owner id: no lock, and no keeper" {
+  run -71 --separate-stderr bash -c '"$RLOCK" acquire --for-pid '"$process"' job >/dev/full'
+  free
+  wait_until no_keeper
+}
