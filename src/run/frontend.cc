@@ -46,8 +46,8 @@ void stop_with_command(const Shared& shared, int control) {
 }
 
 // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
-JobEnd take_over(const Job& job, Shared& shared) {
-  const std::string name = job.hold.name.display(), why = "the monitor of this job was killed";
+JobEnd take_over(const Job& job, Shared& shared, const std::string& why) {
+  const std::string name = job.hold.name.display();
   log::error(name + ": " + why + "; stopping the command");
   shared.set_why_lost(why);
   job.report({LockEvent::Kind::lost, why, 0ms});
@@ -92,11 +92,15 @@ Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared
   if (!alive) return std::unexpected(system_error("pidfd_open"));
   job.inherited.let_go();
 
+  std::string why = "the monitor of this job was killed";
   for (bool dead = false; !dead;) {
     // A monitor that goes on killing is alive: without it nobody would keep the lock until the last one has died.
     const TimePoint act_at =
         std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook) + patience(job.timing);
-    if (!shared.tree_empty && BootClock::now() >= act_at) pidfd_send_signal(alive.get(), SIGKILL, nullptr, 0);
+    if (!shared.tree_empty && BootClock::now() >= act_at) {
+      why = "the monitor of this job has let the deadline pass";
+      pidfd_send_signal(alive.get(), SIGKILL, nullptr, 0);
+    }
     parts.timer.set(shared.tree_empty ? TimePoint::max() : act_at);
     pollfd watched[] = {
         {signals.fd(), POLLIN, 0}, {alive.get(), POLLIN, 0}, {control, POLLIN, 0}, {parts.timer.fd(), POLLIN, 0}};
@@ -106,7 +110,7 @@ Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared
     if (!dead) stop_with_command(shared, control);
   }
 
-  const JobEnd end = shared.end().kind == JobEnd::Kind::none ? take_over(job, shared) : shared.end();
+  const JobEnd end = shared.end().kind == JobEnd::Kind::none ? take_over(job, shared, why) : shared.end();
   reap_all();
   if (end.kind == JobEnd::Kind::lost && !job.hooks.on_lost.empty()) run_on_lost(job, shared, signals);
   return end;

@@ -68,8 +68,11 @@ pid_t make_namespace(int life, int report_to) {
     report.failure = failure;
     _exit(write(report_to, &report, sizeof report) == sizeof report ? 0 : 1);
   };
-  if (unshare(CLONE_NEWPID | CLONE_NEWNS | (user == 0 ? 0 : CLONE_NEWUSER)) != 0) end(errno);
-  if (user != 0) stay_who_we_are(user, group);
+  if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
+    // Who may not do that may do it in a user namespace.
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER) != 0) end(errno);
+    stay_who_we_are(user, group);
+  }
   if (pipe2(ready, O_CLOEXEC) != 0) end(errno);
   report.init = fork();
   if (report.init < 0) end(errno);

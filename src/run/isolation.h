@@ -17,7 +17,7 @@ struct Isolation {
 };
 
 // As fork(2), but the child is in a PID namespace of its own; it is our child all the same. Returns 0 in it.
-// A user who is not root gets a user namespace with it (user_namespaces(7)).
+// Who lacks the right gets a user namespace with it (user_namespaces(7)).
 // Errors: system (the kernel, or a container around us, does not allow it).
 // REQUIRES: one thread; we are a subreaper.
 Result<pid_t> fork_isolated(Isolation& isolation);

@@ -24,7 +24,7 @@ class Keeper {
   // Forks the keeper as a daemon (daemon(7)): a session of its own, so that it survives its terminal, root folder, and
   // nothing open of what `inherited` and the standard streams are. It waits for begin().
   // Then it renews `hold` until `watched` is readable, until it is asked to give it up (see lock::ask_to_stop), or gets
-  // SIGTERM, SIGINT or SIGHUP; then it releases the lock and ends. What it has to say goes to syslog(3).
+  // a signal that would end it; then it releases the lock and ends. What it has to say goes to syslog(3).
   // Errors: system. REQUIRES: one thread; signals are held back by `signals`.
   static Result<Keeper> launch(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
                                const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals);

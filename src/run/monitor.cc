@@ -103,6 +103,7 @@ class Monitor {
   // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
   void run_on_release() {
     if (job_.hooks.on_release.empty() || lost_ || !opened_) return;
+    command_is_over_ = true;
     phase_ = Phase::running;
     kill_at_ = TimePoint::max();
     run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
@@ -171,7 +172,7 @@ class Monitor {
 
   void decide(TimePoint now) {
     decide_on_the_lock(now);
-    if (job_.max_hold && now >= begun_ + *job_.max_hold && !timed_out_ && !lost_ && !command_status_) {
+    if (now >= hold_ends_at() && phase_ == Phase::running) {
       timed_out_ = true;
       log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
       terminate(now);
@@ -201,7 +202,7 @@ class Monitor {
   void decide_on_the_lock(TimePoint now) {
     if (lost_) return;
     if (renewer_ && renewer_->lost()) {
-      not_ours_ = true;
+      not_ours_ = !renewer_->still_ours();
       lose("the lock is lost: " + renewer_->why(), now);
     } else if (listener_->asked()) {
       lose("asked to give up the lock by " + listener_->by(), now);
@@ -218,6 +219,11 @@ class Monitor {
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
     job_.report({LockEvent::Kind::lost, why, 0ms});
     terminate(now);
+  }
+
+  // --max-hold is about the command and what it leaves behind.
+  TimePoint hold_ends_at() const {
+    return job_.max_hold && !command_is_over_ ? begun_ + *job_.max_hold : TimePoint::max();
   }
 
   // The command has ended, and something of it may be left.
@@ -274,7 +280,7 @@ class Monitor {
   TimePoint next_decision() const {
     if (phase_ == Phase::killing) return BootClock::now() + look_again_;
     TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), kill_at_, hook_ends_at_});
-    if (job_.max_hold && !timed_out_ && !command_status_) next = std::min(next, begun_ + *job_.max_hold);
+    if (phase_ == Phase::running) next = std::min(next, hold_ends_at());
     // Who ends in a namespace is reaped there: nobody tells us.
     if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
     return next;
@@ -308,7 +314,8 @@ class Monitor {
   // A signal for the command, or for us where there is no command: before it and after it.
   void take(const PassedSignal& signal) {
     const bool ends = asks_to_end(signal.number);
-    if (ends && phase_ == Phase::terminating) kill_at_ = BootClock::now();  // asked twice: no more grace
+    // Asked twice: no more grace. The first one may be what has ended the command.
+    if (ends && ++times_asked_ > 1 && phase_ == Phase::terminating) kill_at_ = BootClock::now();
     if (opened_ && !command_status_) {
       // Its pid is its own until we have reaped it.
       if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM) complain(command_pid_);
@@ -328,8 +335,8 @@ class Monitor {
   void give_back() {
     if (not_ours_) return;
     const Until end = Until{}.at_most(lost_ ? std::min<milliseconds>(job_.exchange, 1s) : job_.exchange);
-    const milliseconds keep = until(begun_ + job_.min_hold);
-    auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, opened_ ? keep : 0ms);
+    const milliseconds keep = opened_ && !lost_ ? until(begun_ + job_.min_hold) : 0ms;
+    auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, keep);
     if (!released) {
       const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
       warn("the lock could not be released: " + released.error().message + "; it is free in " +
@@ -394,6 +401,8 @@ class Monitor {
   std::optional<int> cancelled_by_;                  // the signal that came before the command was started
   bool opened_ = false;                              // the command has been let go
   bool nothing_left_ = false;                        // below us
+  bool command_is_over_ = false;                     // and all that was left of it
+  int times_asked_ = 0;                              // to end, by signals
   bool lost_ = false;                                // lost or in doubt: the tree is stopped for it
   bool not_ours_ = false;                            // known to be lost: there is nothing to release
   bool timed_out_ = false;                           // --max-hold

@@ -56,6 +56,7 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
   switch (watchdog_.succeeded(sent, BootClock::now(), found)) {
     case Watchdog::Answer::too_late: return;
     case Watchdog::Answer::clock_runs_off:
+      still_ours_ = true;
       lose("the server's clock ran ahead of ours by " + format_duration(watchdog_.clock_lead()) +
            " since the last renewal: its leases end too soon");
       return;

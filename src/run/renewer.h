@@ -29,6 +29,8 @@ class Renewer {
   int lost_fd() const { return lost_.get(); }
   bool lost() const { return is_lost_; }
   const std::string& why() const { return why_; }  // REQUIRES: lost()
+  // Nobody else has it yet: it is given up because of the server's clock.
+  bool still_ours() const { return still_ours_; }
 
   // Ends the thread; a renewal that is under way is given up.
   void stop();
@@ -49,7 +51,8 @@ class Renewer {
   Shared& shared_;
   Watchdog watchdog_;
   bool failing_ = false;
-  std::string why_;  // written before is_lost_
+  std::string why_;  // this and the next: written before is_lost_
+  bool still_ours_ = false;
   std::atomic<bool> is_lost_ = false;
   UniqueFd lost_, stop_;
   std::thread thread_;

@@ -69,6 +69,15 @@ took() {
   [[ $(redis srv exists job) == 0 ]]
 }
 
+@test "--min-hold of a job whose lock is taken away keeps nothing" {
+  job_start --min-hold 1m job -- sleep 1000
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
+  run -0 rlock force-unlock --yes --wait 10s job
+  job_status
+  [[ $status == 74 ]]
+}
+
 @test "--no-renew: stopped before the lease ends, with 74" {
   begun=$(now_ms)
   job_start --lease 2s --no-renew job -- sh -c 'touch up; exec sleep 1000'
@@ -116,6 +125,11 @@ leave='echo $$ >command; setsid sh -c "echo \$\$ >pid; exec sleep 2" </dev/null 
   kill -TERM "$frontend"
   job_status
   [[ $status == 5 ]]
+  gone "$(cat pid)"
+}
+
+@test "--leftovers wait: --max-hold ends them, with 124" {
+  run -124 --separate-stderr rlock run --leftovers wait --max-hold 500ms job -- sh -c "${leave//sleep 2/sleep 1000}"
   gone "$(cat pid)"
 }
 

@@ -36,6 +36,7 @@ held_job() {
   show
   [[ $status == 74 ]]
   assert_says 'its leases end too soon'
+  [[ $(redis srv exists job) == 0 ]] # given back
 }
 
 @test "a step forward beyond the lease ends the job at the next renewal" {
