@@ -55,6 +55,11 @@ cat "$BATS_TMPDIR/tap"
 passed=$(grep -c '^ok ' "$BATS_TMPDIR/tap") || true
 skipped=$(grep -c '^ok .* # skip' "$BATS_TMPDIR/tap") || true
 failed=$(grep -c '^not ok ' "$BATS_TMPDIR/tap") || true
+# Whatever names the tests' folder and still runs was forgotten by a test.
+if pgrep -af -- "$BATS_TMPDIR"; then
+  say 'the processes above were left running by the tests'
+  status=1
+fi
 rm -rf "$BATS_TMPDIR"
 [ "$skipped" = 0 ] || say "$skipped tests were skipped: see the lines with # skip above"
 echo

@@ -36,6 +36,12 @@ releases() { grep -c '^0$' "$BATS_TEST_TMPDIR/heard"; }
   [[ $(commands_of acquire) == 3 && $(commands_of release) == 1 && $(releases) == 1 ]]
 }
 
+@test "every reply lost after acquire: given up in time, and what it may have taken is given back" {
+  lose '-- acquire' 1000
+  run -69 --separate-stderr rlock run -n --timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
+  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis srv exists job) == 0 ]]
+}
+
 @test "a reply lost after renew: the job goes on" {
   lose '-- renew' 2
   run --separate-stderr -7 rlock run --lease 3s job -- bash -c '

@@ -67,7 +67,7 @@ mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
   'if (!renewed) return failed(renewed.error()); sent = BootClock::now();'
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
-  src/lock/lease.cc 'timing.kill_at - grace;' 'timing.kill_at - grace + 1s;'
+  src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' 'now >= shared_.deadline() - job_.grace + 1s'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
