@@ -21,11 +21,10 @@ ALL = [s for s in signal.valid_signals() if s not in LEFT_OUT]
 HARMLESS = {signal.SIGCONT, signal.SIGWINCH, signal.SIGURG}  # their default action ends nothing
 # Writes down each signal that it gets, and ends with 9 when the file "go" is there and it has seen one.
 WITNESS = """import os, signal, sys, time
-sys.stdout.reconfigure(line_buffering=True)
 for s in signal.valid_signals():
     if s not in (9, 19, 17, 20, 21, 22):
-        if signal.getsignal(s) != signal.SIG_IGN or s in (13, 25): signal.signal(s, lambda n, f: print(n))
-print('ready')
+        if signal.getsignal(s) != signal.SIG_IGN or s in (13, 25): signal.signal(s, lambda n, f: os.write(1, b'%d\\n' % n))
+os.write(1, b'ready\\n')  # a print could be interrupted in its middle
 while not os.path.exists('go'): time.sleep(0.002)
 sys.exit(9)
 """
@@ -44,9 +43,16 @@ def lines_of(path):
         return file.read().split()
 
 
-def start(options, *command, **more):
+def start(options, *command, ignored=None):
+    def dispositions():
+        # Whoever runs these tests in the background has INT and QUIT ignored.
+        for other in ALL:
+            signal.signal(other, signal.SIG_IGN if other == ignored else signal.SIG_DFL)
+
     with open("out", "w") as out, open("err", "w") as err:
-        return subprocess.Popen([options.rlock, "run", "-v", "job", "--", *command], stdout=out, stderr=err, **more)
+        options.job = subprocess.Popen([options.rlock, "run", "-v", "job", "--", *command], stdout=out, stderr=err,
+                                       preexec_fn=dispositions, restore_signals=False)
+    return options.job
 
 
 def waiting(options, sig):
@@ -86,8 +92,7 @@ def releasing(options, sig):
 
 
 def ignored(options, sig):
-    job = start(options, sys.executable, "-S", "-c", WITNESS, preexec_fn=lambda: signal.signal(sig, signal.SIG_IGN),
-                restore_signals=False)
+    job = start(options, sys.executable, "-S", "-c", WITNESS, ignored=sig)
     until(lambda: "ready" in lines_of("out"), "the command")
     job.send_signal(sig)
     time.sleep(0.01)
@@ -112,6 +117,8 @@ def main():
         except (AssertionError, RuntimeError, subprocess.TimeoutExpired) as error:
             faults += 1
             print(f"{signal.Signals(sig).name if sig in iter(signal.Signals) else sig}: {error}: {open('err').read()}")
+            options.job.kill()
+            options.job.wait()
         os.chdir("..")
     print(f"{options.phase}: {len(ALL)} signals, {faults} faults")
     return faults > 0
