@@ -17,7 +17,8 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
-constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER", "RLOCK_TOKEN", "RLOCK_HELD", "RLOCK_URL"};
+constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",       "RLOCK_TOKEN", "RLOCK_HELD",
+                                              "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 
 std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
   return fail(Error::Code::config, "password file " + quoted(path) + ": " + why);

@@ -13,7 +13,7 @@ namespace rlock::run {
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
                          const std::string& folder, const SignalBlock& signals) {
   // Before fork: other threads of ours may hold a lock of the allocator.
-  const std::vector<std::string> argv = {"sh", "-c", text};
+  const std::vector<std::string> argv = {"sh", "-c", "--", text};
   const auto arguments = exec_pointers(argv), variables = exec_pointers(environment);
   const pid_t parent = getpid(), pid = fork();
   if (pid < 0) return std::unexpected(system_error("cannot start a process"));

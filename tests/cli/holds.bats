@@ -1,4 +1,5 @@
-# --max-hold, --min-hold, --no-renew, --leftovers, and what contradicts itself.
+#!/usr/bin/env bats
+# rlock run --max-hold, --min-hold, --no-renew and --leftovers.
 
 load ../lib/common
 load ../lib/job
@@ -8,169 +9,487 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
 }
-teardown() { assert_clean srv; }
+teardown() {
+  # What a failed test has left must not hold up the others.
+  [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
+  all_gone "$pids"
+  assert_clean srv
+}
 teardown_file() { redis_stop srv; }
 
-ttl() { redis srv pttl job; }
-took() {
-  local ms=$(($(now_ms) - begun))
-  echo "took $ms ms"
-  ((ms >= $1 && ms < $2))
+held() { [[ $(redis srv exists a) == 1 ]]; }
+free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
+# past MS: so much time has gone by since $began.
+past() { (($(now_ms) > began + $1)); }
+# drop: the lock a is not waited for.
+drop() { redis srv del a 'rlock:holder:{a}'; }
+# refused TEXT ARG...: run ends with 64 and says the text, nothing is started, nothing is left on the server.
+refused() {
+  local text=$1
+  shift
+  run -64 --separate-stderr rlock run "$@" refused -- touch started
+  assert_says "$text"
+  [[ -z $output && ! -e started ]]
+  [[ -z $(redis srv --scan --pattern '*refused*') ]]
+}
+# leave HOW TRAP: a command that leaves a process behind that writes its pid to $pids; it runs for 0.6 s.
+leave() {
+  echo "$1 bash -c '$2 echo \$\$ >>$pids; sleep 0.6; touch finished' </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
 }
 
-@test "--max-hold stops the command and ends with 124" {
-  begun=$(now_ms)
-  run -124 --separate-stderr rlock run --max-hold 500ms job -- sleep 1000
-  assert_says 'job: --max-hold 500ms is over; stopping the command'
-  took 500 2500
+# --- --max-hold
+
+@test "--max-hold: the command is stopped, the status is 124, the lock is free, and it is said" {
+  began=$(now_ms)
+  run -124 --separate-stderr rlock run --max-hold 500ms a -- sh -c 'echo $$ >pid; exec sleep 100'
+  past 499
+  not past 4000
+  assert_says --max-hold
+  assert_says 500ms
+  gone "$(<pid)"
+  free
 }
 
-@test "--max-hold: what ignores SIGTERM is killed after the grace" {
-  begun=$(now_ms)
-  run -124 --separate-stderr rlock run --max-hold 300ms -k 400ms job -- bash -c "$(tree pids)"
-  took 700 3000
-  all_gone pids
+@test "--max-hold: a command that ignores TERM is killed after --kill-after, all of its tree" {
+  began=$(now_ms)
+  run -124 rlock run --max-hold 500ms -k 500ms a -- bash -c "$(tree "$pids")"
+  past 999
+  not past 5000
+  [[ $(wc -l <"$pids") == 3 ]]
+  all_gone "$pids"
+  free
 }
 
-@test "--max-hold: a command that ends in time keeps its status, and one that ends well on SIGTERM does not" {
-  run -3 rlock run --max-hold 1m job -- sh -c 'exit 3'
-  run -124 rlock run --max-hold 300ms job -- bash -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
+@test "--max-hold: the command gets TERM, and may end by itself: 124 all the same" {
+  run -124 rlock run --max-hold 500ms a -- bash -c 'trap "echo TERM >>got; exit 0" TERM; while :; do sleep 0.05; done'
+  [[ $(<got) == TERM ]]
 }
 
-@test "--min-hold keeps the lock by its TTL, while rlock ends with the command" {
-  begun=$(now_ms)
-  run -3 --separate-stderr rlock run --min-hold 2s job -- sh -c 'exit 3'
-  took 0 1500
-  [[ -z $stderr ]]
-  (($(ttl) > 500 && $(ttl) <= 2000))
-  run -75 rlock run -n job -- true
-  run -0 rlock run -w 5s job -- true
-  took 2000 4500
+@test "--max-hold: the lock is held until the tree is dead" {
+  job_start --max-hold 500ms -k 1s a -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  until all_gone "$pids"; do
+    held || all_gone "$pids"
+  done
+  job_status
+  [[ $status == 124 ]]
+  free
 }
 
-@test "--min-hold is over: the lock is free at once" {
-  run -0 rlock run --min-hold 200ms job -- sleep 0.4
-  [[ $(redis srv exists job) == 0 ]]
+@test "--max-hold: a command that ends sooner has its own status" {
+  run -0 rlock run --max-hold 20s a -- true
+  run -5 rlock run --max-hold 20s a -- sh -c 'exit 5'
+  run -143 rlock run --max-hold 20s a -- sh -c 'kill $$'
+  free
 }
 
-@test "--min-hold holds when everything is killed, with a lease that is shorter" {
-  begun=$(now_ms)
-  job_start --lease 1s --min-hold 3s job -- sleep 1000
+@test "--max-hold does not count the waiting" {
+  redis srv hset a 11111111-2222-3333-4444-555555555555:1 1
+  redis srv pexpire a 1500
+  run -0 rlock run --max-hold 1s a -- touch started
+  [[ -e started ]]
+}
+
+@test "--max-hold is over while leftovers are waited for: they are ended, the lock is free" {
+  began=$(now_ms)
+  run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; for i in {1..70}; do sleep 0.1; done) &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  show
+  [[ $status == 124 || $status == 0 ]]
+  not past 5000
+  all_gone "$pids"
+  free
+}
+
+@test "--max-hold may be longer than the lease, and is not cut by it" {
+  run -124 rlock run --lease 1s --max-hold 2500ms a -- bash -c 'for i in {1..100}; do redis-cli -s "$srv_sock" hkeys a >>owners; sleep 0.1; done'
+  [[ $(sort -u owners | wc -l) == 1 ]] # never free, and never another's
+  [[ $(wc -l <owners) -gt 15 ]]
+}
+
+@test "--max-hold: a stopped command is ended, too" {
+  run -124 rlock run --max-hold 500ms -k 500ms a -- sh -c 'echo $$ >pid; kill -STOP $$; sleep 100'
+  gone "$(<pid)"
+  free
+}
+
+@test "--max-hold and a signal: the signal counts" {
+  job_start --max-hold 20s a -- sleep 100
   job_parts
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 ]]
+}
+
+# --- --min-hold
+
+@test "--min-hold: rlock ends with the command, and the lock stays by its TTL for the rest" {
+  local ttl
+  began=$(now_ms)
+  run -4 rlock run --min-hold 20s a -- sh -c 'exit 4'
+  not past 5000
+  ttl=$(redis srv pttl a)
+  ((ttl > 14000 && ttl <= 20000))
+  [[ $(redis srv pttl 'rlock:holder:{a}') -gt 0 ]]
+  run -75 rlock run -n a -- true
+  run -0 rlock status --is-held a
+  drop
+}
+
+@test "--min-hold counts from the start, not from the end" {
+  local ttl
+  rlock run --min-hold 20s a -- sleep 2
+  ttl=$(redis srv pttl a)
+  ((ttl > 12000 && ttl <= 18100))
+  drop
+}
+
+@test "--min-hold shorter than the command: free at once" {
+  run -0 rlock run --min-hold 300ms a -- sleep 0.6
+  free
+}
+
+@test "--min-hold: the next run gets the lock when it is over, not before" {
+  began=$(now_ms)
+  rlock run --min-hold 2s a -- true
+  run -0 rlock run -w 10s a -- touch started
+  past 1900
+  not past 6000
+  [[ -e started ]]
+}
+
+@test "--min-hold longer than the lease: the lock is kept for all of it" {
+  local ttl
+  rlock run --lease 2s --min-hold 20s a -- true
+  ttl=$(redis srv pttl a)
+  ((ttl > 14000 && ttl <= 20000))
+  drop
+}
+
+@test "--min-hold shorter than the lease: the lock is free when it is over, not when the lease is" {
+  local ttl
+  rlock run --lease 1m --min-hold 5s a -- true
+  ttl=$(redis srv pttl a)
+  ((ttl > 1000 && ttl <= 5000))
+  drop
+}
+
+@test "--min-hold: all processes are killed shortly after the start, and the lock stays for all of it" {
+  local ttl inner
+  began=$(now_ms)
+  job_start --lease 1s --min-hold 4s a -- sleep 100
+  job_parts
+  inner=$command
+  kill -9 "$frontend" "$monitor" "$inner"
+  wait_until gone "$inner"
+  wait_until past 2500 # longer than the lease
+  held
+  run -75 rlock run -n a -- true
+  run -0 rlock run -w 8s a -- true
+  past 3900
+}
+
+@test "--min-hold: killed later than that, the lease counts" {
+  local inner
+  job_start --lease 1s --min-hold 1s a -- sleep 100
+  job_parts
+  inner=$command
+  began=$(now_ms)
+  wait_until past 2000
+  held # renewed
   kill -9 "$frontend" "$monitor"
-  wait_until gone "$command"
-  run -0 rlock run -w 8s job -- true
-  took 2900 6000
+  wait_until gone "$inner"
+  run -0 rlock run -w 3s a -- true
+}
+
+@test "--min-hold holds when the command fails, dies of a signal, or is not found" {
+  run -1 rlock run --min-hold 20s a -- false
+  held
+  drop
+  run -137 rlock run --min-hold 20s a -- sh -c 'kill -9 $$'
+  held
+  drop
+  run -127 rlock run --min-hold 20s a -- ./nothing
+  drop
+}
+
+@test "--min-hold: force-unlock does not wait for it" {
+  rlock run --min-hold 20s a -- true
+  began=$(now_ms)
+  run -0 rlock force-unlock --yes --now a
+  not past 5000
+  free
 }
 
 @test "--min-hold of a nested run leaves the outer hold alone" {
-  run -0 rlock run job -- "$RLOCK" run --min-hold 1m job -- true
-  [[ $(redis srv exists job) == 0 ]]
+  run -0 rlock run a -- "$RLOCK" run --min-hold 1m a -- true
+  free
 }
 
-@test "--min-hold of a job whose lock is taken away keeps nothing" {
-  job_start --min-hold 1m job -- sleep 1000
-  held() { [[ $(redis srv exists job) == 1 ]]; }
-  wait_until held
-  run -0 rlock force-unlock --yes --wait 10s job
+@test "--min-hold and --max-hold together: stopped at the latter, free at once" {
+  run -124 rlock run --min-hold 300ms --max-hold 600ms a -- sleep 100
+  free
+  run -124 rlock run --min-hold 600ms --max-hold 600ms a -- sleep 100
+  wait_until free
+}
+
+# --- --no-renew
+
+@test "--no-renew: the command is stopped before the lease ends, 74" {
+  run -74 --separate-stderr rlock run --no-renew --lease 2s a -- python3 -c "$(heartbeat "$PWD/beats")"
+  assert_says --no-renew
+  (($(tail -n 1 beats) - $(head -n 1 beats) < 2000))
+  (($(tail -n 1 beats) - $(head -n 1 beats) > 200))
+}
+
+@test "--no-renew: the tree is dead before the lease ends" {
+  job_start --no-renew --lease 3s -k 300ms a -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  until all_gone "$pids"; do
+    held || all_gone "$pids"
+  done
   job_status
   [[ $status == 74 ]]
 }
 
-@test "--no-renew: stopped before the lease ends, with 74" {
-  begun=$(now_ms)
-  job_start --lease 2s --no-renew job -- sh -c 'touch up; exec sleep 1000'
-  wait_until test -e up
+@test "--no-renew: the server sees no renewal" {
+  redis srv config resetstat
+  rlock run --no-renew --lease 2s a -- sleep 0.1
+  local without
+  without=$(redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
+  redis srv config resetstat
+  run rlock run --no-renew --lease 2s a -- sleep 100
+  [[ $(redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p') == "$without" ]]
+}
+
+@test "--no-renew: a command that ends in time has its own status, and the lock is free" {
+  run -6 --separate-stderr rlock run --no-renew --lease 6s a -- sh -c 'exit 6'
+  [[ -z $stderr ]]
+  free
+}
+
+# --- --leftovers
+
+@test "--leftovers kill, and without it: a background process and a daemon are ended, the status is the command's" {
+  local how
+  for how in '' --leftovers=kill; do
+    : >"$pids"
+    run -3 rlock run $how a -- bash -c "
+      sleep 1000 & echo \$! >>$pids
+      setsid bash -c 'echo \$\$ >>$pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &
+      until [[ \$(wc -l <$pids) == 2 ]]; do sleep 0.02; done
+      exit 3"
+    [[ $(wc -l <"$pids") == 2 ]]
+    all_gone "$pids"
+    free
+  done
+}
+
+@test "--leftovers kill: a leftover gets TERM first, and time" {
+  run -0 rlock run --leftovers kill -k 3s a -- bash -c "
+    bash -c 'trap \"sleep 0.2; echo TERM >>got; exit\" TERM; echo \$\$ >>$pids; while :; do sleep 0.05; done' &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  [[ $(<got) == TERM ]]
+  all_gone "$pids"
+}
+
+@test "--leftovers kill: one that ignores TERM is killed after --kill-after, with the lock held until then" {
+  job_start --leftovers kill -k 800ms a -- bash -c "
+    setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  wait_until lines_in "$pids" 1
+  until all_gone "$pids"; do
+    held || all_gone "$pids"
+  done
   job_status
-  show
-  [[ $status == 74 ]]
-  took 900 2000
-  assert_says '--no-renew keeps it from being renewed'
+  [[ $status == 0 ]]
+  free
 }
 
-@test "--no-renew: a command that ends in time keeps its status, and nothing was renewed" {
-  redis srv config resetstat >/dev/null
-  run -3 --separate-stderr rlock run --lease 2s --no-renew job -- sh -c 'sleep 0.9; exit 3'
-  [[ $(redis srv info commandstats | grep -c 'cmdstat_eval:calls=2,') == 1 ]]
+@test "--leftovers kill: at once if the command itself was killed by KILL" {
+  began=$(now_ms)
+  run -137 rlock run -k 4s --leftovers kill a -- bash -c "
+    (trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &
+    until [[ -s $pids ]]; do sleep 0.02; done
+    kill -9 \$\$"
+  not past 3000
+  all_gone "$pids"
 }
 
-leave='echo $$ >command; setsid sh -c "echo \$\$ >pid; exec sleep 2" </dev/null >/dev/null 2>&1 & until [ -s pid ]; do sleep 0.02; done; exit 5'
-
-@test "--leftovers kill: they are ended, as without the option" {
-  begun=$(now_ms)
-  run -5 rlock run --leftovers kill job -- sh -c "$leave"
-  gone "$(cat pid)"
-  took 0 1800
+@test "--leftovers wait: the lock is held until the last one has ended, and nothing is sent to it" {
+  local how
+  for how in '' setsid; do
+    : >"$pids"
+    rm -f finished
+    job_start --leftovers wait a -- bash -c "$(leave "$how" 'trap "touch got" TERM;'); exit 3"
+    wait_until lines_in "$pids" 1
+    until all_gone "$pids"; do
+      held || all_gone "$pids"
+    done
+    job_status
+    [[ $status == 3 && -e finished && ! -e got ]]
+    free
+  done
 }
 
-@test "--leftovers wait: the lock is kept until the last one has ended" {
-  begun=$(now_ms)
-  job_start --leftovers wait job -- sh -c "$leave"
-  wait_until test -s pid
-  wait_until gone "$(cat command)"
-  [[ $(redis srv exists job) == 1 ]]
+@test "--leftovers wait: the lease is renewed meanwhile" {
+  job_start --lease 1s --leftovers wait a -- bash -c "
+    bash -c 'echo \$\$ >>$pids; exec sleep 2.5' </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  wait_until lines_in "$pids" 1
+  until all_gone "$pids"; do
+    held || all_gone "$pids"
+  done
   job_status
-  show
-  [[ $status == 5 ]]
-  took 2000 4000
-  gone "$(cat pid)"
+  [[ $status == 0 ]]
 }
 
-@test "--leftovers wait: TERM ends them" {
-  begun=$(now_ms)
-  job_start --leftovers wait job -- sh -c "${leave//sleep 2/sleep 1000}"
-  wait_until test -s pid
-  wait_until gone "$(cat command)"
+@test "--leftovers wait: TERM to rlock ends what is left" {
+  job_start --leftovers wait -k 500ms a -- bash -c "
+    echo \$\$ >command
+    setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  wait_until lines_in "$pids" 1
+  wait_until test -s command
+  wait_until gone "$(<command)"
   kill -TERM "$frontend"
   job_status
-  [[ $status == 5 ]]
-  gone "$(cat pid)"
+  show
+  [[ $status == 143 || $status == 0 ]]
+  all_gone "$pids"
+  free
 }
 
-@test "--leftovers wait: --max-hold ends them, with 124" {
-  run -124 --separate-stderr rlock run --leftovers wait --max-hold 500ms job -- sh -c "${leave//sleep 2/sleep 1000}"
-  gone "$(cat pid)"
+@test "--leftovers wait: the lock is lost meanwhile: what is left is stopped" {
+  job_start --lease 2s --leftovers wait -k 300ms a -- bash -c "
+    echo \$\$ >command
+    setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
+    until [[ -s $pids ]]; do sleep 0.02; done"
+  wait_until lines_in "$pids" 1
+  wait_until test -s command
+  wait_until gone "$(<command)"
+  drop
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
 }
 
-@test "--leftovers ignore: the lock is free, and they live on" {
-  run -5 --separate-stderr rlock run --leftovers ignore job -- sh -c "${leave//sleep 2/sleep 1000}"
-  [[ $(redis srv exists job) == 0 ]]
-  not gone "$(cat pid)"
-  kill "$(cat pid)"
-  wait_until gone "$(cat pid)"
+@test "--leftovers wait: the lock is lost while the command runs: all of it is stopped" {
+  job_start --lease 2s --leftovers wait -k 300ms a -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  drop
+  job_status
+  [[ $status == 74 ]]
+  all_gone "$pids"
 }
 
-@test "--leftovers ignore: they are stopped all the same when the lock is lost" {
-  run -74 rlock run --lease 1s --leftovers ignore job -- \
-    sh -c "(exec sleep 1000) & echo \$! >pid; redis-cli -s $srv_sock flushall >/dev/null; exec sleep 1001"
-  gone "$(cat pid)"
+@test "--leftovers ignore: rlock ends with the command, and the lock is free while they run on" {
+  local how
+  for how in '' setsid; do
+    : >"$pids"
+    job_start --leftovers ignore a -- bash -c "
+      $how bash -c 'trap \"touch got\" TERM; echo \$\$ >>$pids; for i in {1..60}; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
+      until [[ -s $pids ]]; do sleep 0.02; done; exit 3"
+    job_status
+    show
+    [[ $status == 3 && ! -e got ]]
+    free
+    not gone "$(<"$pids")"
+    kill -KILL "$(<"$pids")"
+    wait_until all_gone "$pids"
+  done
 }
 
-# refused WORD OPTION...: a usage error that says WORD, and nothing is started.
-refused() {
-  local word=$1
-  shift
-  run -64 --separate-stderr rlock run "$@" job -- touch ran
-  assert_says "$word"
-  [[ ! -e ran && $(redis srv exists job) == 0 ]]
+@test "--leftovers ignore: the lock is lost while the command runs: all of it is stopped" {
+  job_start --lease 2s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
+  wait_until lines_in "$pids" 3
+  drop
+  job_status
+  [[ $status == 74 ]]
+  all_gone "$pids"
 }
 
-@test "what contradicts itself is refused" {
-  refused '--min-hold 5m is longer than --max-hold 1m' --min-hold 5m --max-hold 1m
-  refused '--max-hold 0s leaves no time' --max-hold 0
-  refused 'leaves no time to renew a lease of 10s; at most' --lease 10s --kill-after 9s
-  refused 'leaves no time to use a lease of 10s; at most' --no-renew --lease 10s --kill-after 9s
-  refused "'some' is none of kill, wait and ignore" --leftovers some
-  refused 'contradict each other' --isolate --leftovers ignore
-  refused "--max-hold: 'soon'" --max-hold soon
-  refused '--min-hold' --min-hold=-1s
-  refused '--max-hold is given twice' --max-hold 1s --max-hold 2s
+@test "--leftovers ignore: a command that is stopped by --max-hold is stopped with its tree" {
+  run -124 rlock run --max-hold 1s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
+  [[ $(wc -l <"$pids") == 3 ]]
+  all_gone "$pids"
+  free
 }
 
-@test "they may be settings" {
-  RLOCK_MAX_HOLD=300ms run -124 rlock run job -- sleep 1000
-  RLOCK_LEFTOVERS=some run -78 --separate-stderr rlock run job -- touch ran
-  assert_says RLOCK_LEFTOVERS
-  [[ ! -e ran ]]
+# --- Values that cannot be
+
+@test "--min-hold over --max-hold is refused" {
+  refused --min-hold --min-hold 5s --max-hold 3s
+  refused --max-hold --min-hold 5s --max-hold 3s
+  run -0 rlock run --min-hold 300ms --max-hold 1m a -- true
+  drop
+}
+
+@test "--kill-after that leaves no time in the lease is refused, and the limit is named" {
+  refused --kill-after -k 40s
+  refused 'at most' -k 40s
+  refused --kill-after -k 30s --lease 30s
+  refused --kill-after -k 2s --lease 1s
+  refused --kill-after -k 3s --no-renew --lease 2s
+  # What the message names is allowed.
+  local limit
+  limit=$(sed -n 's/.*at most \([0-9.a-z]*\).*/\1/p' <<<"$stderr")
+  run -0 rlock run -k "$limit" --no-renew --lease 2s a -- true
+}
+
+@test "--leftovers with an unknown value is refused, and the known ones are named" {
+  local value
+  for value in '' no KILL 'kill ' 'kill,wait' 0; do
+    refused --leftovers "--leftovers=$value"
+  done
+  refused ignore --leftovers no
+}
+
+@test "--isolate with --leftovers ignore is refused" {
+  refused --isolate --isolate --leftovers ignore
+  refused --leftovers --isolate --leftovers ignore
+}
+
+@test "durations that are none, or nothing, or less, are refused by each option" {
+  local option value
+  for option in --max-hold --kill-after --hook-timeout --lease --min-hold; do
+    for value in -1s -0.5 x '' 5y '1 s' 1s2 . nan inf 99999999999999999999d; do
+      refused "$option" "$option=$value"
+    done
+  done
+  for option in --max-hold --lease; do
+    refused "$option" "$option=0"
+    refused "$option" "$option=0ms"
+  done
+}
+
+@test "the same from the variables is refused, and they are named" {
+  local variable
+  for variable in RLOCK_MAX_HOLD RLOCK_MIN_HOLD RLOCK_LEFTOVERS RLOCK_KILL_AFTER RLOCK_NO_RENEW RLOCK_ISOLATE; do
+    run --separate-stderr env "$variable=garbage" timeout 20 "$RLOCK" run refused -- touch started
+    show
+    [[ $status == 64 || $status == 78 ]]
+    assert_says "$variable"
+    [[ ! -e started ]]
+  done
+  [[ -z $(redis srv --scan --pattern '*refused*') ]]
+}
+
+@test "holds and leftovers from the variables and the configuration file" {
+  RLOCK_MAX_HOLD=500ms run -124 rlock run a -- sleep 100
+  RLOCK_MIN_HOLD=20s run -0 rlock run a -- true
+  held
+  drop
+  RLOCK_NO_RENEW=1 RLOCK_LEASE=1s run -74 rlock run a -- sleep 100
+  printf 'max-hold = "2s"\nleftovers = "wait"\n' >conf
+  chmod 600 conf
+  run -124 rlock --config conf run a -- sleep 100
+  run -0 rlock --config conf run a -- bash -c "$(leave setsid '')"
+  [[ -e finished ]]
+  free
 }

@@ -1,88 +1,315 @@
-# --isolate: the command in a PID namespace of its own.
+#!/usr/bin/env bats
+# rlock run --isolate: a PID namespace of its own.
 
 load ../lib/common
 load ../lib/job
 
 setup_file() {
-  "$RLOCK" run --url "local:$BATS_FILE_TMPDIR/l" --isolate probe -- true 2>/dev/null || export NO_NAMESPACES=1
-  "$RLOCK" --url "local:$BATS_FILE_TMPDIR/l" local stop --yes >/dev/null
-  redis_start srv
+  redis_start srv --unixsocketperm 777
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
 }
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  [[ -z ${NO_NAMESPACES:-} || $BATS_TEST_DESCRIPTION == *'not allowed'* ]] || skip 'PID namespaces are not allowed here'
+  [[ $BATS_TEST_DESCRIPTION == refused:* ]] || isolated || skip "PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested"
 }
-teardown() { assert_clean srv; }
+teardown() {
+  # What a failed test has left must not hold up the others.
+  [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
+  none_left
+  assert_clean srv
+}
 teardown_file() { redis_stop srv; }
 
-@test "the command sees itself and what it has started, and nothing of us" {
-  run -0 --separate-stderr rlock run --isolate job -- sh -c 'echo $$; ls -d /proc/[0-9]* | wc -l'
-  [[ ${lines[0]} == 2 && ${lines[1]} -le 5 && -z $stderr ]]
+isolated() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
+free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
+drop() { redis srv del a 'rlock:holder:{a}'; }
+past() { (($(now_ms) > began + $1)); }
+# Pids inside are not ours: the processes are found by a word of theirs, the name of the test's folder.
+marked() {
+  local pid
+  for pid in $(pgrep -f -- "mark-of-$BATS_TEST_TMPDIR"); do
+    gone "$pid" || [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) != "sleep-"* ]] || echo "$pid"
+  done
+}
+# sleeper: a command that can be found by marked, and does not end.
+sleeper() { echo "exec -a sleep-mark-of-$BATS_TEST_TMPDIR sleep 1000"; }
+sleepers() { [[ $(marked | wc -l) == "$1" ]]; }
+none_left() { wait_until sleepers 0; }
+# as_nobody COMMAND...: as an ordinary user, with nothing of root's.
+as_nobody() {
+  local as=()
+  [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  HOME=/nonexistent "${as[@]}" "$@"
+}
+# A user namespace that an ordinary user makes.
+user_namespaces() {
+  as_nobody unshare -U -r -p -f true 2>/dev/null || skip 'USER NAMESPACES ARE NOT ALLOWED HERE: --isolate as an ordinary user is not tested'
+  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
 }
 
-@test "streams, statuses, deaths and failures to execute are as without it" {
-  run -0 --separate-stderr bash -c 'echo text | "$RLOCK" run --isolate job -- cat'
-  [[ $output == text ]]
-  run -7 rlock run --isolate job -- sh -c 'exit 7'
-  run -143 rlock run --isolate job -- sh -c 'kill $$'
-  run -127 rlock run --isolate job -- /no/such/program
-  run -126 rlock run --isolate job -- /etc/passwd
-  run -0 rlock run --isolate job -- "$RLOCK" run job -- true
+@test "the pids inside are small, and nothing outside is seen" {
+  run -0 --separate-stderr rlock run --isolate a -- sh -c 'echo $$; ls /proc | grep -c "^[0-9]"'
+  ((lines[0] > 0 && lines[0] < 10))
+  ((lines[1] < 10))
+  [[ ${#lines[@]} == 2 && -z $stderr ]]
 }
 
-@test "signals reach the command, also those that process 1 of a namespace would not get" {
-  job_start --isolate job -- bash -c 'trap "echo TERM; exit 5" TERM; echo up; while :; do sleep 0.02; done'
-  wait_until grep -q up job.out
+@test "it is another PID namespace; without --isolate it is ours" {
+  local ours
+  ours=$(readlink /proc/self/ns/pid)
+  run -0 rlock run --isolate a -- readlink /proc/self/ns/pid
+  [[ $output == pid:* && $output != "$ours" ]]
+  run -0 rlock run a -- readlink /proc/self/ns/pid
+  [[ $output == "$ours" ]]
+}
+
+@test "the user, the folder, the arguments and the variables are as without it" {
+  local look='id -u; id -g; pwd -P; umask; hostname; printf "[%s]" "$@"; printf "%s\n" "$RLOCK_NAME"'
+  rlock run a -- sh -c "$look" - 'two words' '' '--' >without
+  rlock run --isolate a -- sh -c "$look" - 'two words' '' '--' >with
+  cmp with without
+}
+
+@test "exit statuses pass through" {
+  local code
+  for code in 0 1 2 64 69 71 74 75 124 126 127 128 130 255; do
+    run "-$code" rlock run --isolate a -- sh -c "exit $code"
+  done
+  free
+}
+
+@test "it dies of the signal that its command died of" {
+  local name
+  for name in TERM KILL INT HUP QUIT USR1 SEGV PIPE; do
+    NAME=SIG$name run -0 python3 - <<'PYTHON'
+import os, signal, subprocess
+number = getattr(signal, os.environ["NAME"])
+code = "import os, resource, signal; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); s = signal.%s\nif s != signal.SIGKILL: signal.signal(s, signal.SIG_DFL)\nos.kill(os.getpid(), s)"
+got = subprocess.call([os.environ["RLOCK"], "run", "--isolate", "a", "--", "/usr/bin/python3", "-c", code % number.name])
+assert got == -number, (got, number)
+PYTHON
+  done
+  free
+}
+
+@test "126 and 127" {
+  touch plain
+  run -127 --separate-stderr rlock run --isolate a -- ./nothing
+  assert_says 'not found'
+  run -127 rlock run --isolate a -- no-such-program-at-all
+  run -126 --separate-stderr rlock run --isolate a -- ./plain
+  assert_says 'cannot be executed'
+  run -126 rlock run --isolate a -- "$PWD"
+  free
+}
+
+@test "standard input and output pass through byte for byte" {
+  python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >in
+  rlock run --isolate a -- cat <in >out
+  cmp in out
+  rlock run --isolate a -- sh -c 'cat >&2' <in 2>err
+  cmp in err
+  seq 10000 | rlock run --isolate a -- tail -n 1 | grep -qx 10000
+}
+
+@test "-c runs a text" {
+  SHELL=/bin/sh run -5 rlock run --isolate a -c 'echo "$RLOCK_NAME"; exit 5'
+  [[ $output == a ]]
+}
+
+@test "the lock is held inside, by the owner that is told, and free after it" {
+  run -0 --separate-stderr rlock run --isolate a -- sh -c 'redis-cli -s "$srv_sock" hkeys a; echo "$RLOCK_OWNER"'
+  [[ -n ${lines[0]} && ${lines[0]} == "${lines[1]}" ]]
+  free
+}
+
+@test "the lock is renewed past its lease" {
+  run -0 --separate-stderr rlock -q run --lease 1s --isolate a -- sh -c 'redis-cli -s "$srv_sock" hkeys a; sleep 2; redis-cli -s "$srv_sock" hkeys a'
+  [[ ${#lines[@]} == 2 && ${lines[0]} == "${lines[1]}" ]]
+}
+
+@test "each signal to rlock is seen by the command once" {
+  local signal
+  for signal in TERM HUP USR1 USR2 WINCH; do
+    rm -f ready seen
+    job_start --isolate a -- bash -c "trap 'echo $signal >>seen' $signal; trap 'exit 9' SYS; touch ready; while :; do sleep 0.02; done"
+    wait_until test -e ready
+    kill "-$signal" "$frontend"
+    wait_until test -s seen
+    kill -SYS "$frontend"
+    job_status
+    [[ $status == 9 && $(<seen) == "$signal" ]] || {
+      echo "$signal: $(<seen), $status"
+      return 1
+    }
+  done
+}
+
+@test "TERM ends command and rlock, which dies of it, and the lock is free" {
+  job_start --isolate a -- bash -c "$(sleeper)"
+  wait_until sleepers 1
   kill -TERM "$frontend"
   job_status
-  [[ $status == 5 && $output == $'up\nTERM' ]]
+  [[ $status == 143 ]]
+  sleepers 0
+  free
 }
 
-@test "what the command leaves behind is ended, daemons too" {
-  run -5 rlock run --isolate -k 300ms job -- bash -c 'setsid sleep 4323 </dev/null >/dev/null 2>&1 &
-    (trap "" TERM; echo up >up; exec sleep 4324) & until [[ -s up ]]; do sleep 0.02; done; exit 5'
-  run ! pgrep -x -f 'sleep 432[34]'
+@test "what the command leaves behind is ended, the status is the command's" {
+  run -3 rlock run --isolate -k 300ms a -- bash -c "
+    bash -c '$(sleeper)' &
+    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
+    until [[ \$(pgrep -fc '^sleep-mark') == 2 ]]; do sleep 0.02; done
+    exit 3"
+  sleepers 0
+  free
 }
 
-@test "--leftovers wait: the lock is kept until the last one has ended" {
-  local begun
-  begun=$(now_ms)
-  run -5 rlock run --isolate --leftovers wait job -- sh -c 'setsid sleep 1.5 </dev/null >/dev/null 2>&1 & exit 5'
-  (($(now_ms) - begun >= 1500))
+@test "orphans inside do not disturb: zombies are reaped, and the end of one is not the end of the job" {
+  run -4 rlock run --isolate a -- bash -c '
+    (sleep 0.05 &) ; (sleep 0.1 & ) ; (false &)
+    sleep 0.5
+    ps -eo stat= | grep -q "^Z" && exit 5
+    exit 4'
+  free
 }
 
-@test "both guards are killed at once: nothing is left" {
-  job_start --isolate --lease 2s job -- bash -c 'setsid sleep 4321 </dev/null >/dev/null 2>&1 & (trap "" TERM; exec sleep 4322) & touch up; wait'
-  wait_until test -e up
+@test "--leftovers wait: the lock is held until the last one has ended" {
+  run -0 rlock run --isolate --leftovers wait a -- bash -c 'setsid bash -c "sleep 0.5; redis-cli -s $srv_sock hkeys a >late" </dev/null >/dev/null 2>&1 &'
+  [[ -s late ]]
+  free
+}
+
+@test "--max-hold: 124, and all of it is dead" {
+  began=$(now_ms)
+  run -124 rlock run --isolate --max-hold 600ms -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
+  not past 5000
+  sleepers 0
+  free
+}
+
+@test "the lock is lost: all of it is stopped, 74" {
+  job_start --isolate --lease 2s -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
+  wait_until sleepers 1
+  drop
+  job_status
+  show
+  [[ $status == 74 ]]
+  sleepers 0
+}
+
+@test "kill -9 of both guards at once: nothing is left, with background processes and daemons" {
+  job_start --isolate --lease 2s a -- bash -c "
+    bash -c \"trap '' TERM; $(sleeper)\" &
+    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
+    $(sleeper)"
   job_parts
-  wait_until pgrep -f 'sleep 4321'
-  wait_until pgrep -f 'sleep 4322'
+  wait_until sleepers 3
   kill -9 "$frontend" "$monitor"
-  none_left() { ! pgrep -x -f 'sleep 432[12]' >/dev/null; }
-  WAIT_SECONDS=3 wait_until none_left
-  run -0 rlock run -w 5s job -- true
+  WAIT_SECONDS=5 wait_until sleepers 0
+  run -75 rlock run -n a -- true
+  run -0 rlock run -w 5s a -- true
 }
 
-@test "as an ordinary user" {
-  [[ $(id -u) == 0 ]] || skip 'root becomes one'
-  mkdir place
-  chmod 777 place
-  cp "$RLOCK" place/rlock
-  local port as=(setpriv --reuid=61234 --regid=61234 --clear-groups)
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
-  cd place
-  "${as[@]}" unshare -Ur true || skip 'user namespaces are not allowed here'
-  run -6 --separate-stderr "${as[@]}" ./rlock run --isolate --url "redis://127.0.0.1:$port" job -- sh -c 'echo $$; id -u; exit 6'
-  [[ ${lines[0]} == 2 && ${lines[1]} == 61234 ]]
+@test "kill -9 of one guard: nothing is left" {
+  local which
+  for which in frontend monitor; do
+    job_start --isolate --lease 2s -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & $(sleeper)"
+    job_parts
+    wait_until sleepers 2
+    kill -9 "${!which}"
+    WAIT_SECONDS=5 wait_until sleepers 0
+    job_status
+    [[ $which == frontend || $status == 74 ]]
+    run -0 rlock run -w 5s a -- true
+  done
 }
 
-@test "where it is not allowed: status 71, a reason, and nothing is run" {
-  [[ $(id -u) == 0 ]] || skip 'only root can take the right away'
-  run -71 --separate-stderr timeout 20 setpriv --bounding-set -sys_admin --inh-caps -sys_admin \
-    unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"' sh "$RLOCK" run --isolate job -- touch ran
-  assert_says 'does not allow a PID namespace'
-  [[ ! -e ran && $(redis srv exists job) == 0 ]]
+@test "a nested run, isolated or not, is let in" {
+  run -0 --separate-stderr rlock run --isolate a -- sh -c '"$RLOCK" run -n a -- echo one; "$RLOCK" run -n --isolate a -- echo two; "$RLOCK" run -n --isolate b -- echo three'
+  show
+  [[ $output == $'one\ntwo\nthree' ]]
+}
+
+@test "hooks run, with the lock held" {
+  run -0 --separate-stderr rlock run --isolate --on-acquire 'redis-cli -s "$srv_sock" hkeys a' --on-release 'redis-cli -s "$srv_sock" hkeys a' a -- sh -c 'redis-cli -s "$srv_sock" hkeys a'
+  [[ -n $output && $stderr == "$output"$'\n'"$output" ]]
+}
+
+@test "a terminal is the command's, and Ctrl-C reaches it" {
+  run -130 python3 "$TESTS_DIR/lib/terminal.py" ready $'\x03' "$RLOCK" run --isolate a -- sh -c 'test -t 0 && echo ready; exec sleep 100'
+  free
+}
+
+@test "from the variable and the configuration file" {
+  local ours
+  ours=$(readlink /proc/self/ns/pid)
+  RLOCK_ISOLATE=1 run -0 rlock run a -- readlink /proc/self/ns/pid
+  [[ $output == pid:* && $output != "$ours" ]]
+  echo 'isolate = true' >conf
+  chmod 600 conf
+  run -0 rlock --config conf run a -- readlink /proc/self/ns/pid
+  [[ $output == pid:* && $output != "$ours" ]]
+}
+
+@test "an ordinary user: pids, user, status, leftovers" {
+  user_namespaces
+  run -6 --separate-stderr as_nobody timeout 20 "$RLOCK" run --isolate -k 300ms a -- bash -c "
+    setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
+    id -u; echo \$\$; until [[ \$(pgrep -fc '^sleep-mark') == 1 ]]; do sleep 0.02; done; exit 6"
+  show
+  [[ ${lines[0]} == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" ]]
+  ((lines[1] < 10))
+  sleepers 0
+  free
+}
+
+@test "an ordinary user: files belong to that user, outside too" {
+  user_namespaces
+  mkdir -m 777 open
+  cd open || return
+  as_nobody timeout 20 "$RLOCK" run --isolate a -- touch file
+  [[ $(stat -c %u file) == "$([[ $(id -u) == 0 ]] && echo 65534 || id -u)" ]]
+}
+
+@test "an ordinary user: TERM once, and both guards killed at once leave nothing" {
+  user_namespaces
+  local as=()
+  [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  HOME=/nonexistent "${as[@]}" "$RLOCK" run --isolate --lease 2s a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & $(sleeper)" >job.out 2>job.err 3>&- &
+  frontend=$!
+  wait_until sleepers 2
+  monitor=$(child_of "$frontend")
+  kill -9 "$frontend" "$monitor"
+  WAIT_SECONDS=5 wait_until sleepers 0
+  run -0 rlock run -w 5s a -- true
+}
+
+@test "refused: no PID namespaces left: 71, it is said, the command is not started, the lock is free" {
+  unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
+  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --on-acquire 'touch hook' a -- touch started
+  assert_says --isolate
+  assert_says 'not started'
+  [[ ! -e started ]]
+  free
+  # Without --isolate it runs there.
+  run -0 unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run a -- touch started
+  [[ -e started ]]
+}
+
+@test "refused: no right, and no user namespaces left: 71" {
+  unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
+  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all timeout 20 "$@"' - "$RLOCK" run --isolate a -- touch started
+  assert_says --isolate
+  [[ ! -e started ]]
+  free
+}
+
+@test "refused: the last status line is exit with 71" {
+  unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
+  run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --status-fd 1 a -- touch started
+  [[ ${lines[-1]} == *'"event":"exit"'*'"status":71'* ]]
+  free
 }

@@ -120,11 +120,8 @@ start_tree() {
   local signal
   for signal in HUP INT QUIT TERM USR1 USR2 ALRM WINCH RTMIN; do
     : >"$BATS_TEST_TMPDIR/seen"
-    # Signals that an & or the runner of the tests has ignored stay so: Python gives them their default back.
-    python3 -c '
-import os, signal, sys
-for s in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(s, signal.SIG_DFL)
-os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- bash -c "
+    # Signals that an & or the runner of the tests has ignored would stay so.
+    env --default-signal "$RLOCK" run job -- bash -c "
       trap 'echo $signal >>$BATS_TEST_TMPDIR/seen' $signal
       trap 'exit 0' SYS
       touch $BATS_TEST_TMPDIR/ready; while :; do sleep 0.02; done" 3>&- &
