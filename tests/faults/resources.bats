@@ -121,36 +121,47 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   free
 }
 
-# Becomes root altogether, as sudo does, and waits for the file.
-@test "a command that has become root cannot be stopped: that is said, and the lock is kept until it ends" {
+# unstoppable: a command in the current folder that becomes root altogether, as sudo does, and waits for the file
+# "go"; rlock is there too, for a user who is not root: as_user COMMAND ... Skips where this cannot be had.
+unstoppable() {
   root_only
-  local place=$BATS_TEST_TMPDIR/place port
-  mkdir "$place"
-  chmod 777 "$place"
-  cp "$RLOCK" "$place/rlock"
-  printf '#include <stdlib.h>\n#include <unistd.h>\nint main(void) {\n  if (setgid(0) != 0 || setuid(0) != 0) return 1;\n  while (access("go", F_OK) != 0) usleep(20000);\n  return 0;\n}\n' >become.c
-  cc -o "$place/become" become.c
-  chmod 4755 "$place/become"
+  local port probe
+  mkdir "$BATS_TEST_TMPDIR/place"
+  cd "$BATS_TEST_TMPDIR/place" || return
+  chmod 777 .
+  cp "$RLOCK" rlock
+  cc -o become -xc - <<'PROGRAM'
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+  if (setgid(0) != 0 || setuid(0) != 0) return 1;
+  while (access("go", F_OK) != 0) usleep(20000);
+  return 0;
+}
+PROGRAM
+  chmod 4755 become
   port=$(redis_free_port)
   redis srv config set port "$port" >/dev/null
-  cd "$place"
-  setpriv --reuid=61234 --regid=61234 --clear-groups ./become & # shows whether set-uid works here
-  local probe=$!
+  export RLOCK_URL=redis://127.0.0.1:$port
+  as_user ./become & # shows whether set-uid works here
+  probe=$!
   is_root() { grep -q '^Uid:.0.0.0' "/proc/$1/status"; }
   WAIT_SECONDS=2 wait_until is_root "$probe" || skip 'set-uid programs do not work here'
   touch go
   wait "$probe"
   rm go
+}
+as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
+past() { (($(now_ms) > begun + $1)); }
 
-  setpriv --reuid=61234 --regid=61234 --clear-groups ./rlock run --url "redis://127.0.0.1:$port" --lease 3s \
-    --max-hold 500ms x -- ./become 2>err 3>&- &
-  local job=$!
+@test "a command that has become root cannot be stopped: that is said, and the lock is kept until it ends" {
+  unstoppable
+  as_user ./rlock run --lease 3s --max-hold 500ms x -- ./become 2>err 3>&- &
+  local job=$! begun
   wait_until grep -q 'runs as another user and cannot be stopped' err
   # Kept beyond its first lease, and nobody kills the guard that renews it.
-  local begun
   begun=$(now_ms)
-  past_lease() { (($(now_ms) > begun + 4000)); }
-  wait_until past_lease
+  wait_until past 4000
   [[ $(redis srv exists x) == 1 ]]
   touch go
   status=0
@@ -158,4 +169,21 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   cat err
   [[ $status == 124 ]]
   free
+}
+
+@test "the same without renewal: the guard that cannot kill is left alone, and the loss is told once" {
+  unstoppable
+  as_user ./rlock run --lease 1s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &
+  local job=$! begun
+  wait_until grep -q 'runs as another user and cannot be stopped' err
+  begun=$(now_ms)
+  wait_until past 1500
+  free # nothing renews it
+  touch go
+  status=0
+  wait "$job" || status=$?
+  cat err lines
+  [[ $status == 74 ]]
+  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *no-renew* ]]
+  [[ $(<err) != *'monitor of this job'* ]]
 }
