@@ -33,7 +33,7 @@ class Transport {
   explicit Transport(UniqueFd fd) : fd_(std::move(fd)) {}
 
   UniqueFd fd_;
-  std::string buffer_ = std::string(16 * 1024, '\0');
+  std::string buffer_ = std::string(std::size_t{16} * 1024, '\0');
 };
 
 }  // namespace rlock::redis

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "run/ending.h"
 #include "run/pidfd.h"
 #include "run/tree.h"
 

@@ -13,9 +13,6 @@ struct PassedSignal {
   bool from_terminal = false;  // the command has had it already
 };
 
-// How long the monitor may pause between two rounds of killing while something does not die.
-inline constexpr milliseconds kLongestLook = 100ms;
-
 // What the frontend needs, so that nothing of it can fail once the monitor has been forked.
 struct FrontendParts {
   static Result<FrontendParts> make();

@@ -12,6 +12,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "run/ending.h"
 #include "run/frontend.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
@@ -22,18 +23,19 @@
 namespace rlock::run {
 namespace {
 
-// While processes are being killed: look again this soon, for those that were forked meanwhile; then less often, see
-// kLongestLook.
-constexpr milliseconds kFirstLook = 1ms;
-// What has survived SIGKILL for so long is worth a message.
-constexpr milliseconds kStuckAfter = 1s;
 // Who is asked to give up a lock listens from then on.
 constexpr milliseconds kListenAfter = 1s;
 
 class Monitor {
  public:
   Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, int control)
-      : job_(job), client_(client), signals_(signals), shared_(shared), control_(control), begun_(BootClock::now()) {}
+      : job_(job),
+        client_(client),
+        signals_(signals),
+        shared_(shared),
+        control_(control),
+        begun_(BootClock::now()),
+        ending_(job.hold.name.display(), job.grace) {}
 
   // Start, run, watch until the tree is empty, release. The whole life of a job.
   Result<JobEnd> run(pid_t frontend) {
@@ -57,7 +59,7 @@ class Monitor {
     command_.reset();  // its gate closes
     isolation_.life.reset();
     while (!nothing_left_) {
-      wait_for(signals_.fd(), POLLIN, Until{}.at_most(kFirstLook));
+      wait_for(signals_.fd(), POLLIN, Until{}.at_most(1ms));
       reap();
     }
     shared_.tree_empty = true;
@@ -71,8 +73,6 @@ class Monitor {
   }
 
  private:
-  enum class Phase { running, terminating, killing };
-
   Result<void> start(pid_t frontend) {
     RLOCK_TRY(become_subreaper());
     RLOCK_TRY(signals_.read_children_only());
@@ -83,6 +83,7 @@ class Monitor {
     command_.emplace(
         RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));
     command_pid_ = command_->pid();
+    ending_.started(command_pid_);
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
     job_.inherited.let_go();
     if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.hold, job_.timing, shared_));
@@ -97,18 +98,17 @@ class Monitor {
   bool prepare() {
     if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
     decide(BootClock::now());  // the machine may have slept since the grant
-    return phase_ == Phase::running && !hook_failed_ && !cancelled_by_;
+    return !ending_.begun() && !hook_failed_ && !cancelled_by_;
   }
 
   // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
   void run_on_release() {
     if (job_.hooks.on_release.empty() || lost_ || !opened_) return;
     command_is_over_ = true;
-    phase_ = Phase::running;
-    kill_at_ = TimePoint::max();
+    ending_ = Ending(name(), job_.grace);
     run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
     if (job_.leftovers == Leftovers::ignore) return;
-    if (phase_ == Phase::running) terminate(BootClock::now());  // what it has left behind
+    ending_.begin(BootClock::now());  // of what it has left behind
     watch_until([this] { return nothing_left_; });
   }
 
@@ -119,6 +119,7 @@ class Monitor {
     hook_status_.reset();
     if (started) {
       hook_pid_ = *started;
+      ending_.started(hook_pid_);
       hook_ends_at_ = BootClock::now() + job_.hooks.limit;
       watch_until([this] { return hook_status_.has_value(); });
     }
@@ -129,7 +130,7 @@ class Monitor {
                                                  : trouble_of(*hook_status_);
     hook_failed_ = !trouble.empty();
     // One that was stopped because of something else has been spoken of.
-    if (hook_failed_ && (phase_ == Phase::running || hook_too_late_)) {
+    if (hook_failed_ && (!ending_.begun() || hook_too_late_)) {
       const bool fatal = option == "--on-acquire";
       log::write(fatal ? log::Level::error : log::Level::warning,
                  name() + ": " + option + " " + trouble + (fatal ? "; the command was not started" : ""));
@@ -156,6 +157,7 @@ class Monitor {
         return;
       }
       const bool ended = WIFEXITED(status) || WIFSIGNALED(status);
+      if (ended) ending_.reaped(pid);
       if (pid == hook_pid_ && ended) hook_status_ = status;
       if (pid == isolation_.init && ended) isolation_.init = -1;
       if (pid == command_pid_) command_changed(status, ended);
@@ -172,10 +174,10 @@ class Monitor {
 
   void decide(TimePoint now) {
     decide_on_the_lock(now);
-    if (now >= hold_ends_at() && phase_ == Phase::running) {
+    if (now >= hold_ends_at() && !ending_.begun()) {
       timed_out_ = true;
       log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
-      terminate(now);
+      ending_.begin(now);
     }
     if (now >= hook_ends_at_ && !hook_too_late_) {
       hook_too_late_ = true;
@@ -183,20 +185,14 @@ class Monitor {
       if (job_.leftovers == Leftovers::ignore && opened_) {
         kill(hook_pid_, SIGKILL);
       } else {
-        terminate(now);
+        ending_.begin(now);
       }
     }
-    if (command_status_ && hook_pid_ < 0 && phase_ == Phase::running) clear_up_after_command(now);
-    if (phase_ != Phase::killing && (frontend_died_ || now >= shared_.deadline() || now >= kill_at_)) {
-      phase_ = Phase::killing;
-      killing_since_ = now;
-    }
-    if (isolation_.life && command_status_ && (phase_ == Phase::killing || only_init_left())) isolation_.life.reset();
-    if (phase_ != Phase::killing) return;
-    signal_tree(SIGKILL);
-    shared_.set_last_killing(now);
-    look_again_ = std::min(2 * look_again_, kLongestLook);
-    if (now >= killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
+    if (command_status_ && hook_pid_ < 0 && !ending_.begun()) clear_up_after_command(now);
+    if (frontend_died_ || now >= shared_.deadline()) ending_.kill_all(now);
+    ending_.go_on(now);
+    if (ending_.killing()) shared_.set_last_killing(now);
+    if (isolation_.life && command_status_ && (ending_.killing() || only_init_left())) isolation_.life.reset();
   }
 
   void decide_on_the_lock(TimePoint now) {
@@ -218,7 +214,7 @@ class Monitor {
     shared_.set_why_lost(why);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
     job_.report({LockEvent::Kind::lost, why, 0ms});
-    terminate(now);
+    ending_.begin(now);
   }
 
   // --max-hold is about the command and what it leaves behind.
@@ -232,9 +228,9 @@ class Monitor {
     switch (job_.leftovers) {
       case Leftovers::kill:
         log::debug(name() + ": the command has ended and left processes behind; stopping them");
-        terminate(now);
+        ending_.begin(now);
         // Who kills the command with -9 grants no grace.
-        if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) kill_at_ = now;
+        if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) ending_.end_grace(now);
         break;
       case Leftovers::wait: break;
       case Leftovers::ignore: nothing_left_ = true; break;
@@ -248,39 +244,10 @@ class Monitor {
     return left.size() == 1 && left.front() == isolation_.init;
   }
 
-  void terminate(TimePoint now) {
-    if (phase_ != Phase::running) return;
-    phase_ = Phase::terminating;
-    kill_at_ = now + job_.grace;
-    signal_tree(SIGTERM);
-    signal_tree(SIGCONT);  // a stopped process would not see it
-  }
-
-  void signal_tree(int signal) {
-    for (const pid_t pid : signal_descendants(signal)) complain(pid);
-    if (processes_visible()) return;
-    if (!command_status_) kill(command_pid_, signal);
-    if (hook_pid_ > 0 && !hook_status_) kill(hook_pid_, signal);
-  }
-
-  void complain(pid_t pid) {
-    if (std::exchange(complained_, true)) return;
-    log::error(name() + ": " + describe_process(pid) +
-               " runs as another user and cannot be stopped from here; the lock is kept until it ends");
-  }
-
-  void complain_of_survivors() {
-    complained_ = true;
-    std::string who;
-    for (const pid_t pid : descendants()) who += (who.empty() ? "" : ", ") + describe_process(pid);
-    if (who.empty()) who = "a process that cannot be seen, because /proc does not show it,";
-    log::error(name() + ": " + who + " cannot be killed; the lock is kept until it ends, or until its lease runs out");
-  }
-
   TimePoint next_decision() const {
-    if (phase_ == Phase::killing) return BootClock::now() + look_again_;
-    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), kill_at_, hook_ends_at_});
-    if (phase_ == Phase::running) next = std::min(next, hold_ends_at());
+    if (ending_.killing()) return ending_.next();
+    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), ending_.next(), hook_ends_at_});
+    if (!ending_.begun()) next = std::min(next, hold_ends_at());
     // Who ends in a namespace is reaped there: nobody tells us.
     if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
     return next;
@@ -315,13 +282,14 @@ class Monitor {
   void take(const PassedSignal& signal) {
     const bool ends = asks_to_end(signal.number);
     // Asked twice: no more grace. The first one may be what has ended the command.
-    if (ends && ++times_asked_ > 1 && phase_ == Phase::terminating) kill_at_ = BootClock::now();
+    if (ends && ++times_asked_ > 1) ending_.end_grace(BootClock::now());
     if (opened_ && !command_status_) {
       // Its pid is its own until we have reaped it.
-      if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM) complain(command_pid_);
+      if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM)
+        ending_.complain_of(command_pid_);
     } else if (ends) {
       if (!opened_ && !cancelled_by_) cancelled_by_ = signal.number;
-      terminate(BootClock::now());
+      ending_.begin(BootClock::now());
     }
   }
 
@@ -394,9 +362,8 @@ class Monitor {
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 
-  Phase phase_ = Phase::running;
-  TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max(), hook_ends_at_ = TimePoint::max();
-  milliseconds look_again_ = kFirstLook;
+  Ending ending_;
+  TimePoint hook_ends_at_ = TimePoint::max();
   std::optional<int> command_status_, hook_status_;  // of waitpid(2), once they have ended
   std::optional<int> cancelled_by_;                  // the signal that came before the command was started
   bool opened_ = false;                              // the command has been let go
@@ -408,7 +375,6 @@ class Monitor {
   bool timed_out_ = false;                           // --max-hold
   bool hook_failed_ = false, hook_too_late_ = false;
   bool frontend_died_ = false;
-  bool complained_ = false;
 };
 
 }  // namespace

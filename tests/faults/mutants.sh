@@ -58,7 +58,7 @@ mutant 'released before the tree is empty' tests/faults/guards.bats \
   'watch_until([this] { return nothing_left_ || command_status_; });'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
-  src/run/monitor.cc 'now >= shared_.deadline() || ' '' \
+  src/run/monitor.cc ' || now >= shared_.deadline()' '' \
   src/run/frontend.cc 'BootClock::now() >= act_at' false
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
   src/run/frontend.cc 'BootClock::now() >= act_at' false

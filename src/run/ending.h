@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Ending the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
+// cannot be ended is spoken of, once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace rlock::run {
+
+// How often processes that do not die are looked at again.
+inline constexpr milliseconds kLongestLook = milliseconds(100);
+
+class Ending {
+ public:
+  // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL.
+  Ending(std::string name, milliseconds grace) : name_(std::move(name)), grace_(grace) {}
+
+  // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
+  void started(pid_t child) { children_.push_back(child); }
+  void reaped(pid_t child) { std::erase(children_, child); }
+
+  bool begun() const { return phase_ != Phase::running; }
+  bool killing() const { return phase_ == Phase::killing; }
+
+  // SIGTERM to all. Nothing if it has begun.
+  void begin(TimePoint now);
+
+  // What was granted of grace ends now. Nothing if it has not begun.
+  void end_grace(TimePoint now);
+
+  // Kills from now on, begun or not.
+  void kill_all(TimePoint now);
+
+  // What is due: call it at next() at the latest, and after every change.
+  void go_on(TimePoint now);
+  TimePoint next() const;
+
+  // One that refuses our signals because it runs as another user.
+  void complain_of(pid_t pid);
+
+ private:
+  enum class Phase { running, terminating, killing };
+
+  void signal(int number);
+  void complain_of_survivors();
+
+  std::string name_;
+  milliseconds grace_;
+  std::vector<pid_t> children_;
+  Phase phase_ = Phase::running;
+  TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max();
+  milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often
+  bool complained_ = false;
+};
+
+}  // namespace rlock::run
