@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "run/ending.h"
 #include "run/pidfd.h"
+#include "run/termination.h"
 #include "run/tree.h"
 
 namespace rlock::run {

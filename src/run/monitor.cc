@@ -12,11 +12,11 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "run/ending.h"
 #include "run/frontend.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
+#include "run/termination.h"
 #include "run/timer.h"
 #include "run/tree.h"
 
@@ -35,7 +35,7 @@ class Monitor {
         shared_(shared),
         control_(control),
         begun_(BootClock::now()),
-        ending_(job.hold.name.display(), job.grace) {}
+        termination_(job.hold.name.display(), job.grace) {}
 
   // Start, run, watch until the tree is empty, release. The whole life of a job.
   Result<JobEnd> run(pid_t frontend) {
@@ -83,7 +83,7 @@ class Monitor {
     command_.emplace(
         RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));
     command_pid_ = command_->pid();
-    ending_.started(command_pid_);
+    termination_.started(command_pid_);
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
     job_.inherited.let_go();
     if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.hold, job_.timing, shared_));
@@ -98,17 +98,17 @@ class Monitor {
   bool prepare() {
     if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
     decide(BootClock::now());  // the machine may have slept since the grant
-    return !ending_.begun() && !hook_failed_ && !cancelled_by_;
+    return !termination_.begun() && !hook_failed_ && !cancelled_by_;
   }
 
   // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
   void run_on_release() {
     if (job_.hooks.on_release.empty() || lost_ || !opened_) return;
     command_is_over_ = true;
-    ending_ = Ending(name(), job_.grace);
+    termination_ = Termination(name(), job_.grace);
     run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
     if (job_.leftovers == Leftovers::ignore) return;
-    ending_.begin(BootClock::now());  // of what it has left behind
+    termination_.begin(BootClock::now());  // of what it has left behind
     watch_until([this] { return nothing_left_; });
   }
 
@@ -119,7 +119,7 @@ class Monitor {
     hook_status_.reset();
     if (started) {
       hook_pid_ = *started;
-      ending_.started(hook_pid_);
+      termination_.started(hook_pid_);
       hook_ends_at_ = BootClock::now() + job_.hooks.limit;
       watch_until([this] { return hook_status_.has_value(); });
     }
@@ -130,7 +130,7 @@ class Monitor {
                                                  : trouble_of(*hook_status_);
     hook_failed_ = !trouble.empty();
     // One that was stopped because of something else has been spoken of.
-    if (hook_failed_ && (!ending_.begun() || hook_too_late_)) {
+    if (hook_failed_ && (!termination_.begun() || hook_too_late_)) {
       const bool fatal = option == "--on-acquire";
       log::write(fatal ? log::Level::error : log::Level::warning,
                  name() + ": " + option + " " + trouble + (fatal ? "; the command was not started" : ""));
@@ -157,7 +157,7 @@ class Monitor {
         return;
       }
       const bool ended = WIFEXITED(status) || WIFSIGNALED(status);
-      if (ended) ending_.reaped(pid);
+      if (ended) termination_.reaped(pid);
       if (pid == hook_pid_ && ended) hook_status_ = status;
       if (pid == isolation_.init && ended) isolation_.init = -1;
       if (pid == command_pid_) command_changed(status, ended);
@@ -174,10 +174,10 @@ class Monitor {
 
   void decide(TimePoint now) {
     decide_on_the_lock(now);
-    if (now >= hold_ends_at() && !ending_.begun()) {
+    if (now >= hold_ends_at() && !termination_.begun()) {
       timed_out_ = true;
       log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
-      ending_.begin(now);
+      termination_.begin(now);
     }
     if (now >= hook_ends_at_ && !hook_too_late_) {
       hook_too_late_ = true;
@@ -185,14 +185,14 @@ class Monitor {
       if (job_.leftovers == Leftovers::ignore && opened_) {
         kill(hook_pid_, SIGKILL);
       } else {
-        ending_.begin(now);
+        termination_.begin(now);
       }
     }
-    if (command_status_ && hook_pid_ < 0 && !ending_.begun()) clear_up_after_command(now);
-    if (frontend_died_ || now >= shared_.deadline()) ending_.kill_all(now);
-    ending_.go_on(now);
-    if (ending_.killing()) shared_.set_last_killing(now);
-    if (isolation_.life && command_status_ && (ending_.killing() || only_init_left())) isolation_.life.reset();
+    if (command_status_ && hook_pid_ < 0 && !termination_.begun()) clear_up_after_command(now);
+    if (frontend_died_ || now >= shared_.deadline()) termination_.kill_all(now);
+    termination_.go_on(now);
+    if (termination_.killing()) shared_.set_last_killing(now);
+    if (isolation_.life && command_status_ && (termination_.killing() || only_init_left())) isolation_.life.reset();
   }
 
   void decide_on_the_lock(TimePoint now) {
@@ -214,7 +214,7 @@ class Monitor {
     shared_.set_why_lost(why);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
     job_.report({LockEvent::Kind::lost, why, 0ms});
-    ending_.begin(now);
+    termination_.begin(now);
   }
 
   // --max-hold is about the command and what it leaves behind.
@@ -228,9 +228,9 @@ class Monitor {
     switch (job_.leftovers) {
       case Leftovers::kill:
         log::debug(name() + ": the command has ended and left processes behind; stopping them");
-        ending_.begin(now);
+        termination_.begin(now);
         // Who kills the command with -9 grants no grace.
-        if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) ending_.end_grace(now);
+        if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) termination_.end_grace(now);
         break;
       case Leftovers::wait: break;
       case Leftovers::ignore: nothing_left_ = true; break;
@@ -245,9 +245,9 @@ class Monitor {
   }
 
   TimePoint next_decision() const {
-    if (ending_.killing()) return ending_.next();
-    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), ending_.next(), hook_ends_at_});
-    if (!ending_.begun()) next = std::min(next, hold_ends_at());
+    if (termination_.killing()) return termination_.next();
+    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), termination_.next(), hook_ends_at_});
+    if (!termination_.begun()) next = std::min(next, hold_ends_at());
     // Who ends in a namespace is reaped there: nobody tells us.
     if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
     return next;
@@ -282,14 +282,14 @@ class Monitor {
   void take(const PassedSignal& signal) {
     const bool ends = asks_to_end(signal.number);
     // Asked twice: no more grace. The first one may be what has ended the command.
-    if (ends && ++times_asked_ > 1) ending_.end_grace(BootClock::now());
+    if (ends && ++times_asked_ > 1) termination_.end_grace(BootClock::now());
     if (opened_ && !command_status_) {
       // Its pid is its own until we have reaped it.
       if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM)
-        ending_.complain_of(command_pid_);
+        termination_.complain_of(command_pid_);
     } else if (ends) {
       if (!opened_ && !cancelled_by_) cancelled_by_ = signal.number;
-      ending_.begin(BootClock::now());
+      termination_.begin(BootClock::now());
     }
   }
 
@@ -362,7 +362,7 @@ class Monitor {
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 
-  Ending ending_;
+  Termination termination_;
   TimePoint hook_ends_at_ = TimePoint::max();
   std::optional<int> command_status_, hook_status_;  // of waitpid(2), once they have ended
   std::optional<int> cancelled_by_;                  // the signal that came before the command was started

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/ending.h"
+#include "run/termination.h"
 
 #include <algorithm>
 #include <csignal>
@@ -16,7 +16,7 @@ constexpr milliseconds kStuckAfter = 1s;
 
 }  // namespace
 
-void Ending::begin(TimePoint now) {
+void Termination::begin(TimePoint now) {
   if (begun()) return;
   phase_ = Phase::terminating;
   kill_at_ = now + grace_;
@@ -24,17 +24,17 @@ void Ending::begin(TimePoint now) {
   signal(SIGCONT);  // a stopped process would not see it
 }
 
-void Ending::end_grace(TimePoint now) {
+void Termination::end_grace(TimePoint now) {
   if (phase_ == Phase::terminating) kill_at_ = now;
 }
 
-void Ending::kill_all(TimePoint now) {
+void Termination::kill_all(TimePoint now) {
   if (killing()) return;
   phase_ = Phase::killing;
   killing_since_ = now;
 }
 
-void Ending::go_on(TimePoint now) {
+void Termination::go_on(TimePoint now) {
   if (phase_ == Phase::terminating && now >= kill_at_) kill_all(now);
   if (!killing()) return;
   signal(SIGKILL);
@@ -42,21 +42,21 @@ void Ending::go_on(TimePoint now) {
   if (now >= killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
 }
 
-TimePoint Ending::next() const { return killing() ? BootClock::now() + look_again_ : kill_at_; }
+TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : kill_at_; }
 
-void Ending::signal(int number) {
+void Termination::signal(int number) {
   for (const pid_t pid : signal_descendants(number)) complain_of(pid);
   if (processes_visible()) return;
   for (const pid_t child : children_) kill(child, number);
 }
 
-void Ending::complain_of(pid_t pid) {
+void Termination::complain_of(pid_t pid) {
   if (std::exchange(complained_, true)) return;
   log::error(name_ + ": " + describe_process(pid) +
              " runs as another user and cannot be stopped from here; the lock is kept until it ends");
 }
 
-void Ending::complain_of_survivors() {
+void Termination::complain_of_survivors() {
   complained_ = true;
   std::string who;
   for (const pid_t pid : descendants()) who += (who.empty() ? "" : ", ") + describe_process(pid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ending the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
+// Termination the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
 // cannot be ended is spoken of, once.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace rlock::run {
 // How often processes that do not die are looked at again.
 inline constexpr milliseconds kLongestLook = milliseconds(100);
 
-class Ending {
+class Termination {
  public:
   // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL.
-  Ending(std::string name, milliseconds grace) : name_(std::move(name)), grace_(grace) {}
+  Termination(std::string name, milliseconds grace) : name_(std::move(name)), grace_(grace) {}
 
   // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
   void started(pid_t child) { children_.push_back(child); }
