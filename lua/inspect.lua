@@ -36,7 +36,7 @@ if kind == 'hash' then
 end
 
 local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason',
-  'control'}
+  'control', 'kept'}
 local values = quietly('hmget', holder, unpack(names)) or {}
 local description = {}
 for i, name in ipairs(names) do

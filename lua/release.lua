@@ -46,6 +46,8 @@ end
 if keep > 0 then
   redis.call('pexpire', lock, keep)
   if described then
+    redis.call('hdel', holder, 'control')  -- there is nobody left to ask
+    redis.call('hset', holder, 'kept', 1)
     redis.call('pexpire', holder, keep)
   end
   return {'kept', keep, ''}

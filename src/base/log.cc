@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 
+#include "base/write_line.h"
+
 namespace rlock::log {
 namespace {
 
@@ -30,17 +32,16 @@ Level from_spdlog(spdlog::level::level_enum level) {
   return Level::debug;
 }
 
-// One write(2) a line, so that lines of several processes do not mix, and no error when standard error
-// is closed or full: a message that cannot be shown must not end a job that is well.
+// No error when standard error is closed, and no waiting for a reader that is stuck: a message that cannot be shown
+// must not end a job that is well, nor hold up one that has to be stopped.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(Format format) : format_(format) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    const std::string line =
-        format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()}) + "\n";
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+    write_line(STDERR_FILENO,
+               format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()}) + "\n");
   }
   void flush_() override {}
 

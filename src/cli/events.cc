@@ -2,19 +2,13 @@
 #include "cli/events.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/write_line.h"
 #include "cli/output.h"
 
 namespace rlock::cli {
-namespace {
-
-constexpr milliseconds kPatience = 100ms;
-
-}  // namespace
-
 Result<Events> Events::open(int fd) {
   Events events;
   if (fd < 0) return events;
@@ -36,11 +30,7 @@ void Events::exit(const lock::LockName& name, const Ending& ending) const {
 
 void Events::write(const std::string& line) const {
   if (!fd_) return;
-  if (wait_for(fd_->get(), POLLOUT, Until{}.at_most(kPatience)) == WaitEnd::ready &&
-      ::write(fd_->get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
-    return;
-  }
-  log::warning("--status-fd: a line could not be written");
+  if (!write_line(fd_->get(), line)) log::warning("--status-fd: a line could not be written");
 }
 
 }  // namespace rlock::cli

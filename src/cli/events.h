@@ -27,8 +27,8 @@ class Events {
   static Result<Events> open(int fd);
 
   bool wanted() const { return fd_.has_value(); }
-  // Each writes one line, in one write(2). One that cannot be written within a moment is left out, with a warning:
-  // a reader that is stuck must not stop a job.
+  // Each writes one line. One that cannot be written within a moment is left out, with a warning: a reader that is
+  // stuck or gone must not stop a job.
   void waiting(const lock::Status& found) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;

@@ -72,10 +72,12 @@ Result<int> execute(const ForceUnlockOptions& options) {
   // Who does not listen cannot be asked: another program, or a shell between acquire and release.
   const bool ask = status.holder.listens && !options.now;
   RLOCK_TRY(print(status_in_full(status)));
-  if (!options.yes && !RLOCK_TRY(confirm(ask ? "Stop this command and free the lock?"
-                                             : "Take this lock away? A command under it may still run."))) {
+  const std::string question = ask                   ? "Stop this command and free the lock?"
+                               : status.holder.ended ? "Free this lock?"
+                                                     : "Take this lock away? A command under it may still run.";
+  if (!options.yes && !RLOCK_TRY(confirm(question))) {
     RLOCK_TRY(print("left alone\n"));
-    return kDone;
+    return kNotAcquired;
   }
   if (!ask) return take_away(client, options, owner);
   if (RLOCK_TRY(ask_and_wait(client, options, owner))) {

@@ -135,8 +135,8 @@ Examples:
   rlock force-unlock deploy
   rlock force-unlock deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242 --yes
 
-Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time, 76 if another
-owner has it or it is no plain lock.
+Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
+no, 76 if another owner has it or it is no plain lock.
 )~"},
     {"local", "look after the private server of local: addresses", "status|stop|serve", kLocal,
      R"~(The first use of --url local: starts it in the background.

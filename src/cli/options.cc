@@ -147,6 +147,12 @@ class Reader {
   }
 
   Result<run::Hooks> hooks() const {
+    for (const char* option : {"on-acquire", "on-release", "on-lost"}) {
+      const auto given = find(option);
+      if (given && given->text.empty()) {
+        return std::unexpected(blame({Error::Code::usage, "the text is empty"}, *given));
+      }
+    }
     run::Hooks hooks{.on_acquire = text("on-acquire").value_or(""),
                      .on_release = text("on-release").value_or(""),
                      .on_lost = text("on-lost").value_or(""),
@@ -252,6 +258,10 @@ Result<void> check_holds(const RunOptions& options) {
   if (options.max_hold && options.min_hold > *options.max_hold) {
     return usage("--min-hold " + format_duration(options.min_hold) + " is longer than --max-hold " +
                  format_duration(*options.max_hold));
+  }
+  if (!options.renew && options.max_hold && *options.max_hold > options.timing.lease) {
+    return usage("--max-hold " + format_duration(*options.max_hold) + " is longer than the lease of " +
+                 format_duration(options.timing.lease) + ", at the end of which --no-renew stops the command");
   }
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {
     return usage("--isolate and --leftovers ignore contradict each other: nothing outlives its namespace");

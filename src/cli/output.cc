@@ -65,6 +65,7 @@ Json to_json(const Status& status) {
   json["pid"] = status.holder.pid;
   json["user"] = status.holder.user;
   json["command"] = status.holder.command;
+  json["ended"] = status.holder.ended;
   json["reason"] = status.holder.reason;
   if (status.since) json["since"] = time_text(*status.since);
   if (status.held_for) json["held_for_ms"] = status.held_for->count();
@@ -89,6 +90,7 @@ std::string held_by(const Status& status) {
   std::string text = "held by " + who(status) + " pid " + std::to_string(status.holder.pid);
   if (status.held_for) text += " for " + rough_duration(*status.held_for);
   if (!status.holder.command.empty()) text += " (" + escaped(status.holder.command, 120) + ")";
+  if (status.holder.ended) text += ", which has ended; --min-hold keeps the lock";
   return text;
 }
 
@@ -104,7 +106,8 @@ std::string status_in_full(const Status& status) {
     line("owner", escaped(status.owner, 200) + (status.described ? "" : "  (not taken by rlock)"));
     if (status.described) {
       line("holder", who(status) + " pid " + std::to_string(status.holder.pid));
-      line("command", escaped(status.holder.command, 400));
+      line("command", escaped(status.holder.command, 400) +
+                          (status.holder.ended ? "  (has ended; --min-hold keeps the lock)" : ""));
       line("reason", escaped(status.holder.reason, 600));
       if (status.since) {
         line("since", time_text(*status.since) + ", for " + rough_duration(status.held_for.value_or(0ms)));

@@ -128,6 +128,13 @@ Result<bool> take_apart(CLI::App& app, std::vector<std::string> words, const Sub
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
     return false;
+  } catch (const CLI::ArgumentMismatch& error) {
+    // "--owner: 1 required ID missing"
+    std::string text = error.what();
+    if (const auto at = text.find(": 1 required "); at != std::string::npos) {
+      text = text.substr(0, at) + " wants " + text.substr(at + 13, text.rfind(' ') - at - 13);
+    }
+    return fail(Error::Code::usage, where(spec) + escaped(text, 300));
   } catch (const CLI::ParseError& error) {
     return fail(Error::Code::usage, where(spec) + escaped(error.what(), 300));
   }
@@ -150,7 +157,8 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::str
   RLOCK_TRY(collect(app, spec.options, parsed));
   for (const std::string& word : app.remaining()) {
     // After its name this may be an option of a command that lacks its --: the caller says so.
-    const bool maybe_command = spec.takes_command && !parsed.names.empty();
+    const bool has_command = parsed.command || parsed.options.contains("command");
+    const bool maybe_command = spec.takes_command && !parsed.names.empty() && !has_command;
     if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
     parsed.names.push_back(word);
   }

@@ -191,6 +191,7 @@ void describe(Status& status, std::map<std::string, std::string> known, millisec
   status.holder.command = known["command"];
   status.holder.reason = known["reason"];
   status.holder.listens = known["control"] == "1";
+  status.holder.ended = known["kept"] == "1";
   const auto number = [&](const char* field) {
     return Reply{.kind = Reply::Kind::string, .integer = 0, .text = known[field], .elements = {}}.as_number();
   };

@@ -23,6 +23,7 @@ struct Holder {
   std::string host, user, command, reason;
   long pid = 0;
   bool listens = false;  // it can be asked to stop, see ask_to_stop
+  bool ended = false;    // and has left the lock to run out
 };
 
 // One hold of a lock, as long as its lease is renewed.

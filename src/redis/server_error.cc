@@ -59,6 +59,9 @@ Error server_error(std::string_view text) {
   for (const auto& [mark, code] : kFirstWords) {
     if (first == mark) error.code = code;
   }
+  if (text.find("WRONGTYPE") != std::string_view::npos) {
+    error.message = "the key holds a value of another type, which something else than rlock has put there";
+  }
   if (first != "ERR") return error;
   for (const auto& [mark, code] : kInErrors) {
     if (text.find(mark) != std::string_view::npos) {

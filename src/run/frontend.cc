@@ -3,12 +3,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <optional>
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "run/pidfd.h"
 #include "run/termination.h"
@@ -17,70 +21,230 @@
 namespace rlock::run {
 namespace {
 
-// How long after the deadline the frontend leaves the killing to the monitor, which can also release: a
-// quarter of the second that the deadline keeps free for guards.
-milliseconds patience(const lock::LeaseTiming& timing) { return lock::scaled(250ms, timing.lease); }
+class Frontend {
+ public:
+  Frontend(const Job& job, SignalBlock& signals, Shared& shared, FrontendParts parts, pid_t monitor, UniqueFd alive,
+           int control)
+      : job_(job),
+        signals_(signals),
+        shared_(shared),
+        timer_(std::move(parts.timer)),
+        children_(std::move(parts.children)),
+        monitor_(monitor),
+        alive_(std::move(alive)),
+        control_(control) {}
 
-// Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans.
-void reap_all() {
-  while (waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
-}
-
-void pass_on(SignalBlock& signals, int control) {
-  while (const auto signal = signals.next()) {
-    if (signal->number == SIGCHLD) {
-      reap_all();
-      continue;
+  JobEnd run() {
+    while (!dead_) {
+      act_by_the_deadline();
+      wait();
+      pass_on_signals();
+      if (!dead_) do_as_told();
     }
-    const PassedSignal packet{signal->number, signal->from_terminal};
-    send(control, &packet, sizeof packet, MSG_NOSIGNAL);
+    const bool killed = WIFSIGNALED(monitor_status());
+    JobEnd end = shared_.end();
+    if (end.kind == JobEnd::Kind::none) {
+      end = take_over();
+    } else if (killed) {
+      log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
+    }
+    if (end.kind == JobEnd::Kind::lost && !job_.hooks.on_lost.empty()) run_on_lost();
+    return end;
   }
-}
 
-void stop_with_command(const Shared& shared, int control) {
-  PassedSignal packet;
-  bool told = false;
-  while (recv(control, &packet, sizeof packet, 0) > 0) told = true;
-  // What was true when it was sent may be over: look.
-  if (told && shared.command_stopped && shared.end().kind == JobEnd::Kind::none) raise(SIGSTOP);
-}
-
-// The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
-JobEnd take_over(const Job& job, Shared& shared, const std::string& why) {
-  const std::string name = job.hold.name.display();
-  log::error(name + ": " + why + "; stopping the command");
-  shared.set_why_lost(why);
-  job.report({LockEvent::Kind::lost, why, 0ms});
-  kill_all_descendants({});
-  log::error(name + ": the command was stopped; the lock stays held until its lease runs out");
-  return {JobEnd::Kind::lost, 0};
-}
-
-// Nothing of the tree is left: this is for those who have to know.
-void run_on_lost(const Job& job, const Shared& shared, SignalBlock& signals) {
-  const std::string name = job.hold.name.display();
-  std::vector<std::string> environment = {"RLOCK_WHY=" + shared.why_lost()};
-  environment.insert(environment.end(), job.command.environment.begin(), job.command.environment.end());
-  const auto hook = start_hook(job.hooks.on_lost, environment, job.inherited.folder(), signals);
-  if (!hook) return log::warning(name + ": --on-lost: " + hook.error().message);
-
-  const Until end = Until{}.at_most(job.hooks.limit);
-  int status = 0;
-  bool stop = false;
-  while (waitpid(*hook, &status, WNOHANG) == 0 && !stop) {
-    stop = wait_for(signals.fd(), POLLIN, end) == WaitEnd::deadline;
-    while (const auto signal = signals.next()) stop = stop || asks_to_end(signal->number);
+ private:
+  // How long after the deadline the killing is left to the monitor, which can also release: a quarter of the second
+  // that the deadline keeps free for guards. A monitor that goes on killing is alive: without it nobody would keep the
+  // lock until the last one has died.
+  TimePoint act_at() const {
+    if (shared_.tree_empty) return TimePoint::max();
+    return std::max(shared_.deadline(), shared_.last_killing() + 2 * kLongestLook) +
+           lock::scaled(250ms, job_.timing.lease);
   }
-  kill_all_descendants({});
-  const std::string trouble = stop ? "was stopped before its end" : trouble_of(status);
-  if (!trouble.empty()) log::warning(name + ": --on-lost " + trouble);
-}
+
+  void act_by_the_deadline() {
+    if (BootClock::now() < act_at()) return;
+    why_ = "the monitor of this job has let the deadline pass";
+    pidfd_send_signal(alive_.get(), SIGKILL, nullptr, 0);
+  }
+
+  void wait() {
+    timer_.set(act_at());
+    // Signals are read only when there is room for them where they go.
+    pollfd watched[] = {{alive_.get(), POLLIN, 0},
+                        {timer_.fd(), POLLIN, 0},
+                        {control_, static_cast<short>(unsent_ ? POLLIN | POLLOUT : POLLIN), 0},
+                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
+    poll(watched, std::size(watched), -1);
+    dead_ = watched[0].revents != 0;
+  }
+
+  void pass_on_signals() {
+    for (;;) {
+      if (unsent_ && !send_packet(*unsent_)) return;
+      unsent_.reset();
+      const auto signal = signals_.next();
+      if (!signal) return;
+      if (signal->number == SIGCHLD) {
+        reap();
+      } else if (signal->number != SIGCONT || signal->sender != monitor_) {
+        unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal};
+      }
+    }
+  }
+
+  // False: there is no room at present. A monitor that is dead needs no signals.
+  bool send_packet(const Packet& packet) const {
+    return send(control_, &packet, sizeof packet, MSG_NOSIGNAL) >= 0 || errno != EAGAIN;
+  }
+
+  void do_as_told() {
+    Packet packet;
+    bool stop = false;
+    while (recv(control_, &packet, sizeof packet, 0) == static_cast<ssize_t>(sizeof packet)) {
+      if (packet.kind == Packet::Kind::stopped) stop = true;
+      // Behind the signals that have just been passed on.
+      if (packet.kind == Packet::Kind::starting) unsent_ = Packet{Packet::Kind::go};
+    }
+    if (unsent_ && send_packet(*unsent_)) unsent_.reset();
+    if (stop) stop_with_command();
+  }
+
+  // A shell wants to see its job stopped. A stopped process guards nothing, so another one takes our place meanwhile.
+  void stop_with_command() {
+    shared_.frontend_stopped = true;
+    // What was true when it was sent may be over: look.
+    if (shared_.command_stopped && shared_.end().kind == JobEnd::Kind::none) {
+      const pid_t frontend = getpid(), stand_in = fork();
+      if (stand_in == 0) wake_in_need(frontend);
+      raise(SIGSTOP);
+      if (stand_in > 0) {
+        kill(stand_in, SIGKILL);
+        waitpid(stand_in, nullptr, 0);
+      }
+    }
+    shared_.frontend_stopped = false;
+  }
+
+  // Has the frontend go on as soon as there is something to do for it.
+  [[noreturn]] void wake_in_need(pid_t frontend) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != frontend) _exit(0);
+    setpgid(0, 0);  // what stops the others must not stop this one
+    while (BootClock::now() < act_at() && !dead_) {
+      timer_.set(act_at());
+      pollfd watched[] = {{alive_.get(), POLLIN, 0}, {timer_.fd(), POLLIN, 0}};
+      poll(watched, std::size(watched), -1);
+      dead_ = watched[0].revents != 0;
+    }
+    kill(frontend, SIGCONT);
+    _exit(0);
+  }
+
+  // Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans. Not that
+  // of the monitor, which is asked for below. False: there are no children left.
+  bool reap() {
+    for (;;) {
+      siginfo_t info{};
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return errno != ECHILD;
+      if (info.si_pid == 0 || (info.si_pid == monitor_ && !monitor_status_)) return true;
+      waitpid(info.si_pid, nullptr, 0);
+      children_.erase(info.si_pid);
+    }
+  }
+
+  int monitor_status() {
+    if (!monitor_status_) waitpid(monitor_, &monitor_status_.emplace(0), 0);
+    return *monitor_status_;
+  }
+
+  // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
+  JobEnd take_over() {
+    Termination termination(name(), 0ms, children_);
+    termination.set_consequence("the lock is given to others when its lease ends, even if it still runs then");
+    termination.kill_all(BootClock::now());
+    termination.go_on(BootClock::now());
+    log::error(name() + ": " + why_ + "; stopping the command");
+    shared_.set_why_lost(why_);
+    job_.report({LockEvent::Kind::lost, why_, 0ms});
+    see_through(termination);
+    log::error(name() + ": the command was stopped; " + free_again());
+    return {JobEnd::Kind::lost, 0};
+  }
+
+  // Until nothing of the tree is left.
+  void see_through(Termination& termination) {
+    const auto left = [&] {
+      if (!reap()) return false;
+      return children_.empty() || !processes_visible() || !descendants(children_).empty();
+    };
+    while (left()) {
+      wait_for(signals_.fd(), POLLIN, {termination.next()});
+      while (signals_.next()) {
+      }
+      termination.go_on(BootClock::now());
+    }
+  }
+
+  std::string free_again() const {
+    const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
+    const milliseconds left = until(free_at);
+    return left == 0ms ? "the lease of the lock has run out"
+                       : "the lock stays held until its lease runs out, in " + rough_duration(left);
+  }
+
+  // Nothing of the tree is left: this is for those who have to know.
+  void run_on_lost() {
+    std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why_lost()};
+    environment.insert(environment.end(), job_.command.environment.begin(), job_.command.environment.end());
+    const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
+    if (!hook) return log::warning(name() + ": --on-lost: " + hook.error().message);
+
+    Termination termination(name(), 0ms, children_);
+    termination.set_consequence("it is left running");
+    const TimePoint end = BootClock::now() + job_.hooks.limit;
+    int status = 0;
+    bool too_late = false, asked = false;
+    for (pid_t changed; (changed = waitpid(*hook, &status, WNOHANG | WUNTRACED)) == 0 || WIFSTOPPED(status);) {
+      if (changed > 0) raise(SIGSTOP);  // Ctrl-Z
+      status = 0;
+      wait_for(signals_.fd(), POLLIN, {too_late || asked ? termination.next() : end});
+      while (const auto signal = signals_.next()) asked = asked || signals_.asks_to_end(signal->number);
+      too_late = too_late || BootClock::now() >= end;
+      if (too_late || asked) termination.kill_all(BootClock::now());
+      termination.go_on(BootClock::now());
+    }
+    termination.kill_all(BootClock::now());
+    termination.go_on(BootClock::now());
+    see_through(termination);
+    const std::string trouble = too_late ? "did not end within " + format_duration(job_.hooks.limit)
+                                : asked  ? "was stopped before its end"
+                                         : trouble_of(status);
+    if (!trouble.empty()) log::warning(name() + ": --on-lost " + trouble);
+  }
+
+  std::string name() const { return job_.hold.name.display(); }
+
+  const Job& job_;
+  SignalBlock& signals_;
+  Shared& shared_;
+  Timer timer_;
+  std::set<pid_t> children_;
+  pid_t monitor_;
+  UniqueFd alive_;  // readable: the monitor is dead
+  int control_;
+  bool dead_ = false;
+  std::optional<int> monitor_status_;  // of waitpid(2)
+  std::optional<Packet> unsent_;
+  std::string why_ = "the monitor of this job was killed";
+};
 
 }  // namespace
 
 Result<FrontendParts> FrontendParts::make() {
-  FrontendParts parts{.timer = RLOCK_TRY(Timer::make()), .reserved = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC))};
+  FrontendParts parts{.timer = RLOCK_TRY(Timer::make()),
+                      .reserved = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)),
+                      .children = children_so_far()};
   if (!parts.reserved) return std::unexpected(system_error("/dev/null"));
   return parts;
 }
@@ -88,33 +252,14 @@ Result<FrontendParts> FrontendParts::make() {
 Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared, FrontendParts parts, pid_t monitor,
                             int control) {
   parts.reserved.reset();
-  // If this fails there is still the monitor: it kills the tree when we die.
-  const UniqueFd alive(pidfd_open(monitor, 0));
-  if (!alive) return std::unexpected(system_error("pidfd_open"));
-  job.inherited.let_go();
-
-  std::string why = "the monitor of this job was killed";
-  for (bool dead = false; !dead;) {
-    // A monitor that goes on killing is alive: without it nobody would keep the lock until the last one has died.
-    const TimePoint act_at =
-        std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook) + patience(job.timing);
-    if (!shared.tree_empty && BootClock::now() >= act_at) {
-      why = "the monitor of this job has let the deadline pass";
-      pidfd_send_signal(alive.get(), SIGKILL, nullptr, 0);
-    }
-    parts.timer.set(shared.tree_empty ? TimePoint::max() : act_at);
-    pollfd watched[] = {
-        {signals.fd(), POLLIN, 0}, {alive.get(), POLLIN, 0}, {control, POLLIN, 0}, {parts.timer.fd(), POLLIN, 0}};
-    poll(watched, std::size(watched), -1);
-    dead = watched[1].revents != 0;
-    pass_on(signals, control);
-    if (!dead) stop_with_command(shared, control);
+  UniqueFd alive(pidfd_open(monitor, 0));
+  if (!alive) {
+    const Error error = system_error("pidfd_open");
+    kill(monitor, SIGKILL);  // the command dies with it, and what else there is becomes ours
+    return std::unexpected(error);
   }
-
-  const JobEnd end = shared.end().kind == JobEnd::Kind::none ? take_over(job, shared, why) : shared.end();
-  reap_all();
-  if (end.kind == JobEnd::Kind::lost && !job.hooks.on_lost.empty()) run_on_lost(job, shared, signals);
-  return end;
+  job.inherited.let_go();
+  return Frontend(job, signals, shared, std::move(parts), monitor, std::move(alive), control).run();
 }
 
 }  // namespace rlock::run

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <set>
+
 #include "run/job.h"
 #include "run/timer.h"
 
 namespace rlock::run {
 
-// A packet from the frontend to the monitor: a signal that has reached it. A packet the other way means that the
-// command has been stopped.
-struct PassedSignal {
+// What the guards tell each other, a packet each.
+struct Packet {
+  enum class Kind {
+    signal,    // to the monitor: this has reached the frontend
+    starting,  // to the frontend: the command is about to be let go; pass on what has come until now, then say `go`
+    go,        // to the monitor: what comes from now on, the terminal has also sent to the command
+    stopped,   // to the frontend: the command has been stopped; stop, too
+  };
+  Kind kind = Kind::signal;
   int number = 0;
-  bool from_terminal = false;  // the command has had it already
+  bool from_terminal = false;  // the command has had it already, if it was there
 };
 
 // What the frontend needs, so that nothing of it can fail once the monitor has been forked.
@@ -18,7 +26,8 @@ struct FrontendParts {
   static Result<FrontendParts> make();
 
   Timer timer;
-  UniqueFd reserved;  // gives its place to the monitor's pidfd
+  UniqueFd reserved;         // gives its place to the monitor's pidfd
+  std::set<pid_t> children;  // that this process had before the job: not of its tree
 };
 
 // The frontend's part of run_job (see there): passes signals on to the monitor, stops when the command is

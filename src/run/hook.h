@@ -18,10 +18,11 @@ struct Hooks {
   milliseconds limit{};                         // for each
 };
 
-// Starts `text` by /bin/sh -c in `folder`, as our child: standard input is empty, and what it prints goes to standard
-// error, because standard output is the command's. It dies when the calling thread ends. Errors: system.
+// Starts `text` by /bin/sh -c in `folder`, as our child in the process group `group`, which is the command's: the
+// terminal treats it as it would the command. Standard input is empty, and what it prints goes to standard error,
+// because standard output is the command's. It dies when the calling thread ends. Errors: system.
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
-                         const std::string& folder, const SignalBlock& signals);
+                         const std::string& folder, pid_t group, const SignalBlock& signals);
 
 // "ended with 3", "was killed by signal 9": what a status of waitpid(2) says. Empty if all was well.
 std::string trouble_of(int status);

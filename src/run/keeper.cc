@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/write_line.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
@@ -39,12 +40,18 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
   return events[1].revents == 0;
 }
 
-// The keeper's life. Nobody waits for it: what goes wrong can only be written down.
+// What the keeper says when all that it needs is there; else it says what is missing.
+constexpr std::string_view kReady = "ready";
+
+// The keeper's life. What goes wrong once it has said that it is ready can only be written down.
 Result<void> keep(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
-                  const UniqueFd& watched, SignalBlock& signals) {
+                  const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   Shared* shared = RLOCK_TRY(Shared::map());
   const auto renewer = RLOCK_TRY(Renewer::start(client, hold, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), hold, 0ms));
+  write_line(say, kReady);
+  char go;
+  if (read(wait_end, &go, 1) != 1) return {};  // the lock is given back by who has taken it
   const bool ours = wait_for_the_end(watched, *renewer, *listener, signals);
   listener->stop();
   renewer->stop();
@@ -66,6 +73,8 @@ void become_daemon(const Inherited& inherited) {
 
 }  // namespace
 
+void Keeper::begin() { write_line(go_.get(), "g"); }
+
 Result<UniqueFd> watch_process(pid_t pid) {
   if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which ends at once");
   const auto below = descendants();
@@ -80,35 +89,36 @@ Result<UniqueFd> watch_process(pid_t pid) {
 
 Result<Keeper> Keeper::launch(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
-  int ends[2];
+  int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
   Keeper keeper;
   keeper.go_ = UniqueFd(ends[1]);
+  if (pipe2(answer, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+  const UniqueFd hear(answer[0]);
+  UniqueFd say(answer[1]);
   const pid_t pid = fork();
   if (pid < 0) return std::unexpected(system_error("cannot start a process"));
   if (pid == 0) {
     keeper.go_.reset();
     become_daemon(inherited);
-    char go;
-    if (read(wait_end.get(), &go, 1) != 1) _exit(0);
-    if (const auto kept = keep(hold, timing, client, watched, signals); !kept) {
+    if (const auto kept = keep(hold, timing, client, watched, signals, say.get(), wait_end.get()); !kept) {
+      write_line(say.get(), kept.error().message);
       log::error(hold.name.display() + ": " + kept.error().message);
     }
     _exit(0);
   }
+  say.reset();
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   // The connection belongs to the keeper now.
   client.disconnect();
-  return keeper;
-}
-
-void Keeper::begin() {
-  const char go = 1;
-  while (write(go_.get(), &go, 1) < 0 && errno == EINTR) {
-  }
-  go_.reset();
+  char text[256];
+  const ssize_t length = read(hear.get(), text, sizeof text);
+  const std::string_view answer_text(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (answer_text == kReady) return keeper;
+  return fail(Error::Code::system, "the process that keeps the lock could not be started" +
+                                       (answer_text.empty() ? "" : ": " + std::string(answer_text)));
 }
 
 }  // namespace rlock::run

@@ -25,6 +25,19 @@ namespace {
 
 // Who is asked to give up a lock listens from then on.
 constexpr milliseconds kListenAfter = 1s;
+// Signals that come so soon after another event belong to it: timeout(1) sends its signal to a process and then to its
+// group, and a Ctrl-C reaches the command and us at once.
+constexpr milliseconds kSameMoment = 50ms;
+// Signals that come before the command can get them; more than that is a flood.
+constexpr std::size_t kMostHeldBack = 1000;
+
+// A hook while it runs.
+struct RunningHook {
+  pid_t pid;
+  TimePoint ends_at;          // its time is over
+  std::optional<int> status;  // of waitpid(2), once it has ended
+  bool too_late = false;
+};
 
 class Monitor {
  public:
@@ -43,11 +56,13 @@ class Monitor {
     if (prepare()) {
       command_->open_gate();
       opened_ = true;
+      for (const int signal : held_back_) pass_on(signal);
     } else {
       command_->close_gate();
     }
     watch_until([this] { return nothing_left_; });
     run_on_release();
+    shared_.set_end(end_of_job());  // from now on the frontend knows it, whatever becomes of us
     shared_.tree_empty = true;
     stop_threads();
     give_back();
@@ -79,6 +94,7 @@ class Monitor {
     timer_.emplace(RLOCK_TRY(Timer::make()));
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
     if (!frontend_ || getppid() != frontend) return fail(Error::Code::system, "the frontend died");
+    group_ = getpgrp();
     // Forked before this process has a thread, and before it leaves the frontend's process group.
     command_.emplace(
         RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));
@@ -98,12 +114,15 @@ class Monitor {
   bool prepare() {
     if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
     decide(BootClock::now());  // the machine may have slept since the grant
+    // A Ctrl-C that came before there was a command has not reached it: the frontend may have it still to tell.
+    tell_frontend(Packet::Kind::starting);
+    watch_until([this] { return told_to_go_ || termination_.begun(); });
     return !termination_.begun() && !hook_failed_ && !cancelled_by_;
   }
 
   // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
   void run_on_release() {
-    if (job_.hooks.on_release.empty() || lost_ || !opened_) return;
+    if (job_.hooks.on_release.empty() || lost_ || !opened_ || frontend_died_) return;
     command_is_over_ = true;
     termination_ = Termination(name(), job_.grace);
     run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
@@ -114,23 +133,21 @@ class Monitor {
 
   void run_hook(const std::string& option, const std::string& text, std::vector<std::string> variables) {
     variables.insert(variables.end(), job_.command.environment.begin(), job_.command.environment.end());
-    const auto started = start_hook(text, variables, job_.inherited.folder(), signals_);
-    nothing_left_ = false;
-    hook_status_.reset();
+    const auto started = start_hook(text, variables, job_.inherited.folder(), group_, signals_);
+    std::string trouble = started ? "" : started.error().message;
+    bool too_late = false;
     if (started) {
-      hook_pid_ = *started;
-      termination_.started(hook_pid_);
-      hook_ends_at_ = BootClock::now() + job_.hooks.limit;
-      watch_until([this] { return hook_status_.has_value(); });
+      nothing_left_ = false;
+      termination_.started(*started);
+      hook_ = RunningHook{*started, BootClock::now() + job_.hooks.limit, {}};
+      watch_until([this] { return hook_->status.has_value(); });
+      too_late = hook_->too_late;
+      trouble = too_late ? "did not end within " + format_duration(job_.hooks.limit) : trouble_of(*hook_->status);
+      hook_.reset();
     }
-    hook_pid_ = -1;
-    hook_ends_at_ = TimePoint::max();
-    const std::string trouble = !started         ? started.error().message
-                                : hook_too_late_ ? "did not end within " + format_duration(job_.hooks.limit)
-                                                 : trouble_of(*hook_status_);
     hook_failed_ = !trouble.empty();
     // One that was stopped because of something else has been spoken of.
-    if (hook_failed_ && (!termination_.begun() || hook_too_late_)) {
+    if (hook_failed_ && (!termination_.begun() || too_late)) {
       const bool fatal = option == "--on-acquire";
       log::write(fatal ? log::Level::error : log::Level::warning,
                  name() + ": " + option + " " + trouble + (fatal ? "; the command was not started" : ""));
@@ -158,37 +175,52 @@ class Monitor {
       }
       const bool ended = WIFEXITED(status) || WIFSIGNALED(status);
       if (ended) termination_.reaped(pid);
-      if (pid == hook_pid_ && ended) hook_status_ = status;
+      if (hook_ && pid == hook_->pid) {
+        if (ended) hook_->status = status;
+        follow(WIFSTOPPED(status));
+      }
       if (pid == isolation_.init && ended) isolation_.init = -1;
-      if (pid == command_pid_) command_changed(status, ended);
+      if (pid == command_pid_) {
+        if (ended) {
+          command_status_ = status;
+          command_ended_ = BootClock::now();
+        }
+        follow(WIFSTOPPED(status));
+      }
     }
   }
 
-  void command_changed(int status, bool ended) {
-    if (ended) command_status_ = status;
-    shared_.command_stopped = WIFSTOPPED(status);
-    if (!WIFSTOPPED(status)) return;
-    const PassedSignal nothing{};
-    send(control_, &nothing, sizeof nothing, MSG_NOSIGNAL);  // the frontend stops as well
+  // The frontend stops and goes on with what the terminal shows.
+  void follow(bool stopped) {
+    shared_.command_stopped = stopped;
+    if (stopped) tell_frontend(Packet::Kind::stopped);
+  }
+
+  void tell_frontend(Packet::Kind kind) const {
+    const Packet packet{kind};
+    send(control_, &packet, sizeof packet, MSG_NOSIGNAL);
   }
 
   void decide(TimePoint now) {
     decide_on_the_lock(now);
+    if (shared_.frontend_stopped && !shared_.command_stopped) wake_frontend();
+    // Always stop first and speak then: nobody knows how long speaking takes.
     if (now >= hold_ends_at() && !termination_.begun()) {
       timed_out_ = true;
-      log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
       termination_.begin(now);
+      log::error(name() + ": --max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
     }
-    if (now >= hook_ends_at_ && !hook_too_late_) {
-      hook_too_late_ = true;
+    if (hook_ && now >= hook_->ends_at) {
+      hook_->too_late = true;
+      hook_->ends_at = TimePoint::max();
       // Nothing but the hook where others may live on.
       if (job_.leftovers == Leftovers::ignore && opened_) {
-        kill(hook_pid_, SIGKILL);
+        kill(hook_->pid, SIGKILL);
       } else {
         termination_.begin(now);
       }
     }
-    if (command_status_ && hook_pid_ < 0 && !termination_.begun()) clear_up_after_command(now);
+    if (command_status_ && !hook_ && !termination_.begun()) clear_up_after_command(now);
     if (frontend_died_ || now >= shared_.deadline()) termination_.kill_all(now);
     termination_.go_on(now);
     if (termination_.killing()) shared_.set_last_killing(now);
@@ -212,9 +244,10 @@ class Monitor {
   void lose(const std::string& why, TimePoint now) {
     lost_ = true;
     shared_.set_why_lost(why);
+    termination_.set_consequence("the lock is given to others when its lease ends, even if it still runs then");
+    termination_.begin(now);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
     job_.report({LockEvent::Kind::lost, why, 0ms});
-    termination_.begin(now);
   }
 
   // --max-hold is about the command and what it leaves behind.
@@ -227,8 +260,8 @@ class Monitor {
     if (only_init_left()) return;
     switch (job_.leftovers) {
       case Leftovers::kill:
-        log::debug(name() + ": the command has ended and left processes behind; stopping them");
         termination_.begin(now);
+        log::debug(name() + ": the command has ended and left processes behind; stopping them");
         // Who kills the command with -9 grants no grace.
         if (WIFSIGNALED(*command_status_) && WTERMSIG(*command_status_) == SIGKILL) termination_.end_grace(now);
         break;
@@ -246,8 +279,12 @@ class Monitor {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), termination_.next(), hook_ends_at_});
+    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), termination_.next(),
+                               hook_ ? hook_->ends_at : TimePoint::max()});
     if (!termination_.begun()) next = std::min(next, hold_ends_at());
+    // It may have been about to stop when it was told to go on.
+    if (shared_.frontend_stopped && !shared_.command_stopped)
+      next = std::min(next, BootClock::now() + kLongestLook / 5);
     // Who ends in a namespace is reaped there: nobody tells us.
     if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
     return next;
@@ -269,28 +306,39 @@ class Monitor {
   }
 
   void take_signals() {
-    PassedSignal signal;
+    Packet packet;
     ssize_t got;
-    while ((got = recv(control_, &signal, sizeof signal, 0)) > 0) {
-      if (got == sizeof signal) take(signal);
+    while ((got = recv(control_, &packet, sizeof packet, 0)) > 0) {
+      if (got != sizeof packet) continue;
+      if (packet.kind == Packet::Kind::go) told_to_go_ = true;
+      if (packet.kind == Packet::Kind::signal) take(packet);
     }
     // Closed: the frontend has died, which its pidfd says too.
     if (got == 0) frontend_died_ = true;
   }
 
   // A signal for the command, or for us where there is no command: before it and after it.
-  void take(const PassedSignal& signal) {
-    const bool ends = asks_to_end(signal.number);
+  void take(const Packet& signal) {
+    const bool ends = signals_.asks_to_end(signal.number);
     // Asked twice: no more grace. The first one may be what has ended the command.
-    if (ends && ++times_asked_ > 1) termination_.end_grace(BootClock::now());
+    const TimePoint now = BootClock::now();
+    if (ends && last_asked_ && now >= *last_asked_ + kSameMoment) termination_.end_grace(now);
+    if (ends) last_asked_ = now;
     if (opened_ && !command_status_) {
-      // Its pid is its own until we have reaped it.
-      if (!signal.from_terminal && kill(command_pid_, signal.number) != 0 && errno == EPERM)
-        termination_.complain_of(command_pid_);
+      if (!signal.from_terminal) pass_on(signal.number);
     } else if (ends) {
-      if (!opened_ && !cancelled_by_) cancelled_by_ = signal.number;
-      termination_.begin(BootClock::now());
+      // Somebody who has seen the command end; it may be one that has reached it as well.
+      const bool for_us = !opened_ || now >= command_ended_ + kSameMoment;
+      if (for_us && !cancelled_by_) cancelled_by_ = signal.number;
+      termination_.begin(now);
+    } else if (!opened_ && !signal.from_terminal && held_back_.size() < kMostHeldBack) {
+      held_back_.push_back(signal.number);
     }
+  }
+
+  // Its pid is its own until we have reaped it.
+  void pass_on(int signal) {
+    if (kill(command_pid_, signal) != 0 && errno == EPERM) termination_.complain_of(command_pid_);
   }
 
   void stop_threads() {
@@ -303,7 +351,8 @@ class Monitor {
   void give_back() {
     if (not_ours_) return;
     const Until end = Until{}.at_most(lost_ ? std::min<milliseconds>(job_.exchange, 1s) : job_.exchange);
-    const milliseconds keep = opened_ && !lost_ ? until(begun_ + job_.min_hold) : 0ms;
+    const bool executed = opened_ && shared_.exec_errno == 0;
+    const milliseconds keep = executed && !(listener_ && listener_->asked()) ? until(begun_ + job_.min_hold) : 0ms;
     auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, keep);
     if (!released) {
       const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
@@ -358,22 +407,25 @@ class Monitor {
   UniqueFd frontend_;
   std::optional<GatedCommand> command_;
   Isolation isolation_;
-  pid_t command_pid_ = -1, hook_pid_ = -1;
+  pid_t command_pid_ = -1, group_ = -1;  // the command's process group, which is the frontend's
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 
   Termination termination_;
-  TimePoint hook_ends_at_ = TimePoint::max();
-  std::optional<int> command_status_, hook_status_;  // of waitpid(2), once they have ended
-  std::optional<int> cancelled_by_;                  // the signal that came before the command was started
-  bool opened_ = false;                              // the command has been let go
-  bool nothing_left_ = false;                        // below us
-  bool command_is_over_ = false;                     // and all that was left of it
-  int times_asked_ = 0;                              // to end, by signals
-  bool lost_ = false;                                // lost or in doubt: the tree is stopped for it
-  bool not_ours_ = false;                            // known to be lost: there is nothing to release
-  bool timed_out_ = false;                           // --max-hold
-  bool hook_failed_ = false, hook_too_late_ = false;
+  std::optional<RunningHook> hook_;
+  TimePoint command_ended_{};
+  std::optional<TimePoint> last_asked_;  // to end, by a signal
+  std::vector<int> held_back_;           // signals that came before the command could get them
+  bool told_to_go_ = false;              // the frontend has passed on what came before the command
+  std::optional<int> command_status_;    // of waitpid(2), once it has ended
+  std::optional<int> cancelled_by_;      // the signal that came before the command, or after it
+  bool opened_ = false;                  // the command has been let go
+  bool nothing_left_ = false;            // below us
+  bool command_is_over_ = false;         // and all that was left of it
+  bool lost_ = false;                    // lost or in doubt: the tree is stopped for it
+  bool not_ours_ = false;                // known to be lost: there is nothing to release
+  bool timed_out_ = false;               // --max-hold
+  bool hook_failed_ = false;
   bool frontend_died_ = false;
 };
 

@@ -56,9 +56,10 @@ struct Shared {
   }
 
   std::atomic<std::int64_t> deadline_ns = 0, killing_ns = 0;
-  std::atomic<bool> tree_empty = false;       // proven by the monitor
-  std::atomic<bool> command_stopped = false;  // Ctrl-Z and the like
-  std::atomic<int> exec_errno = 0;            // set by the command's process if exec(2) failed
+  std::atomic<bool> tree_empty = false;        // proven by the monitor
+  std::atomic<bool> command_stopped = false;   // Ctrl-Z and the like; also a hook
+  std::atomic<bool> frontend_stopped = false;  // or about to stop, because of that
+  std::atomic<int> exec_errno = 0;             // set by the command's process if exec(2) failed
   std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
   std::atomic<int> end_value = 0;
 

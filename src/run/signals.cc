@@ -15,12 +15,15 @@ bool ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-sigset_t all_but_ignored() {
-  sigset_t set;
+// What would end this process, as things are.
+sigset_t deadly() {
+  sigset_t set, blocked;
   sigfillset(&set);
+  sigprocmask(SIG_BLOCK, nullptr, &blocked);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    if (ignored(signal)) sigdelset(&set, signal);
+    if (ignored(signal) || sigismember(&blocked, signal)) sigdelset(&set, signal);
   }
+  for (const int harmless : {SIGCHLD, SIGCONT, SIGWINCH, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU}) sigdelset(&set, harmless);
   return set;
 }
 
@@ -40,19 +43,17 @@ Result<SignalBlock> SignalBlock::begin() {
   block.children_ignored_ = ignored(SIGCHLD);
   if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
 
-  block.all_ = all_but_ignored();
-  sigset_t ending = block.all_;
-  for (const int harmless : {SIGCHLD, SIGCONT, SIGWINCH, SIGURG, SIGTSTP, SIGTTIN, SIGTTOU}) {
-    sigdelset(&ending, harmless);
-  }
+  const sigset_t ending = deadly();
   if (sigprocmask(SIG_BLOCK, &ending, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
   RLOCK_TRY(block.read_only(ending));
   return block;
 }
 
 Result<void> SignalBlock::hold_all() {
-  if (sigprocmask(SIG_SETMASK, &all_, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
-  return read_only(all_);
+  sigset_t all;
+  sigfillset(&all);
+  if (sigprocmask(SIG_SETMASK, &all, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
+  return read_only(all);
 }
 
 Result<void> SignalBlock::read_children_only() {
@@ -71,15 +72,12 @@ Result<void> SignalBlock::read_only(const sigset_t& signals) {
 
 std::optional<ReceivedSignal> SignalBlock::next() {
   signalfd_siginfo info{};
-  for (;;) {
-    if (read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
-    const auto number = static_cast<int>(info.ssi_signo);
-    // Our own write into a broken pipe: the write has failed already.
-    if (number == SIGPIPE && info.ssi_pid == static_cast<std::uint32_t>(getpid())) continue;
-    // SI_KERNEL: nobody called kill(2). A hangup goes to the leader of the session alone.
-    const bool alone = number == SIGHUP && getsid(0) == getpid();
-    return ReceivedSignal{number, info.ssi_code == SI_KERNEL && of_terminals(number) && !alone};
-  }
+  if (read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
+  const auto number = static_cast<int>(info.ssi_signo);
+  // SI_KERNEL: nobody called kill(2). A hangup goes to the leader of the session alone.
+  const bool alone = number == SIGHUP && getsid(0) == getpid();
+  return ReceivedSignal{number, static_cast<pid_t>(info.ssi_pid),
+                        info.ssi_code == SI_KERNEL && of_terminals(number) && !alone};
 }
 
 void SignalBlock::restore() const {
@@ -87,7 +85,10 @@ void SignalBlock::restore() const {
   sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
 }
 
-bool asks_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+bool SignalBlock::asks_to_end(int signal) const {
+  const bool to_end = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+  return to_end && !ignored(signal) && !sigismember(&former_mask_, signal);
+}
 
 void die_of(int signal) {
   const rlimit none{0, 0};

@@ -12,13 +12,15 @@ namespace rlock::run {
 
 struct ReceivedSignal {
   int number = 0;
+  pid_t sender = 0;
   // The terminal sent it, and so has sent it to the command too, which is in the same process group.
   bool from_terminal = false;
 };
 
 // Holds signals back from its making on, so that they can arrive at one point only: where they are read.
 // No handler is ever installed, so that a child gets its parent's dispositions by restoring the mask alone.
-// Signals that were ignored when we were started, as nohup(1) and `&` do it, stay so.
+// Signals that were ignored or blocked when we were started, as nohup(1) and `&` do it, do nothing to us; a command
+// that changes that for itself gets them.
 class SignalBlock {
  public:
   // Holds back what would end this process; Ctrl-Z and the like still act at once. For the time of waiting.
@@ -36,6 +38,9 @@ class SignalBlock {
   // The next signal; none if there is none.
   std::optional<ReceivedSignal> next();
 
+  // Whether a signal asks us to end: INT, TERM, HUP, QUIT, unless it was ignored or blocked when we were started.
+  bool asks_to_end(int signal) const;
+
   // In a child, before exec(2): everything as our parent had left it to us.
   void restore() const;
 
@@ -45,12 +50,8 @@ class SignalBlock {
 
   UniqueFd fd_;
   sigset_t former_mask_{};
-  sigset_t all_{};  // but those that are ignored
   bool children_ignored_ = false;
 };
-
-// Whether a signal asks a process to end: INT, TERM, HUP, QUIT.
-bool asks_to_end(int signal);
 
 // Ends this process by `signal`, without a core file: the shell sees what it would have seen without us.
 [[noreturn]] void die_of(int signal);

@@ -45,23 +45,23 @@ void Termination::go_on(TimePoint now) {
 TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : kill_at_; }
 
 void Termination::signal(int number) {
-  for (const pid_t pid : signal_descendants(number)) complain_of(pid);
+  for (const pid_t pid : signal_descendants(number, spared_)) complain_of(pid);
   if (processes_visible()) return;
   for (const pid_t child : children_) kill(child, number);
 }
 
 void Termination::complain_of(pid_t pid) {
   if (std::exchange(complained_, true)) return;
-  log::error(name_ + ": " + describe_process(pid) +
-             " runs as another user and cannot be stopped from here; the lock is kept until it ends");
+  log::error(name_ + ": " + describe_process(pid) + " runs as another user and cannot be stopped from here; " +
+             consequence_);
 }
 
 void Termination::complain_of_survivors() {
   complained_ = true;
   std::string who;
-  for (const pid_t pid : descendants()) who += (who.empty() ? "" : ", ") + describe_process(pid);
-  if (who.empty()) who = "a process that cannot be seen, because /proc does not show it,";
-  log::error(name_ + ": " + who + " cannot be killed; the lock is kept until it ends, or until its lease runs out");
+  for (const pid_t pid : descendants(spared_)) who += (who.empty() ? "" : ", ") + describe_process(pid);
+  if (who.empty()) who = "a process that cannot be seen, because /proc does not show it (--isolate would end it),";
+  log::error(name_ + ": " + who + " cannot be killed; " + consequence_);
 }
 
 }  // namespace rlock::run

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,20 @@ inline constexpr milliseconds kLongestLook = milliseconds(100);
 
 class Termination {
  public:
-  // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL.
-  Termination(std::string name, milliseconds grace) : name_(std::move(name)), grace_(grace) {}
+  // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL; `spared` are not ours to end.
+  Termination(std::string name, milliseconds grace, std::set<pid_t> spared = {})
+      : name_(std::move(name)), grace_(grace), spared_(std::move(spared)) {}
+
+  // What comes of it if something cannot be ended, for the message that says so.
+  void set_consequence(std::string text) { consequence_ = std::move(text); }
 
   // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
   void started(pid_t child) { children_.push_back(child); }
-  void reaped(pid_t child) { std::erase(children_, child); }
+  void reaped(pid_t child) {
+    std::erase(children_, child);
+    spared_.erase(child);
+  }
+  const std::set<pid_t>& spared() const { return spared_; }
 
   bool begun() const { return phase_ != Phase::running; }
   bool killing() const { return phase_ == Phase::killing; }
@@ -51,6 +60,8 @@ class Termination {
 
   std::string name_;
   milliseconds grace_;
+  std::set<pid_t> spared_;
+  std::string consequence_ = "the lock is kept until it ends";
   std::vector<pid_t> children_;
   Phase phase_ = Phase::running;
   TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max();

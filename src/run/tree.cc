@@ -23,11 +23,11 @@ namespace {
 
 struct Process {
   pid_t parent = 0;
-  bool zombie = false;
+  bool dead = false;  // a zombie
 };
 
-// Reads state and parent from /proc/PID/stat: "pid (comm) state ppid …". The name may hold anything, even
-// parentheses, so the last one counts (proc(5)).
+// Reads /proc/PID/stat: "pid (comm) state ppid … num_threads …". The name may hold anything, even parentheses, so the
+// last one counts (proc(5)). A process whose first thread has ended is shown as a zombie while the others run.
 bool read_stat(const char* pid, Process& process) {
   const UniqueFd fd(open((std::string("/proc/") + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   char text[512];
@@ -36,7 +36,13 @@ bool read_stat(const char* pid, Process& process) {
   text[length] = '\0';
   const char* end = std::strrchr(text, ')');
   char state = 0;
-  return end && std::sscanf(end + 1, " %c %d", &state, &process.parent) == 2 && ((process.zombie = state == 'Z'), true);
+  long threads = 0;
+  if (!end || std::sscanf(end + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                          &process.parent, &threads) != 3) {
+    return false;
+  }
+  process.dead = state == 'Z' && threads <= 1;
+  return true;
 }
 
 std::map<pid_t, Process> all_processes() {
@@ -58,7 +64,7 @@ Result<void> become_subreaper() {
   return {};
 }
 
-std::vector<pid_t> descendants() {
+std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   auto processes = all_processes();
   std::multimap<pid_t, pid_t> children;
   for (const auto& [pid, process] : processes) children.emplace(process.parent, pid);
@@ -66,12 +72,14 @@ std::vector<pid_t> descendants() {
   std::vector<pid_t> found = {getpid()};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto [begin, end] = children.equal_range(found[i]);
-    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+    for (auto child = begin; child != end; ++child) {
+      if (!spared.contains(child->second)) found.push_back(child->second);
+    }
     // Each process once: pids that are used again while we read could form a circle.
     children.erase(begin, end);
   }
   found.erase(found.begin());
-  std::erase_if(found, [&](pid_t pid) { return processes[pid].zombie; });
+  std::erase_if(found, [&](pid_t pid) { return processes[pid].dead; });
   return found;
 }
 
@@ -80,9 +88,9 @@ bool processes_visible() {
   return read_stat(std::to_string(getpid()).c_str(), self) && self.parent == getppid();
 }
 
-std::vector<pid_t> signal_descendants(int signal) {
+std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared) {
   std::vector<pid_t> refused;
-  for (const pid_t pid : descendants()) {
+  for (const pid_t pid : descendants(spared)) {
     if (kill(pid, signal) != 0 && errno != ESRCH) refused.push_back(pid);
   }
   return refused;
@@ -98,17 +106,11 @@ std::string describe_process(pid_t pid) {
   return text;
 }
 
-bool kill_all_descendants(const Until& until) {
-  for (milliseconds pause = 1ms;; pause = std::min<milliseconds>(2 * pause, 100ms)) {
-    signal_descendants(SIGKILL);
-    pid_t reaped;
-    do {
-      reaped = waitpid(-1, nullptr, WNOHANG);
-    } while (reaped > 0 || (reaped < 0 && errno == EINTR));
-    if (reaped < 0) return true;  // ECHILD
-    if (until.over()) return false;
-    wait_for(-1, 0, until.at_most(pause));
-  }
+std::set<pid_t> children_so_far() {
+  siginfo_t unused;
+  if (waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) != 0) return {};  // ECHILD, as most of the time
+  const auto all = descendants();
+  return {all.begin(), all.end()};
 }
 
 }  // namespace rlock::run

@@ -5,10 +5,10 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 
 namespace rlock::run {
@@ -16,20 +16,20 @@ namespace rlock::run {
 // From now on orphaned descendants of this process become its children. Errors: system.
 Result<void> become_subreaper();
 
-// All living descendants of this process, parents before children, by one look through /proc. A snapshot: a
-// process that forks meanwhile may hide a child from it.
-std::vector<pid_t> descendants();
+// All living descendants of this process, parents before children, by one look through /proc; without those that are
+// spared and what is below them. A snapshot: a process that forks meanwhile may hide a child from it.
+std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
+
+// The descendants that this process has been given by exec(2): a shell may have started them before it became us.
+std::set<pid_t> children_so_far();
 
 // Whether descendants() sees anything at all: /proc may not be mounted, or be that of others.
 bool processes_visible();
 
 // Sends `signal` to every descendant once. Returns those that refused it: they run as another user.
-std::vector<pid_t> signal_descendants(int signal);
+std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared);
 
 // "pid 4242 (tar)", for people; the name is escaped.
 std::string describe_process(pid_t pid);
-
-// Kills and reaps until there is no descendant left: waitpid(2) says ECHILD. False: `until` was over first.
-bool kill_all_descendants(const Until& until);
 
 }  // namespace rlock::run

@@ -75,7 +75,7 @@ start_tree() {
   kill -9 "$frontend" "$monitor"
   wait_until gone "$command"
   local ttl began
-  ttl=$(redis srv pttl job) began=$(now_ms)
+  began=$(now_ms) ttl=$(redis srv pttl job)
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
 }

@@ -122,7 +122,7 @@ PYTHON
   "$RLOCK" run x -- sh -c 'kill -s STOP $$; exit 5' 3>&- &
   local frontend=$! monitor command got=0
   stopped() {
-    monitor=$(pgrep -P "$frontend") && command=$(pgrep -P "$monitor") &&
+    monitor=$(pgrep -o -P "$frontend") && command=$(pgrep -P "$monitor") &&
       grep -q '^State:[[:space:]]*T' "/proc/$command/status"
   }
   wait_until stopped

@@ -169,3 +169,59 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   free
   wait_until no_keeper
 }
+
+@test "few descriptors or processes left: refused, or it is kept; never a lock that nobody keeps" {
+  local limit refused=0 fine=0
+  attempt() {
+    status=0
+    owner=$("$@" 2>err) || status=$?
+    if ((status == 0)); then
+      [[ $(redis srv hkeys job) == "$owner" ]] && keeper
+      rlock release job --owner "$owner"
+      wait_until no_keeper
+      ((++fine))
+    else
+      cat err
+      ((status == 69 || status == 71)) && [[ -z $owner && -s err ]]
+      ((++refused))
+    fi
+    free
+  }
+  for limit in {4..20}; do
+    prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
+    attempt prlimit --nofile="$limit" "$RLOCK" acquire --for-pid "$process" job --lease 1s
+  done
+  echo "# descriptors: $refused refused, $fine fine" >&3
+  ((refused > 0 && fine > 0))
+}
+
+@test "few processes left: the same" {
+  [[ $(id -u) == 0 ]] || skip 'only root can do this'
+  local limit user theirs refused=0 fine=0 port
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  cp "$RLOCK" rlock
+  chmod 755 . rlock
+  as_user() { exec setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; }
+  is_theirs() { grep -q "^Uid:.$user" "/proc/$theirs/status"; }
+  for limit in {1..8}; do
+    user=$((61300 + limit)) # another one each time: what has not been reaped yet counts, too
+    (as_user sleep 1000 3>&-) &
+    theirs=$!
+    wait_until is_theirs
+    status=0
+    (as_user prlimit --nproc="$limit" ./rlock --url "redis://127.0.0.1:$port" acquire --for-pid "$theirs" job) >out 2>err || status=$?
+    kill "$theirs"
+    if ((status == 0)); then
+      wait_until no_keeper
+      ((++fine))
+    else
+      cat err
+      ((status == 71)) && [[ ! -s out && -s err ]]
+      ((++refused))
+    fi
+    free
+  done
+  echo "# processes: $refused refused, $fine fine" >&3
+  ((refused > 0 && fine > 0))
+}

@@ -52,7 +52,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   local owner answer
   owner=$(take a)
   for answer in n '' x; do
-    run -0 on_terminal "$answer" "$RLOCK" force-unlock a
+    run -75 on_terminal "$answer" "$RLOCK" force-unlock a
     assert_says 'left alone'
     [[ $(holder a) == "$owner"$'\n1' ]]
   done

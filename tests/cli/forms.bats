@@ -102,3 +102,23 @@ busy() {
   RLOCK_URL=nonsense run -0 --separate-stderr rlock run --help
   [[ -z $stderr ]]
 }
+
+@test "an option behind the name is named as what it is" {
+  run -64 --separate-stderr rlock run a --bogus -- true
+  assert_says 'unknown option --bogus'
+  run -64 --separate-stderr rlock run a --bogus -c true
+  assert_says 'unknown option --bogus'
+}
+
+@test "an option without its value says what it wants" {
+  run -64 --separate-stderr rlock release a --owner
+  [[ $stderr == 'rlock: release: --owner wants ID' ]]
+}
+
+@test "an empty hook is refused" {
+  local option
+  for option in --on-acquire --on-release --on-lost; do
+    run -64 --separate-stderr rlock run "$option=" a -- true
+    assert_says "$option: the text is empty"
+  done
+}

@@ -206,15 +206,40 @@ leave() {
   run -0 rlock run -w 3s a -- true
 }
 
-@test "--min-hold holds when the command fails, dies of a signal, or is not found" {
+@test "--min-hold holds when the command fails or dies of a signal" {
   run -1 rlock run --min-hold 20s a -- false
   held
   drop
   run -137 rlock run --min-hold 20s a -- sh -c 'kill -9 $$'
   held
   drop
+}
+
+@test "--min-hold is about a command that has run" {
   run -127 rlock run --min-hold 20s a -- ./nothing
+  free
+  run -78 rlock run --min-hold 20s --on-acquire false a -- true
+  free
+}
+
+@test "--min-hold and --no-renew: the command is stopped, and the lock stays" {
+  run -74 rlock run --no-renew --lease 2s --min-hold 20s a -- sleep 100
+  (($(redis srv pttl a) > 10000))
   drop
+}
+
+@test "--min-hold: what keeps the lock is told from a command that runs" {
+  rlock run --min-hold 20s a -- true
+  run -0 rlock status a
+  assert_says 'has ended; --min-hold keeps the lock'
+  run -0 rlock status --json a
+  assert_says '"ended": true'
+  run -75 --separate-stderr rlock run -n a -- true
+  assert_says 'which has ended; --min-hold keeps the lock'
+  began=$(now_ms)
+  run -0 rlock force-unlock --yes a
+  not past 5000
+  free
 }
 
 @test "--min-hold: force-unlock does not wait for it" {
@@ -428,6 +453,12 @@ leave() {
   refused --max-hold --min-hold 5s --max-hold 3s
   run -0 rlock run --min-hold 300ms --max-hold 1m a -- true
   drop
+}
+
+@test "--max-hold that --no-renew leaves no time for is refused" {
+  refused --no-renew --no-renew --lease 5s --max-hold 1m
+  refused --max-hold --no-renew --lease 5s --max-hold 6s
+  run -0 rlock run --no-renew --lease 5s --max-hold 5s a -- true
 }
 
 @test "--kill-after that leaves no time in the lease is refused, and the limit is named" {

@@ -1,0 +1,183 @@
+# The guards do their part when something is in their way: a stuck reader, a stopped frontend, an odd process.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  cd "$BATS_TEST_TMPDIR" || return
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
+}
+
+teardown() {
+  all_gone "$pids"
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+  assert_clean srv
+  redis_stop srv
+}
+
+lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
+state_of() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status"; }
+in_state() { [[ $(state_of "$1") == "$2" ]]; }
+# A command whose child in a session of its own dies of SIGKILL only.
+with_daemon() { echo "setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 & ${1:-sleep 1000}"; }
+stuck() { python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
+
+@test "a process whose first thread has ended is part of the tree" {
+  cc -pthread -o headless -xc - <<'PROGRAM'
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *work(void *path) {
+  FILE *file = fopen(path, "a");
+  fprintf(file, "%d\n", getpid());
+  fclose(file);
+  for (;;) pause();
+}
+int main(int count, char **arguments) {
+  pthread_t thread;
+  pthread_create(&thread, 0, work, arguments[count - 1]);
+  pthread_exit(0);
+}
+PROGRAM
+  job_start --lease 1s -k 200ms job -- ./headless "$pids"
+  wait_until lines_in "$pids" 1
+  lose
+  job_status
+  [[ $status == 74 ]]
+  # all_gone would take it for a zombie.
+  [[ ! -d /proc/$(cat "$pids") ]]
+}
+
+@test "nobody reads standard error: the tree is stopped in time all the same" {
+  local pipe
+  stuck 2 "$RLOCK" run --lease 1s -k 200ms job -- bash -c "$(with_daemon)" 3>&- &
+  frontend=$!
+  wait_until lines_in "$pids" 1
+  lose
+  WAIT_SECONDS=3 wait_until all_gone "$pids"
+  status=0
+  wait "$frontend" || status=$?
+  [[ $status == 74 ]]
+}
+
+@test "nobody reads standard error: a short outage does no harm" {
+  stuck 2 "$RLOCK" run --lease 3s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
+  frontend=$!
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
+  local began
+  redis_freeze srv
+  began=$(now_ms)
+  past() { (($(now_ms) > began + $1)); }
+  wait_until past 1300 # a renewal has failed
+  redis_thaw srv
+  wait_until past 4000
+  held
+  touch go
+  status=0
+  wait "$frontend" || status=$?
+  [[ $status == 6 ]]
+}
+
+@test "the monitor is killed while command and frontend are stopped: the tree is dead at once" {
+  job_start job -- bash -c "$(with_daemon)"
+  job_parts
+  wait_until lines_in "$pids" 1
+  kill -STOP "$command"
+  wait_until in_state "$frontend" T
+  kill -9 "$monitor"
+  WAIT_SECONDS=2 wait_until all_gone "$pids"
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "the monitor is stopped while command and frontend are: the tree is dead before the lease ends" {
+  job_start --lease 2s job -- bash -c "$(with_daemon)"
+  job_parts
+  wait_until lines_in "$pids" 1
+  kill -STOP "$command"
+  wait_until in_state "$frontend" T
+  kill -STOP "$monitor"
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  until all_gone "$pids"; do held; done
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "a command that is stopped and let go by others than a terminal: rlock goes on with it" {
+  job_start job -- bash -c 'trap "exit 3" TERM; touch ready; while :; do sleep 0.05; done'
+  job_parts
+  wait_until test -e ready
+  local round
+  for round in {1..20}; do
+    kill -STOP "$command"
+    ((round % 2)) || wait_until in_state "$frontend" T
+    kill -CONT "$command"
+  done
+  goes_on() { [[ $(state_of "$frontend") == S && $(state_of "$command") != T ]]; }
+  wait_until goes_on
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 3 ]]
+}
+
+@test "processes that were there before the job are left alone, whatever happens to it" {
+  local how before
+  for how in lose 'kill -9 $monitor'; do
+    bash -c "exec -a before-the-job sleep 1000 & echo \$! >before; exec \"$RLOCK\" run --lease 1s --on-lost true job -- sleep 1000" 3>&- &
+    frontend=$!
+    wait_until test -s before
+    before=$(cat before)
+    newest() { monitor=$(pgrep -P "$frontend" rlock) && command=$(child_of "$monitor"); }
+    wait_until newest
+    eval "$how"
+    status=0
+    wait "$frontend" || status=$?
+    [[ $status == 74 ]]
+    gone "$command"
+    ! gone "$before"
+    kill "$before"
+    lose
+    rm before
+  done
+}
+
+@test "the monitor is killed while it releases: the status is the command's, nothing was lost" {
+  job_start --lease 2s --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; exit 6'
+  job_parts
+  redis_freeze srv
+  touch go
+  wait_until gone "$command"
+  in_release() { [[ $(pgrep -P "$frontend") == "$monitor" ]] && ! pgrep -P "$monitor"; }
+  wait_until in_release
+  kill -9 "$monitor"
+  job_status
+  show
+  redis_thaw srv
+  [[ $status == 6 && ! -e lost ]]
+  assert_says 'killed before the lock was released'
+}
+
+@test "a hook that is over its time costs no time of the processor" {
+  job_start --hook-timeout 100ms -k 1500ms --lease 20s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
+  wait_until test -e hangs
+  wait_until child_of "$frontend"
+  monitor=$(child_of "$frontend")
+  job_status_with_ticks() {
+    until gone "$monitor"; do
+      ticks=$(sed 's/.*) //' "/proc/$monitor/stat" 2>/dev/null | cut -d' ' -f12,13 | tr ' ' +) || break
+      [[ -z $ticks ]] || used=$((ticks))
+    done
+  }
+  local used=0 ticks
+  job_status_with_ticks
+  job_status
+  [[ $status == 78 ]]
+  echo "$used ticks"
+  ((used < 40))
+}

@@ -1,0 +1,148 @@
+# Signals that come when nobody seems to be there for them.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  redis_start srv
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  assert_clean srv
+  redis_stop srv
+}
+
+free() { [[ $(redis srv exists job) == 0 ]]; }
+
+@test "a signal during --on-acquire that does not end: the command gets it" {
+  env --default-signal "$RLOCK" run --on-acquire 'touch hook; while [ ! -e go ]; do sleep 0.02; done' job -- \
+    python3 -c 'import signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit(5))
+signal.pause()' 3>&- &
+  frontend=$!
+  wait_until test -e hook
+  # Blocked until the program could set its handler: the signal would end it before.
+  kill -USR1 "$frontend"
+  touch go
+  status=0
+  wait "$frontend" || status=$?
+  [[ $status == 5 || $status == 138 ]]
+  free
+}
+
+@test "no signal is lost while the monitor does not read them" {
+  # Real-time signals are queued, so that each can be counted.
+  job_start job -- python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [40, signal.SIGUSR1])
+open("ready", "w")
+seen = 0
+while signal.sigwait([40, signal.SIGUSR1]) == 40: seen += 1
+print(seen)'
+  job_parts
+  wait_until test -e ready
+  kill -STOP "$monitor"
+  python3 -c "import os
+for i in range(1000): os.kill($frontend, 40)"
+  kill -CONT "$monitor"
+  all_told() { grep -q '^SigQ:[[:space:]]*0/' "/proc/$frontend/status" || [[ $(sed -n 's/^ShdPnd:[[:space:]]*//p' "/proc/$frontend/status") == 0000000000000000 ]]; }
+  wait_until all_told
+  kill -USR1 "$frontend"
+  job_status
+  [[ $status == 0 && $output == 1000 ]]
+}
+
+@test "a signal that was ignored at the start reaches a command that wants it, and does nothing to rlock" {
+  local wants='import signal, sys
+signal.signal(signal.SIGHUP, lambda *_: sys.exit(9))
+open("ready", "w")
+signal.pause()'
+  nohup "$RLOCK" run job -- python3 -c "$wants" 3>&- &
+  frontend=$!
+  wait_until test -e ready
+  kill -HUP "$frontend"
+  status=0
+  wait "$frontend" || status=$?
+  [[ $status == 9 ]]
+
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  nohup "$RLOCK" run job -- touch ran 3>&- &
+  frontend=$!
+  listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
+  wait_until listened
+  kill -HUP "$frontend"
+  rlock release job --owner "$owner"
+  wait "$frontend"
+  [[ -e ran ]]
+}
+
+@test "a signal that was blocked at the start does not end a waiting rlock" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
+  frontend=$!
+  listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
+  wait_until listened
+  kill -TERM "$frontend"
+  rlock release job --owner "$owner"
+  wait "$frontend"
+  [[ -e ran ]]
+}
+
+@test "a TERM that comes to rlock and to its group, as timeout(1) sends it, leaves the grace" {
+  # What is left behind has time to clean up.
+  run -124 timeout --kill-after=20 0.5 "$RLOCK" run -k 5s job -- bash -c \
+    '(trap "sleep 0.5; touch cleaned; exit" TERM; touch ready; while :; do sleep 0.05; done) & sleep 1000'
+  [[ -e ready ]]
+  wait_until free
+  [[ -e cleaned ]]
+}
+
+@test "TERM when the command has ended and something is left of it: rlock dies of it" {
+  job_start --leftovers wait job -- bash -c 'sleep 1000 & while [ ! -e go ]; do sleep 0.02; done; exit 3'
+  job_parts
+  touch go
+  wait_until gone "$command"
+  local began
+  began=$(now_ms)
+  past() { (($(now_ms) > began + 100)); }
+  wait_until past
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 ]]
+  free
+}
+
+@test "TERM during --on-release: the hook is stopped, rlock dies of it" {
+  job_start --on-release 'touch hook; sleep 1000' job -- true
+  wait_until test -e hook
+  local began
+  began=$(now_ms)
+  past() { (($(now_ms) > began + 100)); }
+  wait_until past
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 ]]
+  free
+}
+
+@test "the reader of --status-fd is gone: the job is waited for, and run" {
+  local owner
+  owner=$(rlock acquire job --lease 1m)
+  python3 -c 'import os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+reader, writer = os.pipe()
+os.close(reader)
+os.dup2(writer, 5)
+os.set_inheritable(5, True)
+os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run --status-fd 5 job -- touch ran 2>err 3>&- &
+  frontend=$!
+  wait_until grep -q 'a line could not be written' err
+  rlock release job --owner "$owner"
+  wait "$frontend"
+  [[ -e ran ]]
+}
