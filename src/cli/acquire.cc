@@ -2,8 +2,6 @@
 // rlock acquire: take the lock for a fixed time or for a process, and print who owns it.
 #include "cli/commands.h"
 
-#include <cstdlib>
-
 #include "base/log.h"
 #include "cli/output.h"
 #include "cli/server.h"
@@ -46,8 +44,7 @@ Result<void> hand_over(const AcquireOptions& options, const lock::Hold& hold, re
 }  // namespace
 
 Result<int> execute(const AcquireOptions& options) {
-  const char* held = std::getenv("RLOCK_HELD");
-  if (lock::HeldLocks::parse(held ? held : "").owner_of(options.name)) {
+  if (held_by_ancestors().owner_of(options.name)) {
     return fail(Error::Code::usage,
                 options.name.display() +
                     ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");

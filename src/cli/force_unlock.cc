@@ -81,7 +81,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
   }
   if (!ask) return take_away(client, options, owner);
   if (RLOCK_TRY(ask_and_wait(client, options, owner))) {
-    RLOCK_TRY(print(name + ": free\n"));
+    RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
     return kDone;
   }
   log::error(name + ": still held after " + format_duration(options.wait) +

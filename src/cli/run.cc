@@ -18,11 +18,6 @@
 namespace rlock::cli {
 namespace {
 
-lock::HeldLocks held_by_ancestors() {
-  const char* held = std::getenv("RLOCK_HELD");
-  return lock::HeldLocks::parse(held ? held : "");
-}
-
 lock::AcquireRequest request_for(const RunOptions& options) {
   // The server keeps it for --min-hold even if all of us are killed at once.
   lock::AcquireRequest request{.name = options.name,

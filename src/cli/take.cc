@@ -4,6 +4,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/output.h"
@@ -73,6 +75,11 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
   }
   return fail(Error::Code::wrong_kind,
               name.display() + ": in use, but not as a lock of this kind: " + escaped(acquired->other_kind, 100));
+}
+
+lock::HeldLocks held_by_ancestors() {
+  const char* held = std::getenv("RLOCK_HELD");
+  return lock::HeldLocks::parse(held ? held : "");
 }
 
 lock::Holder describe_self(std::string command, std::string reason) {

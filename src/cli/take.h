@@ -18,6 +18,9 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
                                        const CommonOptions& common, const run::SignalBlock& signals,
                                        const Events& events);
 
+// The locks that this process runs under: RLOCK_HELD.
+lock::HeldLocks held_by_ancestors();
+
 // This process as others shall see it. `command` is what it runs.
 lock::Holder describe_self(std::string command, std::string reason);
 

@@ -30,7 +30,7 @@ start_tree() {
   all_gone "$pids"
   [[ $(redis srv exists job) == 0 ]]
   assert_says 'job: the holder has been asked to stop'
-  assert_says 'job: free'
+  assert_says 'job: released'
   job_status
   show
   [[ $status == 74 ]]

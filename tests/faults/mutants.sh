@@ -59,9 +59,9 @@ mutant 'released before the tree is empty' tests/faults/guards.bats \
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
   src/run/monitor.cc ' || now >= shared_.deadline()' '' \
-  src/run/frontend.cc 'BootClock::now() >= act_at' false
+  src/run/frontend.cc 'if (BootClock::now() < act_at()) return;' 'return;'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
-  src/run/frontend.cc 'BootClock::now() >= act_at' false
+  src/run/frontend.cc 'if (BootClock::now() < act_at()) return;' 'return;'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
@@ -71,15 +71,18 @@ mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
-  src/run/frontend.cc $'"; stopping the command");\n  shared.set_why_lost(why);\n  job.report({LockEvent::Kind::lost, why, 0ms});\n  kill_all_descendants({});' \
-  $'"; stopping the command");\n  shared.set_why_lost(why);\n  job.report({LockEvent::Kind::lost, why, 0ms});' \
+  src/run/frontend.cc '    termination.kill_all(BootClock::now());
+    termination.go_on(BootClock::now());
+    log::error' '    log::error' \
+  src/run/frontend.cc '    see_through(termination);
+    log::error' '    log::error' \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'there is no second guard' tests/faults/guards.bats \
   src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' '' \
   src/run/monitor.cc 'if (got == 0) frontend_died_ = true;' ''
 mutant 'signals are passed on twice' tests/faults/guards.bats \
-  src/run/frontend.cc '    send(control, &packet, sizeof packet, MSG_NOSIGNAL);' \
-  $'    send(control, &packet, sizeof packet, MSG_NOSIGNAL);\n    send(control, &packet, sizeof packet, MSG_NOSIGNAL);'
+  src/run/frontend.cc 'if (unsent_ && !send_packet(*unsent_)) return;' \
+  'if (unsent_ && !(send_packet(*unsent_) && send_packet(*unsent_))) return;'
 mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
 mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
@@ -95,7 +98,21 @@ mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
 mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
-  src/run/frontend.cc 'std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook)' 'shared.deadline()'
+  src/run/frontend.cc 'std::max(shared_.deadline(), shared_.last_killing() + 2 * kLongestLook)' 'shared_.deadline()'
+mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.bats \
+  src/run/frontend.cc 'if (stand_in == 0) wake_in_need(frontend);' 'if (stand_in == 0) _exit(0);'
+mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
+  src/run/tree.cc " && threads <= 1" ''
+mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
+  src/base/write_line.cc 'if (wait_for(fd, POLLOUT, end) != WaitEnd::ready) return false;' ''
+mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats \
+  src/run/frontend.cc '.children = children_so_far()' '.children = {}'
+mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
+  src/run/monitor.cc 'watch_until([this] { return told_to_go_ || termination_.begun(); });' ''
+mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
+  src/run/frontend.cc 'MSG_NOSIGNAL) >= 0 || errno != EAGAIN' 'MSG_NOSIGNAL) >= 0 || true'
+mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
+  src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
 mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
   src/run/monitor.cc 'command_->close_gate();' 'command_->open_gate();'
 mutant 'a release after a lost reply is not known to be one' tests/faults/lost_reply.bats \
