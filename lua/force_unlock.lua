@@ -1,9 +1,9 @@
 -- force_unlock: take a lock away from the owner that was shown to the operator.
 --
--- KEYS  1 lock    2 holder
--- ARGV  1 owner     the one to take it from: nobody else's hold is touched
---       2 channel   where Redisson and rlock wait for releases
--- Reply {'released', 0, fault}   it is free now; fault: why '0' could not be published, else ''
+-- KEYS  as in queue.lua
+-- ARGV  1 channel, 2 grants: as in queue.lua
+--       3 owner     the one to take it from: nobody else's hold is touched
+-- Reply {'released', 0, fault}   it is free now, or the first waiter has it; fault: why nobody could be told, else ''
 --       {'free'}                 nobody holds it (any more)
 --       {'other-owner'}          somebody else holds it (by now); nothing was changed
 --       {'other-kind', what}     the name is in use, but not as a plain lock
@@ -11,8 +11,9 @@
 --
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
-local lock, holder = KEYS[1], KEYS[2]
-local owner, channel = ARGV[1], ARGV[2]
+--- include queue.lua
+
+local owner = ARGV[3]
 
 if redis.call('hexists', lock, 'mode') == 1 then
   return {'other-kind', 'read-write lock'}
@@ -22,5 +23,4 @@ if redis.call('hexists', lock, owner) == 0 then
 end
 
 redis.call('del', lock, holder)
-local heard = redis.pcall('publish', channel, '0')
-return {'released', 0, type(heard) == 'table' and heard.err or ''}
+return {'released', 0, pass_on()}

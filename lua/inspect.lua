@@ -1,7 +1,7 @@
--- inspect: who holds a lock, and until when. Changes nothing.
+-- inspect: who holds a lock, until when, and who waits for it. Changes nothing.
 --
--- KEYS  1 lock    2 fencing token    3 holder
--- Reply {type, ttl, now, token, fields, owners, description}
+-- KEYS  as in queue.lua
+-- Reply {type, ttl, now, token, fields, owners, description, waiting, queue}
 --         type         what is at the lock's key: 'none', 'hash', 'string' …
 --         ttl          milliseconds left; -1: it never expires, -2: there is no such key
 --         now          the server's clock, milliseconds since 1970
@@ -9,11 +9,13 @@
 --         fields       how many fields the hash has; more than one: not a plain lock
 --         owners       owner, holds, owner, holds …; left empty where there are many fields
 --         description  field, value … of the holder key, '' for an absent value
+--         waiting      how many stand in the queue
+--         queue        the first hundred in order: {since (ms), field, value …}; empty for one that is not known
 --       error          a missing right
 --
 -- The description may be that of an earlier owner: compare its 'owner' before trusting it.
 
-local lock, token_key, holder = KEYS[1], KEYS[2], KEYS[3]
+local lock, token_key, holder, queue, waiters = unpack(KEYS)
 
 local function quietly(...)
   local reply = redis.pcall(...)
@@ -46,4 +48,14 @@ end
 
 local time = redis.call('time')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
-return {kind, redis.call('pttl', lock), now, quietly('get', token_key) or '', fields, owners, description}
+local waiting = quietly('zcard', queue) or 0
+local ids, first_ones = quietly('zrange', queue, 0, 99) or {}, {}
+for i, id in ipairs(ids) do
+  local known, waiter = pcall(cmsgpack.unpack, quietly('hget', waiters, id) or '')
+  first_ones[i] = {}
+  if known and type(waiter) == 'table' and type(waiter[5]) == 'table' then
+    first_ones[i] = {string.format('%.0f', tonumber(waiter[2]) or 0), unpack(waiter[5])}
+  end
+end
+return {kind, redis.call('pttl', lock), now, quietly('get', token_key) or '', fields, owners, description,
+  waiting, first_ones}

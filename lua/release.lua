@@ -1,12 +1,12 @@
--- release: give back one hold; the last one frees the lock and wakes those who wait.
+-- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting.
 --
--- KEYS  1 lock    2 holder
--- ARGV  1 owner
---       2 hold      id of the request that acquired this hold
---       3 channel   where Redisson and rlock wait for releases
---       4 keep      milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
--- Reply {'released', left, fault}   holds that remain; 0: the lock is free and '0' was published.
---                                   fault: why it could not be published, else ''
+-- KEYS  as in queue.lua
+-- ARGV  1 channel, 2 grants: as in queue.lua
+--       3 owner    or the id under which it waits: it leaves the queue
+--       4 hold     id of the request that acquired this hold
+--       5 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
+-- Reply {'released', left, fault}   holds that remain; 0: the lock is free and '0' was published, or the first waiter
+--                                   has it now. fault: why nobody could be told, else ''
 --       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
 --       {'free'}                    nobody holds the lock
 --       {'other-owner'}             somebody else holds it; nothing was changed
@@ -17,8 +17,11 @@
 -- 'other-owner' mean that the first one was executed: owner ids are used once only.
 -- The publishing may fail without undoing the release. Works on a server that is out of memory.
 
-local lock, holder = KEYS[1], KEYS[2]
-local owner, hold, channel, keep = ARGV[1], 'hold:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
+--- include queue.lua
+
+local owner, hold, keep = ARGV[3], 'hold:' .. ARGV[4], tonumber(ARGV[5])
+
+leave(owner)
 
 local count = tonumber(redis.call('hget', lock, owner))
 if not count then
@@ -50,6 +53,10 @@ if keep > 0 then
     redis.call('hset', holder, 'kept', 1)
     redis.call('pexpire', holder, keep)
   end
+  local first = first_waiter()
+  if first then
+    tell_first(first)  -- it counts on the lease
+  end
   return {'kept', keep, ''}
 end
 
@@ -57,5 +64,4 @@ redis.call('del', lock)
 if described then
   redis.call('del', holder)
 end
-local heard = redis.pcall('publish', channel, '0')
-return {'released', 0, type(heard) == 'table' and heard.err or ''}
+return {'released', 0, pass_on()}

@@ -19,7 +19,7 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
-void Events::waiting(const lock::Status& found) const { write(waiting_event(found)); }
+void Events::waiting(const lock::Status& found, long long ahead) const { write(waiting_event(found, ahead)); }
 void Events::acquired(const lock::Hold& hold, milliseconds waited) const { write(acquired_event(hold, waited)); }
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   write(event.kind == run::LockEvent::Kind::lost ? lost_event(name, event.why) : released_event(name, event.free_in));

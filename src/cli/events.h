@@ -29,7 +29,7 @@ class Events {
   bool wanted() const { return fd_.has_value(); }
   // Each writes one line. One that cannot be written within a moment is left out, with a warning: a reader that is
   // stuck or gone must not stop a job.
-  void waiting(const lock::Status& found) const;
+  void waiting(const lock::Status& found, long long ahead) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;
   void exit(const lock::LockName& name, const Ending& ending) const;

@@ -19,6 +19,12 @@ constexpr OptionSpec kCommon[] = {
 constexpr OptionSpec kNonblock{"-n,--nonblock", "", "do not wait: end with 75 at once if the lock is held"};
 constexpr OptionSpec kWait{"-w,--wait", "DUR", "wait at most DUR, then end with 75; 0 is -n (without limit)", true};
 constexpr OptionSpec kConflict{"-E,--conflict-exit-code", "N", "the status for \"not acquired\" instead of 75", true};
+constexpr OptionSpec kMaxQueue{"--max-queue", "N", "end with 75 at once if N wait already (without limit)", true};
+constexpr OptionSpec kReplace{"--replace-waiting", "",
+                              "take the place of the last waiter that said so; it ends with 75", true};
+constexpr OptionSpec kSupersede{"--supersede", "", "ask the holder to stop, and wait until it has released the lock",
+                                true};
+constexpr OptionSpec kPriority{"--priority", "N", "wait in front of lower ones: -1000 to 1000 (0)", true};
 constexpr OptionSpec kReason{"--reason", "TEXT", "a note that status shows to others", true};
 constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)"};
 
@@ -26,6 +32,10 @@ constexpr OptionSpec kRun[] = {
     kNonblock,
     kWait,
     kConflict,
+    kMaxQueue,
+    kReplace,
+    kSupersede,
+    kPriority,
     {"-l,--lease", "DUR", "how long the server keeps the lock without a renewal (30s)", true},
     {"-k,--kill-after", "DUR", "time between SIGTERM and SIGKILL (5s, or a sixth of a shorter lease)", true},
     {"--no-renew", "", "do not renew: the command is stopped before the lease ends", true},
@@ -48,6 +58,10 @@ constexpr OptionSpec kAcquire[] = {
     kNonblock,
     kWait,
     kConflict,
+    kMaxQueue,
+    kReplace,
+    kSupersede,
+    kPriority,
     kReason,
     {"--export", "", "print shell assignments of RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN, for eval"},
     {"--json", "", "print a JSON object"},

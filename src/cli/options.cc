@@ -123,6 +123,13 @@ class Reader {
     wait.limit = nonblock ? std::optional(milliseconds(0)) : RLOCK_TRY(duration("wait"));
     wait.conflict_status =
         RLOCK_TRY(number("conflict-exit-code", 0, 255, "an exit status from 0 to 255")).value_or(wait.conflict_status);
+    wait.queueing.most = RLOCK_TRY(number("max-queue", 0, 1'000'000, "a number of waiters"));
+    wait.queueing.priority = RLOCK_TRY(number("priority", -1000, 1000, "a number from -1000 to 1000")).value_or(0);
+    wait.queueing.replace = RLOCK_TRY(flag("replace-waiting"));
+    wait.supersede = RLOCK_TRY(flag("supersede"));
+    if (wait.supersede && wait.limit == 0ms) {
+      return usage("--supersede waits until the holder has released the lock, which --nonblock and --wait 0 forbid");
+    }
     return wait;
   }
 

@@ -12,6 +12,7 @@
 #include "cli/exit_status.h"
 #include "lock/lease.h"
 #include "lock/name.h"
+#include "lock/verbs.h"
 #include "run/job.h"
 
 namespace rlock::cli {
@@ -29,6 +30,8 @@ struct CommonOptions {
 struct WaitOptions {
   std::optional<milliseconds> limit;  // none: without limit; 0: not at all
   int conflict_status = kNotAcquired;
+  lock::Queueing queueing;
+  bool supersede = false;  // whoever holds the lock is asked to stop
 };
 
 struct RunOptions {

@@ -44,8 +44,22 @@ std::string expiry_text(const Status& status) {
                            : "never (it was not taken by rlock or Redisson)";
 }
 
-std::string who(const Status& status) {
-  return escaped(status.holder.user, 40) + "@" + escaped(status.holder.host, 80);
+std::string who(const lock::Holder& holder) { return escaped(holder.user, 40) + "@" + escaped(holder.host, 80); }
+
+// "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
+std::string described(const lock::Holder& holder, const std::optional<milliseconds>& span) {
+  std::string text = who(holder) + " pid " + std::to_string(holder.pid);
+  if (span) text += " for " + rough_duration(*span);
+  if (!holder.command.empty()) text += " (" + escaped(holder.command, 120) + ")";
+  return text;
+}
+
+Json to_json(const lock::Holder& holder) {
+  return {{"host", holder.host},
+          {"pid", holder.pid},
+          {"user", holder.user},
+          {"command", holder.command},
+          {"reason", holder.reason}};
 }
 
 Json to_json(const Status& status) {
@@ -60,13 +74,15 @@ Json to_json(const Status& status) {
     json["taken_by_rlock"] = status.described;
   }
   if (!status.token.empty()) json["token"] = status.token;  // as text: it may exceed what a double holds
+  json["waiting"] = status.waiting;
+  json["queue"] = Json::array();
+  for (const lock::Waiting& waiter : status.queue) {
+    json["queue"].push_back(to_json(waiter.who));
+    json["queue"].back()["waiting_for_ms"] = waiter.for_so_long.count();
+  }
   if (!status.described) return json;
-  json["host"] = status.holder.host;
-  json["pid"] = status.holder.pid;
-  json["user"] = status.holder.user;
-  json["command"] = status.holder.command;
+  json.update(to_json(status.holder));
   json["ended"] = status.holder.ended;
-  json["reason"] = status.holder.reason;
   if (status.since) json["since"] = time_text(*status.since);
   if (status.held_for) json["held_for_ms"] = status.held_for->count();
   if (status.lease) json["lease_ms"] = status.lease->count();
@@ -87,11 +103,18 @@ Result<void> print(std::string_view text) {
 
 std::string held_by(const Status& status) {
   if (!status.described) return "held by " + escaped(status.owner, 120);
-  std::string text = "held by " + who(status) + " pid " + std::to_string(status.holder.pid);
-  if (status.held_for) text += " for " + rough_duration(*status.held_for);
-  if (!status.holder.command.empty()) text += " (" + escaped(status.holder.command, 120) + ")";
+  std::string text = "held by " + described(status.holder, status.held_for);
   if (status.holder.ended) text += ", which has ended; --min-hold keeps the lock";
   return text;
+}
+
+std::string place_text(long long ahead) {
+  const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
+  const bool teen = ten == 1;
+  return std::to_string(place) + (!teen && one == 1   ? "st"
+                                  : !teen && one == 2 ? "nd"
+                                  : !teen && one == 3 ? "rd"
+                                                      : "th");
 }
 
 std::string status_in_full(const Status& status) {
@@ -105,7 +128,7 @@ std::string status_in_full(const Status& status) {
   if (status.state == Status::State::held) {
     line("owner", escaped(status.owner, 200) + (status.described ? "" : "  (not taken by rlock)"));
     if (status.described) {
-      line("holder", who(status) + " pid " + std::to_string(status.holder.pid));
+      line("holder", who(status.holder) + " pid " + std::to_string(status.holder.pid));
       line("command", escaped(status.holder.command, 400) +
                           (status.holder.ended ? "  (has ended; --min-hold keeps the lock)" : ""));
       line("reason", escaped(status.holder.reason, 600));
@@ -119,20 +142,29 @@ std::string status_in_full(const Status& status) {
   }
   line("token",
        escaped(status.token, 40) + (status.token.empty() || status.described ? "" : "  (the last one granted)"));
+  long long place = 0;
+  for (const lock::Waiting& waiter : status.queue) {
+    const std::string reason = waiter.who.reason.empty() ? "" : ": " + escaped(waiter.who.reason, 200);
+    ++place;
+    line(place == 1 ? "waiting" : "",
+         std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) + reason);
+  }
+  if (status.waiting > place) line("", "and " + std::to_string(status.waiting - place) + " more");
   return text;
 }
 
 std::string status_table(const std::vector<Status>& all) {
   std::vector<std::vector<std::string>> rows = {
-      {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "COMMAND", "REASON"}};
+      {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}};
   for (const Status& status : all) {
     std::vector<std::string> row = {status.name.display(), state_text(status)};
     if (status.state == Status::State::held) {
       const bool known = status.described;
-      row.push_back(known ? who(status) : escaped(status.owner, 60));
+      row.push_back(known ? who(status.holder) : escaped(status.owner, 60));
       row.push_back(known ? std::to_string(status.holder.pid) : "-");
       row.push_back(known && status.held_for ? rough_duration(*status.held_for) : "-");
       row.push_back(status.expires_in ? rough_duration(*status.expires_in) : "never");
+      row.push_back(std::to_string(status.waiting));
       row.push_back(known ? escaped(status.holder.command, 60) : "-");
       row.push_back(known ? escaped(status.holder.reason, 80) : "");
     }
@@ -177,7 +209,9 @@ std::string event(std::string_view kind, const lock::LockName& name, Json fields
 
 }  // namespace
 
-std::string waiting_event(const Status& found) { return event("waiting", found.name, {{"holder", to_json(found)}}); }
+std::string waiting_event(const Status& found, long long ahead) {
+  return event("waiting", found.name, {{"holder", to_json(found)}, {"ahead", ahead}});
+}
 
 std::string acquired_event(const lock::Hold& hold, milliseconds waited) {
   return event("acquired", hold.name,

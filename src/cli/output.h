@@ -27,7 +27,7 @@ std::string hold_json(const lock::Hold& hold);
 std::string hold_assignments(const lock::Hold& hold);
 
 // The lines of --status-fd.
-std::string waiting_event(const lock::Status& found);
+std::string waiting_event(const lock::Status& found, long long ahead);
 std::string acquired_event(const lock::Hold& hold, milliseconds waited);
 std::string lost_event(const lock::LockName& name, const std::string& why);
 std::string released_event(const lock::LockName& name, milliseconds free_in);
@@ -35,6 +35,9 @@ std::string exit_event(const lock::LockName& name, std::string_view result, int 
 
 // "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known.
 std::string held_by(const lock::Status& status);
+
+// "1st" for one that nobody is ahead of, "2nd" …
+std::string place_text(long long ahead);
 
 // A message as a JSON object with time, level and message; a log::Format.
 std::string json_log_line(log::Level level, std::string_view message);

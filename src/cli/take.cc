@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -13,42 +14,86 @@
 namespace rlock::cli {
 namespace {
 
-// Says on a terminal whom we wait for, and again when that changes.
-class WaitingLine {
- public:
-  WaitingLine(redis::Client& client, const lock::LockName& name, const CommonOptions& common, const Events& events)
-      : client_(client), name_(name), common_(common), events_(events) {}
+constexpr milliseconds kSayAgain = 1min;
+constexpr milliseconds kAskAgain = 500ms;
 
-  void update(const lock::Acquired& found, bool will_wait) {
-    if (!found.expires_in && !warned_) {
+// Says whom we wait for, and as the how-manieth: at the start and each minute, and on a terminal whenever it changes.
+// With --supersede it asks whoever holds the lock to stop.
+class WhileWaiting {
+ public:
+  WhileWaiting(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, const CommonOptions& common,
+               const Events& events)
+      : client_(client), name_(name), wait_(wait), common_(common), events_(events) {}
+
+  void look(const lock::Acquired& found) {
+    if (!found.expires_in && !std::exchange(warned_, true)) {
       log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
-      warned_ = true;
     }
-    const bool told = !common_.quiet && (isatty(STDERR_FILENO) || common_.verbose);
-    if (!will_wait || (!told && !events_.wanted())) return;
+    const bool waits = !wait_.limit || *wait_.limit > 0ms;
+    if (!waits || (common_.quiet && !events_.wanted() && !wait_.supersede)) return;
+    const bool due = BootClock::now() >= say_again_;
+    if (!due && !wait_.supersede && !watched()) return;
     const auto status = lock::inspect(client_, name_, Until{}.at_most(common_.timeout));
-    if (!status || status->state != lock::Status::State::held || status->owner == shown_owner_) return;
-    shown_owner_ = status->owner;
-    events_.waiting(*status);
-    if (told) log::info("waiting for " + name_.display() + ": " + held_by(*status));
+    if (!status || status->state != lock::Status::State::held) return;
+    say(*status, found.ahead, due);
+    if (wait_.supersede) ask_to_stop(*status);
   }
 
  private:
+  bool watched() const { return isatty(STDERR_FILENO) || common_.verbose || events_.wanted(); }
+
+  void say(const lock::Status& status, std::optional<long long> ahead, bool due) {
+    const bool other = status.owner != shown_owner_, moved = ahead && ahead != shown_ahead_;
+    if (other) events_.waiting(status, ahead.value_or(status.waiting));
+    if (due || ((other || moved) && watched())) {
+      log::info("waiting for " + name_.display() + ": " + held_by(status) +
+                (ahead ? ", you are " + place_text(*ahead) : ""));
+      say_again_ = BootClock::now() + kSayAgain;
+    }
+    shown_owner_ = status.owner;
+    if (ahead) shown_ahead_ = ahead;
+  }
+
+  void ask_to_stop(const lock::Status& status) {
+    if (status.owner == asked_) return;
+    if (!status.holder.listens) {
+      log::warning(name_.display() + ": " + held_by(status) +
+                   ": it cannot be asked to stop; waiting until it releases");
+      asked_ = status.owner;
+      return;
+    }
+    const lock::Holder self = describe_self("", "");
+    const auto heard =
+        lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(status.owner),
+                          self.user + "@" + self.host + " (--supersede)", Until{}.at_most(common_.timeout));
+    // It may have begun just now, and not listen yet.
+    if (!heard || *heard == 0) return;
+    log::info(name_.display() + ": the holder has been asked to stop");
+    asked_ = status.owner;
+  }
+
   redis::Client& client_;
   const lock::LockName& name_;
+  const WaitOptions& wait_;
   const CommonOptions& common_;
   const Events& events_;
-  std::string shown_owner_;
+  std::string shown_owner_, asked_;
+  std::optional<long long> shown_ahead_;
+  TimePoint say_again_{};
   bool warned_ = false;
 };
 
+// -E 0 is for cron, where every line becomes a mail.
+void refuse(const lock::LockName& name, const WaitOptions& wait, const std::string& why) {
+  if (wait.conflict_status != 0) log::error(name.display() + ": not acquired: " + why);
+}
+
 // Why the lock was not acquired. Best effort: who holds it may not be known any more.
 void report_held(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, milliseconds exchange) {
-  // -E 0 is for cron, where every line becomes a mail.
   if (wait.conflict_status == 0) return;
   const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
   const bool known = status && status->state == lock::Status::State::held;
-  log::error(name.display() + ": not acquired: " + (known ? held_by(*status) : "held by another"));
+  refuse(name, wait, known ? held_by(*status) : "held by another");
 }
 
 }  // namespace
@@ -57,10 +102,11 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
                                        const CommonOptions& common, const run::SignalBlock& signals,
                                        const Events& events) {
   const lock::LockName name = request.name;
-  WaitingLine line(client, name, common, events);
-  const bool will_wait = !wait.limit || *wait.limit > 0ms;
-  auto acquired = lock::acquire_or_wait(client, std::move(request), {wait.limit, common.timeout, signals.fd()},
-                                        [&](const lock::Acquired& found) { line.update(found, will_wait); });
+  WhileWaiting waiting(client, name, wait, common, events);
+  lock::Patience patience{wait.limit, common.timeout, signals.fd(), wait.queueing};
+  if (wait.supersede) patience.longest_look = kAskAgain;
+  auto acquired = lock::acquire_or_wait(client, std::move(request), patience,
+                                        [&](const lock::Acquired& found) { waiting.look(found); });
   if (!acquired) {
     Error error = std::move(acquired).error().in(name.display());
     if (error.code == Error::Code::unavailable && common.url_origin.empty()) {
@@ -71,6 +117,12 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
   switch (acquired->outcome) {
     case lock::Acquired::Outcome::granted: return acquired->hold;
     case lock::Acquired::Outcome::held: report_held(client, name, wait, common.timeout); return std::nullopt;
+    case lock::Acquired::Outcome::queue_full:
+      refuse(name, wait, std::to_string(acquired->waiting) + " wait already, and --max-queue allows no more");
+      return std::nullopt;
+    case lock::Acquired::Outcome::replaced:
+      refuse(name, wait, "replaced in the queue by " + acquired->replaced_by);
+      return std::nullopt;
     case lock::Acquired::Outcome::other_kind: break;
   }
   return fail(Error::Code::wrong_kind,

@@ -25,6 +25,10 @@ class LockName {
   std::string holder_key() const { return companion(kHolder); }
   std::string channel() const { return companion("redisson_lock__channel"); }
   std::string control_channel() const { return companion("rlock:control"); }
+  std::string queue_key() const { return companion("rlock:queue"); }
+  std::string waiters_key() const { return companion("rlock:waiters"); }
+  // What the channel of one waiter begins with; its id follows.
+  std::string grants() const { return companion("rlock:grant") + ":"; }
 
   // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
   // key does not follow the rule.

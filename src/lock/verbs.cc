@@ -24,11 +24,26 @@ std::unexpected<Error> unexpected_reply(std::string_view script) {
               "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
 }
 
-Words eval(std::string_view script, std::string_view key_count, std::initializer_list<std::string_view> rest) {
-  Words words = {"EVAL", script, key_count};
-  words.insert(words.end(), rest);
-  return words;
-}
+// What every script is given in front of its own arguments (lua/queue.lua).
+class Call {
+ public:
+  explicit Call(const LockName& name)
+      : keys_{name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key()},
+        channel_(name.channel()),
+        grants_(name.grants()) {}
+
+  // Valid as long as this and the arguments are.
+  Words words(std::string_view script, std::initializer_list<std::string_view> arguments) const {
+    Words words = {"EVAL", script, "5"};
+    words.insert(words.end(), std::begin(keys_), std::end(keys_));
+    words.insert(words.end(), {channel_, grants_});
+    words.insert(words.end(), arguments);
+    return words;
+  }
+
+ private:
+  std::string keys_[5], channel_, grants_;
+};
 
 // -1 is "never".
 std::optional<milliseconds> ttl_of(const Reply& reply) {
@@ -39,19 +54,6 @@ std::optional<milliseconds> ttl_of(const Reply& reply) {
 
 // A holder's description is cut to a size that cannot burden the server.
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
-
-// After an acquire whose outcome is unknown: nothing of it shall stay. Short, because somebody waits for us,
-// and for the lease anyway if it fails.
-void undo(redis::Client& client, const AcquireRequest& request, const std::string& hold_id) {
-  client.disconnect();
-  const Until soon = Until{}.at_most(500ms);
-  for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-    if (!owner) continue;
-    if (auto released = release(client, request.name, *owner, hold_id, soon); !released) {
-      log::debug(released.error().message);
-    }
-  }
-}
 
 Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
   Released released{.after_lost_reply = after_lost_reply};
@@ -90,35 +92,59 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   const std::string lease = std::to_string(request.lease.count());
   const std::string hold_id = request.hold_id.empty() ? request.owner.first_hold() : request.hold_id;
   const std::string pid = std::to_string(request.holder.pid);
-  const std::string token_key = request.name.token_key(), holder_key = request.name.holder_key();
+  const Queueing queueing = request.queueing.value_or(Queueing{});
+  const std::string priority = std::to_string(queueing.priority),
+                    most = queueing.most ? std::to_string(*queueing.most) : "";
+  const Call call(request.name);
   const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
                     command = shortened(request.holder.command), reason = shortened(request.holder.reason);
-  const Words words =
-      eval(lua::acquire, "3",
-           {request.name.text(), token_key, holder_key, request.owner.text(), lease, hold_id,
-            request.heir ? std::string_view(request.heir->text()) : "", "host", host, "pid", pid, "user", user,
-            "command", command, "reason", reason, "control", request.holder.listens ? "1" : ""});
+  const Words words = call.words(lua::acquire, {request.owner.text(),
+                                                lease,
+                                                hold_id,
+                                                request.heir ? std::string_view(request.heir->text()) : "",
+                                                request.queueing ? "1" : "0",
+                                                queueing.place,
+                                                priority,
+                                                most,
+                                                queueing.replace ? "1" : "0",
+                                                "host",
+                                                host,
+                                                "pid",
+                                                pid,
+                                                "user",
+                                                user,
+                                                "command",
+                                                command,
+                                                "reason",
+                                                reason,
+                                                "control",
+                                                request.holder.listens ? "1" : ""});
 
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
-  auto reply = client.insist(words, until);
-  if (!reply) {
-    if (reply.error().maybe_executed) undo(client, request, hold_id);
-    return std::unexpected(std::move(reply).error());
-  }
+  const Reply reply = RLOCK_TRY(client.insist(words, until));
 
   Acquired acquired;
-  const std::string outcome = reply->at(0).as_text();
+  const std::string outcome = reply.at(0).as_text();
   if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply->at(1).as_text());
-    if (!owner || !reply->at(2).as_number()) return unexpected_reply("acquire");
+    auto owner = OwnerId::parse(reply.at(1).as_text());
+    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
     acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{request.name, *owner, hold_id, reply->at(2).as_text(), request.lease, sent};
+    acquired.hold = Hold{request.name, *owner, hold_id, reply.at(2).as_text(), request.lease, sent};
   } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply->at(1));
+    acquired.expires_in = ttl_of(reply.at(1));
+    const auto ahead = reply.at(2).as_number();
+    if (ahead) acquired.ahead = *ahead;
+    acquired.place = reply.at(3).as_text();
+  } else if (outcome == "queue-full") {
+    acquired.outcome = Acquired::Outcome::queue_full;
+    acquired.waiting = reply.at(1).as_number().value_or(0);
+  } else if (outcome == "replaced") {
+    acquired.outcome = Acquired::Outcome::replaced;
+    acquired.replaced_by = escaped(reply.at(1).as_text(), 200);
   } else if (outcome == "other-kind") {
     acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.other_kind = reply->at(1).as_text();
+    acquired.other_kind = reply.at(1).as_text();
   } else {
     return unexpected_reply("acquire");
   }
@@ -127,8 +153,9 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
 Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
                       Attempts attempts, const Until& until) {
-  const std::string holder_key = name.holder_key(), lease_ms = std::to_string(lease.count());
-  const Words words = eval(lua::renew, "2", {name.text(), holder_key, owner.text(), lease_ms});
+  const Call call(name);
+  const std::string lease_ms = std::to_string(lease.count());
+  const Words words = call.words(lua::renew, {owner.text(), lease_ms});
   const Reply reply = RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until));
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "renewed") {
@@ -146,11 +173,9 @@ Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId
 
 Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep) {
-  const std::string holder_key = name.holder_key(), channel = name.channel(), keep_ms = std::to_string(keep.count());
-  const auto keys_and_arguments = {std::string_view(name.text()),  std::string_view(holder_key),
-                                   std::string_view(owner.text()), std::string_view(hold_id),
-                                   std::string_view(channel),      std::string_view(keep_ms)};
-  return insist_on_release(client, eval(lua::release, "2", keys_and_arguments), until);
+  const Call call(name);
+  const std::string keep_ms = std::to_string(keep.count());
+  return insist_on_release(client, call.words(lua::release, {owner.text(), hold_id, keep_ms}), until);
 }
 
 Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
@@ -168,9 +193,8 @@ std::optional<std::string> asked_to_stop_by(const std::string& message, const Ow
 }
 
 Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until) {
-  const std::string holder_key = name.holder_key(), channel = name.channel();
-  return insist_on_release(client, eval(lua::force_unlock, "2", {name.text(), holder_key, owner.text(), channel}),
-                           until);
+  const Call call(name);
+  return insist_on_release(client, call.words(lua::force_unlock, {owner.text()}), until);
 }
 
 namespace {
@@ -184,36 +208,57 @@ std::string other_kind_of(const std::string& type, long long fields, const Reply
   return fields == 1 ? "" : "a hash with " + std::to_string(fields) + " fields";
 }
 
-void describe(Status& status, std::map<std::string, std::string> known, milliseconds now) {
+// Fields and values from `begin` on.
+using Fields = std::map<std::string, std::string>;
+
+Fields fields_of(const Reply& list, std::size_t begin) {
+  Fields known;
+  for (std::size_t i = begin; i + 1 < list.elements.size(); i += 2)
+    known[list.at(i).as_text()] = list.at(i + 1).as_text();
+  return known;
+}
+
+std::optional<long long> number_in(const std::string& text) {
+  return Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}}.as_number();
+}
+
+Holder holder_of(Fields& known) {
+  return {.host = known["host"],
+          .user = known["user"],
+          .command = known["command"],
+          .reason = known["reason"],
+          .pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
+          .listens = known["control"] == "1",
+          .ended = known["kept"] == "1"};
+}
+
+void describe(Status& status, Fields known, milliseconds now) {
   status.described = true;
-  status.holder.host = known["host"];
-  status.holder.user = known["user"];
-  status.holder.command = known["command"];
-  status.holder.reason = known["reason"];
-  status.holder.listens = known["control"] == "1";
-  status.holder.ended = known["kept"] == "1";
-  const auto number = [&](const char* field) {
-    return Reply{.kind = Reply::Kind::string, .integer = 0, .text = known[field], .elements = {}}.as_number();
-  };
-  status.holder.pid = static_cast<long>(number("pid").value_or(0));
-  if (const auto since = number("since")) {
+  status.holder = holder_of(known);
+  if (const auto since = number_in(known["since"])) {
     status.since = milliseconds(*since);
     status.held_for = std::max<milliseconds>(now - *status.since, 0ms);
   }
-  if (const auto lease = number("lease")) status.lease = milliseconds(*lease);
+  if (const auto lease = number_in(known["lease"])) status.lease = milliseconds(*lease);
   if (!known["token"].empty()) status.token = known["token"];
 }
 
 }  // namespace
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
-  const std::string token_key = name.token_key(), holder_key = name.holder_key();
-  const Reply reply = RLOCK_TRY(client.insist(eval(lua::inspect, "3", {name.text(), token_key, holder_key}), until));
+  const Call call(name);
+  const Reply reply = RLOCK_TRY(client.insist(call.words(lua::inspect, {}), until));
   const auto now = reply.at(2).as_number(), fields = reply.at(4).as_number();
   if (!now || !fields) return unexpected_reply("inspect");
 
   Status status{.name = name};
   status.token = reply.at(3).as_text();
+  status.waiting = reply.at(7).as_number().value_or(0);
+  for (const Reply& waiter : reply.at(8).elements) {
+    Fields known = fields_of(waiter, 1);
+    const milliseconds since(waiter.at(0).as_number().value_or(*now));
+    status.queue.push_back({holder_of(known), std::max<milliseconds>(milliseconds(*now) - since, 0ms)});
+  }
   const std::string type = reply.at(0).as_text();
   if (type == "none") return status;
 
@@ -225,10 +270,7 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
 
   status.owner = owners.at(0).as_text();
   status.holds = owners.at(1).as_number().value_or(0);
-  std::map<std::string, std::string> known;
-  for (std::size_t i = 0; i + 1 < reply.at(6).elements.size(); i += 2) {
-    known[reply.at(6).at(i).as_text()] = reply.at(6).at(i + 1).as_text();
-  }
+  Fields known = fields_of(reply.at(6), 0);
   // The holder key may be left from somebody whose lock was broken or ran out.
   if (known["owner"] == status.owner) describe(status, std::move(known), milliseconds(*now));
   return status;

@@ -36,25 +36,39 @@ struct Hold {
   TimePoint sent;  // just before the request that succeeded was sent: what deadlines count from
 };
 
+// How a request stands in the queue of a lock that is not free (lua/queue.lua).
+struct Queueing {
+  std::string place;        // as the last reply said it, empty for a new waiter
+  int priority = 0;         // higher ones stand in front
+  std::optional<int> most;  // of waiters that there may be already
+  bool replace = false;     // takes the place of the last waiter that said so, and is replaced by the next one
+};
+
 struct AcquireRequest {
   LockName name;
-  OwnerId owner = OwnerId::fresh();
-  std::optional<OwnerId> heir;  // of an ancestor that may hold the lock: re-entry
-  std::string hold_id;          // empty: that of `owner`
+  OwnerId owner = OwnerId::fresh();  // a waiter keeps it for as long as it waits
+  std::optional<Queueing> queueing;  // none: does not wait
+  std::optional<OwnerId> heir;       // of an ancestor that may hold the lock: re-entry
+  std::string hold_id;               // empty: that of `owner`
   milliseconds lease{};
   Holder holder;
 };
 
 struct Acquired {
-  enum class Outcome { granted, held, other_kind };
+  enum class Outcome { granted, held, queue_full, replaced, other_kind };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
   std::optional<milliseconds> expires_in;  // held; none: it never expires
+  std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
+  std::string place;                       // held: see Queueing
+  long long waiting = 0;                   // queue_full: how many wait
+  std::string replaced_by;                 // replaced: who, for people
   std::string other_kind;                  // what it is instead
 };
 
-// Takes the lock, or says why not. If an error leaves it open whether the lock was granted, it is released
-// again as far as possible.
+// Takes the lock, or says why not; one that waits asks again and again, with the same owner id.
+// If it is given up, and after an error with maybe_executed, release() takes it out of the queue, and gives back what
+// was granted meanwhile.
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until);
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
@@ -80,8 +94,8 @@ struct Released {
   bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
 };
 
-// Gives back the hold `hold_id` of `owner`. `keep`: the last hold does not free the lock, but leaves it to run out
-// after that time.
+// Gives back the hold `hold_id` of `owner`, and takes it out of the queue. `keep`: the last hold does not free the
+// lock, but leaves it to run out after that time.
 Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep = {});
 
@@ -97,6 +111,12 @@ std::optional<std::string> asked_to_stop_by(const std::string& message, const Ow
 // Takes the lock away from `owner`, whoever asks.
 Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until);
 
+// One that stands in the queue.
+struct Waiting {
+  Holder who;
+  milliseconds for_so_long{};
+};
+
 struct Status {
   enum class State { free, held, other_kind };
   LockName name;
@@ -111,6 +131,8 @@ struct Status {
   std::optional<milliseconds> since;  // server's clock, since 1970
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
+  long long waiting = 0;       // how many stand in the queue
+  std::vector<Waiting> queue;  // the first hundred of them, in order
 };
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);

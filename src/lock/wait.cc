@@ -2,6 +2,7 @@
 #include "lock/wait.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/log.h"
 #include "base/random.h"
@@ -11,91 +12,195 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kLongestPoll = 5s;
+// Where foreign clients wait, too: a start that makes up for their being slower than we are.
+constexpr milliseconds kHeadStart = 100ms;
+constexpr milliseconds kLongestSilence = 30s;  // of a waiter that is not the first; queue.lua counts on it
 
-// The channel of one lock, listened to as well as the server allows.
+// The holder's lease has ended when its last millisecond is over.
+milliseconds expiry(const std::optional<milliseconds>& ttl) {
+  return std::min(ttl.value_or(kLongestPoll) + 1ms, kLongestPoll);
+}
+
+// A little sooner for some, so that not all come at once.
+milliseconds jittered(milliseconds span) {
+  return span - milliseconds(random_below(static_cast<std::uint64_t>(span.count() / 10 + 1)));
+}
+
+// What tells a waiter that it is its turn, as well as the server allows.
 class Wakeups {
  public:
-  Wakeups(const redis::Endpoint& endpoint, std::string channel) : endpoint_(endpoint), channel_(std::move(channel)) {}
+  Wakeups(const redis::Endpoint& endpoint, const LockName& name, const OwnerId& waiter)
+      : endpoint_(endpoint), own_(name.grants() + waiter.text()), releases_(name.channel()) {}
 
-  // True: listening has just begun, so a release may have been missed until now.
+  bool listening() const { return subscriber_.has_value(); }
+
   // Errors: interrupted. Others only mean that the lock has to be polled.
-  Result<bool> begin(const Until& until) {
-    if (subscriber_ || refused_) return false;
-    auto opened = redis::Subscriber::open(endpoint_, channel_, until);
+  Result<void> begin(const Until& until) {
+    if (subscriber_ || refused_) return {};
+    auto opened = redis::Subscriber::open(endpoint_, own_, until);
     if (opened) {
       subscriber_.emplace(std::move(*opened));
-      return true;
+      hears_releases_ = false;
+      return {};
     }
     if (opened.error().code == Error::Code::interrupted) return std::unexpected(std::move(opened).error());
     refused_ = opened.error().code == Error::Code::denied;
-    if (refused_) log::warning(opened.error().message + "; releases are noticed late, by asking every 5s");
-    return false;
+    if (refused_) log::warning(opened.error().message + "; not in the queue: the lock is asked for every 5s");
+    return {};
   }
 
-  // Waits for a message or the end of `until`. Errors: interrupted.
-  Result<void> wait(const Until& until) {
-    if (subscriber_) {
-      auto heard = subscriber_->wait(until);
-      if (heard) return {};
-      if (heard.error().code == Error::Code::interrupted) return std::unexpected(std::move(heard).error());
-      log::debug(heard.error().message + "; listening again");
-      subscriber_.reset();
-      // Not at once: a server that cuts every listener off would keep all of them busy.
-      return pause(until.at_most(100ms + milliseconds(random_below(100))));
+  // The first one in the queue listens to the releases of other programs. True: it has just begun, so that one may
+  // have been missed until now. Errors: interrupted.
+  Result<bool> hear_releases(const Until& until) {
+    if (!subscriber_ || hears_releases_) return false;
+    hears_releases_ = true;
+    if (auto asked = subscriber_->also(releases_, until); !asked) {
+      RLOCK_TRY(lost(std::move(asked).error(), until));
+      return false;
     }
-    return pause(until);
+    return true;
+  }
+
+  // Waits until there is something to look for. Errors: interrupted.
+  Result<void> wait(Until until) {
+    if (!subscriber_) return pause(until);
+    bool others_first = false;
+    for (;;) {
+      auto heard = subscriber_->wait(until);
+      if (!heard) {
+        if (heard.error().code == Error::Code::denied) {
+          log::warning(heard.error().message + "; releases by other programs are noticed late, by asking every 5s");
+          continue;
+        }
+        return lost(std::move(heard).error(), until);
+      }
+      if (!*heard) return {};
+      if (**heard == "free") {
+        others_first = true;
+        until = until.at_most(kHeadStart);
+        continue;
+      }
+      if (others_first && **heard == "0") continue;  // the same release
+      if (!(*heard)->starts_with("first ")) return {};
+      // A place further to the front; nothing has been missed, because the lock has changed hands just now.
+      RLOCK_TRY(hear_releases(until));
+      if (!subscriber_) return {};
+      until = until.at_most(expiry(number((*heard)->substr(6))));
+    }
   }
 
  private:
+  static std::optional<milliseconds> number(const std::string& text) {
+    long long value = -1;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value < 0 ? std::nullopt : std::optional(milliseconds(value));
+  }
+
+  Result<void> lost(Error error, const Until& until) {
+    if (error.code == Error::Code::interrupted) return std::unexpected(std::move(error));
+    log::debug(error.message + "; listening again");
+    subscriber_.reset();
+    // Not at once: a server that cuts every listener off would keep all of them busy.
+    return pause(until.at_most(100ms + milliseconds(random_below(100))));
+  }
+
   static Result<void> pause(const Until& until) {
     if (wait_for(-1, 0, until) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
     return {};
   }
 
   redis::Endpoint endpoint_;
-  std::string channel_;
+  std::string own_, releases_;
   std::optional<redis::Subscriber> subscriber_;
+  bool hears_releases_ = false;
   bool refused_ = false;
 };
 
-// The lease has ended when its last millisecond is over; a little later for some, so that not all try at once.
-milliseconds next_look(const std::optional<milliseconds>& expires_in) {
-  const auto jitter = milliseconds(random_below(20));
-  return std::min(expires_in.value_or(kLongestPoll) + 1ms, kLongestPoll) + jitter;
-}
+class Waiter {
+ public:
+  Waiter(redis::Client& client, AcquireRequest request, const Patience& patience,
+         const std::function<void(const Acquired&)>& on_held)
+      : client_(client), request_(std::move(request)), patience_(patience), on_held_(on_held) {}
+
+  Result<Acquired> run() {
+    if (patience_.limit) end_ = end_.at_most(*patience_.limit);
+    auto acquired = acquire(client_, request_, exchange());
+    if (acquired && acquired->outcome == Acquired::Outcome::held) {
+      if (end_.over()) {
+        on_held_(*acquired);
+      } else {
+        acquired = wait();
+      }
+    }
+    const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
+    const bool unknown = !acquired && acquired.error().maybe_executed;
+    if (!granted && (queued_ || unknown)) leave();
+    return acquired;
+  }
+
+ private:
+  Result<Acquired> wait() {
+    Wakeups wakeups(client_.endpoint(), request_.name, request_.owner);
+    Queueing queueing = patience_.queueing;
+    TimePoint last_contact = BootClock::now();
+    for (;;) {
+      RLOCK_TRY(wakeups.begin(exchange()));
+      // Who cannot be told that it is its turn does not stand in the queue.
+      request_.queueing = wakeups.listening() ? std::optional(queueing) : std::nullopt;
+      queued_ = queued_ || request_.queueing;
+      auto acquired = acquire(client_, request_, exchange());
+      if (!acquired) {
+        const bool outage = acquired.error().code == Error::Code::unavailable;
+        if (!outage || end_.over() || BootClock::now() >= last_contact + request_.lease) return acquired;
+        log::debug(acquired.error().message + "; still waiting");
+        RLOCK_TRY(wakeups.wait(end_.at_most(1s)));
+        continue;
+      }
+      if (acquired->outcome != Acquired::Outcome::held) return acquired;
+      last_contact = BootClock::now();
+      queueing.place = acquired->place;
+      on_held_(*acquired);
+      if (end_.over()) return acquired;
+      const bool first = acquired->ahead == 0;
+      if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
+      RLOCK_TRY(wakeups.wait(end_.at_most(std::min(next_look(*acquired), patience_.longest_look))));
+    }
+  }
+
+  static milliseconds next_look(const Acquired& found) {
+    if (found.ahead == 0) return expiry(found.expires_in);
+    if (!found.ahead) return expiry(found.expires_in) + milliseconds(random_below(20));
+    return jittered(std::min<milliseconds>(kLongestPoll * (*found.ahead + 1), kLongestSilence));
+  }
+
+  // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find
+  // out that nobody listens here, or a grant runs out.
+  void leave() {
+    const std::string hold_id = request_.hold_id.empty() ? request_.owner.first_hold() : request_.hold_id;
+    const Until soon = Until{}.at_most(500ms);
+    for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
+      if (!owner) continue;
+      if (auto released = release(client_, request_.name, *owner, hold_id, soon); !released) {
+        log::debug(released.error().message);
+      }
+    }
+  }
+
+  Until exchange() const { return Until{TimePoint::max(), patience_.interrupt}.at_most(patience_.exchange); }
+
+  redis::Client& client_;
+  AcquireRequest request_;
+  const Patience& patience_;
+  const std::function<void(const Acquired&)>& on_held_;
+  Until end_{TimePoint::max(), patience_.interrupt};
+  bool queued_ = false;
+};
 
 }  // namespace
 
 Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const Patience& patience,
                                  const std::function<void(const Acquired&)>& on_held) {
-  const auto exchange = [&] { return Until{TimePoint::max(), patience.interrupt}.at_most(patience.exchange); };
-  Until wait_end{TimePoint::max(), patience.interrupt};
-  if (patience.limit) wait_end = wait_end.at_most(*patience.limit);
-
-  Wakeups wakeups(client.endpoint(), request.name.channel());
-  std::optional<TimePoint> last_contact;
-  for (;;) {
-    request.owner = OwnerId::fresh();
-    auto acquired = acquire(client, request, exchange());
-    const bool outage = !acquired && acquired.error().code == Error::Code::unavailable && last_contact &&
-                        BootClock::now() < *last_contact + request.lease;
-    if (!acquired && !outage) return acquired;
-    if (acquired) {
-      if (acquired->outcome != Acquired::Outcome::held) return acquired;
-      last_contact = BootClock::now();
-    } else {
-      log::debug(acquired.error().message + "; still waiting");
-    }
-    if (wait_end.over()) return acquired;
-
-    milliseconds look_again = 1s;
-    if (acquired) {
-      on_held(*acquired);
-      if (RLOCK_TRY(wakeups.begin(exchange()))) continue;
-      look_again = next_look(acquired->expires_in);
-    }
-    RLOCK_TRY(wakeups.wait(wait_end.at_most(look_again)));
-  }
+  return Waiter(client, std::move(request), patience, on_held).run();
 }
 
 }  // namespace rlock::lock

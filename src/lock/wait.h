@@ -13,16 +13,22 @@ struct Patience {
   std::optional<milliseconds> limit;  // how long to wait; 0: not at all; none: without limit
   milliseconds exchange{};            // for each exchange with the server
   int interrupt = -1;                 // readable: stop waiting
+  Queueing queueing;                  // how to stand in the queue
+  milliseconds longest_look = 30s;    // between two looks at the lock, at most
 };
 
 // Takes the lock, and waits for it where it is held. `on_held` is called each time it was found held, with the
 // client free for use; it shall be quick.
 //
-// A waiter listens on the lock's channel, tries again once that is confirmed, and then whenever a message
-// comes, the lease of the holder ends, or five seconds are over: publishing is not reliable, and a lease that
-// runs out publishes nothing.
-// Results: granted, other_kind; held when the limit is over. Errors: those of acquire. A server that is lost
-// while waiting is tried again for as long as one lease; at the first attempt its loss is reported at once.
+// A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/queue.lua): whoever
+// releases the lock gives it to the first one there. The first one listens on the lock's channel as well, for
+// releases by other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
+// looks when the lease of the holder ends, but every five seconds at least, the others every ten to thirty seconds,
+// which also says that they live. Who may not listen does not stand in the queue, and looks every five seconds.
+//
+// Results: granted, other_kind, queue_full, replaced; held when the limit is over. Errors: those of acquire. A server
+// that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at
+// once. Whatever comes of it but a grant, nothing of this waiter stays, as far as the server can be reached.
 Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const Patience& patience,
                                  const std::function<void(const Acquired&)>& on_held);
 

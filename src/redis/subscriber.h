@@ -16,8 +16,13 @@ class Subscriber {
   // are heard. Errors: those of Connection::open and server_error.
   static Result<Subscriber> open(const Endpoint& endpoint, std::string_view channel, const Until& until);
 
+  // Asks for `channel`, too. Messages published after the server has read that are heard.
+  // Errors: unavailable, interrupted.
+  Result<void> also(std::string_view channel, const Until& until);
+
   // Waits for a message and returns what it says; none: `until` is over.
-  // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol.
+  // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol; those of server_error, if
+  // a channel that was asked for is refused: the others are listened to.
   Result<std::optional<std::string>> wait(const Until& until);
 
  private:

@@ -264,19 +264,14 @@ with_host_file() {
   [[ -n $stderr ]]
 }
 
-@test "verbose: what a job waits for is said without a terminal, too" {
-  local owner
-  owner=$(rlock acquire --lease 30s x)
-  run -75 --separate-stderr rlock run --wait 1s x -- true
-  [[ $stderr != *'waiting for x'* ]]
-  run -75 --separate-stderr rlock run -v --wait 1s x -- true
-  assert_says 'waiting for x'
-  RLOCK_VERBOSE=true run -75 --separate-stderr rlock run --wait 1s x -- true
-  assert_says 'waiting for x'
+@test "verbose: what is done is said" {
+  run -0 --separate-stderr rlock run -v --lease 1s x -- sleep 0.6
+  assert_says 'renewed for 1s'
+  RLOCK_VERBOSE=true run -0 --separate-stderr rlock run --lease 1s x -- sleep 0.6
+  assert_says 'renewed for 1s'
   echo 'verbose = true' >c.toml
-  run -75 --separate-stderr rlock run --config c.toml --wait 1s x -- true
-  assert_says 'waiting for x'
-  rlock release --owner "$owner" x
+  run -0 --separate-stderr rlock run --config c.toml --lease 1s x -- sleep 0.6
+  assert_says 'renewed for 1s'
 }
 
 @test "messages as JSON" {

@@ -240,9 +240,11 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   assert_says '(sleep'
 }
 
-@test "there is no waiting line where standard error is a file, nor with -q on a terminal" {
+@test "there is one waiting line where standard error is a file, and none with -q" {
   take a
   run -75 --separate-stderr rlock run -w 500ms a -- true
+  [[ $(grep -c 'waiting for' <<<"$stderr") == 1 ]]
+  run -75 --separate-stderr rlock run -q -w 500ms a -- true
   [[ $stderr != *'waiting for'* ]]
   run -75 python3 "$TESTS_DIR/lib/terminal.py" 'never said' x "$RLOCK" -q run -w 500ms a -- true
   [[ $output != *'waiting for'* ]]

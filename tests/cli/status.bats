@@ -47,7 +47,7 @@ free() { rlock force-unlock -y "$1" >/dev/null; }
   take a
   foreign c
   run -0 --separate-stderr rlock status a b c
-  [[ ${#lines[@]} == 4 && ${lines[0]} =~ ^NAME\ +STATE\ +HOLDER\ +PID\ +FOR\ +EXPIRES\ +COMMAND\ +REASON$ ]]
+  [[ ${#lines[@]} == 4 && ${lines[0]} =~ ^NAME\ +STATE\ +HOLDER\ +PID\ +FOR\ +EXPIRES\ +WAITING\ +COMMAND\ +REASON$ ]]
   [[ ${lines[1]} =~ ^a\ +held\ +"$(id -un)@$(uname -n) " && ${lines[2]} =~ ^b\ +free$ ]]
   [[ ${lines[3]} =~ ^c\ +held\ +$FOREIGN ]]
   redis srv del c
@@ -119,7 +119,7 @@ assert a["name"] == "a" and a["state"] == "held" and a["holds"] == 1 and a["take
 assert a["host"] == socket.gethostname() and isinstance(a["pid"], int) and a["owner"].endswith(":%d" % a["pid"]), a
 assert a["reason"] == 'a "b"' and a["lease_ms"] == 45000 and 0 < a["expires_in_ms"] <= 45000 and a["user"], a
 assert 0 <= a["held_for_ms"] < 45000 and a["since"].endswith("Z") and a["token"].isdigit() and a["command"], a
-assert b == {"name": "b", "state": "free"}, b
+assert b == {"name": "b", "state": "free", "waiting": 0, "queue": []}, b
 assert c["owner"] == os.environ["OWNER"] and c["taken_by_rlock"] is False and c["state"] == "held", c
 assert "host" not in c and "pid" not in c, c
 EOF

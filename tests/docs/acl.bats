@@ -20,8 +20,16 @@ everything() {
   local owner
   rlock run job -- "$RLOCK" run -n job -- true &&
     owner=$(rlock acquire job --lease 30s) && rlock renew job --owner "$owner" && rlock status job &&
-    rlock status && ! rlock run --wait 100ms job -- true && rlock release job --owner "$owner" &&
+    rlock status && ! rlock run --wait 100ms job -- true && handed_over "$owner" &&
     released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --yes
+}
+
+# A second job waits, and is given the lock by the release of the first.
+handed_over() {
+  rlock run --wait 5s --reason handed job -- true 3>&- &
+  local waiter=$!
+  waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{job}') == 1 ]]; }
+  WAIT_SECONDS=2 wait_until waiting && rlock release job --owner "$1" && wait "$waiter"
 }
 
 released_before() {
@@ -31,7 +39,7 @@ released_before() {
 }
 
 # silent: nothing was written but what belongs there.
-silent() { ! grep -vE 'not acquired|not held' "$BATS_TEST_TMPDIR/err"; }
+silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err"; }
 
 @test "with the rights of the README everything works, without a warning" {
   set -f

@@ -362,3 +362,24 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   done
   WAIT_SECONDS=60 rlock_ends 0
 }
+
+@test "Redisson does not starve behind those who stand in rlock's queue" {
+  local owner id waiter pids=()
+  touch "$BATS_TEST_TMPDIR/log"
+  owner=$(rlock acquire "$name" --lease 1m)
+  for id in {1..8}; do
+    "$RLOCK" run -q "$name" -- sh -c 'echo "$0" >>"$1"; sleep 0.1' "$id" "$BATS_TEST_TMPDIR/log" 3>&- &
+    pids+=($!)
+  done
+  in_queue() { [[ $(redis r zcard "rlock:queue:{$name}") == 8 ]]; }
+  wait_until in_queue
+  redisson_send a lock "$name"
+  wait_until waiters 2
+  rlock release "$name" --owner "$owner"
+  wait_until redisson_replies a
+  echo "# after $(wc -l <"$BATS_TEST_TMPDIR/log") of 8 jobs" >&3
+  (($(wc -l <"$BATS_TEST_TMPDIR/log") < 8))
+  redisson a unlock "$name"
+  for waiter in "${pids[@]}"; do wait "$waiter"; done
+  wait_until lock_free
+}

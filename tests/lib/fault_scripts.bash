@@ -1,7 +1,9 @@
 # The scripts of lua/, run as the files that they are on the server srv. Source it after common.
 #
-#   use_lock NAME          sets $lock, $token_key, $holder and $channel, which the functions below work on
+#   use_lock NAME          sets $lock, $token_key, $holder, $queue, $waiters, $channel and $grant_channels, which the
+#                          functions below work on
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
+#   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
 #   renew OWNER LEASE · release OWNER HOLD [KEEP] · inspect · force_unlock OWNER
 #                          print the reply, an element on each line, or fail with the error's text
 #   field NAME             a field of the holder key
@@ -14,27 +16,40 @@
 LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that some script uses.
-SCRIPT_COMMANDS='time get set hget hset hexists hdel hmget hgetall hlen pttl pexpire exists del publish type'
+SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
+  zadd zcard zrange zrank zrem zrevrangebyscore zscore pubsub'
 
 use_lock() {
   lock=$1
   token_key="redisson_lock_token:{$1}"
   holder="rlock:holder:{$1}"
+  queue="rlock:queue:{$1}"
+  waiters="rlock:waiters:{$1}"
   channel="redisson_lock__channel:{$1}"
+  grant_channels="rlock:grant:{$1}:"
   script_user=()
 }
 
 script() {
   local file=$1
   shift
-  redis srv "${script_user[@]}" -e --eval "$LUA_DIR/$file.lua" "$@"
+  # As the build puts it together: tests/lint/floors.bats compares the two.
+  python3 - "$LUA_DIR" "$file" >"$BATS_TEST_TMPDIR/$file.lua" <<'PYTHON'
+import sys
+folder, name = sys.argv[1:]
+text = open(f"{folder}/{name}.lua").read()
+print(text.replace("--- include queue.lua\n", open(f"{folder}/queue.lua").read()), end="")
+PYTHON
+  redis srv "${script_user[@]}" -e --eval "$BATS_TEST_TMPDIR/$file.lua" \
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$@"
 }
 
-acquire() { script acquire "$lock" "$token_key" "$holder" , "$@"; }
-renew() { script renew "$lock" "$holder" , "$@"; }
-release() { script release "$lock" "$holder" , "$1" "$2" "$channel" "${3:-0}"; }
-inspect() { script inspect "$lock" "$token_key" "$holder" ,; }
-force_unlock() { script force_unlock "$lock" "$holder" , "$@" "$channel"; }
+acquire() { script acquire "$1" "$2" "$3" "$4" 0 '' 0 '' 0 "${@:5}"; }
+enqueue() { script acquire "$1" "$2" "$3" '' 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
+renew() { script renew "$@"; }
+release() { script release "$1" "$2" "${3:-0}"; }
+inspect() { script inspect; }
+force_unlock() { script force_unlock "$@"; }
 
 field() { redis srv hget "$holder" "$1"; }
 

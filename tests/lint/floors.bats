@@ -71,10 +71,12 @@ only_in() {
 @test "the scripts are embedded byte for byte" {
   local script name built
   for script in lua/*.lua; do
+    [[ $script != lua/queue.lua ]] || continue
     name=$(basename "$script" .lua)
     built=$(dirname "$RLOCK")/generated/lua/$name.lua.h
     [[ -e $built ]] || skip "the program under test was not built here"
-    sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' | diff - "$script"
+    sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' |
+      diff - <(sed -e '/^--- include queue.lua$/{r lua/queue.lua' -e 'd}' "$script")
   done
 }
 

@@ -1,0 +1,188 @@
+-- queue: who waits for a lock, in which order, and who gets it next. Not a verb: a part of those that name it.
+--
+-- KEYS  1 lock    2 fencing token    3 holder    4 queue    5 waiters
+-- ARGV  1 channel   where Redisson and the first of our waiters wait for releases
+--       2 grants    what the channels of single waiters begin with; their ids follow
+-- Reply  that of the verb
+--
+-- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> what is known of it, packed:
+-- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}}; and the fields 'open' (the last release
+-- was an open one), 'latest' (the waiter that the next --replace-waiting replaces), 'replaced:<id>' (by whom).
+-- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
+-- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
+--                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
+--                 'free'         the lock is free for whoever comes first; let the others try before you
+--                 'replaced <by whom>'
+-- Sent twice: each function here finds what the first one has done, and adds nothing.
+
+local lock, token_key, holder, queue, waiters = unpack(KEYS)
+local channel, grants = ARGV[1], ARGV[2]
+
+local kGrant = 5000
+-- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
+-- after which it looks again.
+local function alive_for(index)
+  return 2.5 * math.min(5000 * (index + 1), 30000)
+end
+
+local time = redis.call('time')
+local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(now_us / 1000)
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- nil: what stands there is no token.
+local function next_token()
+  local previous = tonumber(redis.call('get', token_key) or '0')
+  if previous and previous >= 0 and previous < 2 ^ 53 - 1 then  -- NaN too
+    return text(math.max(previous + 1, now_us))
+  end
+end
+
+-- Gives the free lock to an owner for `ttl` milliseconds.
+-- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists; PEXPIRE
+-- is tried on the still missing lock, so that a user without that right cannot leave a lock that never expires; the
+-- lock itself is written last.
+local function grant(owner, token, lease, hold, fields, ttl)
+  -- A counter that never expires was made by Redisson's RFencedLock, which counts on it to stay.
+  if redis.call('pttl', token_key) == -1 then
+    redis.call('set', token_key, token)
+  else
+    redis.call('set', token_key, token, 'px', 30 * 24 * 3600 * 1000)
+  end
+  redis.call('pexpire', lock, ttl)
+  redis.call('del', holder)
+  redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', text(lease), 'hold:' .. hold, 1,
+    'since', text(now), unpack(fields))
+  redis.call('pexpire', holder, ttl)
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function first_waiter()
+  return redis.call('zrange', queue, 0, 0)[1]
+end
+
+-- What is known of a waiter that was heard of lately; else nil.
+local function living(id)
+  local known, waiter = pcall(cmsgpack.unpack, redis.call('hget', waiters, id) or '')
+  if known and type(waiter) == 'table' and (tonumber(waiter[1]) or 0) >= now and tonumber(waiter[3]) and
+    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' then
+    return waiter
+  end
+end
+
+local function forget(id)
+  redis.call('zrem', queue, id)
+  redis.call('hdel', waiters, id)
+end
+
+-- False: nobody listens there. Without the right to publish nobody can say.
+local function tell(id, what)
+  local heard = redis.pcall('publish', grants .. id, what)
+  return type(heard) == 'table' or heard > 0
+end
+
+local function tell_first(id)
+  return tell(id, 'first ' .. text(redis.call('pttl', lock)))
+end
+
+-- After a change at the front, where `first` stood: whoever is first now learns it.
+local function promote(first)
+  local front = first_waiter()
+  while front and front ~= first do
+    if living(front) and tell_first(front) then
+      return
+    end
+    forget(front)
+    front = first_waiter()
+  end
+  if not front then
+    redis.call('del', waiters)
+  end
+end
+
+-- Gives the free lock to the first waiter that lives, and returns which and its token. `asker` lives, and needs no message.
+local function hand_over(asker)
+  local first = first_waiter()
+  local token = first and next_token()
+  if not token then
+    return
+  end
+  while first do
+    local waiter = living(first)
+    forget(first)
+    if waiter and (first == asker or tell(first, 'granted')) then
+      local lease = tonumber(waiter[3])
+      grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant))
+      promote(nil)
+      return first, token
+    end
+    first = first_waiter()
+  end
+  redis.call('del', waiters)
+end
+
+local function fault_of(reply)
+  return type(reply) == 'table' and (reply.err or '') or ''
+end
+
+-- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
+-- not starve behind our queue.
+local function call_next()
+  local first = first_waiter()
+  if first then
+    local listeners = redis.call('pubsub', 'numsub', channel)[2]
+    if listeners > 1 and redis.call('hexists', waiters, 'open') == 0 then
+      redis.call('hset', waiters, 'open', 1)
+      tell(first, 'free')
+    else
+      redis.call('hdel', waiters, 'open')
+      if hand_over(nil) then
+        return ''
+      end
+    end
+  end
+  return fault_of(redis.pcall('publish', channel, '0'))
+end
+
+-- The lock has become free, and stays so whatever goes wrong here. Returns why those who wait could not be told, '' if
+-- they were.
+local function pass_on()
+  local fine, fault = pcall(call_next)
+  if fine then
+    return fault
+  end
+  redis.pcall('publish', channel, '0')
+  return type(fault) == 'table' and fault_of(fault) or tostring(fault)
+end
+
+-- Takes the dead from the front of the queue. `asker` lives.
+local function prune(asker)
+  local ids = redis.call('zrange', queue, 0, 99)
+  if #ids == 0 then
+    return
+  end
+  local channels = {}
+  for i, id in ipairs(ids) do
+    channels[i] = grants .. id
+  end
+  local listeners = redis.call('pubsub', 'numsub', unpack(channels))
+  for i, id in ipairs(ids) do
+    if id ~= asker and (listeners[2 * i] == 0 or (i == 1 and not living(id))) then
+      forget(id)
+    end
+  end
+  promote(ids[1])
+end
+
+-- Takes one that has given up out of the queue.
+local function leave(id)
+  local first = first_waiter()
+  if first and redis.call('zrem', queue, id) == 1 then
+    redis.call('hdel', waiters, id)
+    promote(first)
+  end
+end

@@ -1,0 +1,285 @@
+# Waiting in order, and the options that change it.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  waiters=()
+}
+teardown() {
+  local waiter
+  for waiter in "${waiters[@]}"; do kill "$waiter" 2>/dev/null || true; done
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
+# hold [OPTION ...]: somebody has the lock; sets $owner. let_go gives it back.
+hold() { owner=$(rlock acquire x --lease 1m); }
+let_go() { rlock release x --owner "$owner"; }
+# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; back when it waits.
+wait_in_line() {
+  local id=$1 before
+  before=$(redis srv zcard 'rlock:queue:{x}')
+  "$RLOCK" run "${@:2}" x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
+  waiters+=($!)
+  eval "waiter_$id=\$!"
+  wait_until waiting $((before + 1))
+}
+all_done() {
+  local waiter
+  for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
+}
+order() { [[ $(xargs <log) == "$1" ]]; }
+past() { (($(now_ms) > began + $1)); }
+
+@test "first come, first served" {
+  hold
+  local id
+  for id in a b c d e; do wait_in_line $id; done
+  let_go
+  all_done
+  order 'a b c d e'
+}
+
+@test "who waits is passed over by nobody who comes later, not even with -n" {
+  hold
+  wait_in_line a
+  kill -STOP "$waiter_a" # it does not take what it is given yet
+  let_go
+  run -75 rlock run -n x -- true
+  kill -CONT "$waiter_a"
+  all_done
+  order a
+}
+
+@test "a hand-over takes two commands, and one of the next in line, however many wait" {
+  local count commands
+  for count in 3 30; do
+    hold
+    : >log
+    for ((id = 1; id <= count; id++)); do
+      "$RLOCK" run -q x -- sh -c "echo $id >>log" 3>&- &
+      waiters+=($!)
+    done
+    wait_until waiting "$count"
+    redis-cli -s "$srv_sock" monitor >monitor-$count 3>&- &
+    local watcher=$!
+    wait_until grep -q OK monitor-$count
+    let_go
+    all_done
+    waiters=()
+    kill "$watcher"
+    wait_until gone "$watcher"
+    [[ $(wc -l <log) == "$count" ]]
+    # Those of scripts are not clients' commands.
+    commands=$(grep -cv -e ' lua\]' -e "^OK" monitor-$count)
+    echo "# $count waiters: $commands commands of clients" >&3
+    ((commands <= 3 * count + 1))
+  done
+}
+
+@test "the first in line is killed: the next one is not held up" {
+  hold
+  wait_in_line a
+  wait_in_line b
+  wait_in_line c
+  kill -9 "$waiter_a" "$waiter_b"
+  began=$(now_ms)
+  let_go
+  wait "$waiter_c"
+  waiters=()
+  ! past 1500
+  order c
+}
+
+@test "the first in line is stopped: the next one has the lock when the grant runs out, and the first one comes next" {
+  hold
+  wait_in_line a --lease 2s
+  wait_in_line b --lease 2s
+  kill -STOP "$waiter_a"
+  let_go
+  wait "$waiter_b"
+  order b
+  kill -CONT "$waiter_a"
+  all_done
+  order 'b a'
+}
+
+@test "the holder dies: the first in line has the lock within a moment of the end of the lease" {
+  job_start --lease 2s x -- sleep 1000
+  job_parts
+  "$RLOCK" run x -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' >started 2>/dev/null 3>&- &
+  waiters=($!)
+  wait_until waiting 1
+  wait_in_line b
+  kill -9 "$frontend" "$monitor"
+  local ends
+  ends=$(($(now_ms) + $(redis srv pttl x)))
+  all_done
+  echo "# $(($(<started) - ends)) ms after the end of the lease, the start of the job among them" >&3
+  (($(<started) >= ends - 200 && $(<started) <= ends + 1000))
+}
+
+@test "connections are cut while they wait: the order stays" {
+  hold
+  local id
+  for id in a b c; do wait_in_line $id; done
+  redis srv client kill type pubsub
+  redis srv client kill type normal >/dev/null 2>&1 || true
+  heard_again() {
+    local waiter
+    for waiter in $(redis srv zrange 'rlock:queue:{x}' 0 -1); do
+      [[ $(redis srv pubsub numsub "rlock:grant:{x}:$waiter" | tail -n1) == 1 ]] || return
+    done
+    waiting 3
+  }
+  wait_until heard_again
+  let_go
+  all_done
+  order 'a b c'
+}
+
+@test "the queue is lost: who waited keeps its place" {
+  hold
+  local id
+  for id in a b c; do wait_in_line $id; done
+  redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
+  # Each comes back when it looks, which cutting its connection makes it do.
+  redis srv client kill type pubsub
+  wait_until waiting 3
+  let_go
+  all_done
+  order 'a b c'
+}
+
+@test "--min-hold: the first in line has the lock when that is over" {
+  "$RLOCK" run --min-hold 700ms x -- sh -c 'echo up >>log; while [ ! -e go ]; do sleep 0.02; done' 3>&- &
+  waiters=($!)
+  wait_until test -s log
+  wait_in_line a
+  touch go
+  began=$(now_ms)
+  all_done
+  ! past 2500
+  order 'up a'
+}
+
+@test "who gives up leaves the queue at once: by -w, by TERM" {
+  hold
+  run -75 rlock run -w 300ms x -- true
+  waiting 0
+  wait_in_line a
+  kill "$waiter_a"
+  wait "$waiter_a" || status=$?
+  [[ $status == 143 ]]
+  waiting 0
+  [[ $(redis srv exists 'rlock:waiters:{x}') == 0 ]]
+  waiters=()
+  let_go
+}
+
+@test "--max-queue: busy at once when so many wait already" {
+  hold
+  run -75 --separate-stderr rlock run --max-queue 0 x -- true
+  assert_says '0 wait already'
+  wait_in_line a --max-queue 1
+  run -75 --separate-stderr rlock run --max-queue 1 x -- true
+  assert_says '1 wait already, and --max-queue allows no more'
+  run -0 --separate-stderr rlock run --max-queue 1 -E 0 x -- false
+  [[ -z $(grep 'not acquired' <<<"$stderr") ]]
+  let_go
+  all_done
+  run -0 rlock run --max-queue 0 x -- true
+}
+
+@test "--replace-waiting: the newest takes the place of the one before, which ends with 75 and says by whom" {
+  hold
+  wait_in_line a --replace-waiting
+  wait_in_line b
+  "$RLOCK" run --replace-waiting x -- sh -c 'echo c >>log' 3>&- &
+  waiters+=($!)
+  local got=0
+  wait "$waiter_a" || got=$?
+  [[ $got == 75 ]]
+  grep -q 'not acquired: replaced in the queue by .*@.* pid' err-a
+  let_go
+  wait "${waiters[1]}" "${waiters[2]}"
+  order 'c b'
+}
+
+@test "--priority: higher ones stand in front" {
+  hold
+  wait_in_line a
+  wait_in_line b --priority 10
+  wait_in_line c --priority -1
+  wait_in_line d --priority 10
+  let_go
+  all_done
+  order 'b d a c'
+}
+
+@test "--supersede: the holder is asked to stop, and the lock is ours when it has" {
+  job_start x -- bash -c 'trap "sleep 0.3; echo stopped >>log; exit" TERM; echo up >>log; while :; do sleep 0.05; done'
+  wait_until test -s log
+  run -0 --separate-stderr rlock run --supersede x -- sh -c 'echo ran >>log'
+  order 'up stopped ran'
+  job_status
+  [[ $status == 74 ]]
+  assert_says 'asked to give up the lock by'
+  assert_says -- --supersede
+}
+
+@test "--supersede: who cannot be asked is waited for, and that is said" {
+  hold
+  "$RLOCK" run --supersede x -- sh -c 'echo ran >>log' 2>err 3>&- &
+  waiters=($!)
+  wait_until grep -q 'cannot be asked to stop; waiting until it releases' err
+  let_go
+  all_done
+  order ran
+}
+
+@test "status shows who waits, in order" {
+  hold
+  wait_in_line a --reason 'release 1'
+  wait_in_line b
+  run -0 rlock status x
+  [[ $output == *"waiting   1. $(id -un)@"*'(sh): release 1'*' 2. '* ]]
+  run -0 rlock status
+  [[ ${lines[0]} == *WAITING* && ${lines[1]} =~ \ 2\  ]]
+  rlock status --json x | python3 -c 'import json, sys
+[lock] = json.load(sys.stdin)
+assert lock["waiting"] == 2 and [w["reason"] for w in lock["queue"]] == ["release 1", ""], lock
+assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lock'
+  let_go
+  all_done
+}
+
+@test "a log gets a line at the start, with the place, and not one for each change" {
+  hold
+  local id
+  for id in a b c; do wait_in_line $id; done
+  grep -q 'waiting for x: held by .* (rlock acquire), you are 3rd' err-c
+  let_go
+  all_done
+  [[ $(wc -l <err-c) == 1 ]]
+}
+
+@test "bad input" {
+  local value
+  for value in -1 x '' 1.5 99999999; do
+    run -64 --separate-stderr rlock run "--max-queue=$value" x -- true
+    assert_says -- --max-queue
+  done
+  for value in 1001 -1001 x ''; do
+    run -64 --separate-stderr rlock run "--priority=$value" x -- true
+    assert_says -- --priority
+  done
+  run -64 --separate-stderr rlock run --supersede -n x -- true
+  assert_says '--supersede waits'
+}

@@ -1,0 +1,373 @@
+#!/usr/bin/env bats
+# lua/queue.lua: who waits, in which order, and who gets the lock next.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+}
+teardown() {
+  assert_mortal
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+# listen ID...: somebody is on the channels of these waiters; what they hear goes to heard-ID.
+listen() {
+  local id
+  for id; do
+    # No function: its end must be the end of the connection.
+    redis-cli -s "$srv_sock" subscribe "$grant_channels$id" >"heard-$id" 3>&- &
+    listeners+=($!)
+    eval "listener_$id=\$!"
+    wait_until grep -q subscribe "heard-$id"
+  done
+}
+# hears ID TEXT: that waiter hears it.
+hears() { wait_until grep -qx -- "$2" "heard-$1"; }
+heard_nothing() { ! grep -q message "heard-$1"; }
+# leaves_the_line ID: nobody is on its channel any more.
+leaves_the_line() {
+  local name=listener_$1
+  kill "${!name}"
+  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$1" | tail -n1) == 0 ]]; }
+  wait_until nobody "$1"
+}
+in_queue() { redis srv zrange "$queue" 0 -1 | xargs; }
+owner_of() { redis srv hkeys "$lock"; }
+
+@test "waiters stand in the order of their coming, and are told how many are ahead" {
+  listen b c d
+  acquire a 30000 ha ''
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == held && ${lines[1]} -gt 29000 && ${lines[2]} == 0 && -n ${lines[3]} ]]
+  run -0 enqueue c 30000 hc
+  [[ ${lines[2]} == 1 ]]
+  run -0 enqueue d 30000 hd
+  [[ ${lines[2]} == 2 ]]
+  [[ $(in_queue) == 'b c d' ]]
+  assert_bounded "$queue"
+  assert_bounded "$waiters"
+}
+
+@test "asked again, a waiter keeps its place" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  run -0 enqueue b 30000 hb
+  [[ ${lines[2]} == 0 && $(in_queue) == 'b c' ]]
+  [[ $(redis srv hlen "$waiters") == 2 ]]
+}
+
+@test "a release gives the lock to the first one, for a short time, until it takes it" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  run -0 release a ha
+  [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
+  hears b granted
+  [[ $(owner_of) == b && $(in_queue) == c ]]
+  (($(redis srv pttl "$lock") <= 5000 && $(redis srv pttl "$holder") <= 5000))
+  [[ $(redis srv hmget "$holder" owner lease host user) == $'b\n30000\nh\nu' ]]
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == granted && ${lines[1]} == b && ${lines[2]} == $(field token) ]]
+  (($(redis srv pttl "$lock") > 29000))
+  [[ $(in_queue) == c ]]
+  # The next one knows that it is the first now, and for how long it may rest.
+  wait_until grep -q '^first [0-9]*$' heard-c
+}
+
+@test "a lease shorter than that limits the grant, too" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 1000 hb
+  release a ha
+  (($(redis srv pttl "$lock") <= 1000))
+}
+
+@test "the token grows with each grant" {
+  local last=0 token id
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  for id in a b c; do
+    token=$(field token)
+    ((token > last))
+    last=$token
+    release "$id" "h$id"
+  done
+}
+
+@test "one whose connection is gone is passed over" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  enqueue d 30000 hd
+  leaves_the_line b
+  leaves_the_line c
+  release a ha
+  hears d granted
+  [[ $(owner_of) == d && -z $(in_queue) ]]
+  [[ $(redis srv exists "$waiters") == 0 ]]
+}
+
+@test "one that was not heard of for too long is passed over" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  redis srv eval "redis.call('hset', KEYS[1], 'b', cmsgpack.pack({1, 1, 30000, 'hb', {}}))" 1 "$waiters"
+  release a ha
+  hears c granted
+  [[ $(owner_of) == c ]]
+  heard_nothing b
+}
+
+@test "what stands in the waiters is not trusted" {
+  local junk
+  listen b c
+  for junk in "'junk'" "''" 'cmsgpack.pack(7)' 'cmsgpack.pack({})' "cmsgpack.pack({9e15, 1, 'x', {}, 7})" \
+    "cmsgpack.pack({9e15, 1, 'x', 'h', {}})" "cmsgpack.pack({9e15, 1, 1000, {}, {}})"; do
+    acquire a 30000 ha ''
+    enqueue b 30000 hb
+    enqueue c 30000 hc
+    redis srv eval "redis.call('hset', KEYS[1], 'b', $junk)" 1 "$waiters"
+    run -0 inspect
+    run -0 release a ha
+    [[ $(owner_of) == c ]]
+    release c hc
+  done
+}
+
+@test "nobody is left: the release is public" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  leaves_the_line b
+  redis-cli -s "$srv_sock" subscribe "$channel" >public 3>&- &
+  listeners+=($!)
+  wait_until grep -q subscribe public
+  release a ha
+  wait_until grep -qx 0 public
+  [[ -z $(redis srv keys "rlock:*") && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a newcomer does not get past those who wait: the lock goes to the first of them" {
+  listen b c
+  acquire a 1000 ha ''
+  enqueue b 30000 hb
+  redis srv del "$lock" # as if the lease had run out
+  run -0 acquire x 30000 hx ''
+  [[ ${lines[0]} == held && $(owner_of) == b ]]
+  hears b granted
+}
+
+@test "the first one that looks when the lease is over has the lock, for its whole lease" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 20000 hb
+  enqueue c 20000 hc
+  redis srv del "$lock"
+  run -0 enqueue b 20000 hb
+  [[ ${lines[0]} == granted ]]
+  (($(redis srv pttl "$lock") > 19000))
+  wait_until grep -q '^first ' heard-c
+}
+
+@test "another one that looks hands it to the first" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 20000 hb
+  enqueue c 20000 hc
+  redis srv del "$lock"
+  run -0 enqueue c 20000 hc
+  [[ ${lines[0]} == held && ${lines[2]} == 0 && $(owner_of) == b ]]
+  hears b granted
+}
+
+@test "who gives up leaves the queue, and the next one learns that it is the first" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  enqueue d 30000 hd
+  run -0 release c hc
+  [[ $output == other-owner && $(in_queue) == 'b d' ]]
+  heard_nothing d
+  release b hb
+  wait_until grep -q '^first ' heard-d
+  release d hd
+  [[ $(redis srv exists "$queue" "$waiters") == 0 && $(owner_of) == a ]]
+}
+
+@test "who gives up when it has the lock already gives it to the next" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  release a ha
+  run -0 release b hb
+  [[ ${lines[0]} == released && $(owner_of) == c ]]
+}
+
+@test "dead ones at the front are taken out by a renewal, and by who looks" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  enqueue d 30000 hd
+  leaves_the_line b
+  renew a 30000
+  [[ $(in_queue) == 'c d' ]]
+  wait_until grep -q '^first ' heard-c
+  leaves_the_line c
+  run -0 enqueue d 30000 hd
+  [[ ${lines[2]} == 0 && $(in_queue) == d ]]
+}
+
+@test "a place that was lost is taken again" {
+  listen b c
+  acquire a 30000 ha ''
+  run -0 enqueue b 30000 hb
+  local place=${lines[3]}
+  enqueue c 30000 hc
+  redis srv zrem "$queue" b
+  run -0 enqueue b 30000 hb "$place"
+  [[ ${lines[2]} == 0 && $(in_queue) == 'b c' ]]
+}
+
+@test "a clock that was set back lets nobody get in front" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  # b's place is an hour ahead of the clock.
+  redis srv zincrby "$queue" 3600000 b
+  enqueue c 30000 hc
+  [[ $(in_queue) == 'b c' ]]
+}
+
+@test "higher priorities stand in front, equal ones in the order of their coming" {
+  listen b c d e f
+  acquire a 30000 ha ''
+  enqueue b 30000 hb '' 0
+  enqueue c 30000 hc '' 5
+  enqueue d 30000 hd '' -1000
+  enqueue e 30000 he '' 5
+  enqueue f 30000 hf '' 1000
+  [[ $(in_queue) == 'f c e b d' ]]
+}
+
+@test "a full queue is left alone; dead ones do not count" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb '' 0 1
+  run -0 enqueue c 30000 hc '' 0 1
+  [[ $output == $'queue-full\n1' && $(in_queue) == b ]]
+  # Who stands there already may stay.
+  run -0 enqueue b 30000 hb '' 0 1
+  [[ ${lines[0]} == held ]]
+  leaves_the_line b
+  run -0 enqueue c 30000 hc '' 0 1
+  [[ ${lines[0]} == held && $(in_queue) == c ]]
+  # A free lock needs no queue.
+  release c hc
+  release a ha
+  run -0 enqueue d 30000 hd '' 0 0
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "the newest that replaces takes the place of the last that did, and that one learns by whom" {
+  listen b c d e
+  acquire a 30000 ha ''
+  enqueue b 30000 hb '' 0 '' 1
+  enqueue c 30000 hc
+  run -0 enqueue d 30000 hd '' 0 '' 1
+  [[ ${lines[2]} == 0 && $(in_queue) == 'd c' ]]
+  hears b 'replaced u@h pid d'
+  run -0 enqueue b 30000 hb
+  [[ $output == $'replaced\nu@h pid d' ]]
+  enqueue e 30000 he '' 0 '' 1
+  [[ $(in_queue) == 'e c' ]]
+}
+
+@test "while others listen for releases, every second one is open to all" {
+  listen b c d
+  redis-cli -s "$srv_sock" subscribe "$channel" >java 3>&- &
+  listeners+=($!)
+  redis-cli -s "$srv_sock" subscribe "$channel" >first 3>&- &
+  listeners+=($!)
+  two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
+  wait_until two
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  enqueue d 30000 hd
+  release a ha
+  [[ $(redis srv exists "$lock") == 0 && $(in_queue) == 'b c d' ]]
+  wait_until grep -qx 0 java
+  hears b free
+  # It competes, and has it.
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == granted ]]
+  release b hb
+  [[ $(owner_of) == c ]] # this one was not open
+  release c hc
+  [[ $(redis srv exists "$lock") == 0 ]] # and this one was
+}
+
+@test "force_unlock gives it to the first, too" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  force_unlock a
+  [[ $(owner_of) == b ]]
+  hears b granted
+}
+
+@test "a release that keeps the lock tells the first one for how long" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  run -0 release a ha 700
+  [[ ${lines[0]} == kept ]]
+  hears b 'first 700'
+}
+
+@test "a user without the right to publish: the lock is free, and the queue stays" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  as_weak_user publish
+  run -0 release a ha
+  as_full_user
+  [[ ${lines[0]} == released ]]
+  # Nobody knows whether it hears: the grant runs out if not.
+  [[ $(owner_of) == b ]]
+}
+
+@test "a server out of memory: who waits gets the lock" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  fill_memory
+  run -0 release a ha
+  free_memory
+  [[ $(owner_of) == b && -z $(in_queue) ]]
+}
+
+@test "inspect shows the queue in order" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  run -0 --keep-empty-lines inspect
+  [[ $output == *$'\n2\n'*$'\nhost\nh\npid\nb\nuser\nu\n'*$'\nhost\nh\npid\nc\nuser\nu'* ]]
+}
