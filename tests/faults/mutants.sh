@@ -50,9 +50,9 @@ mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests
 mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
   lua/renew.lua "if redis.call('hexists', lock, owner) == 0 then" 'if ttl == -2 then'
 mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
-  lua/acquire.lua 'math.max(previous + 1, now_us)' previous
+  lua/queue.lua 'math.max(previous + 1, now_us)' previous
 mutant 'the token is the clock alone' tests/lua/token.bats \
-  lua/acquire.lua 'math.max(previous + 1, now_us)' now_us
+  lua/queue.lua 'math.max(previous + 1, now_us)' now_us
 mutant 'released before the tree is empty' tests/faults/guards.bats \
   src/run/monitor.cc 'watch_until([this] { return nothing_left_; });' \
   'watch_until([this] { return nothing_left_ || command_status_; });'
@@ -86,10 +86,10 @@ mutant 'signals are passed on twice' tests/faults/guards.bats \
 mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
 mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
-  src/lock/wait.cc 'if (!acquired && !outage) return acquired;' \
-  'if (!acquired && !outage) return Acquired{Acquired::Outcome::granted, Hold{request.name, request.owner, "x", "1", request.lease, BootClock::now()}, {}, {}};'
+  src/lock/wait.cc 'acquired = wait();' \
+  'acquired = wait(); if (!acquired) acquired = Acquired{.outcome = Acquired::Outcome::granted, .hold = Hold{request_.name, request_.owner, "x", "1", request_.lease, BootClock::now()}};'
 mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
-  src/lock/verbs.cc 'if (reply.error().maybe_executed) undo(client, request, hold_id);' ''
+  src/lock/wait.cc '(queued_ || unknown)' queued_
 mutant 'what is left behind is left alone' 'tests/faults/guards.bats' \
   src/run/monitor.cc 'case Leftovers::wait: break;' 'case Leftovers::wait: nothing_left_ = true; break;' \
   src/run/monitor.cc 'switch (job_.leftovers) {' 'switch (Leftovers::wait) {'
@@ -122,7 +122,21 @@ mutant 'nothing is renewed' tests/faults/exclusion.bats \
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/monitor.cc '} else if (!lost_) {' '} else if (false) {'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/release.lua "redis.pcall('publish', channel, '0')" '0'
+  lua/queue.lua "redis.pcall('publish', channel, '0')" '0'
+mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
+  lua/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
+mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
+  lua/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
+mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
+  lua/queue.lua "tell(first, 'granted')" true
+mutant 'all that wait are woken' tests/cli/queue.bats \
+  src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
+mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
+  lua/queue.lua 'while front and front ~= first do' 'while false do'
+mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
+  src/lock/wait.cc 'queueing.place = acquired->place;' ''
+mutant 'foreign waiters starve' tests/lua/queue.bats \
+  lua/queue.lua 'if listeners > 1 and' 'if false and'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
