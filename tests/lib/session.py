@@ -172,8 +172,8 @@ def hook_at_a_terminal():
 
 def second_ctrl_c_ends_the_grace():
     child = shell()
-    do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c '(trap \"\" INT TERM; exec sleep 1000) & trap \"exit 3\" INT; "
-              "echo up; while :; do sleep 0.1; done'", "up")
+    do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c 'trap \"exit 3\" INT; (trap \"\" INT TERM; echo up; exec sleep 1000) & "
+              "while :; do sleep 0.1; done'", "up")
     begun = time.monotonic()
     child.sendintr()  # ends the command; its background process ignores the SIGTERM that it gets then
     time.sleep(0.5)
