@@ -74,7 +74,7 @@ local function new_place()
       by[fields[i]] = fields[i + 1]
     end
     by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
-    redis.call('hset', waiters, 'replaced:' .. latest, by)
+    redis.call('set', waiters .. ':' .. latest, by, 'px', alive_for(5))
     tell(latest, 'replaced ' .. by)
     return tonumber(replaced)
   end
@@ -84,21 +84,24 @@ local function new_place()
 end
 
 if wait then
-  local longest = alive_for(5)
+  -- Also a write that a full server does not refuse, so that those behind it are not refused either: who waits already
+  -- must be able to say that it lives. And tried on what may be missing, as in grant().
+  redis.call('pexpire', queue, alive_for(5))
   if not redis.call('zrank', queue, owner) then
-    local by = redis.call('hget', waiters, 'replaced:' .. owner)
+    local by = redis.call('get', waiters .. ':' .. owner)
     if by then
+      redis.call('del', waiters .. ':' .. owner)
       return {'replaced', by}
     end
-    if ttl ~= -2 and most and not place and redis.call('zcard', queue) >= most then
+    local latest = replace and redis.call('hget', waiters, 'latest')
+    local longer = not (latest and redis.call('zrank', queue, latest))
+    if ttl ~= -2 and most and not place and longer and redis.call('zcard', queue) >= most then
       prune(owner)
       local waiting = redis.call('zcard', queue)
       if waiting >= most then
         return {'queue-full', waiting}
       end
     end
-    -- Tried on what may be missing, as in grant().
-    redis.call('pexpire', queue, longest)
     redis.call('zadd', queue, text(place or new_place()), owner)
     if replace then
       redis.call('hset', waiters, 'latest', owner)
@@ -107,8 +110,7 @@ if wait then
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   local known = living(owner)
   redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields}))
-  redis.call('pexpire', queue, longest)
-  redis.call('pexpire', waiters, longest)
+  keep_queue()
 end
 
 if ttl == -2 then

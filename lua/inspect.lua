@@ -53,7 +53,7 @@ local ids, first_ones = quietly('zrange', queue, 0, 99) or {}, {}
 for i, id in ipairs(ids) do
   local known, waiter = pcall(cmsgpack.unpack, quietly('hget', waiters, id) or '')
   first_ones[i] = {}
-  if known and type(waiter) == 'table' and type(waiter[5]) == 'table' then
+  if known and type(waiter) == 'table' and type(waiter[5]) == 'table' and #waiter[5] <= 64 then
     first_ones[i] = {string.format('%.0f', tonumber(waiter[2]) or 0), unpack(waiter[5])}
   end
 end

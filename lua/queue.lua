@@ -7,10 +7,12 @@
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> what is known of it, packed:
 -- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}}; and the fields 'open' (the last release
--- was an open one), 'latest' (the waiter that the next --replace-waiting replaces), 'replaced:<id>' (by whom).
+-- was an open one), 'latest' (the waiter that the next --replace-waiting replaces). <waiters>:<id> says by whom a
+-- waiter was replaced, until that has asked.
 -- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
 -- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
 --                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
+--                 'front'        the same, but the lock may have been released before: look
 --                 'free'         the lock is free for whoever comes first; let the others try before you
 --                 'replaced <by whom>'
 -- Sent twice: each function here finds what the first one has done, and adds nothing.
@@ -69,9 +71,20 @@ end
 local function living(id)
   local known, waiter = pcall(cmsgpack.unpack, redis.call('hget', waiters, id) or '')
   if known and type(waiter) == 'table' and (tonumber(waiter[1]) or 0) >= now and tonumber(waiter[3]) and
-    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' then
+    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' and #waiter[5] <= 64 and #waiter[5] % 2 == 0 then
+    for _, field in ipairs(waiter[5]) do
+      if type(field) ~= 'string' then
+        return
+      end
+    end
     return waiter
   end
+end
+
+-- Nothing of the queue stays for ever: so long after the last one was heard of.
+local function keep_queue()
+  redis.call('pexpire', queue, alive_for(5))
+  redis.call('pexpire', waiters, alive_for(5))
 end
 
 local function forget(id)
@@ -85,23 +98,23 @@ local function tell(id, what)
   return type(heard) == 'table' or heard > 0
 end
 
-local function tell_first(id)
-  return tell(id, 'first ' .. text(redis.call('pttl', lock)))
-end
-
--- After a change at the front, where `first` stood: whoever is first now learns it.
-local function promote(first)
+-- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more. It is not
+-- told again if it is `known`.
+local function tell_first(what, known)
   local front = first_waiter()
-  while front and front ~= first do
-    if living(front) and tell_first(front) then
-      return
-    end
+  while front and front ~= known and not (living(front) and tell(front, what)) do
     forget(front)
     front = first_waiter()
   end
   if not front then
     redis.call('del', waiters)
   end
+  return front
+end
+
+-- The lock is held by another one now, or for another time.
+local function tell_holding()
+  return tell_first('first ' .. text(redis.call('pttl', lock)))
 end
 
 -- Gives the free lock to the first waiter that lives, and returns which and its token. `asker` lives, and needs no message.
@@ -117,7 +130,7 @@ local function hand_over(asker)
     if waiter and (first == asker or tell(first, 'granted')) then
       local lease = tonumber(waiter[3])
       grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant))
-      promote(nil)
+      tell_holding()
       return first, token
     end
     first = first_waiter()
@@ -132,12 +145,13 @@ end
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
 -- not starve behind our queue.
 local function call_next()
-  local first = first_waiter()
-  if first then
+  if first_waiter() then
     local listeners = redis.call('pubsub', 'numsub', channel)[2]
     if listeners > 1 and redis.call('hexists', waiters, 'open') == 0 then
-      redis.call('hset', waiters, 'open', 1)
-      tell(first, 'free')
+      if tell_first('free') then
+        redis.call('hset', waiters, 'open', 1)
+        keep_queue()
+      end
     else
       redis.call('hdel', waiters, 'open')
       if hand_over(nil) then
@@ -175,7 +189,7 @@ local function prune(asker)
       forget(id)
     end
   end
-  promote(ids[1])
+  tell_first('front', ids[1])
 end
 
 -- Takes one that has given up out of the queue.
@@ -183,6 +197,6 @@ local function leave(id)
   local first = first_waiter()
   if first and redis.call('zrem', queue, id) == 1 then
     redis.call('hdel', waiters, id)
-    promote(first)
+    tell_first('front', first)
   end
 end

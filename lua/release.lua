@@ -21,7 +21,7 @@
 
 local owner, hold, keep = ARGV[3], 'hold:' .. ARGV[4], tonumber(ARGV[5])
 
-leave(owner)
+pcall(leave, owner)  -- no release fails because of those who wait
 
 local count = tonumber(redis.call('hget', lock, owner))
 if not count then
@@ -53,10 +53,7 @@ if keep > 0 then
     redis.call('hset', holder, 'kept', 1)
     redis.call('pexpire', holder, keep)
   end
-  local first = first_waiter()
-  if first then
-    tell_first(first)  -- it counts on the lease
-  end
+  pcall(tell_holding)  -- who waits counts on the lease
   return {'kept', keep, ''}
 end
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "base/write_line.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <ctime>
+#include <string>
+
+#include "base/unique_fd.h"
 
 namespace rlock {
 namespace {
@@ -22,14 +28,32 @@ void forget_broken_pipe() {
   sigtimedwait(&set, nullptr, &at_once);
 }
 
+// Another way to the same pipe or terminal, on which a write never waits: others may fill it between poll(2) and
+// write(2), and the flag must not change for those who share our descriptor. None: a file, or it cannot be had.
+UniqueFd open_unwaiting(int fd) {
+  struct stat about{};
+  if (fstat(fd, &about) != 0 || !(S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return {};
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return UniqueFd(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+ssize_t write_some(int fd, std::string_view text) {
+  const ssize_t sent = send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0 || errno != ENOTSOCK) return sent;
+  return ::write(fd, text.data(), text.size());
+}
+
 }  // namespace
 
 bool write_line(int fd, std::string_view line, milliseconds patience) {
+  const UniqueFd unwaiting = open_unwaiting(fd);
+  const int to = unwaiting ? unwaiting.get() : fd;
   const Until end = Until{}.at_most(patience);
   while (!line.empty()) {
-    // So much never blocks where poll(2) says that something can be written (pipe(7)).
-    if (wait_for(fd, POLLOUT, end) != WaitEnd::ready) return false;
-    const ssize_t written = ::write(fd, line.data(), std::min<std::size_t>(line.size(), PIPE_BUF));
+    // So much fits where poll(2) says that something can be written (pipe(7)).
+    if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
+    const ssize_t written = write_some(to, line.substr(0, PIPE_BUF));
+    if (written < 0 && errno == EAGAIN && !end.over()) continue;
     if (written < 0) {
       if (errno == EPIPE) forget_broken_pipe();
       return false;

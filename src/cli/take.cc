@@ -22,8 +22,8 @@ constexpr milliseconds kAskAgain = 500ms;
 class WhileWaiting {
  public:
   WhileWaiting(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, const CommonOptions& common,
-               const Events& events)
-      : client_(client), name_(name), wait_(wait), common_(common), events_(events) {}
+               int interrupt, const Events& events)
+      : client_(client), name_(name), wait_(wait), common_(common), interrupt_(interrupt), events_(events) {}
 
   void look(const lock::Acquired& found) {
     if (!found.expires_in && !std::exchange(warned_, true)) {
@@ -33,13 +33,14 @@ class WhileWaiting {
     if (!waits || (common_.quiet && !events_.wanted() && !wait_.supersede)) return;
     const bool due = BootClock::now() >= say_again_;
     if (!due && !wait_.supersede && !watched()) return;
-    const auto status = lock::inspect(client_, name_, Until{}.at_most(common_.timeout));
+    const auto status = lock::inspect(client_, name_, exchange());
     if (!status || status->state != lock::Status::State::held) return;
     say(*status, found.ahead, due);
     if (wait_.supersede) ask_to_stop(*status);
   }
 
  private:
+  Until exchange() const { return Until{TimePoint::max(), interrupt_}.at_most(common_.timeout); }
   bool watched() const { return isatty(STDERR_FILENO) || common_.verbose || events_.wanted(); }
 
   void say(const lock::Status& status, std::optional<long long> ahead, bool due) {
@@ -63,9 +64,8 @@ class WhileWaiting {
       return;
     }
     const lock::Holder self = describe_self("", "");
-    const auto heard =
-        lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(status.owner),
-                          self.user + "@" + self.host + " (--supersede)", Until{}.at_most(common_.timeout));
+    const auto heard = lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(status.owner),
+                                         self.user + "@" + self.host + " (--supersede)", exchange());
     // It may have begun just now, and not listen yet.
     if (!heard || *heard == 0) return;
     log::info(name_.display() + ": the holder has been asked to stop");
@@ -76,6 +76,7 @@ class WhileWaiting {
   const lock::LockName& name_;
   const WaitOptions& wait_;
   const CommonOptions& common_;
+  int interrupt_;
   const Events& events_;
   std::string shown_owner_, asked_;
   std::optional<long long> shown_ahead_;
@@ -102,7 +103,7 @@ Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireReque
                                        const CommonOptions& common, const run::SignalBlock& signals,
                                        const Events& events) {
   const lock::LockName name = request.name;
-  WhileWaiting waiting(client, name, wait, common, events);
+  WhileWaiting waiting(client, name, wait, common, signals.fd(), events);
   lock::Patience patience{wait.limit, common.timeout, signals.fd(), wait.queueing};
   if (wait.supersede) patience.longest_look = kAskAgain;
   auto acquired = lock::acquire_or_wait(client, std::move(request), patience,

@@ -256,8 +256,8 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   status.waiting = reply.at(7).as_number().value_or(0);
   for (const Reply& waiter : reply.at(8).elements) {
     Fields known = fields_of(waiter, 1);
-    const milliseconds since(waiter.at(0).as_number().value_or(*now));
-    status.queue.push_back({holder_of(known), std::max<milliseconds>(milliseconds(*now) - since, 0ms)});
+    const long long since = std::clamp(waiter.at(0).as_number().value_or(*now), 0LL, std::max(*now, 0LL));
+    status.queue.push_back({holder_of(known), milliseconds(*now - since)});
   }
   const std::string type = reply.at(0).as_text();
   if (type == "none") return status;

@@ -12,6 +12,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kLongestPoll = 5s;
+constexpr milliseconds kListenAgain = 500ms;
 // Where foreign clients wait, too: a start that makes up for their being slower than we are.
 constexpr milliseconds kHeadStart = 100ms;
 constexpr milliseconds kLongestSilence = 30s;  // of a waiter that is not the first; queue.lua counts on it
@@ -33,6 +34,7 @@ class Wakeups {
       : endpoint_(endpoint), own_(name.grants() + waiter.text()), releases_(name.channel()) {}
 
   bool listening() const { return subscriber_.has_value(); }
+  bool refused() const { return refused_; }
 
   // Errors: interrupted. Others only mean that the lock has to be polled.
   Result<void> begin(const Until& until) {
@@ -81,8 +83,12 @@ class Wakeups {
         continue;
       }
       if (others_first && **heard == "0") continue;  // the same release
-      if (!(*heard)->starts_with("first ")) return {};
-      // A place further to the front; nothing has been missed, because the lock has changed hands just now.
+      if (!(*heard)->starts_with("first ")) {
+        // At the front, and a release may have been missed: look.
+        if (**heard == "front") RLOCK_TRY(hear_releases(until));
+        return {};
+      }
+      // At the front; nothing has been missed, because the lock has changed hands just now.
       RLOCK_TRY(hear_releases(until));
       if (!subscriber_) return {};
       until = until.at_most(expiry(number((*heard)->substr(6))));
@@ -158,12 +164,15 @@ class Waiter {
       }
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
       last_contact = BootClock::now();
-      queueing.place = acquired->place;
+      if (!acquired->place.empty()) queueing.place = acquired->place;
       on_held_(*acquired);
       if (end_.over()) return acquired;
       const bool first = acquired->ahead == 0;
       if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
-      RLOCK_TRY(wakeups.wait(end_.at_most(std::min(next_look(*acquired), patience_.longest_look))));
+      milliseconds look_again = std::min(next_look(*acquired), patience_.longest_look);
+      // Nobody can tell us anything: listen again soon.
+      if (!wakeups.listening() && !wakeups.refused()) look_again = std::min(look_again, kListenAgain);
+      RLOCK_TRY(wakeups.wait(end_.at_most(look_again)));
     }
   }
 

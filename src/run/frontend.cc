@@ -36,8 +36,7 @@ class Frontend {
 
   JobEnd run() {
     while (!dead_) {
-      act_by_the_deadline();
-      wait();
+      wait(act_by_the_deadline());
       pass_on_signals();
       if (!dead_) do_as_told();
     }
@@ -62,18 +61,21 @@ class Frontend {
            lock::scaled(250ms, job_.timing.lease);
   }
 
-  void act_by_the_deadline() {
-    if (BootClock::now() < act_at()) return;
+  // Returns when to do it again: the monitor need not die at once.
+  TimePoint act_by_the_deadline() {
+    if (BootClock::now() < act_at()) return act_at();
     why_ = "the monitor of this job has let the deadline pass";
     pidfd_send_signal(alive_.get(), SIGKILL, nullptr, 0);
+    signal_descendants(SIGKILL, children_);
+    return BootClock::now() + kLongestLook;
   }
 
-  void wait() {
-    timer_.set(act_at());
+  void wait(TimePoint until) {
+    timer_.set(until);
     // Signals are read only when there is room for them where they go.
     pollfd watched[] = {{alive_.get(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
-                        {control_, static_cast<short>(unsent_ ? POLLIN | POLLOUT : POLLIN), 0},
+                        {control_, static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
                         {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
@@ -103,10 +105,12 @@ class Frontend {
     bool stop = false;
     while (recv(control_, &packet, sizeof packet, 0) == static_cast<ssize_t>(sizeof packet)) {
       if (packet.kind == Packet::Kind::stopped) stop = true;
-      // Behind the signals that have just been passed on.
-      if (packet.kind == Packet::Kind::starting) unsent_ = Packet{Packet::Kind::go};
+      if (packet.kind == Packet::Kind::starting) go_asked_ = true;
     }
-    if (unsent_ && send_packet(*unsent_)) unsent_.reset();
+    if (go_asked_) {
+      pass_on_signals();  // those that came before the command was there
+      if (!unsent_ && send_packet({Packet::Kind::go})) go_asked_ = false;
+    }
     if (stop) stop_with_command();
   }
 
@@ -137,8 +141,11 @@ class Frontend {
       poll(watched, std::size(watched), -1);
       dead_ = watched[0].revents != 0;
     }
-    kill(frontend, SIGCONT);
-    _exit(0);
+    // Again and again: it may just be about to stop. Its end of the wait is our end.
+    for (;;) {
+      kill(frontend, SIGCONT);
+      wait_for(-1, 0, Until{}.at_most(kLongestLook / 5));
+    }
   }
 
   // Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans. Not that
@@ -205,9 +212,7 @@ class Frontend {
     const TimePoint end = BootClock::now() + job_.hooks.limit;
     int status = 0;
     bool too_late = false, asked = false;
-    for (pid_t changed; (changed = waitpid(*hook, &status, WNOHANG | WUNTRACED)) == 0 || WIFSTOPPED(status);) {
-      if (changed > 0) raise(SIGSTOP);  // Ctrl-Z
-      status = 0;
+    while (waitpid(*hook, &status, WNOHANG) == 0) {
       wait_for(signals_.fd(), POLLIN, {too_late || asked ? termination.next() : end});
       while (const auto signal = signals_.next()) asked = asked || signals_.asks_to_end(signal->number);
       too_late = too_late || BootClock::now() >= end;
@@ -236,6 +241,7 @@ class Frontend {
   bool dead_ = false;
   std::optional<int> monitor_status_;  // of waitpid(2)
   std::optional<Packet> unsent_;
+  bool go_asked_ = false;
   std::string why_ = "the monitor of this job was killed";
 };
 

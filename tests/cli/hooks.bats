@@ -533,3 +533,15 @@ CONF
   run -0 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 --on-acquire "ls /proc/self/fd | tr \"\\n\" \" \"" a -- true 7>lines'
   [[ -s lines && " $stderr " != *' 7 '* ]]
 }
+
+@test "--on-lost that stops itself is over when its time is" {
+  job_start --hook-timeout 500ms --on-lost 'touch up; kill -STOP $$' --lease 2s a -- sleep 1000
+  wait_until held
+  lose
+  lose_noticed() { [[ -e up ]]; }
+  WAIT_SECONDS=15 wait_until lose_noticed
+  began=$(now_ms)
+  job_status
+  [[ $status == 74 ]]
+  not past 5000
+}

@@ -144,6 +144,36 @@ past() { (($(now_ms) > began + $1)); }
   order 'a b c'
 }
 
+@test "the server is killed and back: the order stays" {
+  redis_start aof --appendonly yes --appendfsync always
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url aof)
+  owner=$(rlock acquire x --lease 1m)
+  local id
+  aof_waiting() { [[ $(redis aof zcard 'rlock:queue:{x}') == "$1" ]]; }
+  for id in a b c; do
+    "$RLOCK" run x -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
+    waiters+=($!)
+    wait_until aof_waiting $((${#waiters[@]}))
+  done
+  redis_kill9 aof
+  began=$(now_ms)
+  wait_until past 700 # they have noticed
+  redis_start aof --appendonly yes --appendfsync always
+  all_listen() {
+    local waiter
+    for waiter in $(redis aof zrange 'rlock:queue:{x}' 0 -1); do
+      [[ $(redis aof pubsub numsub "rlock:grant:{x}:$waiter" | tail -n1) == 1 ]] || return
+    done
+    aof_waiting 3
+  }
+  wait_until all_listen
+  rlock release x --owner "$owner"
+  all_done
+  order 'a b c'
+  redis_stop aof
+}
+
 @test "the queue is lost: who waited keeps its place" {
   hold
   local id

@@ -203,7 +203,7 @@ owner_of() { redis srv hkeys "$lock"; }
   [[ $output == other-owner && $(in_queue) == 'b d' ]]
   heard_nothing d
   release b hb
-  wait_until grep -q '^first ' heard-d
+  hears d front
   release d hd
   [[ $(redis srv exists "$queue" "$waiters") == 0 && $(owner_of) == a ]]
 }
@@ -227,7 +227,7 @@ owner_of() { redis srv hkeys "$lock"; }
   leaves_the_line b
   renew a 30000
   [[ $(in_queue) == 'c d' ]]
-  wait_until grep -q '^first ' heard-c
+  hears c front
   leaves_the_line c
   run -0 enqueue d 30000 hd
   [[ ${lines[2]} == 0 && $(in_queue) == d ]]
@@ -323,6 +323,25 @@ owner_of() { redis srv hkeys "$lock"; }
   [[ $(redis srv exists "$lock") == 0 ]] # and this one was
 }
 
+@test "an open release calls the first one that lives" {
+  listen b c
+  redis-cli -s "$srv_sock" subscribe "$channel" >java 3>&- &
+  listeners+=($!)
+  redis-cli -s "$srv_sock" subscribe "$channel" >first 3>&- &
+  listeners+=($!)
+  two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
+  wait_until two
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  leaves_the_line b
+  redis srv del "$waiters" # nothing of what is made anew may stay for ever
+  enqueue c 30000 hc
+  release a ha
+  hears c free
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
 @test "force_unlock gives it to the first, too" {
   listen b
   acquire a 30000 ha ''
@@ -339,6 +358,50 @@ owner_of() { redis srv hkeys "$lock"; }
   run -0 release a ha 700
   [[ ${lines[0]} == kept ]]
   hears b 'first 700'
+}
+
+@test "it tells the first one that lives" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  leaves_the_line b
+  release a ha 700
+  hears c 'first 700'
+  [[ $(in_queue) == c ]]
+}
+
+@test "one that was replaced learns it although nobody waits any more, and nothing of it stays" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb '' 0 '' 1
+  local place
+  place=$(redis srv zscore "$queue" b)
+  enqueue c 30000 hc '' 0 '' 1
+  release a ha
+  enqueue c 30000 hc '' 0 '' 1
+  run -0 enqueue b 30000 hb "$place" 0 '' 1
+  [[ ${lines[0]} == replaced ]]
+  release c hc
+  [[ -z $(redis srv keys 'rlock:*') ]]
+}
+
+@test "who replaces makes the queue no longer: it may come into a full one" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb '' 0 '' 1
+  enqueue c 30000 hc
+  run -0 enqueue d 30000 hd '' 0 2 1
+  [[ ${lines[0]} == held && $(in_queue) == 'd c' ]]
+}
+
+@test "a queue of another type does not keep a lock from being renewed and released" {
+  acquire a 30000 ha ''
+  redis srv set "$queue" text px 60000
+  run -0 renew a 30000
+  [[ ${lines[0]} == renewed ]]
+  run -0 release a ha
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
 @test "a user without the right to publish: the lock is free, and the queue stays" {
@@ -358,6 +421,8 @@ owner_of() { redis srv hkeys "$lock"; }
   acquire a 30000 ha ''
   enqueue b 30000 hb
   fill_memory
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == held ]]
   run -0 release a ha
   free_memory
   [[ $(owner_of) == b && -z $(in_queue) ]]
