@@ -59,9 +59,9 @@ mutant 'released before the tree is empty' tests/faults/guards.bats \
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
   src/run/monitor.cc ' || now >= shared_.deadline()' '' \
-  src/run/frontend.cc 'if (BootClock::now() < act_at()) return;' 'return;'
+  src/run/frontend.cc 'if (BootClock::now() < act_at()) return act_at();' 'return TimePoint::max();'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
-  src/run/frontend.cc 'if (BootClock::now() < act_at()) return;' 'return;'
+  src/run/frontend.cc 'if (BootClock::now() < act_at()) return act_at();' 'return TimePoint::max();'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
@@ -104,7 +104,8 @@ mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
   src/run/tree.cc " && threads <= 1" ''
 mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
-  src/base/write_line.cc 'if (wait_for(fd, POLLOUT, end) != WaitEnd::ready) return false;' ''
+  src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
+  src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''
 mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats \
   src/run/frontend.cc '.children = children_so_far()' '.children = {}'
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
