@@ -136,8 +136,6 @@ mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats 
   lua/queue.lua 'while front and front ~= known and not (living(front) and tell(front, what)) do' 'while false do'
 mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
-mutant 'a place does not outlast an outage' tests/cli/queue.bats \
-  src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place' 'queueing.place'
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/queue.lua 'if listeners > 1 and' 'if false and'
 
