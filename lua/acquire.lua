@@ -59,25 +59,24 @@ if heir ~= '' and redis.call('hexists', lock, heir) == 1 then
 end
 
 local ttl = redis.call('pttl', lock)
-if ttl == -2 and not next_token() then
+local free_token = ttl == -2 and next_token()
+if ttl == -2 and not free_token then
   return {'other-kind', 'fencing token that is not a number below 2^53'}
+end
+
+local function replace_waiter(id)
+  forget(id)
+  local by = {}
+  for i = 1, #fields, 2 do
+    by[fields[i]] = fields[i + 1]
+  end
+  by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
+  redis.call('set', waiters .. ':' .. id, by, 'px', alive_for(5))
+  tell(id, 'replaced ' .. by)
 end
 
 -- The place of a new waiter: behind all of its priority, whatever steps the server's clock makes.
 local function new_place()
-  local latest = replace and redis.call('hget', waiters, 'latest')
-  local replaced = latest and redis.call('zscore', queue, latest)
-  if replaced then
-    forget(latest)
-    local by = {}
-    for i = 1, #fields, 2 do
-      by[fields[i]] = fields[i + 1]
-    end
-    by = (by.user or '?') .. '@' .. (by.host or '?') .. ' pid ' .. (by.pid or '?')
-    redis.call('set', waiters .. ':' .. latest, by, 'px', alive_for(5))
-    tell(latest, 'replaced ' .. by)
-    return tonumber(replaced)
-  end
   local band = -priority * 2 ^ 42
   local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
   return math.max(band + now, (tonumber(last[2]) or -2 ^ 53) + 1)
@@ -94,13 +93,17 @@ if wait then
       return {'replaced', by}
     end
     local latest = replace and redis.call('hget', waiters, 'latest')
-    local longer = not (latest and redis.call('zrank', queue, latest))
-    if ttl ~= -2 and most and not place and longer and redis.call('zcard', queue) >= most then
+    local vacated = latest and redis.call('zscore', queue, latest)
+    if ttl ~= -2 and most and not place and not vacated and redis.call('zcard', queue) >= most then
       prune(owner)
       local waiting = redis.call('zcard', queue)
       if waiting >= most then
         return {'queue-full', waiting}
       end
+    end
+    if not place and vacated then
+      replace_waiter(latest)
+      place = tonumber(vacated)
     end
     redis.call('zadd', queue, text(place or new_place()), owner)
     if replace then
@@ -116,7 +119,7 @@ end
 if ttl == -2 then
   local winner, token = hand_over(wait and owner or nil)
   if not winner and not wait then
-    winner, token = owner, next_token()
+    winner, token = owner, free_token
     grant(owner, token, lease, hold, fields, lease)
   end
   if winner == owner then

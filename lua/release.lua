@@ -21,10 +21,9 @@
 
 local owner, hold, keep = ARGV[3], 'hold:' .. ARGV[4], tonumber(ARGV[5])
 
-pcall(leave, owner)  -- no release fails because of those who wait
-
 local count = tonumber(redis.call('hget', lock, owner))
 if not count then
+  pcall(leave, owner)  -- no release fails because of those who wait
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
 
