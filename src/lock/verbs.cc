@@ -90,7 +90,7 @@ Result<Released> insist_on_release(redis::Client& client, const Words& words, co
 
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
   const std::string lease = std::to_string(request.lease.count());
-  const std::string hold_id = request.hold_id.empty() ? request.owner.first_hold() : request.hold_id;
+  const std::string hold_id = request.hold();
   const std::string pid = std::to_string(request.holder.pid);
   const Queueing queueing = request.queueing.value_or(Queueing{});
   const std::string priority = std::to_string(queueing.priority),
@@ -133,8 +133,7 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
     acquired.hold = Hold{request.name, *owner, hold_id, reply.at(2).as_text(), request.lease, sent};
   } else if (outcome == "held") {
     acquired.expires_in = ttl_of(reply.at(1));
-    const auto ahead = reply.at(2).as_number();
-    if (ahead) acquired.ahead = *ahead;
+    acquired.ahead = reply.at(2).as_number();
     acquired.place = reply.at(3).as_text();
   } else if (outcome == "queue-full") {
     acquired.outcome = Acquired::Outcome::queue_full;

@@ -52,6 +52,8 @@ struct AcquireRequest {
   std::string hold_id;               // empty: that of `owner`
   milliseconds lease{};
   Holder holder;
+
+  std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
 };
 
 struct Acquired {

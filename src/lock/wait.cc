@@ -185,7 +185,7 @@ class Waiter {
   // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find
   // out that nobody listens here, or a grant runs out.
   void leave() {
-    const std::string hold_id = request_.hold_id.empty() ? request_.owner.first_hold() : request_.hold_id;
+    const std::string hold_id = request_.hold();
     const Until soon = Until{}.at_most(500ms);
     for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
       if (!owner) continue;

@@ -168,7 +168,7 @@ class Frontend {
   // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
   JobEnd take_over() {
     Termination termination(name(), 0ms, children_);
-    termination.set_consequence("the lock is given to others when its lease ends, even if it still runs then");
+    termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     log::error(name() + ": " + why_ + "; stopping the command");
@@ -194,8 +194,7 @@ class Frontend {
   }
 
   std::string free_again() const {
-    const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
-    const milliseconds left = until(free_at);
+    const milliseconds left = until(runs_out_at(job_, shared_));
     return left == 0ms ? "the lease of the lock has run out"
                        : "the lock stays held until its lease runs out, in " + rough_duration(left);
   }

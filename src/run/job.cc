@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "base/log.h"
@@ -46,6 +47,10 @@ Result<Shared*> Shared::map() {
   void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return std::unexpected(system_error("mmap"));
   return new (page) Shared;
+}
+
+TimePoint runs_out_at(const Job& job, const Shared& shared) {
+  return shared.deadline() - job.timing.kill_at + std::max(job.timing.lease, job.min_hold);
 }
 
 Result<JobEnd> run_job(const Job& job, redis::Client client, SignalBlock& signals) {

@@ -54,6 +54,9 @@ struct Job {
   std::function<void(const LockEvent&)> report;
 };
 
+// When the lock is free if nobody renews or releases it any more.
+TimePoint runs_out_at(const Job& job, const Shared& shared);
+
 // Runs the command, keeps the lock renewed, and releases it when the whole tree has ended: waitpid(2) says
 // ECHILD. Returns how it ended; messages about the lock have been written then, and the hooks have run.
 // Errors: system (no guard could be started; the lock was released, the command has not run).

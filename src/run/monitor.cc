@@ -244,7 +244,7 @@ class Monitor {
   void lose(const std::string& why, TimePoint now) {
     lost_ = true;
     shared_.set_why_lost(why);
-    termination_.set_consequence("the lock is given to others when its lease ends, even if it still runs then");
+    termination_.set_consequence(kLockNotKept);
     termination_.begin(now);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
     job_.report({LockEvent::Kind::lost, why, 0ms});
@@ -355,9 +355,8 @@ class Monitor {
     const milliseconds keep = executed && !(listener_ && listener_->asked()) ? until(begun_ + job_.min_hold) : 0ms;
     auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, keep);
     if (!released) {
-      const TimePoint free_at = shared_.deadline() - job_.timing.kill_at + std::max(job_.timing.lease, job_.min_hold);
       warn("the lock could not be released: " + released.error().message + "; it is free in " +
-           rough_duration(until(free_at)) + " at the latest");
+           rough_duration(until(runs_out_at(job_, shared_))) + " at the latest");
       return;
     }
     using Outcome = lock::ReleaseOutcome;

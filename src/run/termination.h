@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Termination the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
+// Ending the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
 // cannot be ended is spoken of, once.
 #pragma once
 
@@ -16,6 +16,10 @@ namespace rlock::run {
 // How often processes that do not die are looked at again.
 inline constexpr milliseconds kLongestLook = milliseconds(100);
 
+// What comes of it if something cannot be ended and nobody renews the lock any more: Termination::set_consequence.
+inline constexpr const char* kLockNotKept =
+    "the lock is given to others when its lease ends, even if it still runs then";
+
 class Termination {
  public:
   // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL; `spared` are not ours to end.
@@ -27,11 +31,7 @@ class Termination {
 
   // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
   void started(pid_t child) { children_.push_back(child); }
-  void reaped(pid_t child) {
-    std::erase(children_, child);
-    spared_.erase(child);
-  }
-  const std::set<pid_t>& spared() const { return spared_; }
+  void reaped(pid_t child) { std::erase(children_, child); }
 
   bool begun() const { return phase_ != Phase::running; }
   bool killing() const { return phase_ == Phase::killing; }
