@@ -26,8 +26,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   owner=$(rlock acquire --for-pid "$process" --lease 1s job)
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   began=$(now_ms)
-  past_lease() { (($(now_ms) > began + 2500)); }
-  wait_until past_lease
+  wait_until past 2500
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   kill "$process"
   WAIT_SECONDS=1 wait_until free

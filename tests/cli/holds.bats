@@ -23,7 +23,6 @@ teardown_file() { redis_stop srv; }
 held() { [[ $(redis srv exists a) == 1 ]]; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 # past MS: so much time has gone by since $began.
-past() { (($(now_ms) > began + $1)); }
 # drop: the lock a is not waited for.
 drop() { redis srv del a 'rlock:holder:{a}'; }
 # refused TEXT ARG...: run ends with 64 and says the text, nothing is started, nothing is left on the server.

@@ -32,8 +32,6 @@ wait_for_hook() {
 }
 # lose: the lock a is gone from the server.
 lose() { redis srv del a 'rlock:holder:{a}'; }
-# past MS: so much time has gone by since $began.
-past() { (($(now_ms) > began + $1)); }
 
 @test "the order is on-acquire, the command, on-release" {
   run -0 rlock run --on-acquire 'echo acquire >>log' --on-release 'echo release >>log' --on-lost 'echo lost >>log' a \

@@ -25,7 +25,6 @@ teardown_file() { redis_stop srv; }
 isolated() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 drop() { redis srv del a 'rlock:holder:{a}'; }
-past() { (($(now_ms) > began + $1)); }
 # Pids inside are not ours: the processes are found by a word of theirs, the name of the test's folder.
 marked() {
   local pid

@@ -35,7 +35,6 @@ all_done() {
   for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
 }
 order() { [[ $(xargs <log) == "$1" ]]; }
-past() { (($(now_ms) > began + $1)); }
 
 @test "first come, first served" {
   hold
@@ -93,7 +92,7 @@ past() { (($(now_ms) > began + $1)); }
   let_go
   wait "$waiter_c"
   waiters=()
-  ! past 1500
+  not past 1500
   order c
 }
 
@@ -195,7 +194,7 @@ past() { (($(now_ms) > began + $1)); }
   touch go
   began=$(now_ms)
   all_done
-  ! past 2500
+  not past 2500
   order 'up a'
 }
 

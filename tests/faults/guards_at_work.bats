@@ -73,7 +73,6 @@ PROGRAM
   local began
   began=$(now_ms)
   redis_freeze srv
-  past() { (($(now_ms) > began + $1)); }
   wait_until past 5500 # the renewal after 4 s has failed
   redis_thaw srv
   WAIT_SECONDS=20 wait_until past 10000 # without another one the job would be stopped after 8.4 s
@@ -139,7 +138,7 @@ PROGRAM
     wait "$frontend" || status=$?
     [[ $status == 74 ]]
     gone "$command"
-    ! gone "$before"
+    not gone "$before"
     kill "$before"
     lose
     rm before

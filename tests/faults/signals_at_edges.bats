@@ -14,6 +14,8 @@ teardown() {
   redis_stop srv
 }
 
+# A job waits, and hears of releases.
+listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "a signal during --on-acquire that does not end: the command gets it" {
@@ -68,7 +70,6 @@ signal.pause()'
   owner=$(rlock acquire job --lease 1m)
   nohup "$RLOCK" run job -- touch ran 3>&- &
   frontend=$!
-  listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
   wait_until listened
   kill -HUP "$frontend"
   rlock release job --owner "$owner"
@@ -83,7 +84,6 @@ signal.pause()'
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   frontend=$!
-  listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
   wait_until listened
   kill -TERM "$frontend"
   rlock release job --owner "$owner"
@@ -107,8 +107,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   wait_until gone "$command"
   local began
   began=$(now_ms)
-  past() { (($(now_ms) > began + 100)); }
-  wait_until past
+  wait_until past 100
   kill -TERM "$frontend"
   job_status
   [[ $status == 143 ]]
@@ -120,8 +119,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   wait_until test -e hook
   local began
   began=$(now_ms)
-  past() { (($(now_ms) > began + 100)); }
-  wait_until past
+  wait_until past 100
   kill -TERM "$frontend"
   job_status
   [[ $status == 143 ]]

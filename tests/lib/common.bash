@@ -51,6 +51,9 @@ now_ms() {
   python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)'
 }
 
+# past MS: so much time has gone by since $began, a value of now_ms.
+past() { (($(now_ms) > began + $1)); }
+
 # assert_says TEXT: the last run wrote TEXT, on standard output or standard error.
 assert_says() {
   [[ $output$'\n'${stderr:-} == *"$1"* ]] || {

@@ -30,16 +30,13 @@ use_lock() {
   script_user=()
 }
 
+# whole_script FILE: as the build puts it together; tests/lint/floors.bats compares the two.
+whole_script() { sed -e "/^--- include queue.lua\$/{r $LUA_DIR/queue.lua" -e 'd}' "$LUA_DIR/$1.lua"; }
+
 script() {
   local file=$1
   shift
-  # As the build puts it together: tests/lint/floors.bats compares the two.
-  python3 - "$LUA_DIR" "$file" >"$BATS_TEST_TMPDIR/$file.lua" <<'PYTHON'
-import sys
-folder, name = sys.argv[1:]
-text = open(f"{folder}/{name}.lua").read()
-print(text.replace("--- include queue.lua\n", open(f"{folder}/queue.lua").read()), end="")
-PYTHON
+  whole_script "$file" >"$BATS_TEST_TMPDIR/$file.lua"
   redis srv "${script_user[@]}" -e --eval "$BATS_TEST_TMPDIR/$file.lua" \
     "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$@"
 }
@@ -103,5 +100,5 @@ script_is_well_formed() {
   [[ $(head -n 1 "$file") == "-- $1: "* ]]
   grep -q '^-- KEYS ' "$file"
   grep -q '^-- Reply ' "$file"
-  [[ $(redis srv -x script load <"$file") =~ ^[0-9a-f]{40}$ ]]
+  [[ $(whole_script "$1" | redis srv -x script load) =~ ^[0-9a-f]{40}$ ]]
 }

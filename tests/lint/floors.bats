@@ -1,6 +1,7 @@
 # The shape of the source: includes go one way, and each library stays in its one place.
 
 load ../lib/common
+load ../lib/fault_scripts
 
 setup() {
   cd "$TESTS_DIR/.."
@@ -76,7 +77,7 @@ only_in() {
     built=$(dirname "$RLOCK")/generated/lua/$name.lua.h
     [[ -e $built ]] || skip "the program under test was not built here"
     sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' |
-      diff - <(sed -e '/^--- include queue.lua$/{r lua/queue.lua' -e 'd}' "$script")
+      diff - <(whole_script "$name")
   done
 }
 
