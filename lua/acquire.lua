@@ -1,67 +1,100 @@
--- acquire: grant a free lock to a new owner, or one more hold to the owner that has it already; or let it wait.
+-- acquire: grant an available lock to a new owner, or one more hold to the owner that has it already; or let it wait.
 --
--- KEYS  as in queue.lua
--- ARGV  1 channel, 2 grants: as in queue.lua
---       3 owner     id to grant a free lock to; fresh for every attempt, so finding it in the lock means that the lock
---                   was granted to this very request, or to this waiter when its turn came
---       4 lease     milliseconds that the grant lasts without a renewal
---       5 hold      id of this request
---       6 heir      owner id inherited from an ancestor process, '' if there is none
---       7 wait      1: stand in the queue if the lock is not free, under the id `owner`; 0: do not
---       8 place     in the queue, as an earlier reply said; '' for a new waiter
---       9 priority  whole number; higher ones stand in front
---       10 most     waiters that there may be already, '' for any number
---       11 replace  1: take the place of the last one that said so, and be replaced by the next one
---       12…         field, value, field, value … describing the holder, for people
--- Reply {'granted', owner, token}   owner is ARGV[3], or ARGV[6] for a re-entry
---       {'held', ttl}               milliseconds left, -1: it never expires
---       {'held', ttl, ahead, place}   to one that waits: how many stand in front of it, and its place
+-- KEYS  as in lock.lua
+-- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
+--       4 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
+--                   granted to this very request, or to this waiter when its turn came
+--       5 lease     milliseconds that the grant lasts without a renewal
+--       6 hold      id of this request
+--       7 heir      owner id inherited from an ancestor process, '' if there is none
+--       8 mode      of holding it, as in lock.lua
+--       9 resize    1: the number of slots becomes the one asked for
+--       10 wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
+--       11 place    in the queue, as an earlier reply said; '' for a new waiter
+--       12 priority whole number; higher ones stand in front
+--       13 most     waiters that there may be already, '' for any number
+--       14 replace  1: take the place of the last one that said so, and be replaced by the next one
+--       15…         field, value, field, value … describing the holder, for people
+-- Reply {'granted', owner, token}   owner is ARGV[4], or ARGV[7] for a re-entry
+--       {'held', ttl, ahead, place, now, number, holder}
+--                     ttl     milliseconds until it may be available; -1: nobody knows
+--                     ahead   how many stand in front of it, and its place; both '' for one that does not wait
+--                     now     the server's clock, milliseconds since 1970
+--                     number  of its holders, and one of them as in describe.lua; {} if that is not known
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
---       {'other-kind', what}        the name is in use, but not as a plain lock
+--       {'other-kind', what}        the name is in use, but not as a lock of this kind
+--       {'other-slots', slots}      it has another number of slots
+--       {'no-upgrade'}              the ancestor holds it as a reader, so that no writer could ever get it
 --       error                       wrong type at a key, out of memory, a missing right
 --
 -- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again: it says
 -- that they live.
 
+--- include lock.lua
+--- include layout
 --- include queue.lua
+--- include describe.lua
 
-local owner, lease, hold, heir = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local wait, place, priority = ARGV[7] == '1', tonumber(ARGV[8]), tonumber(ARGV[9])
-local most, replace = tonumber(ARGV[10]), ARGV[11] == '1'
-local fields = {unpack(ARGV, 12)}
+local owner, lease, hold, heir = ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local mode, resize = ARGV[8], ARGV[9] == '1'
+local wait, place, priority = ARGV[10] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
+local most, replace = tonumber(ARGV[13]), ARGV[14] == '1'
+local fields = {unpack(ARGV, 15)}
 
-if redis.call('hexists', lock, 'mode') == 1 then
-  return {'other-kind', 'read-write lock'}
+local other = other_kind()
+if other then
+  return {'other-kind', other}
 end
 
-local function known_token()
-  return redis.call('hget', holder, 'token') or redis.call('get', token_key) or '0'
+local function known_token(description)
+  return redis.call('hget', description, 'token') or redis.call('get', token_key) or '0'
 end
 
-if redis.call('hexists', lock, owner) == 1 then
-  redis.call('pexpire', lock, lease)
-  redis.call('pexpire', holder, lease)
-  return {'granted', owner, known_token()}
+if count_of(owner) then
+  local description = description_of(owner)
+  redis.call('pexpire', description, lease)
+  expire(owner, lease)
+  return {'granted', owner, known_token(description)}
 end
 
-if heir ~= '' and redis.call('hexists', lock, heir) == 1 then
-  local granted = tonumber(redis.call('hget', holder, 'lease')) or lease
-  local until_ms = math.max(lease, math.min(redis.call('pttl', lock), granted))
-  redis.call('pexpire', lock, until_ms)
-  if redis.call('hexists', holder, 'hold:' .. hold) == 0 then
-    local count = tonumber(redis.call('hget', lock, heir)) or 1
-    redis.call('hset', holder, 'hold:' .. hold, 1, 'lease', math.max(lease, granted))
-    redis.call('hset', lock, heir, text(count + 1))
+local count, held_in = count_of(heir)
+if heir ~= '' and count then
+  if mode == 'write' and held_in == 'read' then
+    return {'no-upgrade'}
   end
-  redis.call('pexpire', holder, until_ms)
-  return {'granted', heir, known_token()}
+  local description = description_of(heir)
+  local granted = tonumber(redis.call('hget', description, 'lease')) or lease
+  local until_ms = math.max(lease, math.min(left_of(heir), granted))
+  redis.call('pexpire', description, until_ms)
+  expire(heir, until_ms)
+  if redis.call('hexists', description, 'hold:' .. hold) == 0 then
+    redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
+    set_count(heir, count + 1)
+  end
+  redis.call('pexpire', description, until_ms)
+  return {'granted', heir, known_token(description)}
 end
 
-local ttl = redis.call('pttl', lock)
-local free_token = ttl == -2 and next_token()
-if ttl == -2 and not free_token then
+local function stands_in_queue()
+  return redis.call('zscore', queue, owner)
+end
+
+-- Who waits already is not asked again: it is those who come that must agree.
+local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
+if slots_instead then
+  return {'other-slots', slots_instead}
+end
+
+local free = available(mode)
+if free and not next_token() then
   return {'other-kind', 'fencing token that is not a number below 2^53'}
+end
+
+local first = first_waiter()
+local known = first and living(first)
+if known and not fits(known[6]) then
+  return {'other-kind', 'lock that others wait for'}
 end
 
 local function replace_waiter(id)
@@ -86,7 +119,7 @@ if wait then
   -- Also a write that a full server does not refuse, so that those behind it are not refused either: who waits already
   -- must be able to say that it lives. And tried on what may be missing, as in grant().
   redis.call('pexpire', queue, alive_for(5))
-  if not redis.call('zrank', queue, owner) then
+  if not stands_in_queue() then
     local by = redis.call('get', waiters .. ':' .. owner)
     if by then
       redis.call('del', waiters .. ':' .. owner)
@@ -94,7 +127,8 @@ if wait then
     end
     local latest = replace and redis.call('hget', waiters, 'latest')
     local vacated = latest and redis.call('zscore', queue, latest)
-    if ttl ~= -2 and most and not place and not vacated and redis.call('zcard', queue) >= most then
+    local waits = not free or first
+    if waits and most and not place and not vacated and redis.call('zcard', queue) >= most then
       prune(owner)
       local waiting = redis.call('zcard', queue)
       if waiting >= most then
@@ -111,25 +145,27 @@ if wait then
     end
   end
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
-  local known = living(owner)
-  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields}))
+  known = living(owner)
+  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode}))
   keep_queue()
 end
 
-if ttl == -2 then
-  local winner, token = hand_over(wait and owner or nil)
-  if not winner and not wait then
-    winner, token = owner, free_token
-    grant(owner, token, lease, hold, fields, lease)
+if free then
+  local tokens = hand_over(wait and owner or nil)
+  if tokens and tokens[owner] then
+    return {'granted', owner, tokens[owner]}
   end
-  if winner == owner then
+  if not wait and not first_waiter() and available(mode) then
+    local token = next_token()
+    grant(owner, token, lease, hold, fields, lease, mode)
     return {'granted', owner, token}
   end
-  ttl = redis.call('pttl', lock)
 end
 
-if not wait then
-  return {'held', ttl}
+local number, entries = holders(1)
+local held = {'held', free_in(), '', '', text(now), number, entries[1] and describe(entries[1]) or {}}
+if wait then
+  prune(owner)
+  held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
 end
-prune(owner)
-return {'held', ttl, redis.call('zrank', queue, owner) or 0, redis.call('zscore', queue, owner) or ''}
+return held

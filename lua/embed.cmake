@@ -1,13 +1,22 @@
-# cmake -DIN=x.lua -DOUT=dir/x.lua -DNAME=x -P embed.cmake
-# Writes dir/x.lua: the script as the server gets it, with the part in place of the line that includes it; and
-# dir/x.lua.h: a header with that text, byte for byte.
+# cmake -DIN=x.lua -DLAYOUT=plain -DOUT=dir/x_plain.lua -DNAME=x_plain -P embed.cmake
+# Writes dir/x_plain.lua: the script as the server gets it, each part in place of the line that includes it, `layout`
+# being the one of that name, without comments and indentation, which are half of what would be sent each time; and
+# dir/x_plain.lua.h: a header with that text.
 file(READ "${IN}" text)
-if(text MATCHES "--- include ([a-z_]+\\.lua)\n")
-  cmake_path(REPLACE_FILENAME IN "${CMAKE_MATCH_1}" OUTPUT_VARIABLE part)
+while(text MATCHES "--- include ([a-z_]+)(\\.lua)?\n")
   set(line "${CMAKE_MATCH_0}")
-  file(READ "${part}" included)
+  set(part "${CMAKE_MATCH_1}")
+  if(part STREQUAL "layout")
+    set(part "${LAYOUT}")
+  endif()
+  cmake_path(REPLACE_FILENAME IN "${part}.lua" OUTPUT_VARIABLE file)
+  file(READ "${file}" included)
   string(REPLACE "${line}" "${included}" text "${text}")
-endif()
+endwhile()
+string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
+string(REGEX REPLACE "\n[\n ]+" "\n" text "${text}")
+# Who looks at the server's traffic shall see what it is.
+string(REGEX REPLACE "^\n" "-- ${NAME}\n" text "${text}")
 if(text MATCHES "\\)LUA\"")
   message(FATAL_ERROR "${IN} holds the text that ends a raw string: )LUA\"")
 endif()

@@ -1,14 +1,12 @@
--- queue: who waits for a lock, in which order, and who gets it next. Not a verb: a part of those that name it.
+-- queue: who waits for a lock, in which order, and who gets it next. Not a verb: a part of those that name it, behind
+-- lock.lua and a layout.
 --
--- KEYS  1 lock    2 fencing token    3 holder    4 queue    5 waiters
--- ARGV  1 channel   where Redisson and the first of our waiters wait for releases
---       2 grants    what the channels of single waiters begin with; their ids follow
--- Reply  that of the verb
+-- KEYS, ARGV, Reply  as in lock.lua
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> what is known of it, packed:
--- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}}; and the fields 'open' (the last release
--- was an open one), 'latest' (the waiter that the next --replace-waiting replaces). <waiters>:<id> says by whom a
--- waiter was replaced, until that has asked.
+-- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode}; and the fields 'open' (the last
+-- release was an open one), 'latest' (the waiter that the next --replace-waiting replaces). <waiters>:<id> says by whom
+-- a waiter was replaced, until that has asked.
 -- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
 -- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
 --                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
@@ -17,22 +15,11 @@
 --                 'replaced <by whom>'
 -- Sent twice: each function here finds what the first one has done, and adds nothing.
 
-local lock, token_key, holder, queue, waiters = unpack(KEYS)
-local channel, grants = ARGV[1], ARGV[2]
-
 local kGrant = 5000
 -- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
 -- after which it looks again.
 local function alive_for(index)
-  return 2.5 * math.min(5000 * (index + 1), 30000)
-end
-
-local time = redis.call('time')
-local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local now = math.floor(now_us / 1000)
-
-local function text(number)
-  return string.format('%.0f', number)
+  return 2.5 * math.min(5000 * (index + 1), 35000)
 end
 
 -- nil: what stands there is no token.
@@ -43,24 +30,24 @@ local function next_token()
   end
 end
 
--- Gives the free lock to an owner for `ttl` milliseconds.
+-- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode).
 -- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists; PEXPIRE
 -- is tried on the still missing lock, so that a user without that right cannot leave a lock that never expires; the
 -- lock itself is written last.
-local function grant(owner, token, lease, hold, fields, ttl)
+local function grant(owner, token, lease, hold, fields, ttl, mode)
   -- A counter that never expires was made by Redisson's RFencedLock, which counts on it to stay.
   if redis.call('pttl', token_key) == -1 then
     redis.call('set', token_key, token)
   else
     redis.call('set', token_key, token, 'px', 30 * 24 * 3600 * 1000)
   end
-  redis.call('pexpire', lock, ttl)
-  redis.call('del', holder)
-  redis.call('hset', holder, 'owner', owner, 'token', token, 'lease', text(lease), 'hold:' .. hold, 1,
+  keep_for(ttl)
+  local description = description_of(owner)
+  redis.call('del', description)
+  redis.call('hset', description, 'owner', owner, 'token', token, 'lease', text(lease), 'hold:' .. hold, 1,
     'since', text(now), unpack(fields))
-  redis.call('pexpire', holder, ttl)
-  redis.call('hset', lock, owner, 1)
-  redis.call('pexpire', lock, ttl)
+  redis.call('pexpire', description, ttl)
+  put(owner, ttl, mode)
 end
 
 local function first_waiter()
@@ -71,7 +58,8 @@ end
 local function living(id)
   local known, waiter = pcall(cmsgpack.unpack, redis.call('hget', waiters, id) or '')
   if known and type(waiter) == 'table' and (tonumber(waiter[1]) or 0) >= now and tonumber(waiter[3]) and
-    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' and #waiter[5] <= 64 and #waiter[5] % 2 == 0 then
+    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' and #waiter[5] <= 64 and #waiter[5] % 2 == 0 and
+    type(waiter[6]) == 'string' then
     for _, field in ipairs(waiter[5]) do
       if type(field) ~= 'string' then
         return
@@ -114,28 +102,38 @@ end
 
 -- The lock is held by another one now, or for another time.
 local function tell_holding()
-  return tell_first('first ' .. text(redis.call('pttl', lock)))
+  return tell_first('first ' .. text(free_in()))
 end
 
--- Gives the free lock to the first waiter that lives, and returns which and its token. `asker` lives, and needs no message.
+-- Gives the lock to the first waiters that live, as far as it is available to them: readers, for one, get it together.
+-- `asker` lives, and needs no message. Returns their tokens by their ids; nil: it was given to nobody.
 local function hand_over(asker)
+  local tokens
   local first = first_waiter()
-  local token = first and next_token()
-  if not token then
-    return
+  if not first then
+    return  -- and nothing is written
   end
   while first do
     local waiter = living(first)
+    local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
+    if waiter and not token then
+      break
+    end
     forget(first)
     if waiter and (first == asker or tell(first, 'granted')) then
       local lease = tonumber(waiter[3])
-      grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant))
-      tell_holding()
-      return first, token
+      grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
+      tokens = tokens or {}
+      tokens[first] = token
     end
     first = first_waiter()
   end
-  redis.call('del', waiters)
+  if not first then
+    redis.call('del', waiters)
+  elseif tokens then
+    tell_holding()
+  end
+  return tokens
 end
 
 local function fault_of(reply)
@@ -143,10 +141,10 @@ local function fault_of(reply)
 end
 
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
--- not starve behind our queue.
-local function call_next()
+-- not starve behind our queue. `payload`: what the layout wants to be published there, if anything.
+local function call_next(payload)
   if first_waiter() then
-    local listeners = redis.call('pubsub', 'numsub', channel)[2]
+    local listeners = payload and redis.call('pubsub', 'numsub', channel)[2] or 0
     if listeners > 1 and redis.call('hexists', waiters, 'open') == 0 then
       if tell_first('free') then
         redis.call('hset', waiters, 'open', 1)
@@ -154,22 +152,24 @@ local function call_next()
       end
     else
       redis.call('hdel', waiters, 'open')
-      if hand_over(nil) then
+      if hand_over(nil) and not something_left() then
         return ''
       end
     end
   end
-  return fault_of(redis.pcall('publish', channel, '0'))
+  return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
 end
 
--- The lock has become free, and stays so whatever goes wrong here. Returns why those who wait could not be told, '' if
--- they were.
-local function pass_on()
-  local fine, fault = pcall(call_next)
+-- The lock has become available, and stays so whatever goes wrong here. Returns why those who wait could not be told, ''
+-- if they were.
+local function pass_on(payload)
+  local fine, fault = pcall(call_next, payload)
   if fine then
     return fault
   end
-  redis.pcall('publish', channel, '0')
+  if payload then
+    redis.pcall('publish', channel, payload)
+  end
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end
 

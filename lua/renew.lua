@@ -1,36 +1,35 @@
 -- renew: let an owner's lease start anew, now. Takes dead waiters out of the queue on the way.
 --
--- KEYS  as in queue.lua
--- ARGV  1 channel, 2 grants: as in queue.lua
---       3 owner
---       4 lease   milliseconds from now; 0: as long as the lease that was granted
+-- KEYS  as in lock.lua
+-- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
+--       4 owner
+--       5 lease   milliseconds from now; 0: as long as the lease that was granted
 -- Reply {'renewed', ttl}    the milliseconds that were left before; shows steps of the server's clock
 --       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
 --       {'other-owner'}     somebody else holds it
---       {'other-kind', what}  the name is in use, but not as a plain lock
---       {'lease-unknown'}   ARGV[4] is 0, and the lock was not granted by rlock
+--       {'other-kind', what}  the name is in use, but not as a lock of this kind
+--       {'lease-unknown'}   ARGV[5] is 0, and the lock was not granted by rlock
 --       error               wrong type at a key, a missing right
 --
 -- Sent twice: the lease starts twice, no harm. Nothing is ever shortened: what another process
 -- with the same owner id was promised stays true. Works on a server that is out of memory.
 
+--- include lock.lua
+--- include layout
 --- include queue.lua
 
-local owner, lease = ARGV[3], tonumber(ARGV[4])
+local owner, lease = ARGV[4], tonumber(ARGV[5])
 
-local ttl = redis.call('pttl', lock)
-if redis.call('hexists', lock, owner) == 0 then
-  return {ttl == -2 and 'free' or 'other-owner'}
+local other = other_kind()
+if other then
+  return {'other-kind', other}
+end
+if not count_of(owner) then
+  return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
 
-if redis.call('hexists', lock, 'mode') == 1 then
-  return {'other-kind', 'read-write lock'}
-end
-
-local granted
-if redis.call('hget', holder, 'owner') == owner then
-  granted = tonumber(redis.call('hget', holder, 'lease'))
-end
+local description, described = description_of(owner)
+local ttl, granted = left_of(owner), described and tonumber(redis.call('hget', description, 'lease'))
 if lease == 0 then
   lease = granted
 end
@@ -39,12 +38,11 @@ if not lease then
 end
 
 local until_ms = math.max(lease, math.min(ttl, granted or 0))
-redis.call('pexpire', lock, until_ms)
-if granted then
-  redis.call('pexpire', holder, until_ms)
-  if lease > granted then
-    redis.call('hset', holder, 'lease', lease)
-  end
+-- First, because a full server refuses some of the others unless the script has written before.
+redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
+expire(owner, until_ms)
+if granted and lease > granted then
+  redis.call('hset', description, 'lease', text(lease))
 end
 pcall(prune, nil)  -- no renewal fails because of those who wait
 return {'renewed', ttl}

@@ -11,32 +11,37 @@
 namespace rlock::cli {
 namespace {
 
-lock::AcquireRequest request_for(const AcquireOptions& options) {
-  lock::AcquireRequest request{
-      .name = options.name, .lease = options.lease, .holder = describe_self("rlock acquire", options.reason)};
-  if (options.for_pid) {
+std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
+  std::vector<lock::AcquireRequest> requests;
+  for (const lock::LockName& name : options.names) {
+    requests.push_back({.name = name,
+                        .mode = options.mode,
+                        .lease = options.lease,
+                        .holder = describe_self("rlock acquire", options.reason)});
+    if (!options.for_pid) continue;
     // Who asks for the holder wants to find the process that the lock is for.
-    request.holder.command = "rlock acquire --for-pid";
-    request.holder.pid = *options.for_pid;
-    request.holder.listens = true;
+    lock::Holder& holder = requests.back().holder;
+    holder.command = "rlock acquire --for-pid";
+    holder.pid = *options.for_pid;
+    holder.listens = true;
   }
-  return request;
+  return requests;
 }
 
-Result<void> print_hold(const AcquireOptions& options, const lock::Hold& hold) {
+Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::Hold>& holds) {
   using Output = AcquireOptions::Output;
-  return print(options.output == Output::json          ? hold_json(hold)
-               : options.output == Output::assignments ? hold_assignments(hold)
-                                                       : hold.owner.text() + "\n");
+  return print(options.output == Output::json          ? holds_json(holds)
+               : options.output == Output::assignments ? hold_assignments(holds)
+                                                       : holds.front().owner.text() + "\n");
 }
 
 // Tells the caller whose the lock is; with --for-pid to the keeper, once the caller knows.
-Result<void> hand_over(const AcquireOptions& options, const lock::Hold& hold, redis::Client& client,
+Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds, redis::Client& client,
                        const UniqueFd& watched, const run::Inherited& inherited, run::SignalBlock& signals) {
-  if (!options.for_pid) return print_hold(options, hold);
+  if (!options.for_pid) return print_holds(options, holds);
   const auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
-  auto keeper = RLOCK_TRY(run::Keeper::launch(hold, timing, client, watched, inherited, signals));
-  RLOCK_TRY(print_hold(options, hold));
+  auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
+  RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
   return {};
 }
@@ -44,26 +49,29 @@ Result<void> hand_over(const AcquireOptions& options, const lock::Hold& hold, re
 }  // namespace
 
 Result<int> execute(const AcquireOptions& options) {
-  if (held_by_ancestors().owner_of(options.name)) {
-    return fail(Error::Code::usage,
-                options.name.display() +
-                    ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
+  for (const lock::LockName& name : options.names) {
+    if (!held_by_ancestors().owner_of(name)) continue;
+    return fail(
+        Error::Code::usage,
+        name.display() + ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
   }
   const auto inherited = run::Inherited::look();
   UniqueFd watched;
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
-  auto taken = take(client, request_for(options), options.wait, options.common, signals, Events());
+  auto taken = take(client, requests_for(options), options.wait, options.common, signals, Events());
   if (!taken && taken.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
-  const std::optional<lock::Hold> hold = RLOCK_TRY(std::move(taken));
-  if (!hold) return options.wait.conflict_status;
+  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
+  if (holds.empty()) return options.wait.conflict_status;
 
-  auto handed_over = hand_over(options, *hold, client, watched, inherited, signals);
+  auto handed_over = hand_over(options, holds, client, watched, inherited, signals);
   if (handed_over) return kDone;
   // Nobody has learned the owner id, so nobody could release the lock.
-  auto released = lock::release(client, hold->name, hold->owner, hold->id, Until{}.at_most(options.common.timeout));
-  if (!released) log::error(released.error().message);
+  for (const lock::Hold& hold : holds) {
+    auto released = lock::release(client, hold, Until{}.at_most(options.common.timeout));
+    if (!released) log::error(released.error().message);
+  }
   return std::unexpected(std::move(handed_over).error());
 }
 

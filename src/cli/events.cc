@@ -19,13 +19,15 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
-void Events::waiting(const lock::Status& found, long long ahead) const { write(waiting_event(found, ahead)); }
+void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
+  write(waiting_event(name, found));
+}
 void Events::acquired(const lock::Hold& hold, milliseconds waited) const { write(acquired_event(hold, waited)); }
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   write(event.kind == run::LockEvent::Kind::lost ? lost_event(name, event.why) : released_event(name, event.free_in));
 }
-void Events::exit(const lock::LockName& name, const Ending& ending) const {
-  write(exit_event(name, ending.result, ending.status, ending.signal));
+void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {
+  write(exit_event(names, ending.result, ending.status, ending.signal));
 }
 
 void Events::write(const std::string& line) const {

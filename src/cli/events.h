@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -29,10 +30,10 @@ class Events {
   bool wanted() const { return fd_.has_value(); }
   // Each writes one line. One that cannot be written within a moment is left out, with a warning: a reader that is
   // stuck or gone must not stop a job.
-  void waiting(const lock::Status& found, long long ahead) const;
+  void waiting(const lock::LockName& name, const lock::Acquired& found) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;
-  void exit(const lock::LockName& name, const Ending& ending) const;
+  void exit(const std::vector<lock::LockName>& names, const Ending& ending) const;
 
  private:
   void write(const std::string& line) const;

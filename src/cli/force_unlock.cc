@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // rlock force-unlock: take a lock away from its holder, after showing who that is.
+#include <algorithm>
 #include <utility>
 
 #include "base/duration.h"
@@ -19,37 +20,62 @@ std::unexpected<Error> not_ours(const std::string& message) { return fail(Error:
 
 constexpr milliseconds kAskAgain = 200ms;
 
-// Asks the holder to stop until it has released the lock, or has died and its lease has run out.
-// False: it holds the lock still when the wait is over.
-Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& options, const lock::OwnerId& owner) {
-  const lock::Holder self = describe_self("", "");
-  const std::string by = self.user + "@" + self.host + " (rlock force-unlock)";
+bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
+  return status.state == lock::Status::State::held &&
+         std::ranges::any_of(status.holders, [&](const lock::Holding& one) { return one.owner == owner.text(); });
+}
+
+// Asks the holders to stop until they have released the lock, or have died and their leases have run out.
+// False: one of them holds the lock still when the wait is over.
+Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
   bool heard = false;
   for (const Until end = Until{}.at_most(options.wait); !end.over(); wait_for(-1, 0, end.at_most(kAskAgain))) {
     const Until exchange = Until{}.at_most(options.common.timeout);
-    const bool hears = RLOCK_TRY(lock::ask_to_stop(client, options.name, owner, by, exchange)) > 0;
-    if (hears && !std::exchange(heard, true)) {
-      RLOCK_TRY(print(options.name.display() + ": the holder has been asked to stop; waiting for it\n"));
+    for (const lock::OwnerId& owner : owners) {
+      const bool hears =
+          RLOCK_TRY(lock::ask_to_stop(client, options.name, owner, asker("rlock force-unlock"), exchange)) > 0;
+      if (hears && !std::exchange(heard, true)) {
+        RLOCK_TRY(print(options.name.display() + ": the holder has been asked to stop; waiting for it\n"));
+      }
     }
     const auto status = RLOCK_TRY(lock::inspect(client, options.name, exchange));
-    if (status.state != lock::Status::State::held || status.owner != owner.text()) return true;
+    std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
+    if (owners.empty()) return true;
   }
   return false;
 }
 
-Result<int> take_away(redis::Client& client, const ForceUnlockOptions& options, const lock::OwnerId& owner) {
+Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
+                       const lock::OwnerId& owner, bool alone) {
   const std::string name = options.name.display();
-  const auto released =
-      RLOCK_TRY(lock::force_unlock(client, options.name, owner, Until{}.at_most(options.common.timeout)));
+  const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.common.timeout)));
   if (!released.fault.empty()) log::warning(name + ": waiters could not be told: " + escaped(released.fault, 200));
   switch (released.outcome) {
     case lock::ReleaseOutcome::other_owner: return not_ours(name + ": left alone: it has got another owner meanwhile");
     case lock::ReleaseOutcome::other_kind: return not_ours(name + ": left alone: it is another kind of lock by now");
-    case lock::ReleaseOutcome::free: RLOCK_TRY(print(name + ": free by itself meanwhile\n")); break;
+    case lock::ReleaseOutcome::free: return print(name + ": free by itself meanwhile\n");
     case lock::ReleaseOutcome::kept:
-    case lock::ReleaseOutcome::released: RLOCK_TRY(print(name + ": free\n")); break;
+    case lock::ReleaseOutcome::released: break;
   }
-  return kDone;
+  return print(name + (alone ? ": free\n" : ": taken away from " + escaped(owner.text(), 120) + "\n"));
+}
+
+// Those whom --owner names, or all; and which of them can be asked: no other program, and no shell between acquire and
+// release.
+struct Holders {
+  std::vector<lock::OwnerId> asked, not_asked;
+  bool all_ended = true;
+};
+
+Holders holders_of(const lock::Status& status, const ForceUnlockOptions& options) {
+  Holders holders;
+  for (const lock::Holding& one : status.holders) {
+    if (options.owner && options.owner->text() != one.owner) continue;
+    (one.who.listens && !options.now ? holders.asked : holders.not_asked)
+        .push_back(lock::OwnerId::as_stored(one.owner));
+    holders.all_ended = holders.all_ended && one.who.ended;
+  }
+  return holders;
 }
 
 }  // namespace
@@ -66,21 +92,22 @@ Result<int> execute(const ForceUnlockOptions& options) {
     RLOCK_TRY(print(name + ": not held\n"));
     return kDone;
   }
-  const auto owner = lock::OwnerId::as_stored(status.owner);
-  if (options.owner && *options.owner != owner) return not_ours(name + ": left alone: " + held_by(status));
+  const Holders holders = holders_of(status, options);
+  if (holders.asked.empty() && holders.not_asked.empty()) return not_ours(name + ": left alone: " + held_by(status));
 
-  // Who does not listen cannot be asked: another program, or a shell between acquire and release.
-  const bool ask = status.holder.listens && !options.now;
   RLOCK_TRY(print(status_in_full(status)));
-  const std::string question = ask                   ? "Stop this command and free the lock?"
-                               : status.holder.ended ? "Free this lock?"
-                                                     : "Take this lock away? A command under it may still run.";
+  const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock?"
+                               : holders.all_ended       ? "Free this lock?"
+                                                         : "Take this lock away? A command under it may still run.";
   if (!options.yes && !RLOCK_TRY(confirm(question))) {
     RLOCK_TRY(print("left alone\n"));
     return kNotAcquired;
   }
-  if (!ask) return take_away(client, options, owner);
-  if (RLOCK_TRY(ask_and_wait(client, options, owner))) {
+  for (const lock::OwnerId& owner : holders.not_asked) {
+    RLOCK_TRY(take_away(client, options, status.lock, owner, status.number == 1));
+  }
+  if (holders.asked.empty()) return kDone;
+  if (RLOCK_TRY(ask_and_wait(client, options, holders.asked))) {
     RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
     return kDone;
   }

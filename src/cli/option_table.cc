@@ -25,6 +25,10 @@ constexpr OptionSpec kReplace{"--replace-waiting", "",
 constexpr OptionSpec kSupersede{"--supersede", "", "ask the holder to stop, and wait until it has released the lock",
                                 true};
 constexpr OptionSpec kPriority{"--priority", "N", "wait in front of lower ones: -1000 to 1000 (0)", true};
+constexpr OptionSpec kShared{"-s,--shared", "", "hold a read-write lock for reading, beside others that read"};
+constexpr OptionSpec kExclusive{"-x,--exclusive", "", "hold a read-write lock for writing, alone"};
+constexpr OptionSpec kSlots{"--slots", "N", "hold one of N slots: a semaphore"};
+constexpr OptionSpec kResize{"--resize", "", "make it N slots where there is another number of them"};
 constexpr OptionSpec kReason{"--reason", "TEXT", "a note that status shows to others", true};
 constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)"};
 
@@ -32,6 +36,10 @@ constexpr OptionSpec kRun[] = {
     kNonblock,
     kWait,
     kConflict,
+    kShared,
+    kExclusive,
+    kSlots,
+    kResize,
     kMaxQueue,
     kReplace,
     kSupersede,
@@ -58,6 +66,10 @@ constexpr OptionSpec kAcquire[] = {
     kNonblock,
     kWait,
     kConflict,
+    kShared,
+    kExclusive,
+    kSlots,
+    kResize,
     kMaxQueue,
     kReplace,
     kSupersede,
@@ -78,6 +90,7 @@ constexpr OptionSpec kStatus[] = {
     {"--json", "", "print a JSON array"},
     {"--names", "", "print only the names of held locks, a line each"},
     {"--is-held", "", "print nothing: status 0 if all are held, 1 if one is free"},
+    {"--watch", "", "look again each second, and show it when something has changed"},
 };
 
 constexpr OptionSpec kForceUnlock[] = {
@@ -92,7 +105,7 @@ constexpr OptionSpec kLocal[] = {
 };
 
 constexpr SubcommandSpec kSubcommands[] = {
-    {"run", "take a lock, run a command, release the lock", "NAME -- COMMAND [ARG...]", kRun,
+    {"run", "take a lock, run a command, release the lock", "NAME... -- COMMAND [ARG...]", kRun,
      R"~(The lock is renewed for as long as the command lives, and released when everything that the
 command started has ended. rlock ends as the command ended.
 
@@ -101,6 +114,9 @@ Examples:
   rlock run -n -E 0 nightly -- /usr/local/bin/backup       in a crontab: quiet if busy
   rlock run --wait 10m deploy -- ./deploy.sh               in a pipeline
   rlock run deploy -c 'make && make install'
+  rlock run -s data -- ./report.sh                         beside other readers of data
+  rlock run --slots 3 builds -- make                       at most three at a time
+  rlock run deploy database -- ./migrate.sh                both or none
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,
@@ -108,7 +124,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 127 not found.
 )~",
      true},
-    {"acquire", "take a lock and print the owner id that renews and releases it", "NAME", kAcquire,
+    {"acquire", "take a lock and print the owner id that renews and releases it", "NAME...", kAcquire,
      R"~(Examples:
   owner=$(rlock acquire deploy --lease 10m) || exit
   rlock renew deploy --owner "$owner"
@@ -119,13 +135,13 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 
 Exit status: 75 if the lock was not acquired.
 )~"},
-    {"renew", "let the lease of an acquired lock start anew", "NAME", kRenew,
+    {"renew", "let the lease of an acquired lock start anew", "NAME...", kRenew,
      R"~(Example:
   rlock renew deploy --owner "$owner" --lease 20m
 
 Exit status: 76 if this owner does not hold the lock (any more).
 )~"},
-    {"release", "give an acquired lock back", "NAME", kRelease,
+    {"release", "give an acquired lock back", "NAME...", kRelease,
      R"~(Example:
   rlock release deploy --owner "$owner"
 
@@ -150,7 +166,7 @@ Examples:
   rlock force-unlock deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242 --yes
 
 Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
-no, 76 if another owner has it or it is no plain lock.
+no, 76 if another owner has it or it is no lock.
 )~"},
     {"local", "look after the private server of local: addresses", "status|stop|serve", kLocal,
      R"~(The first use of --url local: starts it in the background.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -17,6 +18,8 @@
 
 namespace rlock::cli {
 namespace {
+
+constexpr std::size_t kMostNames = 64;
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
@@ -81,6 +84,34 @@ class Reader {
     if (all.empty()) return usage(missing_name());
     if (all.size() > 1) return usage("unexpected argument " + quoted(all[1].text()) + ": one lock at a time");
     return all.front();
+  }
+
+  // Those of locks that are taken together: sorted, so that nobody waits for another in a circle.
+  Result<std::vector<lock::LockName>> sorted_names() const {
+    auto all = RLOCK_TRY(names());
+    if (all.empty()) return usage(missing_name());
+    if (all.size() > kMostNames) {
+      return usage(std::to_string(all.size()) + " names; at most " + std::to_string(kMostNames) + " at a time");
+    }
+    std::ranges::sort(all);
+    const auto twice = std::ranges::adjacent_find(all);
+    if (twice != all.end()) return usage(quoted(twice->text()) + " is named twice");
+    return all;
+  }
+
+  Result<lock::Mode> mode() const {
+    const bool shared = RLOCK_TRY(flag("shared")), exclusive = RLOCK_TRY(flag("exclusive"));
+    const auto slots = RLOCK_TRY(number("slots", 1, 1'000'000, "a number of slots, from 1 to 1000000"));
+    if (shared && exclusive) return usage("--shared and --exclusive contradict each other; give one");
+    if (slots && (shared || exclusive)) {
+      return usage(std::string("--slots and ") + (shared ? "--shared" : "--exclusive") +
+                   " contradict each other; give one");
+    }
+    const bool resize = RLOCK_TRY(flag("resize"));
+    if (resize && !slots) return usage("--resize wants --slots N: the number that it is to be");
+    using Kind = lock::Mode::Kind;
+    const Kind kind = slots ? Kind::slots : shared ? Kind::read : exclusive ? Kind::write : Kind::plain;
+    return lock::Mode{kind, slots.value_or(0), resize};
   }
 
   // All positional arguments, before and after a --.
@@ -240,9 +271,7 @@ Result<std::vector<std::string>> command_of(const Reader& reader, const Parsed& 
                                             const std::vector<std::string>& arguments) {
   const auto text = reader.text("command");
   if (parsed.names.empty()) return usage(reader.missing_name());
-  if (parsed.names.size() > 1) {
-    if (parsed.command || text)
-      return usage("one lock at a time: " + quoted(parsed.names[1]) + " is one name too many");
+  if (parsed.names.size() > 1 && !parsed.command && !text) {
     return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
   }
   if (text) {
@@ -283,7 +312,8 @@ Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const st
   const bool renew = !RLOCK_TRY(reader.flag("no-renew"));
   const std::string shown = command.front();
   RunOptions options{.common = RLOCK_TRY(reader.common()),
-                     .name = RLOCK_TRY(reader.name()),
+                     .names = RLOCK_TRY(reader.sorted_names()),
+                     .mode = RLOCK_TRY(reader.mode()),
                      .wait = RLOCK_TRY(reader.wait()),
                      .timing = RLOCK_TRY(lock::LeaseTiming::make(lease, grace, renew)),
                      .grace = grace,
@@ -308,7 +338,8 @@ Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const st
 
 Result<Invocation> read_acquire(const Reader& reader) {
   AcquireOptions options{.common = RLOCK_TRY(reader.common()),
-                         .name = RLOCK_TRY(reader.name()),
+                         .names = RLOCK_TRY(reader.sorted_names()),
+                         .mode = RLOCK_TRY(reader.mode()),
                          .wait = RLOCK_TRY(reader.wait()),
                          .for_pid = RLOCK_TRY(reader.number("for-pid", 1, INT_MAX, "the number of a process")),
                          .reason = RLOCK_TRY(reader.reason())};
@@ -322,15 +353,17 @@ Result<Invocation> read_acquire(const Reader& reader) {
 }
 
 Result<Invocation> read_renew(const Reader& reader) {
-  RenewOptions options{
-      .common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name()), .owner = RLOCK_TRY(reader.owner())};
+  RenewOptions options{.common = RLOCK_TRY(reader.common()),
+                       .names = RLOCK_TRY(reader.sorted_names()),
+                       .owner = RLOCK_TRY(reader.owner())};
   if (reader.text("lease")) options.lease = RLOCK_TRY(reader.lease({}));
   return options;
 }
 
 Result<Invocation> read_release(const Reader& reader) {
-  return ReleaseOptions{
-      .common = RLOCK_TRY(reader.common()), .name = RLOCK_TRY(reader.name()), .owner = RLOCK_TRY(reader.owner())};
+  return ReleaseOptions{.common = RLOCK_TRY(reader.common()),
+                        .names = RLOCK_TRY(reader.sorted_names()),
+                        .owner = RLOCK_TRY(reader.owner())};
 }
 
 Result<Invocation> read_status(const Reader& reader) {
@@ -339,6 +372,8 @@ Result<Invocation> read_status(const Reader& reader) {
              is_held = RLOCK_TRY(reader.flag("is-held"));
   if (json + names + is_held > 1) return usage("--json, --names and --is-held contradict each other; give one");
   if (is_held && options.names.empty()) return usage("--is-held wants the NAME of a lock");
+  options.watch = RLOCK_TRY(reader.flag("watch"));
+  if (is_held && options.watch) return usage("--watch and --is-held contradict each other; give one");
   using Output = StatusOptions::Output;
   options.output = json ? Output::json : names ? Output::names : is_held ? Output::is_held : Output::people;
   return options;

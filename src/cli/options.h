@@ -36,7 +36,8 @@ struct WaitOptions {
 
 struct RunOptions {
   CommonOptions common;
-  lock::LockName name;
+  std::vector<lock::LockName> names;  // sorted, each once
+  lock::Mode mode;
   WaitOptions wait;
   lock::LeaseTiming timing;
   milliseconds grace{};  // --kill-after
@@ -54,7 +55,8 @@ struct RunOptions {
 
 struct AcquireOptions {
   CommonOptions common;
-  lock::LockName name;
+  std::vector<lock::LockName> names;  // sorted, each once
+  lock::Mode mode;
   WaitOptions wait;
   milliseconds lease{};
   std::optional<pid_t> for_pid;
@@ -64,14 +66,14 @@ struct AcquireOptions {
 
 struct RenewOptions {
   CommonOptions common;
-  lock::LockName name;
+  std::vector<lock::LockName> names;
   lock::OwnerId owner;
   milliseconds lease{};  // 0: as granted
 };
 
 struct ReleaseOptions {
   CommonOptions common;
-  lock::LockName name;
+  std::vector<lock::LockName> names;
   lock::OwnerId owner;
 };
 
@@ -79,6 +81,7 @@ struct StatusOptions {
   CommonOptions common;
   std::vector<lock::LockName> names;
   enum class Output { people, json, names, is_held } output = Output::people;
+  bool watch = false;
 };
 
 struct ForceUnlockOptions {

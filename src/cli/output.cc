@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/duration.h"
 #include "base/text.h"
@@ -33,15 +34,18 @@ std::string time_text(milliseconds since_1970) {
 std::string state_text(const Status& status) {
   switch (status.state) {
     case Status::State::free: return "free";
-    case Status::State::held: return "held";
+    case Status::State::held: break;
     case Status::State::other_kind: return "not a lock";
   }
-  return "?";
+  if (status.lock.layout == lock::Layout::slots) {
+    return std::to_string(status.number) + " of " + std::to_string(status.slots) + " slots taken";
+  }
+  const std::string mode = status.holders.empty() ? "" : status.holders.front().mode;
+  return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
 }
 
-std::string expiry_text(const Status& status) {
-  return status.expires_in ? "in " + rough_duration(*status.expires_in)
-                           : "never (it was not taken by rlock or Redisson)";
+std::string expiry_text(const std::optional<milliseconds>& expires_in) {
+  return expires_in ? "in " + rough_duration(*expires_in) : "never (it was not taken by rlock or Redisson)";
 }
 
 std::string who(const lock::Holder& holder) { return escaped(holder.user, 40) + "@" + escaped(holder.host, 80); }
@@ -62,32 +66,56 @@ Json to_json(const lock::Holder& holder) {
           {"reason", holder.reason}};
 }
 
+Json to_json(const lock::Holding& holding) {
+  Json json = {{"owner", holding.owner}, {"holds", holding.holds}, {"taken_by_rlock", holding.described}};
+  if (!holding.mode.empty()) json["mode"] = holding.mode;
+  json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
+  if (!holding.described) return json;
+  if (!holding.token.empty()) json["token"] = holding.token;  // as text: it may exceed what a double holds
+  json.update(to_json(holding.who));
+  json["ended"] = holding.who.ended;
+  if (holding.since) json["since"] = time_text(*holding.since);
+  if (holding.held_for) json["held_for_ms"] = holding.held_for->count();
+  if (holding.lease) json["lease_ms"] = holding.lease->count();
+  return json;
+}
+
+std::string_view state_word(Status::State state) {
+  return state == Status::State::free ? "free" : state == Status::State::held ? "held" : "not a lock";
+}
+
+// Who holds a plain lock is told at the top; of other kinds, where there may be many, among the holders.
 Json to_json(const Status& status) {
-  Json json = {{"name", status.name.text()}, {"state", state_text(status)}};
-  if (status.state == Status::State::other_kind) json["other_kind"] = status.other_kind;
-  if (status.state != Status::State::free) {
-    json["expires_in_ms"] = status.expires_in ? Json(status.expires_in->count()) : Json(nullptr);
+  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}};
+  if (status.state == Status::State::other_kind) {
+    json["other_kind"] = status.other_kind;
+  } else {
+    json["kind"] = noun(status.lock.layout);
   }
-  if (status.state == Status::State::held) {
-    json["owner"] = status.owner;
-    json["holds"] = status.holds;
-    json["taken_by_rlock"] = status.described;
+  if (status.lock.layout == lock::Layout::slots) json["slots"] = status.slots;
+  if (!status.token.empty()) json["token"] = status.token;
+  if (status.lock.layout == lock::Layout::plain && status.holder()) json.update(to_json(*status.holder()));
+  if (status.lock.layout != lock::Layout::plain) {
+    json["number_of_holders"] = status.number;
+    json["holders"] = Json::array();
+    for (const lock::Holding& holding : status.holders) json["holders"].push_back(to_json(holding));
   }
-  if (!status.token.empty()) json["token"] = status.token;  // as text: it may exceed what a double holds
   json["waiting"] = status.waiting;
   json["queue"] = Json::array();
   for (const lock::Waiting& waiter : status.queue) {
-    json["queue"].push_back(to_json(waiter.who));
-    json["queue"].back()["waiting_for_ms"] = waiter.for_so_long.count();
+    Json entry = to_json(waiter.who);
+    if (!waiter.mode.empty()) entry["mode"] = waiter.mode;
+    entry["waiting_for_ms"] = waiter.for_so_long.count();
+    json["queue"].push_back(std::move(entry));
   }
-  if (!status.described) return json;
-  json.update(to_json(status.holder));
-  json["ended"] = status.holder.ended;
-  if (status.since) json["since"] = time_text(*status.since);
-  if (status.held_for) json["held_for_ms"] = status.held_for->count();
-  if (status.lease) json["lease_ms"] = status.lease->count();
   return json;
 }
+
+std::string shown_holder(const lock::Holding& holding) {
+  return holding.described ? described(holding.who, holding.held_for) : escaped(holding.owner, 120);
+}
+
+constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
 
 }  // namespace
 
@@ -101,11 +129,20 @@ Result<void> print(std::string_view text) {
   return {};
 }
 
-std::string held_by(const Status& status) {
-  if (!status.described) return "held by " + escaped(status.owner, 120);
-  std::string text = "held by " + described(status.holder, status.held_for);
-  if (status.holder.ended) text += ", which has ended; --min-hold keeps the lock";
+std::string held_by(const lock::Holding& holding, long long holders) {
+  std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
+  text += shown_holder(holding);
+  if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
+  if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");
   return text;
+}
+
+std::string held_by(const lock::Acquired& found) {
+  return found.holder ? held_by(*found.holder, found.holders) : "held by another";
+}
+
+std::string held_by(const Status& status) {
+  return status.holders.empty() ? "held by nobody" : held_by(status.holders.front(), status.number);
 }
 
 std::string place_text(long long ahead) {
@@ -122,32 +159,48 @@ std::string status_in_full(const Status& status) {
   const auto line = [&](std::string_view key, const std::string& value) {
     if (!value.empty()) text += std::string(key) + std::string(10 - key.size(), ' ') + value + "\n";
   };
-  line("name", status.name.display());
+  line("name", status.name().display());
+  if (status.lock.layout != lock::Layout::plain && status.state != Status::State::other_kind) {
+    line("kind", std::string(noun(status.lock.layout)));
+  }
   line("state",
        status.state == Status::State::other_kind ? "not a lock, but " + status.other_kind : state_text(status));
-  if (status.state == Status::State::held) {
-    line("owner", escaped(status.owner, 200) + (status.described ? "" : "  (not taken by rlock)"));
-    if (status.described) {
-      line("holder", who(status.holder) + " pid " + std::to_string(status.holder.pid));
-      line("command", escaped(status.holder.command, 400) +
-                          (status.holder.ended ? "  (has ended; --min-hold keeps the lock)" : ""));
-      line("reason", escaped(status.holder.reason, 600));
-      if (status.since) {
-        line("since", time_text(*status.since) + ", for " + rough_duration(status.held_for.value_or(0ms)));
+  const bool held = status.state == Status::State::held;
+  const lock::Holding* holder = held && status.number == 1 ? status.holder() : nullptr;
+  if (holder) {
+    line("owner", escaped(holder->owner, 200) + (holder->described ? "" : "  (not taken by rlock)"));
+    if (holder->described) {
+      line("holder", who(holder->who) + " pid " + std::to_string(holder->who.pid));
+      line("command", escaped(holder->who.command, 400) + (holder->who.ended ? "  (" + std::string(kEnded) + ")" : ""));
+      line("reason", escaped(holder->who.reason, 600));
+      if (holder->since) {
+        line("since", time_text(*holder->since) + ", for " + rough_duration(holder->held_for.value_or(0ms)));
       }
-      if (status.lease) line("lease", format_duration(*status.lease));
+      if (holder->lease) line("lease", format_duration(*holder->lease));
     }
-    if (status.holds != 1) line("holds", std::to_string(status.holds));
-    line("expires", expiry_text(status));
+    if (holder->holds != 1) line("holds", std::to_string(holder->holds));
+    line("expires", expiry_text(holder->expires_in));
+  } else if (held) {
+    bool first = true;
+    for (const lock::Holding& one : status.holders) {
+      const std::string reason = one.who.reason.empty() ? "" : ": " + escaped(one.who.reason, 200);
+      line(std::exchange(first, false) ? "holders" : "", shown_holder(one) + reason + ", expires " +
+                                                             expiry_text(one.expires_in) + "\n            " +
+                                                             escaped(one.owner, 200));
+    }
+    const long long more = status.number - static_cast<long long>(status.holders.size());
+    if (more > 0) line("", "and " + std::to_string(more) + " more");
   }
-  line("token",
-       escaped(status.token, 40) + (status.token.empty() || status.described ? "" : "  (the last one granted)"));
+  const bool current = holder && !holder->token.empty();
+  const std::string token = current ? holder->token : status.token;
+  line("token", escaped(token, 40) + (token.empty() || current ? "" : "  (the last one granted)"));
   long long place = 0;
   for (const lock::Waiting& waiter : status.queue) {
     const std::string reason = waiter.who.reason.empty() ? "" : ": " + escaped(waiter.who.reason, 200);
+    const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
     ++place;
     line(place == 1 ? "waiting" : "",
-         std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) + reason);
+         std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) + mode + reason);
   }
   if (status.waiting > place) line("", "and " + std::to_string(status.waiting - place) + " more");
   return text;
@@ -157,16 +210,18 @@ std::string status_table(const std::vector<Status>& all) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}};
   for (const Status& status : all) {
-    std::vector<std::string> row = {status.name.display(), state_text(status)};
-    if (status.state == Status::State::held) {
-      const bool known = status.described;
-      row.push_back(known ? who(status.holder) : escaped(status.owner, 60));
-      row.push_back(known ? std::to_string(status.holder.pid) : "-");
-      row.push_back(known && status.held_for ? rough_duration(*status.held_for) : "-");
-      row.push_back(status.expires_in ? rough_duration(*status.expires_in) : "never");
+    std::vector<std::string> row = {status.name().display(), state_text(status)};
+    if (status.state == Status::State::held && status.holder()) {
+      const lock::Holding& holder = *status.holder();
+      const bool known = holder.described;
+      const std::string others = status.number > 1 ? " +" + std::to_string(status.number - 1) : "";
+      row.push_back((known ? who(holder.who) : escaped(holder.owner, 60)) + others);
+      row.push_back(known ? std::to_string(holder.who.pid) : "-");
+      row.push_back(known && holder.held_for ? rough_duration(*holder.held_for) : "-");
+      row.push_back(holder.expires_in ? rough_duration(*holder.expires_in) : "never");
       row.push_back(std::to_string(status.waiting));
-      row.push_back(known ? escaped(status.holder.command, 60) : "-");
-      row.push_back(known ? escaped(status.holder.reason, 80) : "");
+      row.push_back(known ? escaped(holder.who.command, 60) : "-");
+      row.push_back(known ? escaped(holder.who.reason, 80) : "");
     }
     rows.push_back(std::move(row));
   }
@@ -184,18 +239,21 @@ std::string status_table(const std::vector<Status>& all) {
   return text;
 }
 
-std::string status_json(const std::vector<Status>& all) {
+std::string status_json(const std::vector<Status>& all, bool one_line) {
   Json json = Json::array();
   for (const Status& status : all) json.push_back(to_json(status));
-  return dump(json, 2) + "\n";
+  return dump(json, one_line ? -1 : 2) + "\n";
 }
 
-std::string hold_json(const lock::Hold& hold) {
-  return dump({{"name", hold.name.text()},
-               {"owner", hold.owner.text()},
-               {"token", hold.token},
-               {"lease_ms", hold.lease.count()}}) +
-         "\n";
+std::string holds_json(const std::vector<lock::Hold>& holds) {
+  Json all = Json::array();
+  for (const lock::Hold& hold : holds) {
+    all.push_back({{"name", hold.name().text()},
+                   {"owner", hold.owner.text()},
+                   {"token", hold.token},
+                   {"lease_ms", hold.lease.count()}});
+  }
+  return dump(all.size() == 1 ? all.front() : all) + "\n";
 }
 
 namespace {
@@ -209,12 +267,13 @@ std::string event(std::string_view kind, const lock::LockName& name, Json fields
 
 }  // namespace
 
-std::string waiting_event(const Status& found, long long ahead) {
-  return event("waiting", found.name, {{"holder", to_json(found)}, {"ahead", ahead}});
+std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
+  const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
+  return event("waiting", name, {{"holder", holder}, {"holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
 }
 
 std::string acquired_event(const lock::Hold& hold, milliseconds waited) {
-  return event("acquired", hold.name,
+  return event("acquired", hold.name(),
                {{"owner", hold.owner.text()},
                 {"token", hold.token},
                 {"lease_ms", hold.lease.count()},
@@ -229,15 +288,34 @@ std::string released_event(const lock::LockName& name, milliseconds free_in) {
   return event("released", name, {{"free_in_ms", free_in.count()}});
 }
 
-std::string exit_event(const lock::LockName& name, std::string_view result, int status, int signal) {
-  Json fields = {{"result", result}, {"status", status}};
+std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal) {
+  Json fields = Json::object();
+  if (names.size() > 1) {
+    for (const lock::LockName& name : names) fields["names"].push_back(name.text());
+  }
+  fields["result"] = result;
+  fields["status"] = status;
   if (signal != 0) fields["signal"] = signal;
-  return event("exit", name, std::move(fields));
+  return event("exit", names.front(), std::move(fields));
 }
 
-std::string hold_assignments(const lock::Hold& hold) {
-  return "export RLOCK_NAME=" + shell_word(hold.name.text()) + "\nexport RLOCK_OWNER=" + shell_word(hold.owner.text()) +
-         "\nexport RLOCK_TOKEN=" + shell_word(hold.token) + "\n";
+HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
+  HoldTexts texts;
+  for (const lock::Hold& hold : holds) {
+    const std::string end = texts.names.empty() ? "" : "\n";
+    texts.names += end + hold.name().text();
+    texts.owners += end + hold.owner.text();
+    texts.tokens += end + hold.token;
+  }
+  const auto same = [&](const lock::Hold& hold) { return hold.owner == holds.front().owner; };
+  if (std::ranges::all_of(holds, same)) texts.owners = holds.front().owner.text();
+  return texts;
+}
+
+std::string hold_assignments(const std::vector<lock::Hold>& holds) {
+  const HoldTexts texts = hold_texts(holds);
+  return "export RLOCK_NAME=" + shell_word(texts.names) + "\nexport RLOCK_OWNER=" + shell_word(texts.owners) +
+         "\nexport RLOCK_TOKEN=" + shell_word(texts.tokens) + "\n";
 }
 
 std::string json_log_line(log::Level level, std::string_view message) {

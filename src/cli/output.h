@@ -20,20 +20,29 @@ Result<void> print(std::string_view text);
 std::string status_in_full(const lock::Status& status);
 // Several locks, a line each under a heading.
 std::string status_table(const std::vector<lock::Status>& all);
-// A JSON array; ASCII only, so that nothing in it can act on a terminal.
-std::string status_json(const std::vector<lock::Status>& all);
+// A JSON array, on one line if asked so; ASCII only, so that nothing in it can act on a terminal.
+std::string status_json(const std::vector<lock::Status>& all, bool one_line = false);
 
-std::string hold_json(const lock::Hold& hold);
-std::string hold_assignments(const lock::Hold& hold);
+// One object, or an array of several.
+std::string holds_json(const std::vector<lock::Hold>& holds);
+std::string hold_assignments(const std::vector<lock::Hold>& holds);
+// What variables say of them: a line for each, since no name holds a newline; one line if the owner is the same.
+struct HoldTexts {
+  std::string names, owners, tokens;
+};
+HoldTexts hold_texts(const std::vector<lock::Hold>& holds);
 
 // The lines of --status-fd.
-std::string waiting_event(const lock::Status& found, long long ahead);
+std::string waiting_event(const lock::LockName& name, const lock::Acquired& found);
 std::string acquired_event(const lock::Hold& hold, milliseconds waited);
 std::string lost_event(const lock::LockName& name, const std::string& why);
 std::string released_event(const lock::LockName& name, milliseconds free_in);
-std::string exit_event(const lock::LockName& name, std::string_view result, int status, int signal);
+std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal);
 
-// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known.
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known, "and 2 others".
+std::string held_by(const lock::Holding& holding, long long holders = 1);
+// The same of a lock that is found held: "held by another" where nobody is known.
+std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
 
 // "1st" for one that nobody is ahead of, "2nd" …

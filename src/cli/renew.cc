@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
-// rlock renew: let the lease of an acquired lock start anew.
+// rlock renew: let the lease of acquired locks start anew.
 #include "cli/commands.h"
 #include "cli/server.h"
+#include "cli/take.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
+namespace {
 
-Result<int> execute(const RenewOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options.common));
-  const auto outcome = lock::renew(client, options.name, options.owner, options.lease, lock::Attempts::until_deadline,
-                                   Until{}.at_most(options.common.timeout));
-  const std::string name = options.name.display();
+Result<void> renew(redis::Client& client, const RenewOptions& options, const lock::LockName& lock_name) {
+  const auto outcome = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
+    return lock::renew(client, lock, options.owner, options.lease, lock::Attempts::until_deadline,
+                       Until{}.at_most(options.common.timeout));
+  });
+  const std::string name = lock_name.display();
   if (!outcome) return std::unexpected(Error(outcome.error()).in(name));
   switch (outcome->outcome) {
-    case lock::RenewOutcome::renewed: return kDone;
+    case lock::RenewOutcome::renewed: return {};
     case lock::RenewOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");
     case lock::RenewOutcome::other_owner:
@@ -23,6 +26,13 @@ Result<int> execute(const RenewOptions& options) {
     case lock::RenewOutcome::lease_unknown: break;
   }
   return fail(Error::Code::usage, name + ": it was not granted by rlock, so say --lease DUR");
+}
+
+}  // namespace
+
+Result<int> execute(const RenewOptions& options) {
+  redis::Client client = RLOCK_TRY(client_for(options.common));
+  return each(options.names, [&](const lock::LockName& name) { return renew(client, options, name); });
 }
 
 }  // namespace rlock::cli

@@ -12,29 +12,38 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/events.h"
+#include "cli/output.h"
 #include "cli/server.h"
 #include "cli/take.h"
 
 namespace rlock::cli {
 namespace {
 
-lock::AcquireRequest request_for(const RunOptions& options) {
-  // The server keeps it for --min-hold even if all of us are killed at once.
-  lock::AcquireRequest request{.name = options.name,
-                               .heir = held_by_ancestors().owner_of(options.name),
-                               .lease = std::max(options.timing.lease, options.min_hold),
-                               .holder = describe_self(options.shown_command, options.reason)};
-  request.holder.listens = true;
-  // A hold beside that of an ancestor needs an id of its own.
-  if (request.heir) request.hold_id = random_uuid();
-  return request;
+std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
+  std::vector<lock::AcquireRequest> requests;
+  for (const lock::LockName& name : options.names) {
+    // The server keeps it for --min-hold even if all of us are killed at once.
+    lock::AcquireRequest request{.name = name,
+                                 .mode = options.mode,
+                                 .heir = held_by_ancestors().owner_of(name),
+                                 .lease = std::max(options.timing.lease, options.min_hold),
+                                 .holder = describe_self(options.shown_command, options.reason)};
+    request.holder.listens = true;
+    // A hold beside that of an ancestor needs an id of its own.
+    if (request.heir) request.hold_id = random_uuid();
+    requests.push_back(std::move(request));
+  }
+  return requests;
 }
 
-std::vector<std::string> environment_for(const RunOptions& options, const lock::Hold& hold,
+std::vector<std::string> environment_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
                                          const redis::Endpoint& endpoint) {
-  std::vector<std::string> additions = {
-      "RLOCK_NAME=" + hold.name.text(), "RLOCK_OWNER=" + hold.owner.text(), "RLOCK_TOKEN=" + hold.token,
-      "RLOCK_HELD=" + held_by_ancestors().with(hold.name, hold.owner), "RLOCK_URL=" + endpoint.display()};
+  const HoldTexts texts = hold_texts(holds);
+  lock::HeldLocks held = held_by_ancestors();
+  for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
+  std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
+                                        "RLOCK_TOKEN=" + texts.tokens, "RLOCK_HELD=" + held.text(),
+                                        "RLOCK_URL=" + endpoint.display()};
   if (options.common.password_file) {
     unsetenv("RLOCK_PASSWORD_FILE");
     std::error_code ignored;
@@ -68,28 +77,30 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
 
   const TimePoint begun = BootClock::now();
-  auto taken = take(client, request_for(options), options.wait, options.common, signals, events);
+  auto taken = take(client, requests_for(options), options.wait, options.common, signals, events);
   if (!taken && taken.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(signals);
     return Ending{"signalled", 128 + signal, signal};
   }
-  const std::optional<lock::Hold> hold = RLOCK_TRY(std::move(taken));
-  if (!hold) return Ending{"not-acquired", options.wait.conflict_status};
-  events.acquired(*hold, std::chrono::duration_cast<milliseconds>(BootClock::now() - begun));
+  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
+  if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
+  const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
+  for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
-  const run::Job job{.command = {options.command, environment_for(options, *hold, client.endpoint())},
-                     .hold = *hold,
-                     .timing = options.timing,
-                     .grace = options.grace,
-                     .exchange = options.common.timeout,
-                     .renew = options.renew,
-                     .max_hold = options.max_hold,
-                     .min_hold = options.min_hold,
-                     .leftovers = options.leftovers,
-                     .isolate = options.isolate,
-                     .hooks = options.hooks,
-                     .inherited = inherited,
-                     .report = [&](const run::LockEvent& event) { events.lock_event(hold->name, event); }};
+  const run::Job job{
+      .command = {options.command, environment_for(options, holds, client.endpoint())},
+      .holds = holds,
+      .timing = options.timing,
+      .grace = options.grace,
+      .exchange = options.common.timeout,
+      .renew = options.renew,
+      .max_hold = options.max_hold,
+      .min_hold = options.min_hold,
+      .leftovers = options.leftovers,
+      .isolate = options.isolate,
+      .hooks = options.hooks,
+      .inherited = inherited,
+      .report = [&](const run::LockEvent& event) { events.lock_event(holds[event.hold].name(), event); }};
   return ending_of(RLOCK_TRY(run::run_job(job, std::move(client), signals)), options);
 }
 
@@ -99,7 +110,7 @@ Result<int> execute(const RunOptions& options) {
   const auto inherited = run::Inherited::look();
   const Events events = RLOCK_TRY(Events::open(options.status_fd));
   auto ending = run_under_lock(options, inherited, events);
-  events.exit(options.name, ending ? *ending : Ending{"error", status_of(ending.error().code)});
+  events.exit(options.names, ending ? *ending : Ending{"error", status_of(ending.error().code)});
   if (!ending) return std::unexpected(std::move(ending).error());
   if (ending->signal != 0) run::die_of(ending->signal);
   return ending->status;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // rlock status: who holds which locks.
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/server.h"
@@ -29,23 +32,61 @@ std::string in_words(const std::vector<lock::Status>& all, bool listing) {
 std::string names_of(const std::vector<lock::Status>& all) {
   std::string text;
   for (const lock::Status& status : all) {
-    if (status.state == State::held) text += status.name.text() + "\n";
+    if (status.state == State::held) text += status.name().text() + "\n";
   }
   return text;
+}
+
+std::string shown(const std::vector<lock::Status>& all, const StatusOptions& options) {
+  switch (options.output) {
+    case StatusOptions::Output::people: return in_words(all, options.names.empty());
+    case StatusOptions::Output::json: return status_json(all, options.watch);
+    case StatusOptions::Output::names: return names_of(all);
+    case StatusOptions::Output::is_held: break;
+  }
+  return "";
+}
+
+// Who holds and who waits, without the times, which always change.
+std::string essence(const std::vector<lock::Status>& all) {
+  std::string text;
+  for (const lock::Status& status : all) {
+    text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind + "\n";
+    for (const lock::Holding& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
+    text += "\n";
+    for (const lock::Waiting& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
+  }
+  return text;
+}
+
+// On a terminal the picture is drawn anew each second; elsewhere it is written down when it has changed. Until a signal
+// ends it. A server that is away for a while is waited for.
+Result<int> watch(redis::Client& client, const StatusOptions& options) {
+  const bool terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
+  std::string last = "\n", text;
+  for (bool reached = false;; wait_for(-1, 0, Until{}.at_most(1s))) {
+    const auto all = look(client, options);
+    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+    reached = true;
+    const std::string now = all ? essence(*all) : all.error().message;
+    if (now == last && !terminal) continue;
+    last = now;
+    text = all ? shown(*all, options) : now + "; looking again\n";
+    RLOCK_TRY(print(terminal ? "\033[H\033[2J" + text : all ? text : ""));
+    if (!all && !terminal) log::warning(now + "; looking again");
+  }
 }
 
 }  // namespace
 
 Result<int> execute(const StatusOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
+  if (options.watch) return watch(client, options);
   const auto all = RLOCK_TRY(look(client, options));
-  switch (options.output) {
-    case StatusOptions::Output::people: RLOCK_TRY(print(in_words(all, options.names.empty()))); break;
-    case StatusOptions::Output::json: RLOCK_TRY(print(status_json(all))); break;
-    case StatusOptions::Output::names: RLOCK_TRY(print(names_of(all))); break;
-    case StatusOptions::Output::is_held:
-      return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
+  if (options.output == StatusOptions::Output::is_held) {
+    return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
   }
+  RLOCK_TRY(print(shown(all, options)));
   return kDone;
 }
 

@@ -4,7 +4,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -26,50 +28,59 @@ class WhileWaiting {
       : client_(client), name_(name), wait_(wait), common_(common), interrupt_(interrupt), events_(events) {}
 
   void look(const lock::Acquired& found) {
-    if (!found.expires_in && !std::exchange(warned_, true)) {
+    if (!found.expires_in && found.holders > 0 && !std::exchange(warned_, true)) {
       log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
     }
     const bool waits = !wait_.limit || *wait_.limit > 0ms;
-    if (!waits || (common_.quiet && !events_.wanted() && !wait_.supersede)) return;
-    const bool due = BootClock::now() >= say_again_;
-    if (!due && !wait_.supersede && !watched()) return;
-    const auto status = lock::inspect(client_, name_, exchange());
-    if (!status || status->state != lock::Status::State::held) return;
-    say(*status, found.ahead, due);
-    if (wait_.supersede) ask_to_stop(*status);
+    if (!waits || found.holders == 0) return;
+    say(found);
+    if (wait_.supersede) supersede();
   }
 
  private:
   Until exchange() const { return Until{TimePoint::max(), interrupt_}.at_most(common_.timeout); }
   bool watched() const { return isatty(STDERR_FILENO) || common_.verbose || events_.wanted(); }
 
-  void say(const lock::Status& status, std::optional<long long> ahead, bool due) {
-    const bool other = status.owner != shown_owner_, moved = ahead && ahead != shown_ahead_;
-    if (other) events_.waiting(status, ahead.value_or(status.waiting));
-    if (due || ((other || moved) && watched())) {
-      log::info("waiting for " + name_.display() + ": " + held_by(status) +
-                (ahead ? ", you are " + place_text(*ahead) : ""));
+  void say(const lock::Acquired& found) {
+    const std::string owner = found.holder ? found.holder->owner : "";
+    const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
+    if (!shown_owner_ || other) events_.waiting(name_, found);
+    if (BootClock::now() >= say_again_ || ((other || moved) && watched())) {
+      log::info("waiting for " + name_.display() + ": " + held_by(found) +
+                (found.ahead ? ", you are " + place_text(*found.ahead) : ""));
       say_again_ = BootClock::now() + kSayAgain;
     }
-    shown_owner_ = status.owner;
-    if (ahead) shown_ahead_ = ahead;
+    shown_owner_ = owner;
+    if (found.ahead) shown_ahead_ = found.ahead;
   }
 
-  void ask_to_stop(const lock::Status& status) {
-    if (status.owner == asked_) return;
-    if (!status.holder.listens) {
-      log::warning(name_.display() + ": " + held_by(status) +
+  // All that are in the way; of a semaphore, whoever has had a slot for the longest time.
+  void supersede() {
+    const auto status = lock::inspect(client_, name_, exchange());
+    if (!status || status->state != lock::Status::State::held) return;
+    std::vector<lock::Holding> in_the_way = status->holders;
+    if (status->lock.layout == lock::Layout::slots && !in_the_way.empty()) {
+      const auto asked = [&](const lock::Holding& holding) { return asked_.contains(holding.owner); };
+      if (std::ranges::any_of(in_the_way, asked)) return;
+      in_the_way = {std::ranges::max(in_the_way, {}, &lock::Holding::held_for)};
+    }
+    for (const lock::Holding& holding : in_the_way) ask_to_stop(holding);
+  }
+
+  void ask_to_stop(const lock::Holding& holding) {
+    if (asked_.contains(holding.owner)) return;
+    if (!holding.who.listens) {
+      log::warning(name_.display() + ": " + held_by(holding) +
                    ": it cannot be asked to stop; waiting until it releases");
-      asked_ = status.owner;
+      asked_.insert(holding.owner);
       return;
     }
-    const lock::Holder self = describe_self("", "");
-    const auto heard = lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(status.owner),
-                                         self.user + "@" + self.host + " (--supersede)", exchange());
+    const auto heard =
+        lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(holding.owner), asker("--supersede"), exchange());
     // It may have begun just now, and not listen yet.
     if (!heard || *heard == 0) return;
     log::info(name_.display() + ": the holder has been asked to stop");
-    asked_ = status.owner;
+    asked_.insert(holding.owner);
   }
 
   redis::Client& client_;
@@ -78,56 +89,81 @@ class WhileWaiting {
   const CommonOptions& common_;
   int interrupt_;
   const Events& events_;
-  std::string shown_owner_, asked_;
+  std::optional<std::string> shown_owner_;
+  std::set<std::string> asked_;
   std::optional<long long> shown_ahead_;
   TimePoint say_again_{};
   bool warned_ = false;
 };
 
-// -E 0 is for cron, where every line becomes a mail.
-void refuse(const lock::LockName& name, const WaitOptions& wait, const std::string& why) {
-  if (wait.conflict_status != 0) log::error(name.display() + ": not acquired: " + why);
+// Why no lock was acquired, as far as that is an outcome and no error. -E 0 is for cron, where every line becomes a
+// mail.
+void report_refusal(const lock::LockName& name, const WaitOptions& wait, const lock::Acquired& refusal) {
+  if (wait.conflict_status == 0) return;
+  using Outcome = lock::Acquired::Outcome;
+  const std::string why = refusal.outcome == Outcome::queue_full
+                              ? std::to_string(refusal.number) + " wait already, and --max-queue allows no more"
+                          : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
+                                                                 : held_by(refusal);
+  log::error(name.display() + ": not acquired: " + why);
 }
 
-// Why the lock was not acquired. Best effort: who holds it may not be known any more.
-void report_held(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, milliseconds exchange) {
-  if (wait.conflict_status == 0) return;
+// What the name is in use for instead, by whom, and how to join them.
+Error other_kind(redis::Client& client, const lock::LockName& name, const std::string& instead, milliseconds exchange) {
+  std::string message = name.display() + ": in use, but not as a lock of this kind: " + escaped(instead, 100);
   const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
-  const bool known = status && status->state == lock::Status::State::held;
-  refuse(name, wait, known ? held_by(*status) : "held by another");
+  if (status && status->state == lock::Status::State::other_kind) {
+    return {Error::Code::wrong_kind, name.display() + ": in use, but not as a lock: " + status->other_kind};
+  }
+  if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
+  switch (lock::layout_called(instead).value_or(lock::Layout::plain)) {
+    case lock::Layout::shared: message += "; use -s or -x"; break;
+    case lock::Layout::slots: message += "; use --slots"; break;
+    case lock::Layout::plain: break;
+  }
+  return {Error::Code::wrong_kind, message};
 }
 
 }  // namespace
 
-Result<std::optional<lock::Hold>> take(redis::Client& client, lock::AcquireRequest request, const WaitOptions& wait,
-                                       const CommonOptions& common, const run::SignalBlock& signals,
-                                       const Events& events) {
-  const lock::LockName name = request.name;
-  WhileWaiting waiting(client, name, wait, common, signals.fd(), events);
+Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lock::AcquireRequest>& requests,
+                                     const WaitOptions& wait, const CommonOptions& common,
+                                     const run::SignalBlock& signals, const Events& events) {
+  std::vector<WhileWaiting> waiting;
+  std::string names;
+  for (const lock::AcquireRequest& request : requests) {
+    waiting.emplace_back(client, request.name, wait, common, signals.fd(), events);
+    names += (names.empty() ? "" : ", ") + request.name.display();
+  }
   lock::Patience patience{wait.limit, common.timeout, signals.fd(), wait.queueing};
   if (wait.supersede) patience.longest_look = kAskAgain;
-  auto acquired = lock::acquire_or_wait(client, std::move(request), patience,
-                                        [&](const lock::Acquired& found) { waiting.look(found); });
-  if (!acquired) {
-    Error error = std::move(acquired).error().in(name.display());
+  auto taken = lock::acquire_all(client, requests, patience,
+                                 [&](std::size_t index, const lock::Acquired& found) { waiting[index].look(found); });
+  if (!taken) {
+    Error error = std::move(taken).error().in(names);
     if (error.code == Error::Code::unavailable && common.url_origin.empty()) {
       error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
     }
     return std::unexpected(std::move(error));
   }
-  switch (acquired->outcome) {
-    case lock::Acquired::Outcome::granted: return acquired->hold;
-    case lock::Acquired::Outcome::held: report_held(client, name, wait, common.timeout); return std::nullopt;
-    case lock::Acquired::Outcome::queue_full:
-      refuse(name, wait, std::to_string(acquired->waiting) + " wait already, and --max-queue allows no more");
-      return std::nullopt;
-    case lock::Acquired::Outcome::replaced:
-      refuse(name, wait, "replaced in the queue by " + acquired->replaced_by);
-      return std::nullopt;
-    case lock::Acquired::Outcome::other_kind: break;
+  if (!taken->holds.empty()) return std::move(taken->holds);
+  const lock::AcquireRequest& refused = requests[taken->refused];
+  const lock::LockName& name = refused.name;
+  switch (taken->refusal.outcome) {
+    case lock::Acquired::Outcome::other_kind:
+      return std::unexpected(other_kind(client, name, taken->refusal.by, common.timeout));
+    case lock::Acquired::Outcome::other_slots:
+      return fail(Error::Code::wrong_kind, name.display() + ": it has " + std::to_string(taken->refusal.number) +
+                                               " slots, not " + std::to_string(refused.mode.slots) +
+                                               "; --resize changes that");
+    case lock::Acquired::Outcome::no_upgrade:
+      return fail(Error::Code::usage, name.display() +
+                                          ": this runs under a `rlock run` that holds the lock for "
+                                          "reading, and would wait for it for ever to write");
+    default: break;
   }
-  return fail(Error::Code::wrong_kind,
-              name.display() + ": in use, but not as a lock of this kind: " + escaped(acquired->other_kind, 100));
+  report_refusal(name, wait, taken->refusal);
+  return std::vector<lock::Hold>{};
 }
 
 lock::HeldLocks held_by_ancestors() {
@@ -144,6 +180,11 @@ lock::Holder describe_self(std::string command, std::string reason) {
           .command = std::move(command),
           .reason = std::move(reason),
           .pid = getpid()};
+}
+
+std::string asker(std::string_view with) {
+  const lock::Holder self = describe_self("", "");
+  return self.user + "@" + self.host + " (" + std::string(with) + ")";
 }
 
 int ending_signal(run::SignalBlock& signals) {

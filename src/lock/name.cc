@@ -36,7 +36,7 @@ Result<LockName> LockName::parse(std::string_view text) {
   if (has_control(text)) return bad("it holds a control character");
 
   LockName name{std::string(text)};
-  if (hash_tag(name.channel()) != hash_tag(text)) {
+  if (hash_tag(name.companion(kHolder)) != hash_tag(text)) {
     return bad("its braces would send its companion keys to another cluster slot; use a pair with text in it, or none");
   }
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
@@ -98,8 +98,10 @@ std::optional<OwnerId> HeldLocks::owner_of(const LockName& name) const {
   return found;
 }
 
-std::string HeldLocks::with(const LockName& name, const OwnerId& owner) const {
-  return text_ + owner.text() + " " + name.text();
+HeldLocks HeldLocks::with(const LockName& name, const OwnerId& owner) const {
+  HeldLocks held = *this;
+  held.text_ += owner.text() + " " + name.text() + "\n";
+  return held;
 }
 
 }  // namespace rlock::lock

@@ -21,14 +21,18 @@ class LockName {
   const std::string& text() const { return text_; }  // the lock's key, byte for byte
   std::string display() const;                       // escaped, for messages
 
+  // The key or channel that belongs to this name, by that rule.
+  std::string companion(std::string_view word) const;
+
   std::string token_key() const { return companion("redisson_lock_token"); }
   std::string holder_key() const { return companion(kHolder); }
-  std::string channel() const { return companion("redisson_lock__channel"); }
   std::string control_channel() const { return companion("rlock:control"); }
   std::string queue_key() const { return companion("rlock:queue"); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
   // What the channel of one waiter begins with; its id follows.
   std::string grants() const { return companion("rlock:grant") + ":"; }
+  // What the keys that describe single holders of a shared lock begin with; their ids follow.
+  std::string holds() const { return companion("rlock:hold") + ":"; }
 
   // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
   // key does not follow the rule.
@@ -41,7 +45,6 @@ class LockName {
   static constexpr std::string_view kHolder = "rlock:holder";
 
   explicit LockName(std::string text) : text_(std::move(text)) {}
-  std::string companion(std::string_view word) const;
 
   std::string text_;
 };
@@ -77,8 +80,11 @@ class HeldLocks {
   static HeldLocks parse(std::string_view text);
 
   std::optional<OwnerId> owner_of(const LockName& name) const;
-  // The text for a child that `owner` holds `name` for, besides what is here.
-  std::string with(const LockName& name, const OwnerId& owner) const;
+  // For a child that `owner` holds `name` for, besides what is here.
+  HeldLocks with(const LockName& name, const OwnerId& owner) const;
+
+  // As the variable carries it.
+  std::string text() const { return text_.substr(0, text_.find_last_not_of('\n') + 1); }
 
  private:
   std::string text_;

@@ -7,11 +7,21 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "lua/acquire.lua.h"
-#include "lua/force_unlock.lua.h"
-#include "lua/inspect.lua.h"
-#include "lua/release.lua.h"
-#include "lua/renew.lua.h"
+#include "lua/acquire_plain.lua.h"
+#include "lua/acquire_shared.lua.h"
+#include "lua/acquire_slots.lua.h"
+#include "lua/force_unlock_plain.lua.h"
+#include "lua/force_unlock_shared.lua.h"
+#include "lua/force_unlock_slots.lua.h"
+#include "lua/inspect_plain.lua.h"
+#include "lua/inspect_shared.lua.h"
+#include "lua/inspect_slots.lua.h"
+#include "lua/release_plain.lua.h"
+#include "lua/release_shared.lua.h"
+#include "lua/release_slots.lua.h"
+#include "lua/renew_plain.lua.h"
+#include "lua/renew_shared.lua.h"
+#include "lua/renew_slots.lua.h"
 
 namespace rlock::lock {
 namespace {
@@ -24,25 +34,42 @@ std::unexpected<Error> unexpected_reply(std::string_view script) {
               "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
 }
 
-// What every script is given in front of its own arguments (lua/queue.lua).
+// The scripts of one layout (lua/).
+struct Scripts {
+  std::string_view acquire, renew, release, force_unlock, inspect;
+};
+
+const Scripts& scripts_of(Layout layout) {
+  static constexpr Scripts plain = {lua::acquire_plain, lua::renew_plain, lua::release_plain, lua::force_unlock_plain,
+                                    lua::inspect_plain};
+  static constexpr Scripts shared = {lua::acquire_shared, lua::renew_shared, lua::release_shared,
+                                     lua::force_unlock_shared, lua::inspect_shared};
+  static constexpr Scripts slots = {lua::acquire_slots, lua::renew_slots, lua::release_slots, lua::force_unlock_slots,
+                                    lua::inspect_slots};
+  return layout == Layout::plain ? plain : layout == Layout::shared ? shared : slots;
+}
+
+// What every script is given in front of its own arguments (lua/lock.lua).
 class Call {
  public:
-  explicit Call(const LockName& name)
-      : keys_{name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key()},
-        channel_(name.channel()),
-        grants_(name.grants()) {}
+  explicit Call(const Lock& lock)
+      : keys_{lock.name.text(), lock.name.token_key(), lock.name.holder_key(), lock.name.queue_key(),
+              lock.name.waiters_key()},
+        channel_(lock.channel()),
+        grants_(lock.name.grants()),
+        holds_(lock.name.holds()) {}
 
   // Valid as long as this and the arguments are.
   Words words(std::string_view script, std::initializer_list<std::string_view> arguments) const {
     Words words = {"EVAL", script, "5"};
     words.insert(words.end(), std::begin(keys_), std::end(keys_));
-    words.insert(words.end(), {channel_, grants_});
+    words.insert(words.end(), {channel_, grants_, holds_});
     words.insert(words.end(), arguments);
     return words;
   }
 
  private:
-  std::string keys_[5], channel_, grants_;
+  std::string keys_[5], channel_, grants_, holds_;
 };
 
 // -1 is "never".
@@ -66,145 +93,13 @@ Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
     released.outcome = ReleaseOutcome::other_owner;
   } else if (outcome == "other-kind") {
     released.outcome = ReleaseOutcome::other_kind;
+    released.instead = reply.at(1).as_text();
   } else if (outcome != "free") {
     return unexpected_reply("release");
   }
   released.holds_left = reply.at(1).as_number().value_or(0);
   released.fault = reply.at(2).as_text();
   return released;
-}
-
-// Sends a release until it is answered, and knows whether an earlier sending may have been executed.
-Result<Released> insist_on_release(redis::Client& client, const Words& words, const Until& until) {
-  auto first = client.call(words, until);
-  if (first) return read_release(*first, false);
-  const bool lost = first.error().maybe_executed;
-  if (first.error().code != Error::Code::unavailable || until.over()) return std::unexpected(std::move(first).error());
-  auto again = client.insist(words, until);
-  if (again) return read_release(*again, lost);
-  again.error().maybe_executed |= lost;
-  return std::unexpected(std::move(again).error());
-}
-
-}  // namespace
-
-Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
-  const std::string lease = std::to_string(request.lease.count());
-  const std::string hold_id = request.hold();
-  const std::string pid = std::to_string(request.holder.pid);
-  const Queueing queueing = request.queueing.value_or(Queueing{});
-  const std::string priority = std::to_string(queueing.priority),
-                    most = queueing.most ? std::to_string(*queueing.most) : "";
-  const Call call(request.name);
-  const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
-                    command = shortened(request.holder.command), reason = shortened(request.holder.reason);
-  const Words words = call.words(lua::acquire, {request.owner.text(),
-                                                lease,
-                                                hold_id,
-                                                request.heir ? std::string_view(request.heir->text()) : "",
-                                                request.queueing ? "1" : "0",
-                                                queueing.place,
-                                                priority,
-                                                most,
-                                                queueing.replace ? "1" : "0",
-                                                "host",
-                                                host,
-                                                "pid",
-                                                pid,
-                                                "user",
-                                                user,
-                                                "command",
-                                                command,
-                                                "reason",
-                                                reason,
-                                                "control",
-                                                request.holder.listens ? "1" : ""});
-
-  // Of several sendings the first may have been the one that succeeded: count from it.
-  const TimePoint sent = BootClock::now();
-  const Reply reply = RLOCK_TRY(client.insist(words, until));
-
-  Acquired acquired;
-  const std::string outcome = reply.at(0).as_text();
-  if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply.at(1).as_text());
-    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
-    acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{request.name, *owner, hold_id, reply.at(2).as_text(), request.lease, sent};
-  } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = reply.at(2).as_number();
-    acquired.place = reply.at(3).as_text();
-  } else if (outcome == "queue-full") {
-    acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.waiting = reply.at(1).as_number().value_or(0);
-  } else if (outcome == "replaced") {
-    acquired.outcome = Acquired::Outcome::replaced;
-    acquired.replaced_by = escaped(reply.at(1).as_text(), 200);
-  } else if (outcome == "other-kind") {
-    acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.other_kind = reply.at(1).as_text();
-  } else {
-    return unexpected_reply("acquire");
-  }
-  return acquired;
-}
-
-Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
-                      Attempts attempts, const Until& until) {
-  const Call call(name);
-  const std::string lease_ms = std::to_string(lease.count());
-  const Words words = call.words(lua::renew, {owner.text(), lease_ms});
-  const Reply reply = RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until));
-  const std::string outcome = reply.at(0).as_text();
-  if (outcome == "renewed") {
-    const auto found = reply.at(1).as_number();
-    if (!found) return unexpected_reply("renew");
-    // It may have been told never to expire.
-    return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found)};
-  }
-  if (outcome == "free") return Renewed{RenewOutcome::free};
-  if (outcome == "other-owner") return Renewed{RenewOutcome::other_owner};
-  if (outcome == "other-kind") return Renewed{RenewOutcome::other_kind};
-  if (outcome == "lease-unknown") return Renewed{RenewOutcome::lease_unknown};
-  return unexpected_reply("renew");
-}
-
-Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep) {
-  const Call call(name);
-  const std::string keep_ms = std::to_string(keep.count());
-  return insist_on_release(client, call.words(lua::release, {owner.text(), hold_id, keep_ms}), until);
-}
-
-Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
-                              const Until& until) {
-  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
-  const auto heard = RLOCK_TRY(client.insist({"PUBLISH", channel, message}, until)).as_number();
-  if (!heard) return fail(Error::Code::protocol, "unexpected reply to PUBLISH");
-  return *heard;
-}
-
-std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner) {
-  const auto end = message.find('\n');
-  if (message.substr(0, end) != owner.text()) return {};
-  return end == std::string::npos ? "somebody" : escaped(message.substr(end + 1), 200);
-}
-
-Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until) {
-  const Call call(name);
-  return insist_on_release(client, call.words(lua::force_unlock, {owner.text()}), until);
-}
-
-namespace {
-
-// What is at the key, where it is not a plain lock. Redisson's layouts: reference in lua/README.md.
-std::string other_kind_of(const std::string& type, long long fields, const Reply& owners) {
-  if (type != "hash") return "a " + escaped(type, 20);
-  for (std::size_t i = 0; i < owners.elements.size(); i += 2) {
-    if (owners.at(i).as_text() == "mode") return "a read-write lock";
-  }
-  return fields == 1 ? "" : "a hash with " + std::to_string(fields) + " fields";
 }
 
 // Fields and values from `begin` on.
@@ -231,47 +126,247 @@ Holder holder_of(Fields& known) {
           .ended = known["kept"] == "1"};
 }
 
-void describe(Status& status, Fields known, milliseconds now) {
-  status.described = true;
-  status.holder = holder_of(known);
+bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
+
+// What lua/describe.lua says of a holder. The description may be left from somebody whose lock was broken or ran out;
+// that of a permit is found by its id, and knows the whole owner id.
+Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
+  Holding holding{.owner = entry.at(0).as_text(),
+                  .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
+  holding.holds = entry.at(2).as_number().value_or(0);
+  holding.expires_in = ttl_of(entry.at(3));
+  Fields known = fields_of(entry, 4);
+  if (layout == Layout::slots && !known["owner"].empty()) holding.owner = known["owner"];
+  if (known["owner"] != holding.owner) return holding;
+  holding.described = true;
+  holding.who = holder_of(known);
+  holding.token = known["token"];
   if (const auto since = number_in(known["since"])) {
-    status.since = milliseconds(*since);
-    status.held_for = std::max<milliseconds>(now - *status.since, 0ms);
+    holding.since = milliseconds(*since);
+    holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
   }
-  if (const auto lease = number_in(known["lease"])) status.lease = milliseconds(*lease);
-  if (!known["token"].empty()) status.token = known["token"];
+  if (const auto lease = number_in(known["lease"])) holding.lease = milliseconds(*lease);
+  return holding;
+}
+
+// Sends a release until it is answered, and knows whether an earlier sending may have been executed.
+Result<Released> insist_on_release(redis::Client& client, const Words& words, const Until& until) {
+  auto first = client.call(words, until);
+  if (first) return read_release(*first, false);
+  const bool lost = first.error().maybe_executed;
+  if (first.error().code != Error::Code::unavailable || until.over()) return std::unexpected(std::move(first).error());
+  auto again = client.insist(words, until);
+  if (again) return read_release(*again, lost);
+  again.error().maybe_executed |= lost;
+  return std::unexpected(std::move(again).error());
 }
 
 }  // namespace
 
-Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
-  const Call call(name);
-  const Reply reply = RLOCK_TRY(client.insist(call.words(lua::inspect, {}), until));
-  const auto now = reply.at(2).as_number(), fields = reply.at(4).as_number();
-  if (!now || !fields) return unexpected_reply("inspect");
+std::string display(std::span<const Hold> holds) {
+  std::string text;
+  for (const Hold& hold : holds) text += (text.empty() ? "" : ", ") + hold.name().display();
+  return text;
+}
 
-  Status status{.name = name};
+TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
+
+Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
+  const std::string lease = std::to_string(request.lease.count());
+  const std::string hold_id = request.hold();
+  const std::string pid = std::to_string(request.holder.pid);
+  const Queueing queueing = request.queueing.value_or(Queueing{});
+  const std::string priority = std::to_string(queueing.priority),
+                    most = queueing.most ? std::to_string(*queueing.most) : "";
+  const Lock lock{request.name, request.mode.layout()};
+  const Call call(lock);
+  const std::string mode = request.mode.text();
+  const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
+                    command = shortened(request.holder.command), reason = shortened(request.holder.reason);
+  const Words words =
+      call.words(scripts_of(lock.layout).acquire, {request.owner.text(),
+                                                   lease,
+                                                   hold_id,
+                                                   request.heir ? std::string_view(request.heir->text()) : "",
+                                                   mode,
+                                                   request.mode.resize ? "1" : "0",
+                                                   request.queueing ? "1" : "0",
+                                                   queueing.place,
+                                                   priority,
+                                                   most,
+                                                   queueing.replace ? "1" : "0",
+                                                   "host",
+                                                   host,
+                                                   "pid",
+                                                   pid,
+                                                   "user",
+                                                   user,
+                                                   "command",
+                                                   command,
+                                                   "reason",
+                                                   reason,
+                                                   "control",
+                                                   request.holder.listens ? "1" : ""});
+
+  // Of several sendings the first may have been the one that succeeded: count from it.
+  const TimePoint sent = BootClock::now();
+  const Reply reply = RLOCK_TRY(client.insist(words, until));
+
+  Acquired acquired;
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "granted") {
+    auto owner = OwnerId::parse(reply.at(1).as_text());
+    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
+    acquired.outcome = Acquired::Outcome::granted;
+    acquired.hold = Hold{lock, *owner, hold_id, reply.at(2).as_text(), request.lease, sent};
+  } else if (outcome == "held") {
+    acquired.expires_in = ttl_of(reply.at(1));
+    acquired.ahead = reply.at(2).as_number();
+    acquired.place = reply.at(3).as_text();
+    acquired.holders = reply.at(5).as_number().value_or(0);
+    if (!reply.at(6).elements.empty()) {
+      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(reply.at(4).as_number().value_or(0)));
+    }
+  } else if (outcome == "queue-full") {
+    acquired.outcome = Acquired::Outcome::queue_full;
+    acquired.number = reply.at(1).as_number().value_or(0);
+  } else if (outcome == "replaced") {
+    acquired.outcome = Acquired::Outcome::replaced;
+    acquired.by = escaped(reply.at(1).as_text(), 200);
+  } else if (outcome == "other-kind") {
+    acquired.outcome = Acquired::Outcome::other_kind;
+    acquired.by = reply.at(1).as_text();
+  } else if (outcome == "other-slots") {
+    acquired.outcome = Acquired::Outcome::other_slots;
+    acquired.number = reply.at(1).as_number().value_or(0);
+  } else if (outcome == "no-upgrade") {
+    acquired.outcome = Acquired::Outcome::no_upgrade;
+  } else {
+    return unexpected_reply("acquire");
+  }
+  return acquired;
+}
+
+namespace {
+
+Result<Renewed> read_renewal(const Reply& reply) {
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "renewed") {
+    const auto found = reply.at(1).as_number();
+    if (!found) return unexpected_reply("renew");
+    // It may have been told never to expire.
+    return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found), ""};
+  }
+  if (outcome == "free") return Renewed{RenewOutcome::free, {}, ""};
+  if (outcome == "other-owner") return Renewed{RenewOutcome::other_owner, {}, ""};
+  if (outcome == "other-kind") return Renewed{RenewOutcome::other_kind, {}, reply.at(1).as_text()};
+  if (outcome == "lease-unknown") return Renewed{RenewOutcome::lease_unknown, {}, ""};
+  return unexpected_reply("renew");
+}
+
+}  // namespace
+
+Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
+                      Attempts attempts, const Until& until) {
+  const Call call(lock);
+  const std::string lease_ms = std::to_string(lease.count());
+  const Words words = call.words(scripts_of(lock.layout).renew, {owner.text(), lease_ms});
+  return read_renewal(RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until)));
+}
+
+Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
+                             const Until& until) {
+  const std::string lease_ms = std::to_string(lease.count());
+  std::vector<Call> calls;
+  std::vector<Words> commands;
+  for (const Hold& hold : holds) calls.emplace_back(hold.lock);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    commands.push_back(calls[i].words(scripts_of(holds[i].lock.layout).renew, {holds[i].owner.text(), lease_ms}));
+  }
+  const auto replies = RLOCK_TRY(client.call_all(commands, until));
+  AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), ""}, 0};
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    const Renewed renewed = RLOCK_TRY(read_renewal(replies.at(i)));
+    if (renewed.outcome != RenewOutcome::renewed) return AllRenewed{renewed, i};
+    all.found = std::min(all.found, renewed.found);
+  }
+  return all;
+}
+
+Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
+                         const Until& until, milliseconds keep) {
+  const Call call(lock);
+  const std::string keep_ms = std::to_string(keep.count());
+  return insist_on_release(client, call.words(scripts_of(lock.layout).release, {owner.text(), hold_id, keep_ms}),
+                           until);
+}
+
+Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep) {
+  return release(client, hold.lock, hold.owner, hold.id, until, keep);
+}
+
+Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
+                              const Until& until) {
+  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
+  const auto heard = RLOCK_TRY(client.insist({"PUBLISH", channel, message}, until)).as_number();
+  if (!heard) return fail(Error::Code::protocol, "unexpected reply to PUBLISH");
+  return *heard;
+}
+
+std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner) {
+  const auto end = message.find('\n');
+  if (message.substr(0, end) != owner.text()) return {};
+  return end == std::string::npos ? "somebody" : escaped(message.substr(end + 1), 200);
+}
+
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
+  const Call call(lock);
+  return insist_on_release(client, call.words(scripts_of(lock.layout).force_unlock, {owner.text()}), until);
+}
+
+Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
+  Status status{.lock = {name}};
+  Reply reply;
+  // Most are plain; the others say what they are.
+  for (int asked = 0; asked < 2; ++asked) {
+    const Call call(status.lock);
+    reply = RLOCK_TRY(client.insist(call.words(scripts_of(status.lock.layout).inspect, {}), until));
+    if (reply.at(0).as_text() == "lock") break;
+    if (reply.at(0).as_text() != "other-kind") return unexpected_reply("inspect");
+    status.other_kind = "a " + escaped(reply.at(1).as_text(), 20);
+    const auto layout = layout_called(reply.at(1).as_text());
+    if (!layout) break;
+    status.lock.layout = *layout;
+  }
+  if (reply.at(0).as_text() != "lock") {
+    status.state = Status::State::other_kind;
+    return status;
+  }
+  status.other_kind.clear();
+
+  const auto now = reply.at(2).as_number();
+  if (!now) return unexpected_reply("inspect");
   status.token = reply.at(3).as_text();
+  status.slots = reply.at(4).as_number().value_or(0);
+  status.number = reply.at(5).as_number().value_or(0);
+  for (const Reply& holder : reply.at(6).elements) {
+    status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now)));
+  }
   status.waiting = reply.at(7).as_number().value_or(0);
   for (const Reply& waiter : reply.at(8).elements) {
-    Fields known = fields_of(waiter, 1);
+    Fields known = fields_of(waiter, 2);
     const long long since = std::clamp(waiter.at(0).as_number().value_or(*now), 0LL, std::max(*now, 0LL));
-    status.queue.push_back({holder_of(known), milliseconds(*now - since)});
+    const std::string mode = waiter.at(1).as_text();
+    status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since)});
   }
-  const std::string type = reply.at(0).as_text();
-  if (type == "none") return status;
+  if (status.number == 0) return status;
 
+  status.state = Status::State::held;
   status.expires_in = ttl_of(reply.at(1));
-  const Reply& owners = reply.at(5);
-  status.other_kind = other_kind_of(type, *fields, owners);
-  status.state = status.other_kind.empty() ? Status::State::held : Status::State::other_kind;
-  if (status.state != Status::State::held) return status;
-
-  status.owner = owners.at(0).as_text();
-  status.holds = owners.at(1).as_number().value_or(0);
-  Fields known = fields_of(reply.at(6), 0);
-  // The holder key may be left from somebody whose lock was broken or ran out.
-  if (known["owner"] == status.owner) describe(status, std::move(known), milliseconds(*now));
+  if (status.lock.layout == Layout::plain && status.number > 1) {
+    status.state = Status::State::other_kind;
+    status.other_kind = "a hash with " + std::to_string(status.number) + " fields";
+  }
   return status;
 }
 

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "lock/mode.h"
 #include "lock/name.h"
 #include "redis/client.h"
 
@@ -28,12 +30,33 @@ struct Holder {
 
 // One hold of a lock, as long as its lease is renewed.
 struct Hold {
-  LockName name;
+  Lock lock;
   OwnerId owner;
   std::string id;     // of this hold, among those of one owner
   std::string token;  // fencing token, decimal
   milliseconds lease{};
   TimePoint sent;  // just before the request that succeeded was sent: what deadlines count from
+
+  const LockName& name() const { return lock.name; }
+};
+
+// The names of their locks, for messages: "a", "a, b".
+std::string display(std::span<const Hold> holds);
+// Just before the oldest of the requests that succeeded was sent. REQUIRES: at least one hold.
+TimePoint oldest(std::span<const Hold> holds);
+
+// One that holds a lock, as others see it.
+struct Holding {
+  std::string owner;  // untrusted text
+  std::string mode;   // read, write or empty
+  long long holds = 0;
+  std::optional<milliseconds> expires_in;  // none: never
+  bool described = false;                  // what follows is known: it took the lock with rlock
+  Holder who;
+  std::optional<milliseconds> since;  // server's clock, since 1970
+  std::optional<milliseconds> held_for;
+  std::optional<milliseconds> lease;
+  std::string token;
 };
 
 // How a request stands in the queue of a lock that is not free (lua/queue.lua).
@@ -46,6 +69,7 @@ struct Queueing {
 
 struct AcquireRequest {
   LockName name;
+  Mode mode;
   OwnerId owner = OwnerId::fresh();  // a waiter keeps it for as long as it waits
   std::optional<Queueing> queueing;  // none: does not wait
   std::optional<OwnerId> heir;       // of an ancestor that may hold the lock: re-entry
@@ -57,15 +81,24 @@ struct AcquireRequest {
 };
 
 struct Acquired {
-  enum class Outcome { granted, held, queue_full, replaced, other_kind };
+  enum class Outcome {
+    granted,
+    held,
+    queue_full,   // more wait already than Queueing::most
+    replaced,     // another waiter has taken our place
+    other_kind,   // the name is in use, but not as a lock of this kind
+    other_slots,  // it has another number of slots than Mode::slots
+    no_upgrade,   // the ancestor holds it as a reader: a writer would wait for it for ever
+  };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
-  std::optional<milliseconds> expires_in;  // held; none: it never expires
+  std::optional<milliseconds> expires_in;  // held: until it may be available; none: nobody knows
   std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
   std::string place;                       // held: see Queueing
-  long long waiting = 0;                   // queue_full: how many wait
-  std::string replaced_by;                 // replaced: who, for people
-  std::string other_kind;                  // what it is instead
+  long long holders = 0;                   // held: how many there are
+  std::optional<Holding> holder;           // held: one of them
+  long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
+  std::string by;                          // replaced: who, for people; other_kind: what it is instead
 };
 
 // Takes the lock, or says why not; one that waits asks again and again, with the same owner id.
@@ -78,14 +111,23 @@ enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown 
 struct Renewed {
   RenewOutcome outcome = RenewOutcome::free;
   milliseconds found{};  // renewed: what was left of the lease before, by the server's clock
+  std::string instead;   // other_kind: what it is
 };
 
 // Whether a request is sent again until the deadline when no reply comes.
 enum class Attempts { one, until_deadline };
 
 // Lets the lease start anew. `lease` 0: as long as it was granted.
-Result<Renewed> renew(redis::Client& client, const LockName& name, const OwnerId& owner, milliseconds lease,
+Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
                       Attempts attempts, const Until& until);
+
+// The same for all of them in one exchange, without a second attempt. The result is that of the first one that was not
+// renewed, whose index is `at`; if all were, `found` is the shortest.
+struct AllRenewed : Renewed {
+  std::size_t at = 0;
+};
+Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
+                             const Until& until);
 
 enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 
@@ -94,12 +136,14 @@ struct Released {
   long long holds_left = 0;
   std::string fault;              // why waiters were not told, "" if they were
   bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
+  std::string instead;            // other_kind: what it is
 };
 
 // Gives back the hold `hold_id` of `owner`, and takes it out of the queue. `keep`: the last hold does not free the
 // lock, but leaves it to run out after that time.
-Result<Released> release(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& hold_id,
+Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep = {});
+Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep = {});
 
 // Asks the processes that keep the lock for `owner` to stop and to release it. `by`: who asks, for people.
 // Returns how many have heard it: none where nobody listens, because the owner lives in another program or is dead.
@@ -111,30 +155,31 @@ Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const
 std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner);
 
 // Takes the lock away from `owner`, whoever asks.
-Result<Released> force_unlock(redis::Client& client, const LockName& name, const OwnerId& owner, const Until& until);
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
 
 // One that stands in the queue.
 struct Waiting {
   Holder who;
+  std::string mode;  // read, write or empty
   milliseconds for_so_long{};
 };
 
 struct Status {
   enum class State { free, held, other_kind };
-  LockName name;
+  Lock lock;
   State state = State::free;
-  std::string other_kind;  // what it is instead
-  std::string owner;       // untrusted text
-  long long holds = 0;
-  std::optional<milliseconds> expires_in;  // none: never
-  std::string token;                       // of the grant where it is known, else the last one granted; may be empty
-  bool described = false;                  // the holder is known: it took the lock with rlock
-  Holder holder;
-  std::optional<milliseconds> since;  // server's clock, since 1970
-  std::optional<milliseconds> held_for;
-  std::optional<milliseconds> lease;
-  long long waiting = 0;       // how many stand in the queue
-  std::vector<Waiting> queue;  // the first hundred of them, in order
+  std::string other_kind;                  // what it is instead
+  std::optional<milliseconds> expires_in;  // until it may be available; none: nobody knows
+  std::string token;                       // the last one granted; may be empty
+  long long slots = 0;                     // of a semaphore that is in use
+  long long number = 0;                    // of holders
+  std::vector<Holding> holders;            // the first hundred of them
+  long long waiting = 0;                   // how many stand in the queue
+  std::vector<Waiting> queue;              // the first hundred of them, in order
+
+  const LockName& name() const { return lock.name; }
+  // The one holder of a lock that has one at most; none if nobody holds it. REQUIRES: not a lock of many.
+  const Holding* holder() const { return holders.empty() ? nullptr : &holders.front(); }
 };
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);

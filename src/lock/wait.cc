@@ -15,7 +15,7 @@ constexpr milliseconds kLongestPoll = 5s;
 constexpr milliseconds kListenAgain = 500ms;
 // Where foreign clients wait, too: a start that makes up for their being slower than we are.
 constexpr milliseconds kHeadStart = 100ms;
-constexpr milliseconds kLongestSilence = 30s;  // of a waiter that is not the first; queue.lua counts on it
+constexpr milliseconds kLongestSilence = 35s;  // of a waiter that is not the first; queue.lua counts on it
 
 // The holder's lease has ended when its last millisecond is over.
 milliseconds expiry(const std::optional<milliseconds>& ttl) {
@@ -30,8 +30,8 @@ milliseconds jittered(milliseconds span) {
 // What tells a waiter that it is its turn, as well as the server allows.
 class Wakeups {
  public:
-  Wakeups(const redis::Endpoint& endpoint, const LockName& name, const OwnerId& waiter)
-      : endpoint_(endpoint), own_(name.grants() + waiter.text()), releases_(name.channel()) {}
+  Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter)
+      : endpoint_(endpoint), own_(lock.name.grants() + waiter.text()), releases_(lock.channel()) {}
 
   bool listening() const { return subscriber_.has_value(); }
   bool refused() const { return refused_; }
@@ -82,7 +82,7 @@ class Wakeups {
         until = until.at_most(kHeadStart);
         continue;
       }
-      if (others_first && **heard == "0") continue;  // the same release
+      if (others_first && number(**heard)) continue;  // the same release, on the lock's channel
       if (!(*heard)->starts_with("first ")) {
         // At the front, and a release may have been missed: look.
         if (**heard == "front") RLOCK_TRY(hear_releases(until));
@@ -124,18 +124,17 @@ class Wakeups {
 
 class Waiter {
  public:
-  Waiter(redis::Client& client, AcquireRequest request, const Patience& patience,
-         const std::function<void(const Acquired&)>& on_held)
+  Waiter(redis::Client& client, AcquireRequest request, const Patience& patience, const OnHeld& on_held)
       : client_(client), request_(std::move(request)), patience_(patience), on_held_(on_held) {}
 
   Result<Acquired> run() {
     if (patience_.limit) end_ = end_.at_most(*patience_.limit);
     auto acquired = acquire(client_, request_, exchange());
     if (acquired && acquired->outcome == Acquired::Outcome::held) {
-      if (end_.over()) {
-        on_held_(*acquired);
-      } else {
+      if (!end_.over()) {
         acquired = wait();
+      } else if (auto fine = on_held_(*acquired); !fine) {
+        acquired = std::unexpected(std::move(fine).error());
       }
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
@@ -146,7 +145,7 @@ class Waiter {
 
  private:
   Result<Acquired> wait() {
-    Wakeups wakeups(client_.endpoint(), request_.name, request_.owner);
+    Wakeups wakeups(client_.endpoint(), lock(), request_.owner);
     Queueing queueing = patience_.queueing;
     TimePoint last_contact = BootClock::now();
     for (;;) {
@@ -165,7 +164,7 @@ class Waiter {
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
       last_contact = BootClock::now();
       if (!acquired->place.empty()) queueing.place = acquired->place;
-      on_held_(*acquired);
+      RLOCK_TRY(on_held_(*acquired));
       if (end_.over()) return acquired;
       const bool first = acquired->ahead == 0;
       if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
@@ -189,18 +188,19 @@ class Waiter {
     const Until soon = Until{}.at_most(500ms);
     for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
       if (!owner) continue;
-      if (auto released = release(client_, request_.name, *owner, hold_id, soon); !released) {
+      if (auto released = release(client_, lock(), *owner, hold_id, soon); !released) {
         log::debug(released.error().message);
       }
     }
   }
 
+  Lock lock() const { return {request_.name, request_.mode.layout()}; }
   Until exchange() const { return Until{TimePoint::max(), patience_.interrupt}.at_most(patience_.exchange); }
 
   redis::Client& client_;
   AcquireRequest request_;
   const Patience& patience_;
-  const std::function<void(const Acquired&)>& on_held_;
+  const OnHeld& on_held_;
   Until end_{TimePoint::max(), patience_.interrupt};
   bool queued_ = false;
 };
@@ -208,7 +208,7 @@ class Waiter {
 }  // namespace
 
 Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const Patience& patience,
-                                 const std::function<void(const Acquired&)>& on_held) {
+                                 const OnHeld& on_held) {
   return Waiter(client, std::move(request), patience, on_held).run();
 }
 

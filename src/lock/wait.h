@@ -17,8 +17,10 @@ struct Patience {
   milliseconds longest_look = 30s;    // between two looks at the lock, at most
 };
 
-// Takes the lock, and waits for it where it is held. `on_held` is called each time it was found held, with the
-// client free for use; it shall be quick.
+// Called each time a lock was found held, with the client free for use; it shall be quick. Its error ends the wait.
+using OnHeld = std::function<Result<void>(const Acquired&)>;
+
+// Takes the lock, and waits for it where it is held.
 //
 // A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/queue.lua): whoever
 // releases the lock gives it to the first one there. The first one listens on the lock's channel as well, for
@@ -26,10 +28,10 @@ struct Patience {
 // looks when the lease of the holder ends, but every five seconds at least, the others every ten to thirty seconds,
 // which also says that they live. Who may not listen does not stand in the queue, and looks every five seconds.
 //
-// Results: granted, other_kind, queue_full, replaced; held when the limit is over. Errors: those of acquire. A server
+// Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server
 // that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at
 // once. Whatever comes of it but a grant, nothing of this waiter stays, as far as the server can be reached.
 Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const Patience& patience,
-                                 const std::function<void(const Acquired&)>& on_held);
+                                 const OnHeld& on_held);
 
 }  // namespace rlock::lock

@@ -52,8 +52,10 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   return {};
 }
 
-Result<void> Connection::send(const Words& command, const Until& until) {
-  auto sent = transport_.send(format_command(command), until);
+Result<void> Connection::send(std::span<const Words> commands, const Until& until) {
+  std::string bytes;
+  for (const Words& command : commands) bytes += format_command(command);
+  auto sent = transport_.send(bytes, until);
   if (!sent) return std::unexpected(sent_before(std::move(sent).error()));
   return {};
 }
@@ -70,17 +72,28 @@ Result<Reply> Connection::receive(const Until& until) {
 }
 
 Result<Reply> Client::call(const Words& command, const Until& until) {
+  return std::move(RLOCK_TRY(call_all({command}, until)).front());
+}
+
+Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
   if (!connection_) connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
   ever_reached_ = true;
   const auto failed = [&](Error error) {
     connection_.reset();
     return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
   };
-  if (auto sent = connection_->send(command, until); !sent) return failed(std::move(sent).error());
-  auto reply = connection_->receive(until);
-  if (!reply) return failed(std::move(reply).error());
-  if (!reply->is(Reply::Kind::error)) return reply;
-  return std::unexpected(server_error(reply->text).in(escaped(endpoint_.display())));
+  if (auto sent = connection_->send(commands, until); !sent) return failed(std::move(sent).error());
+  std::vector<Reply> replies;
+  while (replies.size() < commands.size()) {
+    auto reply = connection_->receive(until);
+    if (!reply) return failed(std::move(reply).error());
+    replies.push_back(std::move(*reply));
+  }
+  for (const Reply& reply : replies) {
+    if (!reply.is(Reply::Kind::error)) continue;
+    return std::unexpected(server_error(reply.text).in(escaped(endpoint_.display())));
+  }
+  return replies;
 }
 
 void Client::forget() {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,9 @@ class Connection {
   // database. Errors: those of Transport::open; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
-  // Sends the command. Errors: unavailable, interrupted; both maybe_executed.
-  Result<void> send(const Words& command, const Until& until);
+  // Sends the commands. Errors: unavailable, interrupted; both maybe_executed.
+  Result<void> send(std::span<const Words> commands, const Until& until);
+  Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
 
   // The next reply or message from the server. An error reply is a Reply here.
   // Errors: unavailable, interrupted, protocol; all maybe_executed.
@@ -50,6 +52,10 @@ class Client {
   // connection is dropped, so that a late reply cannot be taken for that of the next command.
   // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
+
+  // As call, for several commands that are sent together. The error is that of the first that failed; the others
+  // were executed or not, as it comes.
+  Result<std::vector<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
   // lost. A server that this client has never reached yet is reported at once.

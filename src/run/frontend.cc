@@ -173,7 +173,7 @@ class Frontend {
     termination.go_on(BootClock::now());
     log::error(name() + ": " + why_ + "; stopping the command");
     shared_.set_why_lost(why_);
-    job_.report({LockEvent::Kind::lost, why_, 0ms});
+    job_.report({LockEvent::Kind::lost, why_, 0, 0ms});
     see_through(termination);
     log::error(name() + ": the command was stopped; " + free_again());
     return {JobEnd::Kind::lost, 0};
@@ -227,7 +227,7 @@ class Frontend {
     if (!trouble.empty()) log::warning(name() + ": --on-lost " + trouble);
   }
 
-  std::string name() const { return job_.hold.name.display(); }
+  std::string name() const { return job_.name(); }
 
   const Job& job_;
   SignalBlock& signals_;

@@ -27,7 +27,7 @@ Result<Guards> fork_guards(const Job& job, SignalBlock& signals) {
   Guards guards;
   RLOCK_TRY(signals.hold_all());
   guards.shared = RLOCK_TRY(Shared::map());
-  guards.shared->set_deadline(job.hold.sent + job.timing.kill_at);
+  guards.shared->set_deadline(oldest(job.holds) + job.timing.kill_at);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return std::unexpected(system_error("socketpair"));
@@ -57,8 +57,10 @@ Result<JobEnd> run_job(const Job& job, redis::Client client, SignalBlock& signal
   const pid_t frontend = getpid();
   auto guards = fork_guards(job, signals);
   if (!guards) {
-    auto released = lock::release(client, job.hold.name, job.hold.owner, job.hold.id, Until{}.at_most(job.exchange));
-    if (!released) log::warning(released.error().message + "; the lease of the lock runs out");
+    for (const lock::Hold& hold : job.holds) {
+      auto released = lock::release(client, hold, Until{}.at_most(job.exchange));
+      if (!released) log::warning(released.error().message + "; the lease of the lock runs out");
+    }
     return std::unexpected(std::move(guards).error());
   }
   if (guards->monitor == 0) {

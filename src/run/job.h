@@ -11,6 +11,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "lock/lease.h"
@@ -35,12 +37,13 @@ enum class Leftovers {
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
   std::string why;         // lost
+  std::size_t hold = 0;    // the index of the one that it is about
   milliseconds free_in{};  // released: how long it is kept without us, --min-hold
 };
 
 struct Job {
   Command command;
-  lock::Hold hold;
+  std::vector<lock::Hold> holds;  // of one lease; at least one
   lock::LeaseTiming timing;
   milliseconds grace{};     // between SIGTERM and SIGKILL
   milliseconds exchange{};  // for the release
@@ -52,6 +55,8 @@ struct Job {
   Hooks hooks;
   Inherited inherited;  // what guards let go of
   std::function<void(const LockEvent&)> report;
+
+  std::string name() const { return display(holds); }
 };
 
 // When the lock is free if nobody renews or releases it any more.

@@ -44,21 +44,27 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
 constexpr std::string_view kReady = "ready";
 
 // The keeper's life. What goes wrong once it has said that it is ready can only be written down.
-Result<void> keep(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
+Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   Shared* shared = RLOCK_TRY(Shared::map());
-  const auto renewer = RLOCK_TRY(Renewer::start(client, hold, timing, *shared));
-  const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), hold, 0ms));
+  const auto renewer = RLOCK_TRY(Renewer::start(client, holds, timing, *shared));
+  const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), holds, 0ms));
   write_line(say, kReady);
   char go;
   if (read(wait_end, &go, 1) != 1) return {};  // the lock is given back by who has taken it
   const bool ours = wait_for_the_end(watched, *renewer, *listener, signals);
   listener->stop();
   renewer->stop();
-  if (!ours) return fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
   // There is time: until the lease is over, trying again is better than waiting for that.
-  RLOCK_TRY(lock::release(client, hold.name, hold.owner, hold.id, Until{}.at_most(timing.lease)));
-  return {};
+  const Until end = Until{}.at_most(timing.lease);
+  Result<void> kept;
+  if (!ours) kept = fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
+  for (const lock::Hold& hold : holds) {
+    if (!ours && renewer->which() == static_cast<std::size_t>(&hold - holds.data())) continue;
+    auto released = lock::release(client, hold, end);
+    if (!released && kept) kept = std::unexpected(std::move(released).error());
+  }
+  return kept;
 }
 
 void become_daemon(const Inherited& inherited) {
@@ -87,7 +93,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   return process;
 }
 
-Result<Keeper> Keeper::launch(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
+Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
   int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
@@ -102,9 +108,9 @@ Result<Keeper> Keeper::launch(const lock::Hold& hold, const lock::LeaseTiming& t
   if (pid == 0) {
     keeper.go_.reset();
     become_daemon(inherited);
-    if (const auto kept = keep(hold, timing, client, watched, signals, say.get(), wait_end.get()); !kept) {
+    if (const auto kept = keep(holds, timing, client, watched, signals, say.get(), wait_end.get()); !kept) {
       write_line(say.get(), kept.error().message);
-      log::error(hold.name.display() + ": " + kept.error().message);
+      log::error(display(holds) + ": " + kept.error().message);
     }
     _exit(0);
   }

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <span>
+
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/lease.h"
@@ -23,11 +25,12 @@ class Keeper {
  public:
   // Forks the keeper as a daemon (daemon(7)): a session of its own, so that it survives its terminal, root folder, and
   // nothing open of what `inherited` and the standard streams are. When this returns it has all that it needs, and
-  // renews the lock already; it waits for begin(). Then it renews `hold` until `watched` is readable, until it is asked
-  // to give it up (see lock::ask_to_stop), or gets a signal that would end it; then it releases the lock and ends. What
-  // it has to say goes to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
-  static Result<Keeper> launch(const lock::Hold& hold, const lock::LeaseTiming& timing, redis::Client& client,
-                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals);
+  // renews the lock already; it waits for begin(). Then it renews `holds` until `watched` is readable, until it is
+  // asked to give it up (see lock::ask_to_stop), or gets a signal that would end it; then it releases them and ends.
+  // What it has to say goes to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
+  static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+                               redis::Client& client, const UniqueFd& watched, const Inherited& inherited,
+                               SignalBlock& signals);
 
   // From now on it keeps the lock. If the object ends without this, so does the keeper, and leaves the lock alone.
   void begin();

@@ -13,12 +13,12 @@ constexpr milliseconds kConnectTime = 5s, kPause = 1s;
 
 }  // namespace
 
-Listener::Listener(const redis::Endpoint& endpoint, const lock::Hold& hold)
-    : endpoint_(endpoint), name_(hold.name), owner_(hold.owner) {}
+Listener::Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds)
+    : endpoint_(endpoint), holds_(holds.begin(), holds.end()) {}
 
-Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoint, const lock::Hold& hold,
+Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds,
                                                   milliseconds delay) {
-  std::unique_ptr<Listener> listener(new Listener(endpoint, hold));
+  std::unique_ptr<Listener> listener(new Listener(endpoint, holds));
   listener->asked_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener->asked_ || !listener->stop_) return std::unexpected(system_error("eventfd"));
@@ -45,20 +45,27 @@ void Listener::work(milliseconds delay) {
 
 bool Listener::listen() {
   const Until forever{TimePoint::max(), stop_.get()};
-  auto subscriber = redis::Subscriber::open(endpoint_, name_.control_channel(), forever.at_most(kConnectTime));
+  auto subscriber =
+      redis::Subscriber::open(endpoint_, holds_.front().name().control_channel(), forever.at_most(kConnectTime));
+  for (std::size_t i = 1; subscriber && i < holds_.size(); ++i) {
+    const auto asked = subscriber->also(holds_[i].name().control_channel(), forever.at_most(kConnectTime));
+    if (!asked) subscriber = std::unexpected(asked.error());
+  }
   if (!subscriber) {
-    log::debug(name_.display() + ": cannot listen to requests: " + subscriber.error().message);
+    log::debug(display(holds_) + ": cannot listen to requests: " + subscriber.error().message);
     return subscriber.error().code == Error::Code::unavailable;
   }
   for (;;) {
     const auto message = subscriber->wait(forever);
     if (!message) return message.error().code == Error::Code::unavailable;
-    const auto by = lock::asked_to_stop_by(message->value_or(""), owner_);
-    if (!by) continue;
-    by_ = *by;
-    is_asked_ = true;
-    eventfd_write(asked_.get(), 1);
-    return false;
+    for (const lock::Hold& hold : holds_) {
+      const auto by = lock::asked_to_stop_by(message->value_or(""), hold.owner);
+      if (!by) continue;
+      by_ = *by;
+      is_asked_ = true;
+      eventfd_write(asked_.get(), 1);
+      return false;
+    }
   }
 }
 

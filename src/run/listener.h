@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -16,9 +18,9 @@ namespace rlock::run {
 
 class Listener {
  public:
-  // Listens on the control channel of `hold` over a connection of its own, which is opened after `delay`: most jobs
+  // Listens on the control channels of `holds` over a connection of its own, which is opened after `delay`: most jobs
   // are over before anybody could ask. Without the right to listen nobody is ever heard. Errors: system (no thread).
-  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, const lock::Hold& hold,
+  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds,
                                                  milliseconds delay);
   ~Listener() { stop(); }
 
@@ -30,14 +32,13 @@ class Listener {
   void stop();
 
  private:
-  Listener(const redis::Endpoint& endpoint, const lock::Hold& hold);
+  Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
   void work(milliseconds delay);
   // False: there is no point in listening any longer.
   bool listen();
 
   redis::Endpoint endpoint_;
-  lock::LockName name_;
-  lock::OwnerId owner_;
+  std::vector<lock::Hold> holds_;
   std::string by_;  // written before is_asked_
   std::atomic<bool> is_asked_ = false;
   UniqueFd asked_, stop_;

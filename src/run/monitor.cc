@@ -48,7 +48,7 @@ class Monitor {
         shared_(shared),
         control_(control),
         begun_(BootClock::now()),
-        termination_(job.hold.name.display(), job.grace) {}
+        termination_(job.name(), job.grace) {}
 
   // Start, run, watch until the tree is empty, release. The whole life of a job.
   Result<JobEnd> run(pid_t frontend) {
@@ -102,8 +102,8 @@ class Monitor {
     termination_.started(command_pid_);
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
     job_.inherited.let_go();
-    if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.hold, job_.timing, shared_));
-    listener_ = RLOCK_TRY(Listener::start(client_.endpoint(), job_.hold, kListenAfter));
+    if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.holds, job_.timing, shared_));
+    listener_ = RLOCK_TRY(Listener::start(client_.endpoint(), job_.holds, kListenAfter));
     if (isolation_.proc_failure != 0) {
       warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
     }
@@ -230,8 +230,8 @@ class Monitor {
   void decide_on_the_lock(TimePoint now) {
     if (lost_) return;
     if (renewer_ && renewer_->lost()) {
-      not_ours_ = !renewer_->still_ours();
-      lose("the lock is lost: " + renewer_->why(), now);
+      not_ours_ = renewer_->which();
+      lose("the lock is lost: " + renewer_->why(), now, not_ours_.value_or(0));
     } else if (listener_->asked()) {
       lose("asked to give up the lock by " + listener_->by(), now);
     } else if (now >= shared_.deadline() - job_.grace) {
@@ -241,13 +241,13 @@ class Monitor {
     }
   }
 
-  void lose(const std::string& why, TimePoint now) {
+  void lose(const std::string& why, TimePoint now, std::size_t hold = 0) {
     lost_ = true;
     shared_.set_why_lost(why);
     termination_.set_consequence(kLockNotKept);
     termination_.begin(now);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
-    job_.report({LockEvent::Kind::lost, why, 0ms});
+    job_.report({LockEvent::Kind::lost, why, hold, 0ms});
   }
 
   // --max-hold is about the command and what it leaves behind.
@@ -349,27 +349,33 @@ class Monitor {
   // The tree is empty. Trouble here changes nothing of how the command ended, but a lock that turns out to be
   // somebody else's was lost while it ran.
   void give_back() {
-    if (not_ours_) return;
     const Until end = Until{}.at_most(lost_ ? std::min<milliseconds>(job_.exchange, 1s) : job_.exchange);
+    for (std::size_t hold = 0; hold < job_.holds.size(); ++hold) {
+      if (hold != not_ours_) give_back(hold, end);
+    }
+  }
+
+  void give_back(std::size_t hold, const Until& end) {
     const bool executed = opened_ && shared_.exec_errno == 0;
     const milliseconds keep = executed && !(listener_ && listener_->asked()) ? until(begun_ + job_.min_hold) : 0ms;
-    auto released = lock::release(client_, job_.hold.name, job_.hold.owner, job_.hold.id, end, keep);
+    auto released = lock::release(client_, job_.holds[hold], end, keep);
+    const std::string which = job_.holds[hold].name().display() + ": ";
     if (!released) {
-      warn("the lock could not be released: " + released.error().message + "; it is free in " +
-           rough_duration(until(runs_out_at(job_, shared_))) + " at the latest");
+      log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
+                   rough_duration(until(runs_out_at(job_, shared_))) + " at the latest");
       return;
     }
     using Outcome = lock::ReleaseOutcome;
-    if (!released->fault.empty()) warn("released, but waiters could not be told: " + released->fault);
+    if (!released->fault.empty()) log::warning(which + "released, but waiters could not be told: " + released->fault);
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
     if (ours || released->after_lost_reply) {
-      job_.report({LockEvent::Kind::released, "", released->outcome == Outcome::kept ? keep : 0ms});
+      job_.report({LockEvent::Kind::released, "", hold, released->outcome == Outcome::kept ? keep : 0ms});
     } else if (!lost_) {
       lost_ = true;
       const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
       shared_.set_why_lost(why);
-      log::error(name() + ": " + why);
-      job_.report({LockEvent::Kind::lost, why, 0ms});
+      log::error(which + why);
+      job_.report({LockEvent::Kind::lost, why, hold, 0ms});
     }
   }
 
@@ -393,7 +399,7 @@ class Monitor {
     return WIFSIGNALED(*command_status_) ? 128 + WTERMSIG(*command_status_) : WEXITSTATUS(*command_status_);
   }
 
-  std::string name() const { return job_.hold.name.display(); }
+  std::string name() const { return job_.name(); }
   void warn(const std::string& text) const { log::warning(name() + ": " + text); }
 
   const Job& job_;
@@ -422,7 +428,7 @@ class Monitor {
   bool nothing_left_ = false;            // below us
   bool command_is_over_ = false;         // and all that was left of it
   bool lost_ = false;                    // lost or in doubt: the tree is stopped for it
-  bool not_ours_ = false;                // known to be lost: there is nothing to release
+  std::optional<std::size_t> not_ours_;  // known to be lost: there is nothing to release
   bool timed_out_ = false;               // --max-hold
   bool hook_failed_ = false;
   bool frontend_died_ = false;
@@ -437,7 +443,7 @@ void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Sh
   if (end) {
     shared.set_end(*end);
   } else {
-    log::error(job.hold.name.display() + ": " + end.error().message + "; the command was not started");
+    log::error(job.name() + ": " + end.error().message + "; the command was not started");
     monitor.abandon();
     shared.set_end({JobEnd::Kind::system_refused, 0});
   }

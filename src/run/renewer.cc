@@ -9,12 +9,13 @@
 
 namespace rlock::run {
 
-Renewer::Renewer(redis::Client& client, const lock::Hold& hold, const lock::LeaseTiming& timing, Shared& shared)
-    : client_(client), hold_(hold), timing_(timing), shared_(shared), watchdog_(timing, hold.sent) {}
+Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+                 Shared& shared)
+    : client_(client), holds_(holds), timing_(timing), shared_(shared), watchdog_(timing, oldest(holds)) {}
 
-Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, const lock::Hold& hold,
+Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span<const lock::Hold> holds,
                                                 const lock::LeaseTiming& timing, Shared& shared) {
-  std::unique_ptr<Renewer> renewer(new Renewer(client, hold, timing, shared));
+  std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
   renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!renewer->lost_ || !renewer->stop_) return std::unexpected(system_error("eventfd"));
@@ -40,14 +41,15 @@ void Renewer::work() {
 bool Renewer::renew_once() {
   const TimePoint sent = BootClock::now();
   const Until end{sent + timing_.renew_timeout, stop_.get()};
-  const auto renewed = lock::renew(client_, hold_.name, hold_.owner, timing_.lease, lock::Attempts::one, end);
+  const auto renewed = lock::renew_all(client_, holds_, timing_.lease, end);
   if (!renewed) return failed(renewed.error());
+  const std::string which = holds_.size() > 1 ? holds_[renewed->at].name().display() + ": " : "";
   if (renewed->outcome == lock::RenewOutcome::renewed) {
     succeeded(sent, renewed->found);
   } else if (renewed->outcome == lock::RenewOutcome::free) {
-    lose("nobody holds it any more (deleted, or the server lost its data)");
+    lose(which + "nobody holds it any more (deleted, or the server lost its data)", renewed->at);
   } else {
-    lose("another holds it, or its name is in use for something else");
+    lose(which + "another holds it, or its name is in use for something else", renewed->at);
   }
   return !is_lost_;
 }
@@ -56,32 +58,32 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
   switch (watchdog_.succeeded(sent, BootClock::now(), found)) {
     case Watchdog::Answer::too_late: return;
     case Watchdog::Answer::clock_runs_off:
-      still_ours_ = true;
       lose("the server's clock ran ahead of ours by " + format_duration(watchdog_.clock_lead()) +
-           " since the last renewal: its leases end too soon");
+               " since the last renewal: its leases end too soon",
+           {});
       return;
     case Watchdog::Answer::counts: break;
   }
   shared_.set_deadline(watchdog_.deadline());
-  if (failing_) log::warning(hold_.name.display() + ": renewed again");
+  if (failing_) log::warning(display(holds_) + ": renewed again");
   failing_ = false;
   if (watchdog_.clock_lead() > timing_.clock_step / 2) {
-    log::warning(hold_.name.display() + ": the server's clock ran ahead of ours by " +
+    log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
                  format_duration(watchdog_.clock_lead()) + " since the last renewal; see that it is not set by steps");
   }
-  log::debug(hold_.name.display() + ": renewed for " + format_duration(timing_.lease));
+  log::debug(display(holds_) + ": renewed for " + format_duration(timing_.lease));
 }
 
 bool Renewer::failed(const Error& error) {
   switch (error.code) {
     case Error::Code::interrupted: return false;
     case Error::Code::denied:
-    case Error::Code::wrong_kind: lose(error.message); return false;
+    case Error::Code::wrong_kind: lose(error.message, 0); return false;
     default: break;
   }
   const TimePoint now = BootClock::now();
   if (!failing_) {
-    log::warning(hold_.name.display() + ": cannot renew the lock: " + error.message + "; trying again for " +
+    log::warning(display(holds_) + ": cannot renew the lock: " + error.message + "; trying again for " +
                  rough_duration(rlock::until(watchdog_.terminate_at(), now)) + ", then the command is stopped");
   }
   failing_ = true;
@@ -89,8 +91,9 @@ bool Renewer::failed(const Error& error) {
   return true;
 }
 
-void Renewer::lose(std::string why) {
+void Renewer::lose(std::string why, std::optional<std::size_t> which) {
   why_ = std::move(why);
+  which_ = which;
   is_lost_ = true;
   eventfd_write(lost_.get(), 1);
 }

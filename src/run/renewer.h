@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -17,42 +19,42 @@ namespace rlock::run {
 
 class Renewer {
  public:
-  // Starts renewing `hold` through `client`, which is its own until stop() has returned. Each success moves the
+  // Starts renewing `holds` through `client`, which is its own until stop() has returned. Each success moves the
   // deadline in `shared`. Errors: system (no thread).
-  // REQUIRES: client, hold and shared live until stop() has returned.
-  static Result<std::unique_ptr<Renewer>> start(redis::Client& client, const lock::Hold& hold,
+  // REQUIRES: client, holds and shared live until stop() has returned.
+  static Result<std::unique_ptr<Renewer>> start(redis::Client& client, std::span<const lock::Hold> holds,
                                                 const lock::LeaseTiming& timing, Shared& shared);
   ~Renewer() { stop(); }
 
-  // Readable once the lock is known to be lost: another owner, nobody, or no right to renew. A server that
+  // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
   // does not answer never makes it so: then the deadline stays where it is.
   int lost_fd() const { return lost_.get(); }
   bool lost() const { return is_lost_; }
   const std::string& why() const { return why_; }  // REQUIRES: lost()
-  // Nobody else has it yet: it is given up because of the server's clock.
-  bool still_ours() const { return still_ours_; }
+  // The index of that one; none if it is still ours, and is given up because of the server's clock.
+  std::optional<std::size_t> which() const { return which_; }
 
   // Ends the thread; a renewal that is under way is given up.
   void stop();
 
  private:
-  Renewer(redis::Client& client, const lock::Hold& hold, const lock::LeaseTiming& timing, Shared& shared);
+  Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, Shared& shared);
   void work();
   // False: there is nothing left to renew, or we were asked to stop.
   bool renew_once();
   void succeeded(TimePoint sent, milliseconds found);
   // False: it will never succeed again.
   bool failed(const Error& error);
-  void lose(std::string why);
+  void lose(std::string why, std::optional<std::size_t> which);
 
   redis::Client& client_;
-  const lock::Hold& hold_;
+  std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
   Shared& shared_;
   Watchdog watchdog_;
   bool failing_ = false;
   std::string why_;  // this and the next: written before is_lost_
-  bool still_ours_ = false;
+  std::optional<std::size_t> which_;
   std::atomic<bool> is_lost_ = false;
   UniqueFd lost_, stop_;
   std::thread thread_;

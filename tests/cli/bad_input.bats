@@ -45,11 +45,30 @@ refused() {
   refused 64 NAME force-unlock --yes
 }
 
-@test "a second NAME" {
-  refused 64 b acquire --lease 10s a b
-  refused 64 b release --owner "$OWNER" a b
-  refused 64 b renew --owner "$OWNER" a b
+@test "a second NAME where there may be one only" {
   refused 64 b force-unlock --yes a b
+}
+
+@test "a name given twice, and too many of them" {
+  refused 64 "'b' is named twice" run b a b -- touch ran
+  refused 64 "'b' is named twice" acquire --lease 10s b b
+  refused 64 "'b' is named twice" release --owner "$OWNER" b a b
+  local names=()
+  mapfile -t names < <(seq 65)
+  refused 64 '65 names; at most 64' run "${names[@]}" -- touch ran
+  run -0 rlock run "${names[@]:1}" -- true
+}
+
+@test "ways of holding that contradict each other, and slots that cannot be" {
+  refused 64 --shared run -s -x a -- touch ran
+  refused 64 --slots run -s --slots 2 a -- touch ran
+  refused 64 --slots run -x --slots 2 a -- touch ran
+  refused 64 '--resize wants --slots' run --resize a -- touch ran
+  local number
+  for number in 0 -1 1.5 x '' 1000001; do
+    refused 64 '--slots' run "--slots=$number" a -- touch ran
+    refused 64 '--slots' acquire --lease 10s "--slots=$number" a
+  done
 }
 
 @test "without -- the corrected command line is printed" {
@@ -167,7 +186,7 @@ refused() {
   refused 64 address run --url= x -- touch ran
   run -0 --separate-stderr rlock run --reason= x -- "$RLOCK" status --names
   [[ $output == x ]]
-  refused 64 b acquire --lease 10s --reason= a b
+  refused 64 twice acquire --lease 10s --reason= a a
 }
 
 @test "a lease under 1s or over a year" {
@@ -207,7 +226,7 @@ refused() {
 }
 
 @test "another type at the key" {
-  redis srv set text 1 ex 60 >/dev/null
+  redis srv set text some ex 60 >/dev/null
   redis srv rpush list 1 >/dev/null
   redis srv expire list 60 >/dev/null
   local name
@@ -223,7 +242,7 @@ refused() {
     run -0 --separate-stderr rlock status --json "$name"
     [[ $output != *'"held"'* ]]
   done
-  [[ $(redis srv get text) == 1 && $(redis srv lrange list 0 -1) == 1 ]]
+  [[ $(redis srv get text) == some && $(redis srv lrange list 0 -1) == 1 ]]
   redis srv del text list
 }
 
@@ -234,16 +253,25 @@ refused() {
   redis srv del text
 }
 
-@test "a read-write lock at the key" {
-  redis srv hset rw mode read "$OWNER" 1 >/dev/null
+@test "another kind of lock at the key: which, and who" {
+  redis srv hset rw mode read java:1 1 >/dev/null
+  redis srv set '{rw}:java:1:rwlock_timeout:1' 1 ex 60 >/dev/null
   redis srv expire rw 60 >/dev/null
-  refused 76 'read-write lock' run rw -- touch ran
-  refused 76 'read-write lock' acquire --lease 10s rw
-  refused 76 'read-write lock' force-unlock --yes rw
-  run -0 --separate-stderr rlock status rw
-  assert_says 'not a lock'
+  refused 76 'read-write lock, held for reading by java:1; use -s or -x' run rw -- touch ran
+  refused 76 'read-write lock, held for reading by java:1; use -s or -x' acquire --lease 10s rw
+  refused 76 'read-write lock, held for reading by java:1; use -s or -x' run --slots 2 rw -- touch ran
   [[ $(redis srv hlen rw) == 2 ]]
-  redis srv del rw
+  redis srv del rw '{rw}:java:1:rwlock_timeout:1'
+  local owner
+  owner=$(rlock acquire --slots 2 --lease 1m sem)
+  refused 76 'semaphore, held by' run sem -- touch ran
+  refused 76 'rlock acquire); use --slots' run -s sem -- touch ran
+  refused 76 'sem: it has 2 slots, not 3; --resize changes that' run --slots 3 sem -- touch ran
+  rlock release sem --owner "$owner"
+  owner=$(rlock acquire --lease 1m sem)
+  refused 76 'plain lock, held by' run --slots 2 sem -- touch ran
+  refused 76 'plain lock, held by' run -x sem -- touch ran
+  rlock release sem --owner "$owner"
 }
 
 @test "renew and release without an owner" {

@@ -21,7 +21,15 @@ everything() {
   rlock run job -- "$RLOCK" run -n job -- true &&
     owner=$(rlock acquire job --lease 30s) && rlock renew job --owner "$owner" && rlock status job &&
     rlock status && ! rlock run --wait 100ms job -- true && handed_over "$owner" &&
-    released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --yes
+    released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --yes &&
+    rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots
+}
+
+slots() {
+  local owner
+  owner=$(rlock acquire --slots 2 job --lease 30s) && rlock status job &&
+    redis srv -n 1 zadd '{job}:timeout' 1 one-that-crashed && rlock run --slots 3 --resize job -- true &&
+    rlock release job --owner "$owner"
 }
 
 # A second job waits, and is given the lock by the release of the first.

@@ -193,7 +193,7 @@ blocks() {
   local script count=0
   blocks
   mkdir work
-  for script in deploy.sh step-one step-two tick.sh backup.sh; do
+  for script in deploy.sh step-one step-two tick.sh backup.sh report.sh import.sh migrate.sh; do
     printf '#!/bin/sh\necho "%s" >>"%s/calls"\n' "$script" "$PWD" >"work/$script"
     chmod +x "work/$script"
   done

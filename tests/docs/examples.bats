@@ -12,8 +12,8 @@ setup() {
   local stub
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in deploy.sh step-one step-two bin/make bin/backup; do
-    printf '#!/bin/sh\necho "%s $* under $RLOCK_NAME" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
+  for stub in deploy.sh report.sh migrate.sh step-one step-two bin/make bin/backup; do
+    printf '#!/bin/sh\necho "%s $* under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
     chmod +x "$stub"
   done
   PATH=$PWD/bin:$PATH
@@ -107,10 +107,10 @@ help_examples() {
 
 @test "run --help: each example" {
   help_examples run >script
-  [[ $(grep -c '^rlock ' script) == 4 ]]
+  [[ $(grep -c '^rlock ' script) == 7 ]]
   run -0 --separate-stderr bash -eu script
   [[ $output == 'I have the lock' && -z $stderr ]]
-  [[ $(cut -d' ' -f1,2 calls) == $'backup \ndeploy.sh \nmake \nmake install' ]]
+  [[ $(cut -d' ' -f1,2 calls) == $'backup \ndeploy.sh \nmake \nmake install\nreport.sh \nmake \nmigrate.sh ' ]]
 }
 
 @test "acquire --help: each example" {

@@ -26,7 +26,7 @@ lose() {
   wait_until test -S "$BATS_TEST_TMPDIR/p"
 }
 
-commands_of() { grep -cF -- "-- $1:" "$BATS_TEST_TMPDIR/passed"; }
+commands_of() { grep -c -- "-- $1_plain" "$BATS_TEST_TMPDIR/passed"; }
 releases() { grep -c '^0$' "$BATS_TEST_TMPDIR/heard"; }
 
 @test "a reply lost after acquire: one hold, count 1, one release" {

@@ -1,7 +1,8 @@
 # The scripts of lua/, run as the files that they are on the server srv. Source it after common.
 #
-#   use_lock NAME          sets $lock, $token_key, $holder, $queue, $waiters, $channel and $grant_channels, which the
-#                          functions below work on
+#   use_lock NAME [LAYOUT [MODE]]
+#                          sets $lock, $token_key, $holder, $queue, $waiters, $channel, $grant_channels and
+#                          $hold_keys, which the functions below work on; plain if not given
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
 #   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
 #   renew OWNER LEASE · release OWNER HOLD [KEEP] · inspect · force_unlock OWNER
@@ -11,38 +12,53 @@
 #   fill_memory            from now on the server refuses what needs memory
 #   assert_bounded KEY     the key has a TTL
 #   assert_mortal          every key has
+#   listen ID...           somebody is on the channels of these waiters, in the current folder; $listeners are to be ended
+#   hears ID TEXT · heard_nothing ID · leaves_the_line ID · in_queue
 #   count_calls COMMAND    how often the server has executed it, by itself or in scripts
 
 LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that some script uses.
 SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
-  zadd zcard zrange zrank zrem zrevrangebyscore zscore pubsub'
+  zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys
+  incr incrby decr'
 
 use_lock() {
   lock=$1
+  layout=${2:-plain}
+  mode=${3:-}
   token_key="redisson_lock_token:{$1}"
   holder="rlock:holder:{$1}"
   queue="rlock:queue:{$1}"
   waiters="rlock:waiters:{$1}"
-  channel="redisson_lock__channel:{$1}"
+  case $layout in
+    plain) channel="redisson_lock__channel:{$1}" ;;
+    shared) channel="redisson_rwlock:{$1}" ;;
+    slots) channel="redisson_sc:{$1}" ;;
+  esac
   grant_channels="rlock:grant:{$1}:"
+  hold_keys="rlock:hold:{$1}:"
+  resize=0
   script_user=()
 }
 
-# whole_script FILE: as the build puts it together; tests/lint/floors.bats compares the two.
-whole_script() { sed -e "/^--- include queue.lua\$/{r $LUA_DIR/queue.lua" -e 'd}' "$LUA_DIR/$1.lua"; }
+# whole_script FILE LAYOUT: as the build puts it together; tests/lint/floors.bats compares the two.
+whole_script() {
+  echo "-- $1_$2"
+  sed -e "s/^--- include layout\$/--- include $2.lua/" \
+    -e "/^--- include \(.*\)/{s||cat $LUA_DIR/\1|e" -e '}' "$LUA_DIR/$1.lua" | sed -e '/^ *--/d' -e 's/^ *//' -e '/^$/d'
+}
 
 script() {
   local file=$1
   shift
-  whole_script "$file" >"$BATS_TEST_TMPDIR/$file.lua"
+  whole_script "$file" "$layout" >"$BATS_TEST_TMPDIR/$file.lua"
   redis srv "${script_user[@]}" -e --eval "$BATS_TEST_TMPDIR/$file.lua" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$@"
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$hold_keys" "$@"
 }
 
-acquire() { script acquire "$1" "$2" "$3" "$4" 0 '' 0 '' 0 "${@:5}"; }
-enqueue() { script acquire "$1" "$2" "$3" '' 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
+acquire() { script acquire "$1" "$2" "$3" "$4" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
+enqueue() { script acquire "$1" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
 renew() { script renew "$@"; }
 release() { script release "$1" "$2" "${3:-0}"; }
 inspect() { script inspect; }
@@ -84,7 +100,30 @@ count_calls() {
   redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0
 }
 
-# The parts that the five files share: a server for the file, a lock and a clean database for each test.
+# listen ID...: somebody is on the channels of these waiters; what they hear goes to heard-ID.
+listen() {
+  local id
+  for id; do
+    # No function: its end must be the end of the connection.
+    redis-cli -s "$srv_sock" subscribe "$grant_channels$id" >"heard-$id" 3>&- &
+    listeners+=($!)
+    declare -g "listener_${id//[^a-z0-9]/_}=$!"
+    wait_until grep -q subscribe "heard-$id"
+  done
+}
+# hears ID TEXT: that waiter hears it.
+hears() { wait_until grep -qx -- "$2" "heard-$1"; }
+heard_nothing() { ! grep -q message "heard-$1"; }
+# leaves_the_line ID: nobody is on its channel any more.
+leaves_the_line() {
+  local name=listener_${1//[^a-z0-9]/_}
+  kill "${!name}"
+  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$1" | tail -n1) == 0 ]]; }
+  wait_until nobody "$1"
+}
+in_queue() { redis srv zrange "$queue" 0 -1 | xargs; }
+
+# The parts that the files share: a server for the file, a lock and a clean database for each test.
 start_script_server() { redis_start srv; }
 
 fresh_lock() {
@@ -100,5 +139,8 @@ script_is_well_formed() {
   [[ $(head -n 1 "$file") == "-- $1: "* ]]
   grep -q '^-- KEYS ' "$file"
   grep -q '^-- Reply ' "$file"
-  [[ $(whole_script "$1" | redis srv -x script load) =~ ^[0-9a-f]{40}$ ]]
+  local layout
+  for layout in plain shared slots; do
+    [[ $(whole_script "$1" "$layout" | redis srv -x script load) =~ ^[0-9a-f]{40}$ ]]
+  done
 }

@@ -59,25 +59,29 @@ only_in() {
   only_in 'run/(signals|daemon)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
 }
 
-@test "every script begins with its contract" {
-  local script
+VERBS='acquire renew release force_unlock inspect'
+
+@test "every script begins with what it is, and a verb with its contract" {
+  local script verb
   for script in lua/*.lua; do
     [[ $(head -n1 "$script") == "-- $(basename "$script" .lua): "* ]]
-    grep -q '^-- KEYS' "$script"
-    grep -q '^-- Reply' "$script"
-    grep -q '^-- Sent twice\|Changes nothing' "$script"
+  done
+  for verb in $VERBS; do
+    grep -q '^-- KEYS' "lua/$verb.lua"
+    grep -q '^-- Reply' "lua/$verb.lua"
+    grep -q '^-- Sent twice\|Changes nothing' "lua/$verb.lua"
   done
 }
 
-@test "the scripts are embedded byte for byte" {
-  local script name built
-  for script in lua/*.lua; do
-    [[ $script != lua/queue.lua ]] || continue
-    name=$(basename "$script" .lua)
-    built=$(dirname "$RLOCK")/generated/lua/$name.lua.h
-    [[ -e $built ]] || skip "the program under test was not built here"
-    sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' |
-      diff - <(whole_script "$name")
+@test "the scripts are embedded as they are, for each layout" {
+  local verb layout built
+  for verb in $VERBS; do
+    for layout in plain shared slots; do
+      built=$(dirname "$RLOCK")/generated/lua/${verb}_$layout.lua.h
+      [[ -e $built ]] || skip "the program under test was not built here"
+      sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' |
+        diff - <(whole_script "$verb" "$layout")
+    done
   done
 }
 

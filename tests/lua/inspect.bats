@@ -8,7 +8,7 @@ setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown_file() { redis_stop srv; }
 
-# The reply is a flat list here: type, ttl, now, token, fields, owners …, description ….
+# The reply is a flat list here: lock, ttl, now, token, slots, number, owner, mode, holds, left, description ….
 inspected() {
   changes_before=$(changes)
   run -0 --keep-empty-lines inspect
@@ -17,15 +17,15 @@ inspected() {
 changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
 
 # description FIELD: the line after it.
-description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1; }
+description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1; }
 
 @test "inspect begins with its contract and compiles" {
   script_is_well_formed inspect
 }
 
-@test "a free lock is of type none, with a TTL of -2" {
+@test "a free lock has nobody, and a TTL of -2" {
   inspected
-  [[ ${lines[0]} == none && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[4]} == 0 ]]
+  [[ ${lines[0]} == lock && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[5]} == 0 ]]
 }
 
 @test "the server's clock comes in milliseconds" {
@@ -40,9 +40,9 @@ description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1
   local token
   token=$(acquire owner-1 30000 hold-1 '' host h pid 7 user u command 'make all' reason r | tail -n 1)
   inspected
-  [[ ${lines[0]} == hash && ${lines[3]} == "$token" && ${lines[4]} == 1 ]]
+  [[ ${lines[0]} == lock && ${lines[3]} == "$token" && ${lines[5]} == 1 ]]
   ((lines[1] > 0 && lines[1] <= 30000))
-  [[ ${lines[5]} == owner-1 && ${lines[6]} == 1 ]]
+  [[ ${lines[6]} == owner-1 && ${lines[8]} == 1 ]]
   [[ $(description owner) == owner-1 && $(description command) == 'make all' && $(description pid) == 7 ]]
   [[ $(description token) == "$token" && $(description lease) == 30000 && $(description reason) == r ]]
 }
@@ -50,7 +50,7 @@ description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1
 @test "a lock that never expires has a TTL of -1" {
   redis srv hset "$lock" java:1 1
   inspected
-  [[ ${lines[1]} == -1 && ${lines[5]} == java:1 ]]
+  [[ ${lines[1]} == -1 && ${lines[6]} == java:1 ]]
 }
 
 @test "absent values of the description are empty" {
@@ -63,19 +63,22 @@ description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1
   local i
   for i in 1 2 3 4 5 6 7 8 9; do redis srv hset "$lock" "f$i" 1; done
   inspected
-  [[ ${lines[4]} == 9 && $output != *f1* ]]
+  [[ ${lines[5]} == 9 && $output != *f1* ]]
 }
 
-@test "the fields of a read-write lock are listed" {
+@test "a read-write lock is named as such" {
   redis srv hset "$lock" mode read a:1 1 b:2 1
   inspected
-  [[ ${lines[4]} == 3 && ${lines[5]} == mode && ${lines[6]} == read ]]
+  [[ ${lines[0]} == other-kind && ${lines[1]} == 'read-write lock' ]]
 }
 
 @test "a string at the lock's key is named as such" {
   redis srv set "$lock" text
   inspected
-  [[ ${lines[0]} == string && ${lines[4]} == 0 ]]
+  [[ ${lines[0]} == other-kind && ${lines[1]} == semaphore ]]
+  layout=slots
+  inspected
+  [[ ${lines[0]} == other-kind && ${lines[1]} == string ]]
 }
 
 @test "other types at the token's and the holder's key count as absent" {
@@ -90,7 +93,7 @@ description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1
   redis srv del "$lock"
   redis srv hset "$lock" java:1 1
   inspected
-  [[ ${lines[5]} == java:1 && $(description owner) == owner-1 ]]
+  [[ ${lines[6]} == java:1 && $(description owner) == owner-1 ]]
 }
 
 @test "a user who lacks one of the rights that are needed is told so" {
@@ -107,5 +110,5 @@ description() { printf '%s\n' "${lines[@]:5}" | grep -x -A 1 -- "$1" | tail -n 1
   acquire owner-1 30000 hold-1 ''
   as_weak_user @write
   inspected
-  [[ ${lines[0]} == hash ]]
+  [[ ${lines[0]} == lock ]]
 }

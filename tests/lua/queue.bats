@@ -16,28 +16,6 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# listen ID...: somebody is on the channels of these waiters; what they hear goes to heard-ID.
-listen() {
-  local id
-  for id; do
-    # No function: its end must be the end of the connection.
-    redis-cli -s "$srv_sock" subscribe "$grant_channels$id" >"heard-$id" 3>&- &
-    listeners+=($!)
-    eval "listener_$id=\$!"
-    wait_until grep -q subscribe "heard-$id"
-  done
-}
-# hears ID TEXT: that waiter hears it.
-hears() { wait_until grep -qx -- "$2" "heard-$1"; }
-heard_nothing() { ! grep -q message "heard-$1"; }
-# leaves_the_line ID: nobody is on its channel any more.
-leaves_the_line() {
-  local name=listener_$1
-  kill "${!name}"
-  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$1" | tail -n1) == 0 ]]; }
-  wait_until nobody "$1"
-}
-in_queue() { redis srv zrange "$queue" 0 -1 | xargs; }
 owner_of() { redis srv hkeys "$lock"; }
 
 @test "waiters stand in the order of their coming, and are told how many are ahead" {

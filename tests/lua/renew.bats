@@ -66,10 +66,10 @@ teardown_file() { redis_stop srv; }
   [[ $(field lease) == 5000 ]]
 }
 
-@test "another type at the lock's key is an error" {
+@test "another type at the lock's key is another kind" {
   redis srv set "$lock" text px 60000
-  run -1 renew owner-1 30000
-  assert_says WRONGTYPE
+  run -0 renew owner-1 30000
+  [[ $output == $'other-kind\nsemaphore' ]]
 }
 
 @test "sent twice, the lease starts twice" {

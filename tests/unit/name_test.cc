@@ -11,10 +11,10 @@ namespace {
 TEST(LockName, MakesRedissonsKeys) {
   const auto plain = *LockName::parse("myLock");
   EXPECT_EQ(plain.text(), "myLock");
-  EXPECT_EQ(plain.channel(), "redisson_lock__channel:{myLock}");
+  EXPECT_EQ(plain.companion("redisson_lock__channel"), "redisson_lock__channel:{myLock}");
   EXPECT_EQ(plain.token_key(), "redisson_lock_token:{myLock}");
   EXPECT_EQ(plain.holder_key(), "rlock:holder:{myLock}");
-  EXPECT_EQ(LockName::parse("{x}y")->channel(), "redisson_lock__channel:{x}y");
+  EXPECT_EQ(LockName::parse("{x}y")->companion("redisson_lock__channel"), "redisson_lock__channel:{x}y");
 }
 
 TEST(LockName, TakesWhatKeepsItsKeysInOneSlot) {
@@ -63,7 +63,7 @@ TEST(OwnerId, LooksLikeRedissons) {
 TEST(HeldLocks, CarriesNamesWithBlanks) {
   const auto a = *LockName::parse("a"), b = *LockName::parse("b c");
   const auto first = OwnerId::fresh(), second = OwnerId::fresh();
-  const auto held = HeldLocks::parse(HeldLocks::parse(HeldLocks().with(a, first)).with(b, second));
+  const auto held = HeldLocks::parse(HeldLocks::parse(HeldLocks().with(a, first).text()).with(b, second).text());
   EXPECT_EQ(held.owner_of(a), first);
   EXPECT_EQ(held.owner_of(b), second);
   EXPECT_FALSE(held.owner_of(*LockName::parse("c")));

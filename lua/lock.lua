@@ -1,0 +1,40 @@
+-- lock: what every verb on a lock begins with. Not a verb: a part of those that name it, in front of a layout and of
+-- queue.lua. Each verb is built once for each layout.
+--
+-- KEYS  1 lock    2 fencing token    3 holder    4 queue    5 waiters
+-- ARGV  1 channel   where Redisson and the first of our waiters wait for releases
+--       2 grants    what the channels of single waiters begin with; their ids follow
+--       3 holds     what the keys that describe single holders begin with; their ids follow
+-- Reply  that of the verb
+--
+-- A layout (plain.lua, shared.lua, slots.lua) says how a lock of its kind is stored, which is as Redisson stores it. An
+-- owner holds it in a mode: '' a plain lock, 'read' or 'write', or the number of slots that it asks for. It defines
+--   other_kind()              what is at the name instead, a few words for people; nil: nothing, or such a lock
+--   fits(mode)                it is a mode of this layout
+--   disagrees(mode, resize)   the number of slots that there are instead; nil: it is right, or has been made so
+--   available(mode)           one more owner may have it in this mode now
+--   something_left()          the same for anybody, in any mode
+--   free_in()                 milliseconds until that may change, if nothing is renewed; -1: nobody knows, -2: free now
+--   count_of(owner)           how many holds it has, and in which mode; nil: none (any more)
+--   left_of(owner)            milliseconds until they end
+--   holders(most)             how many owners there are, and of the first ones {owner, mode, holds, ms left}
+--   slots()                   how many there are, '' where that means nothing
+--   key_of(owner)             the key that describes it
+--   description_of(owner)     the same, and whether that is known to be of this owner
+--   keep_for(ttl)             what all holders share lives so long at least
+--   put(owner, ttl, mode)     its first hold; REQUIRES: available(mode)
+--   expire(owner, ttl)        its holds end in so many milliseconds
+--   set_count(owner, count)   how many holds it has
+--   drop(owner)               it has none any more. What is to be published on the channel; nil: nothing
+-- REQUIRES of the last five: other_kind() is nil, and count_of(owner) is not for the last three.
+
+local lock, token_key, holder, queue, waiters = unpack(KEYS)
+local channel, grants, holds = ARGV[1], ARGV[2], ARGV[3]
+
+local time = redis.call('time')
+local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(now_us / 1000)
+
+local function text(number)
+  return string.format('%.0f', number)
+end

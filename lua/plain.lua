@@ -1,0 +1,77 @@
+-- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds. See lock.lua.
+
+local function other_kind()
+  local kind = redis.call('type', lock).ok
+  if kind == 'hash' then
+    return redis.call('hexists', lock, 'mode') == 1 and 'read-write lock' or nil
+  end
+  return kind ~= 'none' and (kind == 'string' and 'semaphore' or kind) or nil
+end
+
+local function fits(mode)
+  return mode == ''
+end
+
+local function disagrees()
+end
+
+local function available()
+  return redis.call('exists', lock) == 0
+end
+
+local something_left = available
+
+local function free_in()
+  return redis.call('pttl', lock)
+end
+
+local function count_of(owner)
+  local count = redis.call('hget', lock, owner)
+  return count and (tonumber(count) or 1)
+end
+
+local left_of = free_in
+
+local function key_of()
+  return holder
+end
+
+local function description_of(owner)
+  return holder, redis.call('hget', holder, 'owner') == owner
+end
+
+-- More than one: no lock, whatever it is.
+local function holders()
+  local number, entries = redis.call('hlen', lock), {}
+  if number == 1 then
+    local owner, count = unpack(redis.call('hgetall', lock))
+    entries[1] = {owner, '', tonumber(count) or 1, redis.call('pttl', lock)}
+  end
+  return number, entries
+end
+
+local function slots()
+  return ''
+end
+
+local function keep_for(ttl)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function put(owner, ttl)
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function expire(_, ttl)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function set_count(owner, count)
+  redis.call('hset', lock, owner, text(count))
+end
+
+local function drop()
+  redis.call('del', lock)
+  return '0'
+end

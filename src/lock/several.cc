@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "lock/several.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace rlock::lock {
+namespace {
+
+class Taker {
+ public:
+  Taker(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
+        const std::function<void(std::size_t, const Acquired&)>& on_held)
+      : client_(client), requests_(requests), patience_(patience), on_held_(on_held) {
+    if (patience_.limit) end_ = end_.at_most(*patience_.limit);
+  }
+
+  Result<Taken> run() {
+    for (;;) {
+      auto taken = round();
+      if (taken && !taken->holds.empty()) return taken;
+      give_back();
+      if (taken || !std::exchange(lost_, false)) return taken;
+      log::warning(taken.error().message + "; beginning again");
+    }
+  }
+
+ private:
+  Result<Taken> round() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      auto acquired = RLOCK_TRY(take(i));
+      if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};
+      holds_.push_back(std::move(*acquired.hold));
+      RLOCK_TRY(keep());
+    }
+    return Taken{std::exchange(holds_, {}), 0, {}};
+  }
+
+  Result<Acquired> take(std::size_t index) {
+    AcquireRequest request = requests_[index];
+    // One that was given back is dead: a release for it may still be under way.
+    request.owner = owner_;
+    Patience patience = patience_;
+    if (patience.limit) patience.limit = until(end_.deadline);
+    if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, request.lease / 3);
+    return acquire_or_wait(client_, std::move(request), patience, [&](const Acquired& found) -> Result<void> {
+      on_held_(index, found);
+      return keep();
+    });
+  }
+
+  // Renews what we have, where it is time.
+  Result<void> keep() {
+    const TimePoint now = BootClock::now();
+    const bool due = std::ranges::any_of(holds_, [&](const Hold& hold) { return now >= hold.sent + hold.lease / 3; });
+    if (!due) return {};
+    const Until soon = Until{TimePoint::max(), patience_.interrupt}.at_most(patience_.exchange);
+    const auto renewed = renew_all(client_, holds_, holds_.front().lease, soon);
+    if (!renewed && renewed.error().code == Error::Code::unavailable) {
+      log::debug(renewed.error().message + "; renewing later");
+      return {};
+    }
+    if (!renewed) return std::unexpected(Error(renewed.error()));
+    if (renewed->outcome != RenewOutcome::renewed) {
+      lost_ = true;
+      return fail(Error::Code::wrong_kind, holds_[renewed->at].name().display() + ": lost while waiting for others");
+    }
+    for (Hold& hold : holds_) hold.sent = now;
+    return {};
+  }
+
+  void give_back() {
+    const Until soon = Until{}.at_most(1s);
+    for (const Hold& hold : holds_) {
+      if (auto released = release(client_, hold, soon); !released) log::debug(released.error().message);
+    }
+    holds_.clear();
+    owner_ = OwnerId::fresh();
+  }
+
+  redis::Client& client_;
+  const std::vector<AcquireRequest>& requests_;
+  Patience patience_;
+  const std::function<void(std::size_t, const Acquired&)>& on_held_;
+  Until end_;
+  OwnerId owner_ = OwnerId::fresh();
+  std::vector<Hold> holds_;
+  bool lost_ = false;  // one of them, while we waited for another
+};
+
+}  // namespace
+
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
+                          const std::function<void(std::size_t, const Acquired&)>& on_held) {
+  return Taker(client, requests, patience, on_held).run();
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Taking several locks: all of them or none.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "lock/wait.h"
+
+namespace rlock::lock {
+
+struct Taken {
+  std::vector<Hold> holds;  // of all requests, in their order; empty if one was not granted
+  std::size_t refused = 0;  // the index of that one
+  Acquired refusal;         // and why
+};
+
+// Takes the locks one after another, and waits where one is held, keeping those before it renewed. All share one time
+// limit. If one is not granted, or the call ends in an error, those that were are released.
+//
+// Whoever takes locks in one order never waits in a circle with others who do (Havender 1968, "Avoiding deadlock in
+// multitasking systems"): the requests are to be in the order of their names.
+//
+// `on_held` is called as by acquire_or_wait, with the index of the request. A lock that is lost while another is
+// waited for is begun with again. Errors: those of acquire_or_wait.
+// REQUIRES: sorted by name, no name twice, one lease for all.
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
+                          const std::function<void(std::size_t, const Acquired&)>& on_held);
+
+}  // namespace rlock::lock

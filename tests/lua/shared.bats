@@ -1,0 +1,286 @@
+#!/usr/bin/env bats
+# lua/shared.lua: readers and a writer, in the layout of Redisson's RReadWriteLock.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  use_lock "lock-$BATS_TEST_NUMBER" shared
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+}
+teardown() {
+  assert_mortal
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+read_by() { mode=read acquire "$1" "${2:-30000}" "h$1" ''; }
+write_by() { mode=write acquire "$1" "${2:-30000}" "h$1" ''; }
+wait_to_read() { mode=read enqueue "$1" 30000 "h$1"; }
+wait_to_write() { mode=write enqueue "$1" 30000 "h$1"; }
+timeout_of() { echo "{$lock}:$1:rwlock_timeout:1"; }
+holders_now() { redis srv hkeys "$lock" | grep -vx mode | sort | xargs; }
+mode_now() { redis srv hget "$lock" mode; }
+
+@test "the fields and keys of a reader are Redisson's" {
+  run -0 read_by a
+  [[ ${lines[0]} == granted && ${lines[1]} == a ]]
+  [[ $(redis srv hgetall "$lock" | xargs) == 'mode read a 1' ]]
+  [[ $(redis srv get "$(timeout_of a)") == 1 ]]
+  (($(redis srv pttl "$(timeout_of a)") > 29000 && $(redis srv pttl "$lock") > 29000))
+  [[ $(redis srv hget "${hold_keys}a" owner) == a && $(redis srv exists "$holder") == 1 ]]
+}
+
+@test "the fields of a writer are Redisson's" {
+  write_by a
+  [[ $(redis srv hgetall "$lock" | xargs) == 'mode write a:write 1' ]]
+  (($(redis srv pttl "$lock") > 29000))
+}
+
+@test "a name with braces has its keys where Redisson has them" {
+  use_lock '{x}y' shared
+  holder='rlock:holder:{x}y' hold_keys='rlock:hold:{x}y:'
+  read_by a
+  [[ $(redis srv exists '{x}y:a:rwlock_timeout:1') == 1 ]]
+}
+
+@test "readers share, a writer does not" {
+  read_by a
+  run -0 read_by b
+  [[ ${lines[0]} == granted ]]
+  run -0 --keep-empty-lines write_by c
+  [[ ${lines[0]} == held && ${lines[1]} -gt 29000 && ${lines[5]} == 2 ]]
+  [[ $(holders_now) == 'a b' ]]
+}
+
+@test "a writer keeps readers and writers away" {
+  write_by a
+  run -0 --keep-empty-lines read_by b
+  [[ ${lines[0]} == held && ${lines[5]} == 1 && ${lines[6]} == a && ${lines[7]} == write ]]
+  run -0 --keep-empty-lines write_by c
+  [[ ${lines[0]} == held ]]
+}
+
+@test "each reader has a time of its own, and a dead one is not waited for" {
+  read_by a 30000
+  read_by b 1000
+  (($(redis srv pttl "$(timeout_of b)") <= 1000 && $(redis srv pttl "$lock") > 29000))
+  redis srv pexpire "$(timeout_of a)" 1
+  dead() { [[ $(redis srv exists "$(timeout_of "$1")") == 0 ]]; }
+  wait_until dead a
+  wait_until dead b
+  run -0 write_by c
+  [[ ${lines[0]} == granted && $(holders_now) == c:write ]]
+}
+
+@test "one who is dead is taken out while others read on, and renews nothing" {
+  read_by a
+  read_by b
+  redis srv del "$(timeout_of a)"
+  run -0 --keep-empty-lines write_by c
+  [[ ${lines[0]} == held && ${lines[5]} == 1 && ${lines[6]} == b ]]
+  [[ $(holders_now) == b ]]
+  run -0 renew a 30000
+  [[ $output == other-owner ]]
+}
+
+@test "the last reader frees the lock, and says so as Redisson does" {
+  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
+  listeners+=($!)
+  wait_until grep -q subscribe heard-all
+  read_by a 60000
+  read_by b 30000
+  run -0 release a ha
+  [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
+  (($(redis srv pttl "$lock") <= 30000)) # what a foreign writer counts on
+  not grep -q message heard-all
+  release b hb
+  wait_until grep -qx 0 heard-all
+  [[ -z $(redis srv --scan --pattern "*$lock*" | grep -v redisson_lock_token) ]]
+  write_by c
+  release c hc
+  wait_until grep -q message heard-all
+  [[ $(grep -A2 message heard-all | grep -cx 1) -ge 1 ]]
+}
+
+@test "renewing is about the own time" {
+  read_by a 2000
+  read_by b 30000
+  run -0 renew a 60000
+  [[ ${lines[0]} == renewed ]] && ((lines[1] <= 2000))
+  (($(redis srv pttl "$(timeout_of a)") > 59000 && $(redis srv pttl "$(timeout_of b)") <= 30000))
+  (($(redis srv pttl "$lock") > 59000))
+  run -0 renew a 0
+  (($(redis srv pttl "$(timeout_of a)") > 59000))
+}
+
+@test "a writer that waits is not overtaken by readers" {
+  listen w r
+  read_by a
+  wait_to_write w
+  run -0 wait_to_read r
+  [[ ${lines[0]} == held && ${lines[2]} == 1 ]]
+  run -0 --keep-empty-lines read_by newcomer
+  [[ ${lines[0]} == held ]]
+  release a ha
+  hears w granted
+  [[ $(holders_now) == w:write && $(in_queue) == r ]]
+  (($(redis srv pttl "$lock") <= 5000))
+}
+
+@test "readers that stand behind each other get it together" {
+  listen r1 r2 w r3
+  write_by a
+  wait_to_read r1
+  wait_to_read r2
+  wait_to_write w
+  wait_to_read r3
+  release a ha
+  hears r1 granted
+  hears r2 granted
+  [[ $(holders_now) == 'r1 r2' && $(in_queue) == 'w r3' ]]
+  wait_until grep -q '^first' heard-w
+  not grep -q message heard-r3
+  run -0 wait_to_read r1
+  [[ ${lines[0]} == granted ]]
+  (($(redis srv pttl "$(timeout_of r1)") > 29000 && $(redis srv pttl "$(timeout_of r2)") <= 5000))
+}
+
+@test "when a writer gives up, the readers behind it are told to look" {
+  listen w r
+  read_by a
+  wait_to_write w
+  wait_to_read r
+  release w hw
+  hears r front
+  run -0 wait_to_read r
+  [[ ${lines[0]} == granted && $(holders_now) == 'a r' && -z $(in_queue) ]]
+}
+
+@test "one more hold for the heir, and a reader does not become a writer" {
+  read_by a
+  run -0 acquire x 30000 inner a # mode is that of use_lock
+  mode=read run -0 acquire x 30000 inner a
+  [[ ${lines[0]} == granted && ${lines[1]} == a && $(redis srv hget "$lock" a) == 2 ]]
+  mode=read run -0 acquire x 30000 inner a
+  [[ $(redis srv hget "$lock" a) == 2 ]]
+  mode=write run -0 acquire x 30000 other a
+  [[ $output == no-upgrade ]]
+  run -0 release a inner
+  [[ ${lines[1]} == 1 && $(redis srv hget "$lock" a) == 1 ]]
+  run -0 release a inner
+  [[ ${lines[1]} == 1 ]]
+}
+
+@test "a writer's heir may read: it is one more hold of the writer" {
+  write_by a
+  mode=read run -0 acquire x 30000 inner a
+  [[ ${lines[0]} == granted && $(redis srv hgetall "$lock" | xargs) == 'mode write a:write 2' ]]
+}
+
+@test "asked again after a lost reply, the hold counts once" {
+  read_by a
+  run -0 read_by a
+  [[ ${lines[0]} == granted && $(redis srv hget "$lock" a) == 1 ]]
+  write_by b
+  use_lock other shared
+  write_by c
+  run -0 write_by c
+  [[ ${lines[0]} == granted && $(redis srv hget "$lock" c:write) == 1 ]]
+}
+
+@test "by force: one reader, with the others left alone" {
+  read_by a
+  read_by b
+  run -0 force_unlock a
+  [[ ${lines[0]} == released && $(holders_now) == b ]]
+  [[ $(redis srv exists "$(timeout_of a)" "${hold_keys}a") == 0 ]]
+  run -0 force_unlock a
+  [[ $output == other-owner ]]
+}
+
+@test "Redisson's readers, with a time for each hold, are seen and left alone" {
+  redis srv hset "$lock" mode read java:1 2
+  redis srv pexpire "$lock" 30000
+  redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 30000
+  run -0 --keep-empty-lines write_by a
+  [[ ${lines[0]} == held && ${lines[6]} == java:1 && ${lines[8]} == 2 ]]
+  run -0 read_by b
+  [[ ${lines[0]} == granted ]]
+  release b hb
+  [[ $(holders_now) == java:1 ]] && (($(redis srv pttl "$lock") > 29000))
+}
+
+@test "a number of holds that cannot be is not walked through" {
+  redis srv hset "$lock" mode read java:1 3000000
+  redis srv pexpire "$lock" 30000
+  run -0 write_by a
+  [[ ${lines[0]} == granted ]]
+  (($(count_calls pttl) < 100))
+}
+
+@test "a plain lock at the name is another kind, and nothing is changed" {
+  redis srv hset "$lock" java:1 1
+  redis srv pexpire "$lock" 30000
+  mode=read run -0 acquire a 30000 ha ''
+  [[ $output == $'other-kind\nplain lock' ]]
+  run -0 renew java:1 30000
+  [[ $output == $'other-kind\nplain lock' ]]
+  run -0 release java:1 h
+  [[ $output == $'other-kind\nplain lock' ]]
+  [[ $(redis srv hgetall "$lock" | xargs) == 'java:1 1' ]]
+}
+
+@test "keep: the last hold leaves the lock to run out" {
+  write_by a
+  run -0 release a ha 700
+  [[ ${lines[0]} == kept && ${lines[1]} == 700 ]] && (($(redis srv pttl "$lock") <= 700))
+  use_lock other shared
+  read_by b
+  release b hb 700
+  (($(redis srv pttl "$(timeout_of b)") <= 700))
+}
+
+@test "inspect names every reader, and changes nothing" {
+  read_by a
+  read_by b
+  wait_to_write w
+  changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
+  local before
+  before=$(changes)
+  run -0 --keep-empty-lines inspect
+  [[ $(changes) == "$before" && ${lines[5]} == 2 && $output == *$'\nread\n'*$'\nread\n'* && $output == *$'\nwrite\n'* ]]
+}
+
+@test "releasing and renewing work on a server that is out of memory, a grant does not" {
+  read_by a
+  read_by b
+  fill_memory
+  run -1 read_by c
+  assert_says OOM
+  run -0 renew a 60000
+  [[ ${lines[0]} == renewed ]]
+  run -0 release a ha
+  [[ ${lines[0]} == released ]]
+  release b hb
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a user who lacks one right gets in or leaves no lock, whatever the right is" {
+  local right
+  for right in $SCRIPT_COMMANDS; do
+    for mode in read write; do
+      fresh_lock
+      use_lock "lock-$right" shared "$mode"
+      as_weak_user "$right"
+      if run acquire a 30000 ha ''; [[ $status != 0 ]]; then
+        [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv pttl "$lock") -gt 0 ]]
+      fi
+      as_full_user
+      assert_mortal
+    done
+  done
+}

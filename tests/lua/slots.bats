@@ -1,0 +1,277 @@
+#!/usr/bin/env bats
+# lua/slots.lua: so many holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  use_lock "lock-$BATS_TEST_NUMBER" slots 2
+  permits="{$lock}:timeout"
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+}
+teardown() {
+  [[ -n ${immortal:-} ]] || assert_mortal
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+# Owner ids begin with a UUID, whose bytes are the permit.
+id() { printf '0000000%s-0000-4000-8000-000000000000:1' "$1"; }
+hex() { printf '0000000%s000040008000000000000000' "$1"; }
+take() { acquire "$(id "$1")" "${2:-30000}" "h$1" ''; }
+queue_up() { enqueue "$(id "$1")" 30000 "h$1"; }
+give() { release "$(id "$1")" "h$1" "${2:-0}"; }
+free_slots() { redis srv get "$lock"; }
+ends_of() { redis srv zscore "$permits" "$(printf '%b' "$(hex "$1" | sed 's/../\\x&/g')")"; }
+server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + us / 1000)); }; }
+
+@test "the keys are Redisson's" {
+  run -0 take 1
+  [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" ]]
+  [[ $(redis srv type "$lock") == string && $(free_slots) == 1 ]]
+  [[ $(redis srv zcard "$permits") == 1 ]]
+  # Sixteen raw bytes, NUL among them, as the permit id; the end in ms.
+  [[ $(redis srv --no-raw zrange "$permits" 0 0) == *'\x00\x00\x00\x01\x00\x00@\x00\x80'* ]]
+  [[ $(redis srv hget "$hold_keys$(hex 1)" owner) == "$(id 1)" ]]
+}
+
+@test "so many and no more" {
+  take 1
+  run -0 take 2
+  [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
+  run -0 --keep-empty-lines take 3
+  [[ ${lines[0]} == held && ${lines[1]} -gt 29000 && ${lines[5]} == 2 ]]
+  give 1
+  run -0 take 3
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "what nobody holds leaves nothing" {
+  take 1
+  take 2
+  give 1
+  give 2
+  [[ -z $(redis srv --scan --pattern "*$lock*" | grep -v redisson_lock_token) ]]
+}
+
+@test "a crashed holder's slot comes back when its time is over" {
+  take 1 1000
+  take 2 30000
+  run -0 --keep-empty-lines take 3
+  [[ ${lines[0]} == held ]] && ((lines[1] <= 1000))
+  over() { run -0 take 3 && [[ ${lines[0]} == granted ]]; }
+  wait_until over
+  [[ $(redis srv zcard "$permits") == 2 && $(free_slots) == 0 ]]
+  run -0 renew "$(id 1)" 30000
+  [[ $output == other-owner ]]
+  run -0 give 1
+  [[ $output == other-owner && $(free_slots) == 0 ]]
+}
+
+@test "all have crashed: the next one takes it, with another number of slots if it likes" {
+  take 1 1000
+  take 2 1000
+  over() { mode=5 run -0 take 3 && [[ ${lines[0]} == granted ]]; }
+  wait_until over
+  [[ $(free_slots) == 4 ]]
+}
+
+@test "another number of slots is refused while somebody holds one, unless resized" {
+  take 1
+  mode=3 run -0 take 2
+  [[ $output == $'other-slots\n2' && $(free_slots) == 1 ]]
+  mode=3 resize=1 run -0 take 2
+  [[ ${lines[0]} == granted && $(free_slots) == 1 ]]
+  mode=3 run -0 take 3
+  [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
+  # Fewer than there are holders: they stay, and nobody comes until enough have left.
+  mode=1 resize=1 run -0 --keep-empty-lines take 4
+  [[ ${lines[0]} == held && $(free_slots) == -2 ]]
+  give 1
+  give 2
+  mode=1 run -0 --keep-empty-lines take 4
+  [[ ${lines[0]} == held && $(free_slots) == 0 ]]
+  give 3
+  mode=1 run -0 take 4
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "a semaphore that Redisson made keeps its slots, and stays" {
+  immortal=1
+  redis srv set "$lock" 2
+  take 1
+  [[ $(redis srv pttl "$lock") == -1 && $(free_slots) == 1 ]]
+  mode=3 run -0 take 2
+  [[ $output == $'other-slots\n2' ]]
+  give 1
+  [[ $(free_slots) == 2 && $(redis srv pttl "$lock") == -1 && $(redis srv exists "$permits") == 0 ]]
+  mode=3 run -0 take 2
+  [[ $output == $'other-slots\n2' ]]
+}
+
+@test "Redisson's permits count, those without an end, too" {
+  immortal=1
+  redis srv set "$lock" 1
+  redis srv zadd "$permits" 922337203685477 foreign-permit-1
+  take 1
+  run -0 --keep-empty-lines take 2
+  [[ ${lines[0]} == held && ${lines[5]} == 2 ]]
+  redis srv zrem "$permits" foreign-permit-1
+  redis srv incr "$lock"
+  run -0 take 2
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "renewing moves the own end" {
+  take 1 2000
+  take 2 30000
+  run -0 renew "$(id 1)" 60000
+  [[ ${lines[0]} == renewed ]] && ((lines[1] <= 2000))
+  (($(redis srv zcount "$permits" "$(($(server_ms) + 58000))" +inf) == 1))
+  (($(redis srv pttl "$hold_keys$(hex 1)") > 58000))
+}
+
+@test "a release gives the slot to the first who waits, and tells Redisson nothing then" {
+  listen "$(id 3)" "$(id 4)"
+  take 1
+  take 2
+  queue_up 3
+  queue_up 4
+  give 1
+  hears "$(id 3)" granted
+  [[ $(free_slots) == 0 && $(in_queue) == "$(id 4)" ]]
+  wait_until grep -q '^first' "heard-$(id 4)"
+  run -0 queue_up 3
+  [[ ${lines[0]} == granted ]]
+  [[ $(count_calls publish) == 2 ]] # those two
+}
+
+@test "a slot that is free is published, as its number" {
+  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
+  listeners+=($!)
+  wait_until grep -q subscribe heard-all
+  take 1
+  take 2
+  give 1
+  wait_until grep -qx 1 heard-all
+  # Somebody listens who may be Redisson: it finds the slots where it looks for them.
+  give 2
+  wait_until grep -qx 2 heard-all
+  [[ $(free_slots) == 2 ]]
+}
+
+@test "newcomers do not overtake those who wait" {
+  listen "$(id 3)"
+  take 1
+  take 2
+  queue_up 3
+  redis srv zrem "$permits" "$(redis srv zrange "$permits" 0 0)" >/dev/null
+  give 2
+  hears "$(id 3)" granted
+  run -0 --keep-empty-lines take 4
+  [[ ${lines[0]} == held ]]
+}
+
+@test "one more hold for the heir takes no further slot" {
+  take 1
+  run -0 acquire "$(id 9)" 30000 inner "$(id 1)"
+  [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" && $(free_slots) == 1 ]]
+  run -0 acquire "$(id 9)" 30000 inner "$(id 1)"
+  run -0 release "$(id 1)" inner
+  [[ ${lines[1]} == 1 && $(free_slots) == 1 ]]
+  run -0 give 1
+  [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "asked again after a lost reply, it takes one slot" {
+  take 1
+  run -0 take 1
+  [[ ${lines[0]} == granted && $(free_slots) == 1 ]]
+}
+
+@test "an owner id that is no permit holds nothing" {
+  take 1
+  run -0 renew somebody 30000
+  [[ $output == other-owner ]]
+  run -0 release somebody h
+  [[ $output == other-owner ]]
+  run -0 force_unlock '00000001-0000-4000-8000-00000000000g:1'
+  [[ $output == other-owner && $(free_slots) == 1 ]]
+}
+
+@test "by force: one holder, by its id or by the permit as Redisson prints it" {
+  take 1
+  take 2
+  run -0 force_unlock "$(id 1)"
+  [[ ${lines[0]} == released && $(free_slots) == 1 ]]
+  run -0 force_unlock "$(hex 2)"
+  [[ ${lines[0]} == released && $(redis srv exists "$lock" "$permits" "$hold_keys$(hex 2)") == 0 ]]
+}
+
+@test "text at the name is another kind, a plain lock too, and nothing is changed" {
+  redis srv set "$lock" text px 30000
+  run -0 take 1
+  [[ $output == $'other-kind\nstring' && $(redis srv get "$lock") == text ]]
+  redis srv del "$lock"
+  redis srv hset "$lock" java:1 1
+  redis srv pexpire "$lock" 30000
+  run -0 take 1
+  [[ $output == $'other-kind\nplain lock' ]]
+  run -0 give 1
+  [[ $output == $'other-kind\nplain lock' ]]
+}
+
+@test "keep: the slot is held on for that time" {
+  take 1
+  run -0 give 1 700
+  [[ ${lines[0]} == kept ]]
+  [[ $(free_slots) == 1 ]]
+  (($(redis srv zcount "$permits" "$(($(server_ms) + 700))" +inf) == 0))
+}
+
+@test "releasing and renewing work on a server that is out of memory, a grant does not" {
+  mode=3
+  take 1
+  take 2
+  fill_memory
+  run -1 take 3
+  assert_says OOM
+  [[ $(free_slots) == 1 ]]
+  run -0 renew "$(id 1)" 60000
+  [[ ${lines[0]} == renewed ]]
+  run -0 give 1
+  [[ ${lines[0]} == released ]]
+  give 2
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a user who lacks one right gets a slot or leaves all of them, whatever the right is" {
+  local right
+  for right in $SCRIPT_COMMANDS; do
+    fresh_lock
+    use_lock "lock-$right" slots 2
+    permits="{$lock}:timeout"
+    take 1
+    as_weak_user "$right"
+    run take 2
+    as_full_user
+    if [[ $status != 0 ]]; then
+      echo "without $right: $(free_slots) free, $(redis srv zcard "$permits") taken"
+      (($(free_slots) + $(redis srv zcard "$permits") <= 2))
+    fi
+    assert_mortal
+  done
+}
+
+@test "inspect names the holders, and changes nothing" {
+  take 1
+  take 2
+  changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
+  local before
+  before=$(changes)
+  run -0 --keep-empty-lines inspect
+  [[ $(changes) == "$before" && ${lines[4]} == 2 && ${lines[5]} == 2 && $output == *"$(hex 1)"*"$(hex 2)"* ]]
+}
