@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What the benchmarks share: a private Redis server, its counters, and waiters of one lock."""
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUEUE = "rlock:queue:{x}"
+# What a client sends. The other commands that the server counts are those that our scripts call.
+SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
+                   "auth", "select", "client", "multi", "exec")
+
+
+class Server:
+    """A Redis server on a Unix socket in a folder of its own, without persistence. Ends with the `with` block."""
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="rlock-bench.")
+        self.path = os.path.join(self.folder, "s")
+        # A deep backlog: a thousand waiters may come at once.
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
+             "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
+        until(lambda: os.path.exists(self.path), 10, "the server does not start")
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(self.path)
+        self.replies = self.socket.makefile("rb")
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+    def call(self, *words):
+        """A command whose reply is a number or a text."""
+        self.socket.sendall(b"".join([b"*%d\r\n" % len(words)] +
+                                     [b"$%d\r\n%s\r\n" % (len(word), word) for word in map(str.encode, words)]))
+        head = self.replies.readline().decode().rstrip()
+        if head[0] == "$":
+            return self.replies.read(int(head[1:]) + 2)[:-2].decode()
+        return int(head[1:]) if head[0] == ":" else head
+
+    def info(self, section):
+        lines = self.call("INFO", section).splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def commands(self):
+        """How many commands clients have sent so far, by their name. Our own are none of them."""
+        counts = {}
+        for name, value in self.info("commandstats").items():
+            name = name.removeprefix("cmdstat_").split("|")[0]
+            if name in SENT_BY_CLIENTS:
+                counts[name] = counts.get(name, 0) + int(value.split("calls=")[1].split(",")[0])
+        return counts
+
+    def waiting(self):
+        return self.call("ZCARD", QUEUE)
+
+    def environment(self):
+        """Settings of this user must not change what is measured."""
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK_", "REDISCLI_"))}
+        return own | {"RLOCK_URL": "unix://" + self.path, "XDG_CONFIG_HOME": self.folder}
+
+
+def difference(after, before):
+    return {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
+
+
+def until(state, seconds, trouble):
+    """Asks for a state until it is there."""
+    end = time.monotonic() + seconds
+    while not state():
+        if time.monotonic() > end:
+            sys.exit(f"{os.path.basename(sys.argv[0])}: {trouble}")
+        time.sleep(0.01)
+
+
+def end_all(processes):
+    """Whatever went wrong, nothing stays behind. What has ended already is only collected."""
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+    for process in processes:
+        process.wait()
+
+
+def allow_many_files():
+    """Each waiter is two connections of the server."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
