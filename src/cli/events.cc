@@ -19,19 +19,22 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
+// No line is put together for nobody: it takes as long as a system call.
 void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
-  write(waiting_event(name, found));
+  if (fd_) write(waiting_event(name, found));
 }
-void Events::acquired(const lock::Hold& hold, milliseconds waited) const { write(acquired_event(hold, waited)); }
+void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
+  if (fd_) write(acquired_event(hold, waited));
+}
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
+  if (!fd_) return;
   write(event.kind == run::LockEvent::Kind::lost ? lost_event(name, event.why) : released_event(name, event.free_in));
 }
 void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {
-  write(exit_event(names, ending.result, ending.status, ending.signal));
+  if (fd_) write(exit_event(names, ending.result, ending.status, ending.signal));
 }
 
 void Events::write(const std::string& line) const {
-  if (!fd_) return;
   if (!write_line(fd_->get(), line)) log::warning("--status-fd: a line could not be written");
 }
 

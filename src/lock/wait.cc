@@ -63,9 +63,17 @@ class Wakeups {
     return true;
   }
 
+  enum class Heard {
+    look,     // there may be something to look for
+    granted,  // the lock is ours; nobody listens any more
+  };
+
   // Waits until there is something to look for. Errors: interrupted.
-  Result<void> wait(Until until) {
-    if (!subscriber_) return pause(until);
+  Result<Heard> wait(Until until) {
+    if (!subscriber_) {
+      RLOCK_TRY(pause(until));
+      return Heard::look;
+    }
     bool others_first = false;
     for (;;) {
       auto heard = subscriber_->wait(until);
@@ -74,9 +82,15 @@ class Wakeups {
           log::warning(heard.error().message + "; releases by other programs are noticed late, by asking every 5s");
           continue;
         }
-        return lost(std::move(heard).error(), until);
+        RLOCK_TRY(lost(std::move(heard).error(), until));
+        return Heard::look;
       }
-      if (!*heard) return {};
+      if (!*heard) return Heard::look;
+      if (**heard == "granted") {
+        // Before the lock is taken: if a release found us still there, we would look like a foreign listener to it.
+        subscriber_.reset();
+        return Heard::granted;
+      }
       if (**heard == "free") {
         others_first = true;
         until = until.at_most(kHeadStart);
@@ -86,11 +100,11 @@ class Wakeups {
       if (!(*heard)->starts_with("first ")) {
         // At the front, and a release may have been missed: look.
         if (**heard == "front") RLOCK_TRY(hear_releases(until));
-        return {};
+        return Heard::look;
       }
       // At the front; nothing has been missed, because the lock has changed hands just now.
       RLOCK_TRY(hear_releases(until));
-      if (!subscriber_) return {};
+      if (!subscriber_) return Heard::look;
       until = until.at_most(expiry(number((*heard)->substr(6))));
     }
   }
@@ -148,8 +162,9 @@ class Waiter {
     Wakeups wakeups(client_.endpoint(), lock(), request_.owner);
     Queueing queueing = patience_.queueing;
     TimePoint last_contact = BootClock::now();
+    auto heard = Wakeups::Heard::look;
     for (;;) {
-      RLOCK_TRY(wakeups.begin(exchange()));
+      if (heard == Wakeups::Heard::look) RLOCK_TRY(wakeups.begin(exchange()));
       // Who cannot be told that it is its turn does not stand in the queue.
       request_.queueing = wakeups.listening() ? std::optional(queueing) : std::nullopt;
       queued_ = queued_ || request_.queueing;
@@ -158,7 +173,7 @@ class Waiter {
         const bool outage = acquired.error().code == Error::Code::unavailable;
         if (!outage || end_.over() || BootClock::now() >= last_contact + request_.lease) return acquired;
         log::debug(acquired.error().message + "; still waiting");
-        RLOCK_TRY(wakeups.wait(end_.at_most(1s)));
+        heard = RLOCK_TRY(wakeups.wait(end_.at_most(1s)));
         continue;
       }
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
@@ -166,12 +181,16 @@ class Waiter {
       if (!acquired->place.empty()) queueing.place = acquired->place;
       RLOCK_TRY(on_held_(*acquired));
       if (end_.over()) return acquired;
+      if (heard == Wakeups::Heard::granted) {  // too late for it
+        heard = Wakeups::Heard::look;
+        continue;
+      }
       const bool first = acquired->ahead == 0;
       if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
       milliseconds look_again = std::min(next_look(*acquired), patience_.longest_look);
       // Nobody can tell us anything: listen again soon.
       if (!wakeups.listening() && !wakeups.refused()) look_again = std::min(look_again, kListenAgain);
-      RLOCK_TRY(wakeups.wait(end_.at_most(look_again)));
+      heard = RLOCK_TRY(wakeups.wait(end_.at_most(look_again)));
     }
   }
 

@@ -73,10 +73,11 @@ class Frontend {
   void wait(TimePoint until) {
     timer_.set(until);
     // Signals are read only when there is room for them where they go.
-    pollfd watched[] = {{alive_.get(), POLLIN, 0},
-                        {timer_.fd(), POLLIN, 0},
-                        {control_, static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
-                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
+    pollfd watched[] = {
+        {alive_.get(), POLLIN, 0},
+        {timer_.fd(), POLLIN, 0},
+        {control_closed_ ? -1 : control_, static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
+        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
   }
@@ -103,9 +104,15 @@ class Frontend {
   void do_as_told() {
     Packet packet;
     bool stop = false;
-    while (recv(control_, &packet, sizeof packet, 0) == static_cast<ssize_t>(sizeof packet)) {
+    ssize_t got;
+    while ((got = recv(control_, &packet, sizeof packet, 0)) == static_cast<ssize_t>(sizeof packet)) {
       if (packet.kind == Packet::Kind::stopped) stop = true;
       if (packet.kind == Packet::Kind::starting) go_asked_ = true;
+    }
+    // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
+    if (got == 0) {
+      control_closed_ = true;
+      unsent_.reset();
     }
     if (go_asked_) {
       pass_on_signals();  // those that came before the command was there
@@ -240,6 +247,7 @@ class Frontend {
   bool dead_ = false;
   std::optional<int> monitor_status_;  // of waitpid(2)
   std::optional<Packet> unsent_;
+  bool control_closed_ = false;  // by the monitor
   bool go_asked_ = false;
   std::string why_ = "the monitor of this job was killed";
 };

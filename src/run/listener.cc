@@ -30,11 +30,12 @@ Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoin
   return listener;
 }
 
-void Listener::stop() {
-  if (!thread_.joinable()) return;
-  eventfd_write(stop_.get(), 1);
-  thread_.join();
+Listener::~Listener() {
+  stop();
+  if (thread_.joinable()) thread_.join();
 }
+
+void Listener::stop() { eventfd_write(stop_.get(), 1); }
 
 void Listener::work(milliseconds delay) {
   do {

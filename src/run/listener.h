@@ -22,13 +22,14 @@ class Listener {
   // are over before anybody could ask. Without the right to listen nobody is ever heard. Errors: system (no thread).
   static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds,
                                                  milliseconds delay);
-  ~Listener() { stop(); }
+  ~Listener();
 
   // Readable once we have been asked; by whom, for people.
   int asked_fd() const { return asked_.get(); }
   bool asked() const { return is_asked_; }
   const std::string& by() const { return by_; }  // REQUIRES: asked()
 
+  // Nobody is heard from now on, or a moment later.
   void stop();
 
  private:

@@ -27,14 +27,24 @@ Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span
   return renewer;
 }
 
+Renewer::~Renewer() {
+  stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+// Who waits for the lock waits for the release, and that for this: a thread that sleeps is not waited for.
 void Renewer::stop() {
   if (!thread_.joinable()) return;
   eventfd_write(stop_.get(), 1);
-  thread_.join();
+  State expected = State::idle;
+  if (!state_.compare_exchange_strong(expected, State::stopped) && expected != State::stopped) thread_.join();
 }
 
 void Renewer::work() {
-  while (wait_for(-1, 0, {watchdog_.next_renewal(), stop_.get()}) == WaitEnd::deadline && renew_once()) {
+  while (wait_for(-1, 0, {watchdog_.next_renewal(), stop_.get()}) == WaitEnd::deadline) {
+    State expected = State::idle;
+    if (!state_.compare_exchange_strong(expected, State::renewing) || !renew_once()) return;
+    state_ = State::idle;
   }
 }
 

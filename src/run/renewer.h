@@ -24,7 +24,7 @@ class Renewer {
   // REQUIRES: client, holds and shared live until stop() has returned.
   static Result<std::unique_ptr<Renewer>> start(redis::Client& client, std::span<const lock::Hold> holds,
                                                 const lock::LeaseTiming& timing, Shared& shared);
-  ~Renewer() { stop(); }
+  ~Renewer();
 
   // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
   // does not answer never makes it so: then the deadline stays where it is.
@@ -34,7 +34,7 @@ class Renewer {
   // The index of that one; none if it is still ours, and is given up because of the server's clock.
   std::optional<std::size_t> which() const { return which_; }
 
-  // Ends the thread; a renewal that is under way is given up.
+  // There is no renewal any more; one that is under way is given up.
   void stop();
 
  private:
@@ -42,6 +42,7 @@ class Renewer {
   void work();
   // False: there is nothing left to renew, or we were asked to stop.
   bool renew_once();
+  enum class State { idle, renewing, stopped };
   void succeeded(TimePoint sent, milliseconds found);
   // False: it will never succeed again.
   bool failed(const Error& error);
@@ -56,6 +57,7 @@ class Renewer {
   std::string why_;  // this and the next: written before is_lost_
   std::optional<std::size_t> which_;
   std::atomic<bool> is_lost_ = false;
+  std::atomic<State> state_ = State::idle;
   UniqueFd lost_, stop_;
   std::thread thread_;
 };

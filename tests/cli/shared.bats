@@ -1,0 +1,294 @@
+#!/usr/bin/env bats
+# run and acquire with -s, -x and --slots: who runs beside whom, renewal, loss, force, status, nesting.
+# shellcheck disable=SC2016 # what stands in single quotes is for the sh of a command
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  jobs=()
+}
+teardown() {
+  local job
+  touch end
+  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# job ID OPTION...: a job on x that writes started-ID, and runs until the file end or end-ID exists; sets job_ID.
+job() {
+  local id=$1
+  "$RLOCK" run "${@:2}" x -- sh -c 'echo $$ >started-'"$id"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.02; done' \
+    2>"err-$id" 3>&- &
+  jobs+=($!)
+  declare -g "job_$id=$!"
+}
+started() { [[ -s started-$1 ]]; }
+# ends ID STATUS
+ends() {
+  local name=job_$1 status=0
+  wait_until gone "${!name}"
+  wait "${!name}" || status=$?
+  [[ $status == "$2" ]] || {
+    echo "$1 ended with $status: $(<"err-$1")"
+    return 1
+  }
+}
+waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
+number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \([0-9]*\).*/\1/p'; }
+
+@test "readers run beside each other, a writer waits for all of them" {
+  job a -s
+  job b -s
+  wait_until started a
+  wait_until started b
+  run -75 --separate-stderr rlock run -n -x x -- true
+  [[ $stderr == *'held for reading by '*' and 1 other' ]]
+  job w -x
+  wait_until waiting 1
+  touch end-a
+  ends a 0
+  not started w
+  touch end-b
+  wait_until started w
+  run -75 --separate-stderr rlock run -n -s x -- true
+  [[ $stderr == *'not acquired: held by '* ]]
+}
+
+@test "readers behind a writer that waits do not overtake it, and start together after it" {
+  job a -s
+  wait_until started a
+  job w -x
+  wait_until waiting 1
+  job b -s
+  job c -s
+  wait_until waiting 3
+  run -75 rlock run -n -s x -- true
+  touch end-a
+  wait_until started w
+  not started b
+  touch end-w
+  wait_until started b
+  wait_until started c
+}
+
+@test "a reader, a writer and a slot are kept far longer than their lease" {
+  local option
+  for option in -s -x '--slots 2'; do
+    rm -f started-a end-a
+    # shellcheck disable=SC2086 # one or two words
+    job a --lease 1s $option
+    wait_until started a
+    began=$(now_ms)
+    wait_until past 2500
+    rlock status --is-held x
+    touch end-a
+    ends a 0
+  done
+}
+
+@test "what is lost is noticed, and the command stopped" {
+  job a --lease 1s -s
+  job b --lease 1s -s
+  wait_until started a
+  wait_until started b
+  local owner
+  owner=$(rlock status --json x | sed -n 's/.*"owner": "\(.*\)".*/\1/p' | head -n1)
+  run -0 rlock force-unlock --now --yes --owner "$owner" x
+  assert_says "taken away from $owner"
+  one_left() { gone "$job_a" || gone "$job_b"; }
+  wait_until one_left
+  [[ $(number_of_holders) == 1 ]]
+  run -0 cat err-a err-b
+  assert_says 'the lock is lost: another holds it'
+  touch end
+  wait "$job_a" || [[ $? == 74 ]]
+}
+
+@test "a slot that is taken away is noticed, too" {
+  job a --lease 1s --slots 2
+  wait_until started a
+  run -0 rlock force-unlock --now --yes x
+  ends a 74
+}
+
+@test "kill -9 of everything of one reader: its time runs out, that of the other goes on, then a writer has it" {
+  job a --lease 1s --isolate -s 2>/dev/null
+  job b --lease 1s -s
+  wait_until started b
+  if ! wait_until started a; then skip 'no namespaces here'; fi
+  kill -KILL "$(pgrep -P "$job_a")" "$job_a"
+  job w -x
+  only_b() { [[ $(number_of_holders) == 1 ]]; }
+  wait_until only_b
+  not started w
+  touch end-b
+  wait_until started w
+}
+
+@test "at most so many run at a time, and a slot goes to who has waited longest" {
+  job a --slots 2
+  job b --slots 2
+  wait_until started a
+  wait_until started b
+  job c --slots 2
+  wait_until waiting 1
+  job d --slots 2
+  wait_until waiting 2
+  run -75 --separate-stderr rlock run -n --slots 2 x -- true
+  [[ $stderr == *'held by '*' and 1 other' ]]
+  touch end-b
+  wait_until started c
+  not started d
+  touch end-a
+  wait_until started d
+}
+
+@test "more slots by --resize let more in" {
+  job a --slots 1
+  wait_until started a
+  run -76 --separate-stderr rlock run --slots 2 x -- true
+  [[ $stderr == *'it has 1 slots, not 2; --resize changes that' ]]
+  run -0 rlock run -n --slots 2 --resize x -- true
+  job b --slots 2
+  wait_until started b
+}
+
+@test "one who waits is not asked again how many slots there are" {
+  job a --slots 1
+  wait_until started a
+  job b --slots 1
+  wait_until waiting 1
+  job c --slots 2 --resize
+  wait_until started b # there is room, and it came first
+  touch end-a
+  wait_until started c
+}
+
+@test "status shows all of them, in full and as JSON" {
+  job a -s --reason 'night "shift"'
+  wait_until started a
+  job b -s
+  wait_until started b
+  job w -x --reason import
+  wait_until waiting 1
+  run -0 --separate-stderr rlock status x
+  assert_says 'kind      read-write lock'
+  assert_says 'state     held for reading'
+  [[ $(grep -c 'expires in' <<<"$output") == 2 && $output == *'night "shift"'* && $output == *'to write: import'* ]]
+  run -0 --separate-stderr rlock status
+  [[ ${lines[1]} == *'held for reading'*' +1 '* ]]
+  rlock status --json x | python3 -c '
+import json, sys
+(x,) = json.load(sys.stdin)
+assert x["kind"] == "read-write lock" and x["number_of_holders"] == 2 and x["waiting"] == 1, x
+assert [h["mode"] for h in x["holders"]] == ["read"] * 2 and all(h["taken_by_rlock"] for h in x["holders"]), x
+assert x["queue"][0]["mode"] == "write" and "owner" not in x, x'
+  [[ $(rlock status --names) == x ]]
+  run -0 rlock status --is-held x
+}
+
+@test "status of a semaphore says how many slots are taken" {
+  job a --slots 3
+  wait_until started a
+  run -0 --separate-stderr rlock status x
+  assert_says 'kind      semaphore'
+  assert_says 'state     1 of 3 slots taken'
+  rlock status --json x | python3 -c '
+import json, sys
+(x,) = json.load(sys.stdin)
+assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"][0]["pid"]), x'
+}
+
+@test "force-unlock asks all holders to stop" {
+  job a -s
+  job b -s
+  wait_until started a
+  wait_until started b
+  run -0 rlock force-unlock --yes x
+  assert_says 'x: released'
+  ends a 74
+  ends b 74
+}
+
+@test "by hand: acquire, renew and release of each kind, without saying which" {
+  local option owner
+  for option in -s -x '--slots 2'; do
+    # shellcheck disable=SC2086 # one or two words
+    owner=$(rlock acquire --lease 10s $option x)
+    rlock renew --lease 1m --owner "$owner" x
+    run -0 rlock status --json x
+    [[ $output == *'"lease_ms": 60000'* ]]
+    rlock release --owner "$owner" x
+    run -76 rlock release --owner "$owner" x
+  done
+}
+
+@test "a keeper renews each kind" {
+  local option owner
+  sleep 60 3>&- &
+  local process=$!
+  for option in -s -x '--slots 2'; do
+    # shellcheck disable=SC2086 # one or two words
+    owner=$(rlock acquire --lease 1s --for-pid $process $option x)
+    began=$(now_ms)
+    wait_until past 1500
+    rlock status --is-held x
+    rlock release --owner "$owner" x
+  done
+  kill "$process"
+}
+
+@test "nested runs are let in: reader in reader, reader in writer, slot in slot" {
+  run -0 rlock run -s x -- "$RLOCK" run -n -s x -- echo in
+  [[ $output == in ]]
+  run -0 rlock run -x x -- "$RLOCK" run -n -x x -- "$RLOCK" run -n -s x -- echo in
+  [[ $output == in ]]
+  run -0 rlock run --slots 1 x -- "$RLOCK" run -n --slots 1 x -- echo in
+  [[ $output == in ]]
+}
+
+@test "a reader that wants to write below itself is told that it would wait for ever" {
+  run -64 --separate-stderr rlock run -s x -- "$RLOCK" run -x x -- touch ran
+  [[ $stderr == *'holds the lock for reading'*'for ever'* && ! -e ran ]]
+}
+
+@test "another kind below itself is refused, too" {
+  run -76 --separate-stderr rlock run x -- "$RLOCK" run -s x -- touch ran
+  [[ $stderr == *'plain lock, held by '* && ! -e ran ]]
+}
+
+@test "--min-hold keeps a slot and a reader's hold" {
+  rlock run --slots 1 --min-hold 700ms x -- true
+  run -75 --separate-stderr rlock run -n --slots 1 x -- true
+  [[ $stderr == *'has ended'* ]]
+  free_again() { rlock run -n --slots 1 x -- true; }
+  wait_until free_again
+  rlock run -s --min-hold 700ms x -- true
+  run -75 rlock run -n -x x -- true
+  free_again() { rlock run -n -x x -- true; }
+  wait_until free_again
+}
+
+@test "--supersede: a writer asks all readers, a slot is asked of the one who has it longest" {
+  job a -s
+  wait_until started a
+  job b -s
+  wait_until started b
+  run -0 rlock run -x --supersede x -- true
+  ends a 74
+  ends b 74
+  rm -f started-*
+  job a --slots 2
+  wait_until started a
+  job b --slots 2
+  wait_until started b
+  run -0 rlock run --slots 2 --supersede x -- true
+  ends a 74
+  not gone "$job_b"
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# status --watch.
+
+load ../lib/common
+
+setup() {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  watcher=
+}
+teardown() {
+  [[ -z $watcher ]] || kill "$watcher" || true
+  assert_clean srv
+  redis_stop srv
+}
+
+watch() {
+  "$RLOCK" status --watch "$@" >seen 2>err 3>&- &
+  watcher=$!
+}
+times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
+
+@test "who holds it and who waits is printed when it changes, and only then" {
+  watch x
+  wait_until times 'state     free' 1
+  local owner waiter
+  owner=$(rlock acquire x --lease 1m)
+  wait_until times 'state     held' 1
+  "$RLOCK" run x -- true 2>/dev/null 3>&- &
+  waiter=$!
+  wait_until times '^waiting' 1
+  began=$(now_ms)
+  wait_until past 2500 # two looks
+  times 'state     held' 2
+  rlock release x --owner "$owner"
+  wait "$waiter"
+  wait_until times 'state     free' 2
+  not gone "$watcher"
+}
+
+@test "--json: one line each time" {
+  local owner
+  watch --json x
+  wait_until times '"free"' 1
+  owner=$(rlock acquire x --lease 1m)
+  wait_until times '"held"' 1
+  [[ $(wc -l <seen) == 2 ]]
+  python3 -c 'import json; [json.loads(line) for line in open("seen")]'
+  rlock release x --owner "$owner"
+}
+
+@test "a server that is away for a while is waited for; one that was never there is not" {
+  watch x
+  wait_until times free 1
+  redis_stop srv
+  wait_until grep -q 'looking again' err
+  redis_start srv
+  redis srv hset x java:1 1
+  redis srv pexpire x 20000
+  wait_until times held 1
+  redis srv del x
+  run -69 rlock --url unix:///nowhere/s status --watch x
+}
+
+@test "a terminal is drawn anew, and Ctrl-C ends it" {
+  run -130 python3 "$TESTS_DIR/lib/terminal.py" free $'\x03' "$RLOCK" status --watch x
+  [[ $output == *$'\e[H\e[2J'*'state     free'* ]]
+}
+
+@test "it contradicts --is-held" {
+  run -64 --separate-stderr rlock status --watch --is-held x
+  [[ $stderr == *'--watch and --is-held contradict each other'* ]]
+}
