@@ -152,8 +152,12 @@ local function call_next(payload)
       end
     else
       redis.call('hdel', waiters, 'open')
-      if hand_over(nil) and not something_left() then
-        return ''
+      if hand_over(nil) then
+        if not something_left() then
+          return ''
+        end
+      elseif not payload then
+        tell_holding()  -- for another time: who has left may have been the one to be waited for
       end
     end
   end

@@ -13,10 +13,14 @@ local function other_kind()
   if kind == 'hash' then
     return redis.call('hexists', lock, 'mode') == 1 and 'read-write lock' or 'plain lock'
   end
-  if kind == 'string' then
-    return not string.find(redis.call('get', lock), '^-?%d+$') and 'string' or nil
+  if kind == 'string' and not string.find(redis.call('get', lock), '^-?%d+$') then
+    return 'string'
   end
-  return kind ~= 'none' and kind or nil
+  local permits_kind = redis.call('type', permits).ok
+  if permits_kind ~= 'none' and permits_kind ~= 'zset' then
+    return permits_kind .. ' at ' .. permits
+  end
+  return kind ~= 'none' and kind ~= 'string' and kind or nil
 end
 
 local function fits(mode)

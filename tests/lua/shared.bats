@@ -106,6 +106,16 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(grep -A2 message heard-all | grep -cx 1) -ge 1 ]]
 }
 
+@test "a writer that waits learns it when it need not wait for the longest reader any more" {
+  listen w
+  read_by a 60000
+  read_by b 2000
+  wait_to_write w
+  release a ha
+  wait_until grep -q '^first' heard-w
+  (($(sed -n 's/^first //p' heard-w) <= 2000))
+}
+
 @test "renewing is about the own time" {
   read_by a 2000
   read_by b 30000

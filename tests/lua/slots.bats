@@ -224,6 +224,13 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ $output == $'other-kind\nplain lock' ]]
 }
 
+@test "something else where the permits belong is refused before anything is written" {
+  redis srv hset "$permits" java:1 1
+  redis srv pexpire "$permits" 30000
+  run -0 take 1
+  [[ $output == "other-kind"$'\n'"hash at $permits" && $(redis srv exists "$lock") == 0 ]]
+}
+
 @test "keep: the slot is held on for that time" {
   take 1
   run -0 give 1 700
