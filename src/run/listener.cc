@@ -16,14 +16,13 @@ constexpr milliseconds kConnectTime = 5s, kPause = 1s;
 Listener::Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds)
     : endpoint_(endpoint), holds_(holds.begin(), holds.end()) {}
 
-Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds,
-                                                  milliseconds delay) {
+Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds) {
   std::unique_ptr<Listener> listener(new Listener(endpoint, holds));
   listener->asked_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener->asked_ || !listener->stop_) return std::unexpected(system_error("eventfd"));
   try {
-    listener->thread_ = std::thread([&self = *listener, delay] { self.work(delay); });
+    listener->thread_ = std::thread([&self = *listener] { self.work(); });
   } catch (const std::system_error& error) {
     return std::unexpected(system_error("cannot start the thread that listens", error.code().value()));
   }
@@ -37,11 +36,10 @@ Listener::~Listener() {
 
 void Listener::stop() { eventfd_write(stop_.get(), 1); }
 
-void Listener::work(milliseconds delay) {
-  do {
-    if (wait_for(-1, 0, Until{TimePoint::max(), stop_.get()}.at_most(delay)) == WaitEnd::interrupted) return;
-    delay = kPause;
-  } while (listen());
+void Listener::work() {
+  while (listen()) {
+    if (wait_for(-1, 0, Until{TimePoint::max(), stop_.get()}.at_most(kPause)) == WaitEnd::interrupted) return;
+  }
 }
 
 bool Listener::listen() {

@@ -18,10 +18,9 @@ namespace rlock::run {
 
 class Listener {
  public:
-  // Listens on the control channels of `holds` over a connection of its own, which is opened after `delay`: most jobs
-  // are over before anybody could ask. Without the right to listen nobody is ever heard. Errors: system (no thread).
-  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds,
-                                                 milliseconds delay);
+  // Listens on the control channels of `holds` over a connection of its own. Without the right to listen nobody is ever
+  // heard. Errors: system (no thread).
+  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
   ~Listener();
 
   // Readable once we have been asked; by whom, for people.
@@ -34,7 +33,7 @@ class Listener {
 
  private:
   Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
-  void work(milliseconds delay);
+  void work();
   // False: there is no point in listening any longer.
   bool listen();
 

@@ -23,8 +23,9 @@
 namespace rlock::run {
 namespace {
 
-// Who is asked to give up a lock listens from then on.
+// Who is asked to give up a lock listens from then on: most jobs are over before anybody could ask.
 constexpr milliseconds kListenAfter = 1s;
+constexpr milliseconds kListenAgain = 10s;  // where a thread could not be started
 // Signals that come so soon after another event belong to it: timeout(1) sends its signal to a process and then to its
 // group, and a Ctrl-C reaches the command and us at once.
 constexpr milliseconds kSameMoment = 50ms;
@@ -48,6 +49,7 @@ class Monitor {
         shared_(shared),
         control_(control),
         begun_(BootClock::now()),
+        listen_at_(begun_ + kListenAfter),
         termination_(job.name(), job.grace) {}
 
   // Start, run, watch until the tree is empty, release. The whole life of a job.
@@ -103,7 +105,6 @@ class Monitor {
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
     job_.inherited.let_go();
     if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.holds, job_.timing, shared_));
-    listener_ = RLOCK_TRY(Listener::start(client_.endpoint(), job_.holds, kListenAfter));
     if (isolation_.proc_failure != 0) {
       warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
     }
@@ -202,6 +203,7 @@ class Monitor {
   }
 
   void decide(TimePoint now) {
+    if (now >= next_listening()) listen(now);
     decide_on_the_lock(now);
     if (shared_.frontend_stopped && !shared_.command_stopped) wake_frontend();
     // Always stop first and speak then: nobody knows how long speaking takes.
@@ -227,12 +229,25 @@ class Monitor {
     if (isolation_.life && command_status_ && (termination_.killing() || only_init_left())) isolation_.life.reset();
   }
 
+  TimePoint next_listening() const { return listener_ || lost_ ? TimePoint::max() : listen_at_; }
+
+  // A job that cannot be asked to stop is one that does not answer.
+  void listen(TimePoint now) {
+    auto listener = Listener::start(client_.endpoint(), job_.holds);
+    if (listener) {
+      listener_ = std::move(*listener);
+    } else {
+      log::debug(name() + ": " + listener.error().message);
+      listen_at_ = now + kListenAgain;
+    }
+  }
+
   void decide_on_the_lock(TimePoint now) {
     if (lost_) return;
     if (renewer_ && renewer_->lost()) {
       not_ours_ = renewer_->which();
       lose("the lock is lost: " + renewer_->why(), now, not_ours_.value_or(0));
-    } else if (listener_->asked()) {
+    } else if (listener_ && listener_->asked()) {
       lose("asked to give up the lock by " + listener_->by(), now);
     } else if (now >= shared_.deadline() - job_.grace) {
       lose(renewer_ ? "the lock could not be renewed in time"
@@ -280,7 +295,7 @@ class Monitor {
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
     TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), termination_.next(),
-                               hook_ ? hook_->ends_at : TimePoint::max()});
+                               hook_ ? hook_->ends_at : TimePoint::max(), next_listening()});
     if (!termination_.begun()) next = std::min(next, hold_ends_at());
     // It may have been about to stop when it was told to go on.
     if (shared_.frontend_stopped && !shared_.command_stopped)
@@ -296,7 +311,7 @@ class Monitor {
                         {timer_->fd(), POLLIN, 0},
                         {frontend_died_ ? -1 : control_, POLLIN, 0},
                         {lost_ || !renewer_ ? -1 : renewer_->lost_fd(), POLLIN, 0},
-                        {lost_ ? -1 : listener_->asked_fd(), POLLIN, 0},
+                        {lost_ || !listener_ ? -1 : listener_->asked_fd(), POLLIN, 0},
                         {frontend_died_ ? -1 : frontend_.get(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     while (signals_.next()) {
@@ -407,7 +422,7 @@ class Monitor {
   SignalBlock& signals_;
   Shared& shared_;
   int control_;
-  TimePoint begun_;
+  TimePoint begun_, listen_at_;
   std::optional<Timer> timer_;
   UniqueFd frontend_;
   std::optional<GatedCommand> command_;

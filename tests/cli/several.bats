@@ -119,6 +119,14 @@ ends() {
   [[ $(grep -c . log) == 32 && $(uniq log | wc -l) == 32 ]]
 }
 
+@test "all of them are kept far longer than their lease" {
+  job --lease 1s a b c
+  wait_until test -e started
+  began=$(now_ms)
+  wait_until past 2500
+  held a b c
+}
+
 @test "losing one of them stops the command, and the others are released" {
   job --lease 1s a b c
   wait_until test -e started

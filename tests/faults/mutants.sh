@@ -45,10 +45,9 @@ PYTHON
 mutant 'release.lua does not look at the owner' tests/lua/release.bats \
   lua/release.lua 'if not count then' $'count = count or 1\nif false then'
 mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
-  lua/acquire.lua "if redis.call('hexists', lock, owner) == 1 then" \
-  "if redis.call('hexists', lock, owner) == 1 then redis.call('hincrby', lock, owner, 1)"
+  lua/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
 mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
-  lua/renew.lua "if redis.call('hexists', lock, owner) == 0 then" 'if ttl == -2 then'
+  lua/renew.lua 'if not count_of(owner) then' "if redis.call('exists', lock) == 0 then"
 mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
   lua/queue.lua 'math.max(previous + 1, now_us)' previous
 mutant 'the token is the clock alone' tests/lua/token.bats \
@@ -119,11 +118,11 @@ mutant 'the command is started although the gate should stay closed' 'tests/cli/
 mutant 'a release after a lost reply is not known to be one' tests/faults/lost_reply.bats \
   src/lock/verbs.cc '.after_lost_reply = after_lost_reply' '.after_lost_reply = false'
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
-  src/run/renewer.cc 'WaitEnd::deadline && renew_once()' 'WaitEnd::deadline && false'
+  src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/monitor.cc '} else if (!lost_) {' '} else if (false) {'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/queue.lua "redis.pcall('publish', channel, '0')" '0'
+  lua/queue.lua "redis.pcall('publish', channel, payload)" '0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
 mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
@@ -138,6 +137,27 @@ mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bat
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/queue.lua 'if listeners > 1 and' 'if false and'
+mutant 'a writer gets in beside readers' 'tests/lua/shared.bats tests/cli/shared.bats' \
+  lua/shared.lua 'return prune_readers() == 0' 'return true'
+mutant 'dead readers are waited for' 'tests/lua/shared.bats' \
+  lua/shared.lua 'if left > 0 then' 'if true then'
+mutant 'readers overtake a writer that waits' 'tests/lua/shared.bats tests/cli/shared.bats' \
+  lua/acquire.lua 'if not wait and not first_waiter() and available(mode) then' 'if not wait and available(mode) then'
+mutant 'there is always a slot left' 'tests/lua/slots.bats tests/cli/shared.bats' \
+  lua/slots.lua "return tonumber(redis.call('get', lock)) > 0" 'return true'
+mutant 'slots of the dead do not come back' tests/lua/slots.bats \
+  lua/slots.lua 'tonumber(first_end) <= now' false
+mutant 'any number of slots will do' 'tests/lua/slots.bats tests/cli/shared.bats' \
+  lua/slots.lua 'if slots == wanted then' 'if true then'
+mutant 'one lock of several is enough' tests/cli/several.bats \
+  src/lock/several.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
+  'if (acquired.outcome != Acquired::Outcome::granted) break;'
+mutant 'what was taken is not given back when another is not' tests/cli/several.bats \
+  src/lock/several.cc 'auto released = release(client_, hold, soon); !released' 'Result<void> released; !released'
+mutant 'those that are held are not renewed while others are waited for' tests/cli/several.bats \
+  src/lock/several.cc 'if (!due) return {};' 'return {};'
+mutant 'only the first lock of several is renewed' tests/cli/several.bats \
+  src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
