@@ -42,6 +42,9 @@ local wait, place, priority = ARGV[10] == '1', tonumber(ARGV[11]), tonumber(ARGV
 local most, replace = tonumber(ARGV[13]), ARGV[14] == '1'
 local fields = {unpack(ARGV, 15)}
 
+if not fits('1') then
+  remove_idle_semaphore()
+end
 local other = other_kind()
 if other then
   return {'other-kind', other}
@@ -62,6 +65,10 @@ local count, held_in = count_of(heir)
 if heir ~= '' and count then
   if mode == 'write' and held_in == 'read' then
     return {'no-upgrade'}
+  end
+  local slots_instead = not resize and disagrees(mode, false)
+  if slots_instead then
+    return {'other-slots', slots_instead}
   end
   local description = description_of(heir)
   local granted = tonumber(redis.call('hget', description, 'lease')) or lease
@@ -150,7 +157,10 @@ if wait then
   keep_queue()
 end
 
-if free then
+if free and not wait and first then
+  prune(nil)  -- the dead are in nobody's way
+end
+if free and others_turn() == 0 then
   local tokens = hand_over(wait and owner or nil)
   if tokens and tokens[owner] then
     return {'granted', owner, tokens[owner]}
@@ -163,7 +173,8 @@ if free then
 end
 
 local number, entries = holders(1)
-local held = {'held', free_in(), '', '', text(now), number, entries[1] and describe(entries[1]) or {}}
+local turn = others_turn()
+local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now), number, entries[1] and describe(entries[1]) or {}}
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''

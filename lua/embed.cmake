@@ -14,6 +14,7 @@ while(text MATCHES "--- include ([a-z_]+)(\\.lua)?\n")
   string(REPLACE "${line}" "${included}" text "${text}")
 endwhile()
 string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
+string(REGEX REPLACE "  --[^\n]*" "" text "${text}")
 string(REGEX REPLACE "\n[\n ]+" "\n" text "${text}")
 # Who looks at the server's traffic shall see what it is.
 string(REGEX REPLACE "^\n" "-- ${NAME}\n" text "${text}")

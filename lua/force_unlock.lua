@@ -26,7 +26,10 @@ if not count_of(owner) then
 end
 
 local description, described = description_of(owner)
-local payload = drop(owner)
+local payload
+repeat  -- a foreign writer may read as well
+  payload = drop(owner) or payload
+until not count_of(owner)
 if described then
   redis.call('del', description)
 end

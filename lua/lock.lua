@@ -38,3 +38,21 @@ local now = math.floor(now_us / 1000)
 local function text(number)
   return string.format('%.0f', number)
 end
+
+-- What Redisson puts in front of the companions that it names by what stands behind.
+local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+local permits = tag .. ':timeout'
+local kMonth = 30 * 24 * 3600 * 1000
+
+-- A semaphore of ours stays for a while when nobody holds a slot any more: a Java program that has found it counts on
+-- it. It is in the way of no other kind of lock.
+local function made_here()
+  return redis.call('hexists', holder, 'made') == 1 and redis.call('pttl', lock) ~= -1
+end
+
+local function remove_idle_semaphore()
+  if redis.call('type', lock).ok == 'string' and made_here() and
+    redis.call('zcount', permits, '(' .. text(now), '+inf') == 0 then
+    redis.call('del', lock, permits, holder)
+  end
+end

@@ -4,8 +4,8 @@
 -- KEYS, ARGV, Reply  as in lock.lua
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> what is known of it, packed:
--- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode}; and the fields 'open' (the last
--- release was an open one), 'latest' (the waiter that the next --replace-waiting replaces). <waiters>:<id> says by whom
+-- {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode}; and the fields 'open' (when the
+-- last release was, if it was an open one), 'latest' (the waiter that the next --replace-waiting replaces). <waiters>:<id> says by whom
 -- a waiter was replaced, until that has asked.
 -- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
 -- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
@@ -16,6 +16,8 @@
 -- Sent twice: each function here finds what the first one has done, and adds nothing.
 
 local kGrant = 5000
+-- How long after an open release only others may take the lock; the first waiter gives them a little longer.
+local kOthersTurn = 90
 -- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
 -- after which it looks again.
 local function alive_for(index)
@@ -107,13 +109,14 @@ end
 
 -- Gives the lock to the first waiters that live, as far as it is available to them: readers, for one, get it together.
 -- `asker` lives, and needs no message. Returns their tokens by their ids; nil: it was given to nobody.
-local function hand_over(asker)
+local function hand_over(asker, most)
   local tokens
+  local given = 0
   local first = first_waiter()
   if not first then
     return  -- and nothing is written
   end
-  while first do
+  while first and given < (most or math.huge) do
     local waiter = living(first)
     local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
     if waiter and not token then
@@ -125,6 +128,7 @@ local function hand_over(asker)
       grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token
+      given = given + 1
     end
     first = first_waiter()
   end
@@ -140,19 +144,32 @@ local function fault_of(reply)
   return type(reply) == 'table' and (reply.err or '') or ''
 end
 
+-- Milliseconds for which the lock is left to others.
+local function others_turn()
+  local since = tonumber(redis.call('hget', waiters, 'open'))
+  return since and math.max(math.min(since, now) + kOthersTurn - now, 0) or 0
+end
+
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
 -- not starve behind our queue. `payload`: what the layout wants to be published there, if anything.
 local function call_next(payload)
   if first_waiter() then
-    local listeners = payload and redis.call('pubsub', 'numsub', channel)[2] or 0
-    if listeners > 1 and redis.call('hexists', waiters, 'open') == 0 then
+    local open = redis.call('hexists', waiters, 'open') == 1
+    if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
       if tell_first('free') then
-        redis.call('hset', waiters, 'open', 1)
+        redis.call('hset', waiters, 'open', text(now))
         keep_queue()
       end
     else
-      redis.call('hdel', waiters, 'open')
-      if hand_over(nil) then
+      -- Of several slots the one that was left to others stays theirs.
+      local left_to_others = others_turn() > 0
+      if payload then
+        redis.call('hdel', waiters, 'open')
+      end
+      if hand_over(nil, left_to_others and 1 or nil) then
+        if left_to_others then
+          tell_first('free')
+        end
         if not something_left() then
           return ''
         end

@@ -37,7 +37,7 @@ if not lease then
   return {'lease-unknown'}
 end
 
-local until_ms = math.max(lease, math.min(ttl, granted or 0))
+local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the others unless the script has written before.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
 expire(owner, until_ms)

@@ -5,8 +5,6 @@
 -- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
 -- many holds they have.
 
-local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-
 local function other_kind()
   local kind = redis.call('type', lock).ok
   if kind == 'hash' then
@@ -26,12 +24,23 @@ local function timeout_of(reader, number)
   return tag .. ':' .. reader .. ':rwlock_timeout:' .. number
 end
 
--- Milliseconds that a reader has left; 0: it is dead. Redisson's have a key for each hold; more than a few are not
--- looked at, whatever number stands there.
+-- The numbers of a reader's holds. Redisson's have a key for each; only the first, which is all of ours, and some of
+-- the last are looked at, whatever number stands there.
+local function numbers_of(count)
+  count = tonumber(count)
+  count = count and count >= 1 and math.min(math.floor(count), 2 ^ 31) or 1  -- NaN too
+  local numbers = {1}
+  for i = math.max(2, count - 15), count do
+    numbers[#numbers + 1] = text(i)
+  end
+  return numbers
+end
+
+-- Milliseconds that a reader has left; 0: it is dead.
 local function reader_left(reader, count)
   local left = 0
-  for i = 1, math.min(tonumber(count) or 1, 16) do
-    local ttl = redis.call('pttl', timeout_of(reader, i))
+  for _, number in ipairs(numbers_of(count)) do
+    local ttl = redis.call('pttl', timeout_of(reader, number))
     if ttl ~= -2 then
       left = math.max(left, ttl == -1 and redis.call('pttl', lock) or ttl)
     end
@@ -39,10 +48,13 @@ local function reader_left(reader, count)
   return left
 end
 
--- {reader, 'read', holds, ms left} of the living, the dead, and how long the longest of the living has left.
-local function readers()
+-- {reader, 'read', holds, ms left} of the living, `most` of them, how long the longest of these has left, and the dead.
+local function readers(most)
   local fields, living, dead, longest = redis.call('hgetall', lock), {}, {}, 0
   for i = 1, #fields, 2 do
+    if #living == most then
+      break
+    end
     local reader = fields[i]
     if reader ~= 'mode' and string.sub(reader, -6) ~= ':write' then
       local left = reader_left(reader, fields[i + 1])
@@ -72,7 +84,7 @@ end
 local function available(mode)
   local now_in = redis.call('hget', lock, 'mode')
   if now_in == 'read' and mode == 'write' then
-    return prune_readers() == 0
+    return #readers(1) == 0 and prune_readers() == 0
   end
   return not now_in or (now_in == 'read' and mode == 'read')
 end
@@ -140,6 +152,7 @@ end
 local function keep_for(ttl)
   ttl = math.max(ttl, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl)
+  redis.call('pexpire', holder, ttl)  -- tried before it is written
   redis.call('hset', holder, 'kind', 'shared')
   redis.call('pexpire', holder, ttl)
 end
@@ -161,8 +174,8 @@ local function expire(owner, ttl)
     redis.call('pexpire', holder, ttl)
     return
   end
-  for i = 1, math.min(count, 16) do
-    redis.call('pexpire', timeout_of(owner, i), ttl)
+  for _, number in ipairs(numbers_of(count)) do
+    redis.call('pexpire', timeout_of(owner, number), ttl)
   end
   keep_for(ttl)
 end
@@ -175,8 +188,8 @@ local function drop(owner)
   local field, count, mode = field_of(owner)
   redis.call('hdel', lock, field)
   if mode == 'read' then
-    for i = 1, math.min(count, 16) do
-      redis.call('del', timeout_of(owner, i))
+    for _, number in ipairs(numbers_of(count)) do
+      redis.call('del', timeout_of(owner, number))
     end
   end
   local living, longest = prune_readers()

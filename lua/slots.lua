@@ -2,19 +2,22 @@
 --
 -- The lock is a string, the number of free slots. {lock}:timeout is a sorted set of permits, 16 raw bytes -> when it
 -- ends, in ms since 1970. The bytes are the UUID that our owner ids begin with. A semaphore that was made here is marked
--- in the holder key, has a TTL longer than any permit, and goes with its last holder; one that a Java program has made
--- keeps its number of slots, and stays.
+-- in the holder key, and stays for a month after its last use; its number of slots changes freely while nobody holds
+-- one. One that a Java program has made keeps both its number and its time.
 
-local permits = (string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}') .. ':timeout'
-local kDay = 24 * 3600 * 1000
+-- Redisson's "never" is the year 31207.
+local kNever = 366 * 24 * 3600 * 1000
 
 local function other_kind()
   local kind = redis.call('type', lock).ok
   if kind == 'hash' then
     return redis.call('hexists', lock, 'mode') == 1 and 'read-write lock' or 'plain lock'
   end
-  if kind == 'string' and not string.find(redis.call('get', lock), '^-?%d+$') then
-    return 'string'
+  if kind == 'string' then
+    local free = redis.call('get', lock)
+    if not string.find(free, '^-?%d+$') or math.abs(tonumber(free)) > 2 ^ 53 then
+      return 'string'
+    end
   end
   local permits_kind = redis.call('type', permits).ok
   if permits_kind ~= 'none' and permits_kind ~= 'zset' then
@@ -37,31 +40,41 @@ local function permit_of(owner)
   end
 end
 
+-- The number of free slots and the permits change together or not at all: each right is tried on what changes nothing.
+local function try_count()
+  redis.call('incrby', lock, 0)
+end
+
 -- What crashed holders have left comes back.
 local function reclaim()
   local first_end = redis.call('zrange', permits, 0, 0, 'withscores')[2]
   -- No write where there is nothing to do: the first one of a grant is to be refused by a full server.
   if first_end and tonumber(first_end) <= now then
+    try_count()
     redis.call('incrby', lock, redis.call('zremrangebyscore', permits, '-inf', text(now)))
   end
 end
 
-local function made_here()
-  return redis.call('hexists', holder, 'made') == 1
-end
-
 local function keep_for()
-  local ttl = redis.call('pttl', lock)
+  local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
+  redis.call('pexpire', holder, kMonth)  -- tried before it is written
   if made_here() then
-    local last = redis.call('zrevrange', permits, 0, 0, 'withscores')[2]
-    ttl = math.min(math.max((tonumber(last) or now) - now, kDay), 30 * kDay)
+    ttl = math.max(kMonth, last - now < kNever and last - now or 0)
     redis.call('pexpire', lock, ttl)
   end
   if ttl > 0 then
     redis.call('pexpire', permits, ttl)
   end
   redis.call('hset', holder, 'kind', 'slots')
-  redis.call('pexpire', holder, ttl > 0 and ttl or kDay)
+  redis.call('pexpire', holder, math.max(ttl, kMonth))
+end
+
+-- As Redisson does where slots become free by something else than a release.
+local function publish_free()
+  local free = tonumber(redis.call('get', lock))
+  if free > 0 then
+    redis.pcall('publish', channel, text(free))
+  end
 end
 
 -- The number of slots, if it is another one than that asked for.
@@ -79,6 +92,9 @@ local function disagrees(mode, resize)
     return text(slots)
   end
   redis.call('incrby', lock, text(wanted - slots))
+  if wanted > slots then
+    publish_free()
+  end
 end
 
 local function available()
@@ -92,8 +108,11 @@ end
 local something_left = available
 
 local function free_in()
+  if available() then
+    return -2
+  end
   local next_end = tonumber(redis.call('zrange', permits, 0, 0, 'withscores')[2])
-  if not next_end or next_end - now > 366 * kDay then
+  if not next_end or next_end - now > kNever then
     return -1
   end
   return math.max(next_end - now, 0)
@@ -131,7 +150,8 @@ local function holders(most)
   local entries = {}
   for i = 1, #living, 2 do
     local owner = hex_of(living[i])
-    entries[#entries + 1] = {owner, '', count_of(owner) or 1, math.floor(tonumber(living[i + 1]) - now)}
+    local left = math.floor(tonumber(living[i + 1]) - now)
+    entries[#entries + 1] = {owner, '', count_of(owner) or 1, left > kNever and -1 or left}
   end
   return redis.call('zcount', permits, '(' .. text(now), '+inf'), entries
 end
@@ -142,15 +162,23 @@ local function slots()
 end
 
 local function put(owner, ttl, mode)
-  if redis.call('exists', lock) == 0 then
+  local new, permit = redis.call('exists', lock) == 0, permit_of(owner)
+  if new then
     redis.call('del', permits)
-    redis.call('set', lock, mode, 'px', kDay)
+    redis.call('zadd', permits, 'xx', 0, permit)  -- tried, too
+    redis.call('set', lock, text(tonumber(mode) - 1), 'px', kMonth)
     redis.call('hset', holder, 'made', 1)
-    redis.call('pexpire', holder, kDay)
+    redis.call('pexpire', holder, kMonth)
+    redis.call('zadd', permits, text(now + ttl), permit)
+  else
+    try_count()
+    redis.call('zadd', permits, text(now + ttl), permit)
+    redis.call('incrby', lock, -1)
   end
-  redis.call('decr', lock)
-  redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
   keep_for()
+  if new then
+    publish_free()
+  end
 end
 
 local function expire(owner, ttl)
@@ -163,14 +191,15 @@ local function set_count(owner, count)
 end
 
 local function drop(owner)
+  -- A full server refuses INCRBY unless the script has written before: so that it has.
+  redis.call('zremrangebyscore', permits, 1, 0)
+  try_count()
   redis.call('zrem', permits, (permit_of(owner)))
-  local free = redis.call('incr', lock)
-  if redis.call('zcard', permits) > 0 or not made_here() then
-    return free > 0 and text(free) or nil
+  local free = redis.call('incrby', lock, 1)
+  if made_here() then
+    keep_for()
+  elseif redis.call('zcard', permits) == 0 then
+    redis.call('del', holder)
   end
-  local listeners = redis.pcall('pubsub', 'numsub', channel)
-  if type(listeners) == 'table' and listeners[2] == 0 then
-    redis.call('del', lock, permits, holder)
-  end
-  return text(free)
+  return free > 0 and text(free) or nil
 end

@@ -39,7 +39,8 @@ Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::
 Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds, redis::Client& client,
                        const UniqueFd& watched, const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
-  const auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
+  auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
+  if (options.mode.kind == lock::Mode::Kind::read) timing = timing.of_reader();
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
   RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
@@ -60,7 +61,7 @@ Result<int> execute(const AcquireOptions& options) {
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
-  auto taken = take(client, requests_for(options), options.wait, options.common, signals, Events());
+  auto taken = take(client, requests_for(options), options.lease / 3, options.wait, options.common, signals, Events());
   if (!taken && taken.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
   if (holds.empty()) return options.wait.conflict_status;

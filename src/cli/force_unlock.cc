@@ -20,8 +20,11 @@ std::unexpected<Error> not_ours(const std::string& message) { return fail(Error:
 
 constexpr milliseconds kAskAgain = 200ms;
 
+bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
+
 bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
-  return status.state == lock::Status::State::held &&
+  if (status.state != lock::Status::State::held) return false;
+  return !all_shown(status) ||
          std::ranges::any_of(status.holders, [&](const lock::Holding& one) { return one.owner == owner.text(); });
 }
 
@@ -51,7 +54,10 @@ Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options,
   const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.common.timeout)));
   if (!released.fault.empty()) log::warning(name + ": waiters could not be told: " + escaped(released.fault, 200));
   switch (released.outcome) {
-    case lock::ReleaseOutcome::other_owner: return not_ours(name + ": left alone: it has got another owner meanwhile");
+    case lock::ReleaseOutcome::other_owner:
+      // One of many has left by itself.
+      if (!alone) return {};
+      return not_ours(name + ": left alone: it has got another owner meanwhile");
     case lock::ReleaseOutcome::other_kind: return not_ours(name + ": left alone: it is another kind of lock by now");
     case lock::ReleaseOutcome::free: return print(name + ": free by itself meanwhile\n");
     case lock::ReleaseOutcome::kept:
@@ -105,6 +111,11 @@ Result<int> execute(const ForceUnlockOptions& options) {
   }
   for (const lock::OwnerId& owner : holders.not_asked) {
     RLOCK_TRY(take_away(client, options, status.lock, owner, status.number == 1));
+  }
+  if (!options.owner && !all_shown(status)) {
+    log::error(name + ": only the first " + std::to_string(status.holders.size()) + " of " +
+               std::to_string(status.number) + " holders; do it again for the others");
+    return kNotAcquired;
   }
   if (holders.asked.empty()) return kDone;
   if (RLOCK_TRY(ask_and_wait(client, options, holders.asked))) {

@@ -328,6 +328,7 @@ Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const st
                      .command = std::move(command),
                      .shown_command = shown};
   RLOCK_TRY(check_holds(options));
+  if (options.mode.kind == lock::Mode::Kind::read) options.timing = options.timing.of_reader();
   if (lease < lock::kFullMarginLease) {
     log::warning(
         "a lease of " + format_duration(lease) +

@@ -45,7 +45,7 @@ std::string state_text(const Status& status) {
 }
 
 std::string expiry_text(const std::optional<milliseconds>& expires_in) {
-  return expires_in ? "in " + rough_duration(*expires_in) : "never (it was not taken by rlock or Redisson)";
+  return expires_in ? "in " + rough_duration(*expires_in) : "never";
 }
 
 std::string who(const lock::Holder& holder) { return escaped(holder.user, 40) + "@" + escaped(holder.host, 80); }
@@ -179,14 +179,16 @@ std::string status_in_full(const Status& status) {
       if (holder->lease) line("lease", format_duration(*holder->lease));
     }
     if (holder->holds != 1) line("holds", std::to_string(holder->holds));
-    line("expires", expiry_text(holder->expires_in));
+    line("expires", expiry_text(holder->expires_in) + (holder->expires_in || status.lock.layout != lock::Layout::plain
+                                                           ? ""
+                                                           : " (it was not taken by rlock or Redisson)"));
   } else if (held) {
     bool first = true;
     for (const lock::Holding& one : status.holders) {
       const std::string reason = one.who.reason.empty() ? "" : ": " + escaped(one.who.reason, 200);
-      line(std::exchange(first, false) ? "holders" : "", shown_holder(one) + reason + ", expires " +
-                                                             expiry_text(one.expires_in) + "\n            " +
-                                                             escaped(one.owner, 200));
+      const std::string id = "\n            " + escaped(one.owner, 200);
+      line(std::exchange(first, false) ? "holders" : "", (one.described ? shown_holder(one) : "not taken by rlock") +
+                                                             reason + ", expires " + expiry_text(one.expires_in) + id);
     }
     const long long more = status.number - static_cast<long long>(status.holders.size());
     if (more > 0) line("", "and " + std::to_string(more) + " more");
@@ -269,7 +271,8 @@ std::string event(std::string_view kind, const lock::LockName& name, Json fields
 
 std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
-  return event("waiting", name, {{"holder", holder}, {"holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
+  return event("waiting", name,
+               {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
 }
 
 std::string acquired_event(const lock::Hold& hold, milliseconds waited) {

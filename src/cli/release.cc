@@ -18,7 +18,9 @@ void tell_keeper(redis::Client& client, const ReleaseOptions& options, const loc
   if (!told) log::debug(name.display() + ": " + told.error().message);
 }
 
-Result<void> release(redis::Client& client, const ReleaseOptions& options, const lock::LockName& lock_name) {
+// Adds the name to `over` if nothing of this owner's is left there.
+Result<void> release(redis::Client& client, const ReleaseOptions& options, const lock::LockName& lock_name,
+                     std::vector<lock::LockName>& over) {
   const auto released = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
     return lock::release(client, lock, options.owner, options.owner.first_hold(),
                          Until{}.at_most(options.common.timeout));
@@ -26,7 +28,7 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
   const std::string name = lock_name.display();
   if (!released) return std::unexpected(Error(released.error()).in(name));
   if (released->outcome == lock::ReleaseOutcome::released) {
-    if (released->holds_left == 0) tell_keeper(client, options, lock_name);
+    if (released->holds_left == 0) over.push_back(lock_name);
     if (!released->fault.empty()) {
       log::warning(name + ": released, but waiters could not be told: " + escaped(released->fault, 200));
     }
@@ -47,7 +49,11 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
 
 Result<int> execute(const ReleaseOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
-  return each(options.names, [&](const lock::LockName& name) { return release(client, options, name); });
+  std::vector<lock::LockName> over;
+  auto released = each(options.names, [&](const lock::LockName& name) { return release(client, options, name, over); });
+  // Only now: it gives all of them back when it is told of one.
+  for (const lock::LockName& name : over) tell_keeper(client, options, name);
+  return released;
 }
 
 }  // namespace rlock::cli

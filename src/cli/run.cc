@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/events.h"
@@ -29,8 +28,6 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
                                  .lease = std::max(options.timing.lease, options.min_hold),
                                  .holder = describe_self(options.shown_command, options.reason)};
     request.holder.listens = true;
-    // A hold beside that of an ancestor needs an id of its own.
-    if (request.heir) request.hold_id = random_uuid();
     requests.push_back(std::move(request));
   }
   return requests;
@@ -77,7 +74,8 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
 
   const TimePoint begun = BootClock::now();
-  auto taken = take(client, requests_for(options), options.wait, options.common, signals, events);
+  auto taken =
+      take(client, requests_for(options), options.timing.renew_at, options.wait, options.common, signals, events);
   if (!taken && taken.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(signals);
     return Ending{"signalled", 128 + signal, signal};

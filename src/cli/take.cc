@@ -23,9 +23,15 @@ constexpr milliseconds kAskAgain = 500ms;
 // With --supersede it asks whoever holds the lock to stop.
 class WhileWaiting {
  public:
-  WhileWaiting(redis::Client& client, const lock::LockName& name, const WaitOptions& wait, const CommonOptions& common,
-               int interrupt, const Events& events)
-      : client_(client), name_(name), wait_(wait), common_(common), interrupt_(interrupt), events_(events) {}
+  WhileWaiting(redis::Client& client, const lock::AcquireRequest& request, const WaitOptions& wait,
+               const CommonOptions& common, int interrupt, const Events& events)
+      : client_(client),
+        name_(request.name),
+        mode_(request.mode),
+        wait_(wait),
+        common_(common),
+        interrupt_(interrupt),
+        events_(events) {}
 
   void look(const lock::Acquired& found) {
     if (!found.expires_in && found.holders > 0 && !std::exchange(warned_, true)) {
@@ -54,15 +60,20 @@ class WhileWaiting {
     if (found.ahead) shown_ahead_ = found.ahead;
   }
 
-  // All that are in the way; of a semaphore, whoever has had a slot for the longest time.
+  // All that are in the way: other readers are not in that of a reader. Of those who have a slot, the one who has had
+  // it for the longest time, of all that can be asked.
   void supersede() {
     const auto status = lock::inspect(client_, name_, exchange());
     if (!status || status->state != lock::Status::State::held) return;
     std::vector<lock::Holding> in_the_way = status->holders;
-    if (status->lock.layout == lock::Layout::slots && !in_the_way.empty()) {
-      const auto asked = [&](const lock::Holding& holding) { return asked_.contains(holding.owner); };
+    if (mode_.kind == lock::Mode::Kind::read) {
+      std::erase_if(in_the_way, [](const lock::Holding& holding) { return holding.mode == "read"; });
+    }
+    if (status->lock.layout == lock::Layout::slots) {
+      const auto asked = [&](const lock::Holding& one) { return one.who.listens && asked_.contains(one.owner); };
       if (std::ranges::any_of(in_the_way, asked)) return;
-      in_the_way = {std::ranges::max(in_the_way, {}, &lock::Holding::held_for)};
+      const auto rank = [](const lock::Holding& one) { return std::pair(one.who.listens, one.held_for); };
+      in_the_way = {std::ranges::max(in_the_way, {}, rank)};
     }
     for (const lock::Holding& holding : in_the_way) ask_to_stop(holding);
   }
@@ -85,6 +96,7 @@ class WhileWaiting {
 
   redis::Client& client_;
   const lock::LockName& name_;
+  lock::Mode mode_;
   const WaitOptions& wait_;
   const CommonOptions& common_;
   int interrupt_;
@@ -119,7 +131,7 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const std::s
   switch (lock::layout_called(instead).value_or(lock::Layout::plain)) {
     case lock::Layout::shared: message += "; use -s or -x"; break;
     case lock::Layout::slots: message += "; use --slots"; break;
-    case lock::Layout::plain: break;
+    case lock::Layout::plain: message += "; use neither -s, -x nor --slots"; break;
   }
   return {Error::Code::wrong_kind, message};
 }
@@ -127,15 +139,19 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const std::s
 }  // namespace
 
 Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lock::AcquireRequest>& requests,
-                                     const WaitOptions& wait, const CommonOptions& common,
+                                     milliseconds renew_every, const WaitOptions& wait, const CommonOptions& common,
                                      const run::SignalBlock& signals, const Events& events) {
   std::vector<WhileWaiting> waiting;
   std::string names;
   for (const lock::AcquireRequest& request : requests) {
-    waiting.emplace_back(client, request.name, wait, common, signals.fd(), events);
+    waiting.emplace_back(client, request, wait, common, signals.fd(), events);
     names += (names.empty() ? "" : ", ") + request.name.display();
   }
-  lock::Patience patience{wait.limit, common.timeout, signals.fd(), wait.queueing};
+  lock::Patience patience{.limit = wait.limit,
+                          .exchange = common.timeout,
+                          .interrupt = signals.fd(),
+                          .queueing = wait.queueing,
+                          .renew_every = renew_every};
   if (wait.supersede) patience.longest_look = kAskAgain;
   auto taken = lock::acquire_all(client, requests, patience,
                                  [&](std::size_t index, const lock::Acquired& found) { waiting[index].look(found); });

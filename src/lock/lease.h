@@ -40,6 +40,10 @@ struct LeaseTiming {
   // under kShortestLease; a grace that leaves no room for a retry before SIGTERM, or for the command at all.
   static Result<LeaseTiming> make(milliseconds lease, milliseconds grace, bool renewed = true);
 
+  // The same for a reader. Each renewal of a Java reader beside it sets the time of the whole lock to Redisson's
+  // lockWatchdogTimeout, 30 s if not configured otherwise (RedissonReadLock, ReadLockTask): renewed well before that.
+  LeaseTiming of_reader() const;
+
   // min(5 s, lease / 6)
   static milliseconds default_grace(milliseconds lease);
 };

@@ -16,6 +16,7 @@ class LockName {
   // companion keys fails: `word:{N}`, or `word:N` when N holds a `{` (RedissonObject.prefixName).
   //   a{b  a}b  {}x   the companions would hash to another slot than N (Redis cluster specification, hash tags)
   //   {x}             its companions are those of the lock x
+  //   rlock:holder:…  and the like: it would be a companion itself
   static Result<LockName> parse(std::string_view text);
 
   const std::string& text() const { return text_; }  // the lock's key, byte for byte
@@ -63,7 +64,7 @@ class OwnerId {
   static OwnerId as_stored(std::string text) { return OwnerId(std::move(text)); }
 
   const std::string& text() const { return text_; }
-  // The id of the hold that was granted together with this owner id (lua/acquire.lua, ARGV 3).
+  // The id of the hold that was granted together with this owner id (lua/acquire.lua, ARGV 6).
   std::string first_hold() const { return text_.substr(0, text_.find(':')); }
 
   bool operator==(const OwnerId&) const = default;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/random.h"
 
 namespace rlock::lock {
 namespace {
@@ -33,32 +34,38 @@ class Taker {
       auto acquired = RLOCK_TRY(take(i));
       if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};
       holds_.push_back(std::move(*acquired.hold));
-      RLOCK_TRY(keep());
+      RLOCK_TRY(i + 1 < requests_.size() ? keep_if_due() : waited_ ? keep(true) : Result<void>());
     }
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
   Result<Acquired> take(std::size_t index) {
     AcquireRequest request = requests_[index];
-    // One that was given back is dead: a release for it may still be under way.
+    // What was given back is dead: a release for it may still be under way.
     request.owner = owner_;
+    if (request.heir) request.hold_id = random_uuid();
     Patience patience = patience_;
     if (patience.limit) patience.limit = until(end_.deadline);
-    if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, request.lease / 3);
+    if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, patience.renew_every);
     return acquire_or_wait(client_, std::move(request), patience, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
-      return keep();
+      waited_ = true;
+      return keep_if_due();
     });
   }
 
-  // Renews what we have, where it is time.
-  Result<void> keep() {
+  Result<void> keep_if_due() {
+    if (holds_.empty() || BootClock::now() < oldest(holds_) + patience_.renew_every) return {};
+    return keep(false);
+  }
+
+  // Renews what we have. A server that is away for a while may come back, unless this is `final`: what was lost while
+  // we waited must be known before anybody counts on it.
+  Result<void> keep(bool final) {
     const TimePoint now = BootClock::now();
-    const bool due = std::ranges::any_of(holds_, [&](const Hold& hold) { return now >= hold.sent + hold.lease / 3; });
-    if (!due) return {};
     const Until soon = Until{TimePoint::max(), patience_.interrupt}.at_most(patience_.exchange);
     const auto renewed = renew_all(client_, holds_, holds_.front().lease, soon);
-    if (!renewed && renewed.error().code == Error::Code::unavailable) {
+    if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
       return {};
     }
@@ -87,6 +94,7 @@ class Taker {
   Until end_;
   OwnerId owner_ = OwnerId::fresh();
   std::vector<Hold> holds_;
+  bool waited_ = false;
   bool lost_ = false;  // one of them, while we waited for another
 };
 

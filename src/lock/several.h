@@ -15,14 +15,16 @@ struct Taken {
   Acquired refusal;         // and why
 };
 
-// Takes the locks one after another, and waits where one is held, keeping those before it renewed. All share one time
-// limit. If one is not granted, or the call ends in an error, those that were are released.
+// Takes the locks one after another, and waits where one is held, keeping those before it renewed, every
+// Patience::renew_every. All share one time limit. If one is not granted, or the call ends in an error, those that were
+// are released.
 //
 // Whoever takes locks in one order never waits in a circle with others who do (Havender 1968, "Avoiding deadlock in
 // multitasking systems"): the requests are to be in the order of their names.
 //
 // `on_held` is called as by acquire_or_wait, with the index of the request. A lock that is lost while another is
 // waited for is begun with again. Errors: those of acquire_or_wait.
+// Owner ids, and the ids of holds beside an ancestor's, are made here.
 // REQUIRES: sorted by name, no name twice, one lease for all.
 Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
                           const std::function<void(std::size_t, const Acquired&)>& on_held);

@@ -149,6 +149,43 @@ Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
   return holding;
 }
 
+Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
+  const Lock lock{request.name, request.mode.layout()};
+  Acquired acquired;
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "granted") {
+    auto owner = OwnerId::parse(reply.at(1).as_text());
+    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
+    acquired.outcome = Acquired::Outcome::granted;
+    acquired.hold = Hold{lock, *owner, request.hold(), reply.at(2).as_text(), request.lease, sent};
+  } else if (outcome == "held") {
+    acquired.expires_in = ttl_of(reply.at(1));
+    acquired.ahead = reply.at(2).as_number();
+    acquired.place = reply.at(3).as_text();
+    acquired.holders = reply.at(5).as_number().value_or(0);
+    if (!reply.at(6).elements.empty()) {
+      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(reply.at(4).as_number().value_or(0)));
+    }
+  } else if (outcome == "queue-full") {
+    acquired.outcome = Acquired::Outcome::queue_full;
+    acquired.number = reply.at(1).as_number().value_or(0);
+  } else if (outcome == "replaced") {
+    acquired.outcome = Acquired::Outcome::replaced;
+    acquired.by = escaped(reply.at(1).as_text(), 200);
+  } else if (outcome == "other-kind") {
+    acquired.outcome = Acquired::Outcome::other_kind;
+    acquired.by = reply.at(1).as_text();
+  } else if (outcome == "other-slots") {
+    acquired.outcome = Acquired::Outcome::other_slots;
+    acquired.number = reply.at(1).as_number().value_or(0);
+  } else if (outcome == "no-upgrade") {
+    acquired.outcome = Acquired::Outcome::no_upgrade;
+  } else {
+    return unexpected_reply("acquire");
+  }
+  return acquired;
+}
+
 // Sends a release until it is answered, and knows whether an earlier sending may have been executed.
 Result<Released> insist_on_release(redis::Client& client, const Words& words, const Until& until) {
   auto first = client.call(words, until);
@@ -210,41 +247,7 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
-  const Reply reply = RLOCK_TRY(client.insist(words, until));
-
-  Acquired acquired;
-  const std::string outcome = reply.at(0).as_text();
-  if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply.at(1).as_text());
-    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
-    acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{lock, *owner, hold_id, reply.at(2).as_text(), request.lease, sent};
-  } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = reply.at(2).as_number();
-    acquired.place = reply.at(3).as_text();
-    acquired.holders = reply.at(5).as_number().value_or(0);
-    if (!reply.at(6).elements.empty()) {
-      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(reply.at(4).as_number().value_or(0)));
-    }
-  } else if (outcome == "queue-full") {
-    acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.number = reply.at(1).as_number().value_or(0);
-  } else if (outcome == "replaced") {
-    acquired.outcome = Acquired::Outcome::replaced;
-    acquired.by = escaped(reply.at(1).as_text(), 200);
-  } else if (outcome == "other-kind") {
-    acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.by = reply.at(1).as_text();
-  } else if (outcome == "other-slots") {
-    acquired.outcome = Acquired::Outcome::other_slots;
-    acquired.number = reply.at(1).as_number().value_or(0);
-  } else if (outcome == "no-upgrade") {
-    acquired.outcome = Acquired::Outcome::no_upgrade;
-  } else {
-    return unexpected_reply("acquire");
-  }
-  return acquired;
+  return read_acquire(RLOCK_TRY(client.insist(words, until)), request, sent);
 }
 
 namespace {
@@ -362,7 +365,6 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   if (status.number == 0) return status;
 
   status.state = Status::State::held;
-  status.expires_in = ttl_of(reply.at(1));
   if (status.lock.layout == Layout::plain && status.number > 1) {
     status.state = Status::State::other_kind;
     status.other_kind = "a hash with " + std::to_string(status.number) + " fields";

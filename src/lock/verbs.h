@@ -168,17 +168,16 @@ struct Status {
   enum class State { free, held, other_kind };
   Lock lock;
   State state = State::free;
-  std::string other_kind;                  // what it is instead
-  std::optional<milliseconds> expires_in;  // until it may be available; none: nobody knows
-  std::string token;                       // the last one granted; may be empty
-  long long slots = 0;                     // of a semaphore that is in use
-  long long number = 0;                    // of holders
-  std::vector<Holding> holders;            // the first hundred of them
-  long long waiting = 0;                   // how many stand in the queue
-  std::vector<Waiting> queue;              // the first hundred of them, in order
+  std::string other_kind;        // what it is instead
+  std::string token;             // the last one granted; may be empty
+  long long slots = 0;           // of a semaphore that is in use
+  long long number = 0;          // of holders
+  std::vector<Holding> holders;  // the first hundred of them
+  long long waiting = 0;         // how many stand in the queue
+  std::vector<Waiting> queue;    // the first hundred of them, in order
 
   const LockName& name() const { return lock.name; }
-  // The one holder of a lock that has one at most; none if nobody holds it. REQUIRES: not a lock of many.
+  // The first of them, which is the only one where there is one at most; none if nobody holds it.
   const Holding* holder() const { return holders.empty() ? nullptr : &holders.front(); }
 };
 

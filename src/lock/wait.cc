@@ -16,6 +16,9 @@ constexpr milliseconds kListenAgain = 500ms;
 // Where foreign clients wait, too: a start that makes up for their being slower than we are.
 constexpr milliseconds kHeadStart = 100ms;
 constexpr milliseconds kLongestSilence = 35s;  // of a waiter that is not the first; queue.lua counts on it
+// Who is in front may have died before the holder did, and nobody would tell: look for oneself some time after a lease
+// that is not renewed.
+constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
 
 // The holder's lease has ended when its last millisecond is over.
 milliseconds expiry(const std::optional<milliseconds>& ttl) {
@@ -197,7 +200,10 @@ class Waiter {
   static milliseconds next_look(const Acquired& found) {
     if (found.ahead == 0) return expiry(found.expires_in);
     if (!found.ahead) return expiry(found.expires_in) + milliseconds(random_below(20));
-    return jittered(std::min<milliseconds>(kLongestPoll * (*found.ahead + 1), kLongestSilence));
+    if (found.ahead == 1) return kLongestPoll;
+    const milliseconds spread(random_below(static_cast<std::uint64_t>(kAfterExpirySpread.count())));
+    const milliseconds expired = found.expires_in.value_or(kLongestSilence) + kAfterExpiry + spread;
+    return std::min(expired, jittered(std::min<milliseconds>(kLongestPoll * (*found.ahead + 1), kLongestSilence)));
   }
 
   // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find

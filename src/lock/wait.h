@@ -14,7 +14,8 @@ struct Patience {
   milliseconds exchange{};            // for each exchange with the server
   int interrupt = -1;                 // readable: stop waiting
   Queueing queueing;                  // how to stand in the queue
-  milliseconds longest_look = 30s;    // between two looks at the lock, at most
+  milliseconds longest_look = 1min;   // between two looks at the lock, at most
+  milliseconds renew_every{};         // of locks that are held while others are waited for
 };
 
 // Called each time a lock was found held, with the client free for use; it shall be quick. Its error ends the wait.
@@ -25,8 +26,10 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 // A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/queue.lua): whoever
 // releases the lock gives it to the first one there. The first one listens on the lock's channel as well, for
 // releases by other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
-// looks when the lease of the holder ends, but every five seconds at least, the others every ten to thirty seconds,
-// which also says that they live. Who may not listen does not stand in the queue, and looks every five seconds.
+// looks when the lease of the holder ends, but every five seconds at least, as does the second, because the first may
+// have died; the others look every ten to thirty-five seconds, which also says that they live, or some seconds after
+// the lease of the holder should have ended. Who may not listen does not stand in the queue, and looks every five
+// seconds.
 //
 // Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server
 // that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at

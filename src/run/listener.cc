@@ -57,10 +57,11 @@ bool Listener::listen() {
   for (;;) {
     const auto message = subscriber->wait(forever);
     if (!message) return message.error().code == Error::Code::unavailable;
-    for (const lock::Hold& hold : holds_) {
-      const auto by = lock::asked_to_stop_by(message->value_or(""), hold.owner);
+    for (std::size_t i = 0; i < holds_.size(); ++i) {
+      const auto by = lock::asked_to_stop_by(message->value_or(""), holds_[i].owner);
       if (!by) continue;
       by_ = *by;
+      which_ = i;
       is_asked_ = true;
       eventfd_write(asked_.get(), 1);
       return false;

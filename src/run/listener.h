@@ -26,7 +26,8 @@ class Listener {
   // Readable once we have been asked; by whom, for people.
   int asked_fd() const { return asked_.get(); }
   bool asked() const { return is_asked_; }
-  const std::string& by() const { return by_; }  // REQUIRES: asked()
+  const std::string& by() const { return by_; }  // REQUIRES: asked(); and the next
+  std::size_t which() const { return which_; }   // the index of the hold
 
   // Nobody is heard from now on, or a moment later.
   void stop();
@@ -39,7 +40,8 @@ class Listener {
 
   redis::Endpoint endpoint_;
   std::vector<lock::Hold> holds_;
-  std::string by_;  // written before is_asked_
+  std::string by_;  // this and the next: written before is_asked_
+  std::size_t which_ = 0;
   std::atomic<bool> is_asked_ = false;
   UniqueFd asked_, stop_;
   std::thread thread_;

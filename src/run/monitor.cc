@@ -248,7 +248,7 @@ class Monitor {
       not_ours_ = renewer_->which();
       lose("the lock is lost: " + renewer_->why(), now, not_ours_.value_or(0));
     } else if (listener_ && listener_->asked()) {
-      lose("asked to give up the lock by " + listener_->by(), now);
+      lose("asked to give up the lock by " + listener_->by(), now, listener_->which());
     } else if (now >= shared_.deadline() - job_.grace) {
       lose(renewer_ ? "the lock could not be renewed in time"
                     : "the lease ends, and --no-renew keeps it from being renewed",
@@ -258,6 +258,7 @@ class Monitor {
 
   void lose(const std::string& why, TimePoint now, std::size_t hold = 0) {
     lost_ = true;
+    lost_hold_ = hold;
     shared_.set_why_lost(why);
     termination_.set_consequence(kLockNotKept);
     termination_.begin(now);
@@ -385,8 +386,9 @@ class Monitor {
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
     if (ours || released->after_lost_reply) {
       job_.report({LockEvent::Kind::released, "", hold, released->outcome == Outcome::kept ? keep : 0ms});
-    } else if (!lost_) {
+    } else if (!lost_ || hold != lost_hold_) {
       lost_ = true;
+      lost_hold_ = hold;
       const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
       shared_.set_why_lost(why);
       log::error(which + why);
@@ -443,6 +445,7 @@ class Monitor {
   bool nothing_left_ = false;            // below us
   bool command_is_over_ = false;         // and all that was left of it
   bool lost_ = false;                    // lost or in doubt: the tree is stopped for it
+  std::size_t lost_hold_ = 0;            // the one that was reported
   std::optional<std::size_t> not_ours_;  // known to be lost: there is nothing to release
   bool timed_out_ = false;               // --max-hold
   bool hook_failed_ = false;

@@ -88,7 +88,7 @@ bool Renewer::failed(const Error& error) {
   switch (error.code) {
     case Error::Code::interrupted: return false;
     case Error::Code::denied:
-    case Error::Code::wrong_kind: lose(error.message, 0); return false;
+    case Error::Code::wrong_kind: lose(error.message, {}); return false;
     default: break;
   }
   const TimePoint now = BootClock::now();

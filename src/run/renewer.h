@@ -31,7 +31,7 @@ class Renewer {
   int lost_fd() const { return lost_.get(); }
   bool lost() const { return is_lost_; }
   const std::string& why() const { return why_; }  // REQUIRES: lost()
-  // The index of that one; none if it is still ours, and is given up because of the server's clock.
+  // The index of that one; none if all may still be ours: the server's clock makes us give up, or a right is missing.
   std::optional<std::size_t> which() const { return which_; }
 
   // There is no renewal any more; one that is under way is given up.

@@ -20,8 +20,7 @@ LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that some script uses.
 SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
-  zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys
-  incr incrby decr'
+  zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby'
 
 use_lock() {
   lock=$1
@@ -46,7 +45,7 @@ use_lock() {
 whole_script() {
   echo "-- $1_$2"
   sed -e "s/^--- include layout\$/--- include $2.lua/" \
-    -e "/^--- include \(.*\)/{s||cat $LUA_DIR/\1|e" -e '}' "$LUA_DIR/$1.lua" | sed -e '/^ *--/d' -e 's/^ *//' -e '/^$/d'
+    -e "/^--- include \(.*\)/{s||cat $LUA_DIR/\1|e" -e '}' "$LUA_DIR/$1.lua" | sed -e '/^ *--/d' -e 's/  --.*//' -e 's/^ *//' -e '/^$/d'
 }
 
 script() {
