@@ -1,19 +1,49 @@
 # The queue of a lock under fire.
+#
+# Longer, and with more: SECONDS_UNDER_FIRE=120 WORKERS=50 BATS_TEST_TIMEOUT=300 bats tests/faults/queue.bats
 
 load ../lib/common
-
-# under_fire SECONDS WORKERS
-under_fire() {
-  cd "$BATS_TEST_TMPDIR" || return
-  local seed=${SEED:-$RANDOM}
-  echo "# seed $seed" >&3
-  run timeout -k 1 150 python3 "$TESTS_DIR/lib/queue_chaos.py" "$RLOCK" "$1" "$2" "$seed" 3>&-
-  echo "# ${lines[-1]}" >&3
-  [[ $status == 0 ]]
-  run -0 python3 "$TESTS_DIR/lib/overlap.py" log
-  echo "# $output" >&3
-}
+load ../lib/chaos
 
 @test "waiters killed, stopped and cut off, scripts forgotten, the server restarted: never two, and everyone has it in the end" {
-  under_fire "${SECONDS_UNDER_FIRE:-20}" 12
+  chaos queue "${SECONDS_UNDER_FIRE:-20}" "${WORKERS:-12}"
+}
+
+# witness RULE FILE: a job for half a second; it is there when this returns.
+witness() {
+  local id=$((++witnesses))
+  bash "$TESTS_DIR/lib/witness.sh" "$id" 0.5 "$@" 3>&- &
+  wait_until grep -q "^begin $id " log
+}
+
+@test "the witness of these tests finds those who must not be there at once, and nobody else" {
+  cd "$BATS_TEST_TMPDIR"
+  witness beside a
+  witness beside a
+  witness one-of b c
+  witness one-of b c
+  not grep overlap log
+  witness alone a
+  witness beside d
+  witness alone d
+  witness alone e
+  witness alone f e
+  witness one-of b c
+  [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '5 7 9 10' ]]
+}
+
+@test "the witness counts what a job has left running" {
+  cd "$BATS_TEST_TMPDIR"
+  bash "$TESTS_DIR/lib/witness.sh" 1 30 alone a 3>&- &
+  local job=$!
+  wait_until grep -q '^begin 1 ' log
+  local left
+  left=$(pgrep -P "$job")
+  kill -9 "$job"
+  wait_until gone "$job"
+  run -0 bash "$TESTS_DIR/lib/witness.sh" 2 0 alone a
+  kill "$left"
+  wait_until gone "$left"
+  run -0 bash "$TESTS_DIR/lib/witness.sh" 3 0 alone a
+  [[ $(grep overlap log | cut -d' ' -f2 | xargs) == 2 ]]
 }

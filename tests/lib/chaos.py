@@ -1,0 +1,219 @@
+"""What the *_chaos.py scripts share: a real server in the current folder, jobs under `rlock run` that are killed,
+stopped and cut off at random, and figures from what the jobs have logged (see witness.sh).
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+WITNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "witness.sh")
+LEASE = 2  # seconds; so long has a waiter to take the lock that it was given, too
+LONGEST_LOOK = 35  # after so long each waiter looks by itself, whatever it has missed; see src/lock/wait.cc
+BOUND = 60  # longer than any lease, grant and look together
+
+
+def wait_until(true, seconds):
+    by = time.monotonic() + seconds
+    while not true() and time.monotonic() < by:
+        time.sleep(0.02)
+    return true()
+
+
+class Server:
+    def __init__(self):
+        self.socket = os.path.join(os.getcwd(), "s")
+        os.environ["RLOCK_URL"] = "unix://" + self.socket
+        self.restarts = 0
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            # It ends with this script, however that ends.
+            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
+             "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--logfile", "server.log"])
+        if not wait_until(lambda: self.cli("ping") == "PONG", 10):
+            sys.exit("the server does not answer")
+
+    def cli(self, *words):
+        return subprocess.run(["redis-cli", "-s", self.socket, *words], capture_output=True, text=True).stdout.strip()
+
+    def crash(self):
+        self.process.kill()
+        self.process.wait()
+        self.start()
+        self.restarts += 1
+
+    def keys(self):
+        """All but fencing tokens, which stay."""
+        return [key for key in self.cli("keys", "*").split() if not key.startswith("redisson_lock_token:")]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Job:
+    """One `rlock run`. Its number is the id in the log."""
+
+    def __init__(self, number, command, kind):
+        self.number, self.kind = number, kind
+        self.started = self.alive_since = time.time()  # alive: it was not stopped from then on
+        self.ended_at = None  # or killed
+        # A message would be one for each restart of the server.
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+
+class Jobs:
+    def __init__(self, rlock):
+        self.rlock = rlock
+        self.all, self.running, self.stopped = [], [], []
+
+    def start(self, options, rule, files, seconds, kind=""):
+        """`options`: of rlock run, and the names; the rest is for witness.sh."""
+        number = len(self.all)
+        job = Job(number, [self.rlock, "run", "-q", "-k", "200ms", *options, "--", "bash", WITNESS, str(number),
+                           str(seconds), rule, *files], kind)
+        self.all.append(job)
+        self.running.append(job)
+        return job
+
+    def collect(self):
+        for job in [job for job in self.running if job.process.poll() is not None]:
+            self.running.remove(job)
+            job.ended_at = job.ended_at or time.time()
+
+    def kill(self, job):
+        job.process.kill()
+        job.ended_at = time.time()
+
+    def stop(self, job, seconds):
+        job.process.send_signal(signal.SIGSTOP)
+        job.alive_since = float("inf")
+        self.stopped.append((time.monotonic() + seconds, job))
+
+    def let_go(self, everyone=False):
+        for entry in [entry for entry in self.stopped if everyone or entry[0] < time.monotonic()]:
+            self.stopped.remove(entry)
+            entry[1].process.send_signal(signal.SIGCONT)
+            if not any(job is entry[1] for _, job in self.stopped):
+                entry[1].alive_since = time.time()
+
+    def drain(self):
+        """Nothing happens to them any more: everyone who lives gets the lock and ends."""
+        self.let_go(everyone=True)
+
+        def none_left():
+            self.collect()
+            return not self.running
+
+        wait_until(none_left, BOUND)
+
+    def ends(self):
+        """Statuses, and how many ended with each."""
+        statuses = [job.process.returncode for job in self.all if job.process.returncode is not None]
+        return {status: statuses.count(status) for status in sorted(set(statuses))}
+
+    def end(self):
+        for job in self.running:
+            job.process.kill()
+
+
+def under_fire(server, jobs, seconds, workers, start_one, odds):
+    """Keeps so many jobs alive, by start_one(), and does one thing of `odds` to one of them about every 50 ms, or to
+    the server. Then waits until all have ended.
+    """
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        jobs.collect()
+        jobs.let_go()
+        while len(jobs.running) < workers:
+            start_one()
+        victim = random.choice(jobs.running)
+        what = random.choices(["nothing", *odds], [1 - sum(odds.values()), *odds.values()])[0]
+        if what == "kill":
+            jobs.kill(victim)
+        elif what == "stop":
+            jobs.stop(victim, random.uniform(0.1, 3))
+        elif what == "cut off":
+            server.cli("client", "kill", "type", random.choice(("pubsub", "normal")))
+        elif what == "forget scripts":
+            server.cli("script", "flush")
+        elif what == "crash":
+            server.crash()
+        time.sleep(random.uniform(0, 0.1))
+    jobs.drain()
+
+
+class Log:
+    """What the jobs have written: when each began and ended, and how many found somebody beside them."""
+
+    def __init__(self):
+        self.begins, self.ends, self.overlaps = {}, {}, 0
+        for line in open("log"):
+            what, number, when = line.split()
+            if what == "overlap":
+                self.overlaps += 1
+            else:
+                (self.begins if what == "begin" else self.ends)[int(number)] = float(when)
+
+    def waited_until(self, job):
+        return self.begins.get(job.number, job.ended_at or time.time())
+
+    def longest_wait(self, jobs):
+        """Seconds from when a job was started, or was let go for the last time, until it began, ended or was killed."""
+        return max((self.waited_until(job) - job.alive_since for job in jobs), default=0)
+
+    def most_overtaken(self, jobs, everybody):
+        """How many began before one of the jobs, although they came later: by a second, for a job is not in the queue
+        as soon as it is started.
+        """
+        began = [(other.started, self.begins[other.number]) for other in everybody if other.number in self.begins]
+        return max((sum(started > job.alive_since + 1 and begin < self.waited_until(job) for started, begin in began)
+                    for job in jobs), default=0)
+
+    def peak(self, jobs):
+        """How many of them ran at once, as far as they came to their end."""
+        steps = []
+        for job in jobs:
+            if job.number in self.ends:
+                steps += [(self.begins[job.number], 1), (self.ends[job.number], -1)]
+        running = peak = 0
+        for _, step in sorted(steps):
+            running += step
+            peak = max(peak, running)
+        return peak
+
+
+def bound_on_waits(log, workers):
+    """Seconds that nobody who lives may wait. At worst it is told nothing, and looks by itself; the one that has the
+    lock then has died with it; and everybody else stands in front. What a turn takes is what it took here, on the
+    average, twice: on this machine, with faults like these.
+    """
+    times = sorted(log.begins.values())
+    turn = (times[-1] - times[0]) / max(len(times) - 1, 1)
+    return LONGEST_LOOK + LEASE + 2 * workers * turn
+
+
+def bound_on_overtaking(workers):
+    """By how many that come later anybody may be overtaken. A waiter that is cut off stands aside until it listens
+    again, for a part of a second, and goes back to its place then: meanwhile others pass, as many as wait at most.
+    Twice that, for it may be cut off again. One that starves is overtaken by all that come.
+    """
+    return 2 * workers
+
+
+def gone(server):
+    """Asks until nothing is left, for as long as what the dead have held may stay. Returns what is left then."""
+    wait_until(lambda: not server.keys(), 3 * LEASE)
+    return server.keys()
+
+
+def verdict(figures, faults):
+    """Prints both, and ends with 1 if any of the faults is one. They are pairs of what it is and whether it is."""
+    print(figures)
+    found = [what for what, is_one in faults.items() if is_one]
+    if found:
+        print("FAULTS: " + ", ".join(found))
+    sys.exit(bool(found))

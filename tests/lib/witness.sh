@@ -1,0 +1,29 @@
+# witness.sh ID SECONDS RULE FILE...: a job that finds out who runs beside it, and takes so many seconds.
+#
+#   alone    nobody else may be at any of the FILEs
+#   beside   others at the FILE may only be `beside`, too
+#   one-of   there must be a FILE left that nobody is at: at most so many jobs at once as there are files
+#
+# It takes a flock(2) on them, at once or never, and keeps it: the kernel gives it back when the last process of the
+# job has died, however that came, and not before. Writes to `log`: "begin ID TIME", "end ID TIME" and, of what must
+# not be, "overlap ID TIME".
+id=$1 seconds=$2 rule=$3
+shift 3
+
+note() { echo "$1 $id $EPOCHREALTIME" >>log; }
+take() { exec {file}>>"$2" && flock -n "$1" "$file"; }
+
+case $rule in
+  alone) for name; do take -x "$name" || note overlap; done ;;
+  beside) take -s "$1" || note overlap ;;
+  one-of)
+    # One after the other, or two that look at the same time could pass by a file that is left.
+    exec {door}>>door
+    flock "$door"
+    for name; do take -x "$name" && break; done || note overlap
+    exec {door}>&-
+    ;;
+esac
+note begin
+sleep "$seconds"
+note end
