@@ -69,6 +69,7 @@ class Jobs:
     def __init__(self, rlock):
         self.rlock = rlock
         self.all, self.running, self.stopped = [], [], []
+        open("log", "w").close()  # there even if none of them ever runs
 
     def start(self, options, rule, files, seconds, kind=""):
         """`options`: of rlock run, and the names; the rest is for witness.sh."""
