@@ -53,7 +53,7 @@ def used(log, begin, end):
 
 def leave_nothing():
     """A slot that was taken along comes back with the next one that is used."""
-    subprocess.run([rlock, "run", "--slots", str(SLOTS), "x", "--", "true"])
+    subprocess.run([rlock, "run", "-q", "-n", "--slots", str(SLOTS), "x", "--", "true"], stderr=subprocess.DEVNULL)
     return not server.keys()
 
 
