@@ -1,16 +1,132 @@
-# Redisson for tests: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
+# What the tests with Redisson share. Source it after common.
+#
+#   interop_setup_file [MS]        a server and Redisson; MS: how long its locks last without a renewal
+#   interop_teardown_file          and an end to both
+#   interop_setup                  the server is rlock's; skips the test where Redisson is missing
+#   interop_teardown               ends the jobs that a failed test has left
+#   woken_since START              no more than the time of a wake-up has passed since START
+#   waiters N                      so many clients listen on $channel
+#   lock_free                      nothing is left of the lock $name but its fencing token
+#   held_by N                      status knows N holders of $name
+#
+# Jobs under the lock $name, each with a label ID:
+#   start_job ID [OPTION ...]      `rlock run` in the background; it runs until it is to end
+#   job_runs ID                    its command has been started
+#   end_job ID [STATUS]            lets its command end, and waits for that; rlock ends with STATUS, 0 if not given
+#   job_ends ID STATUS             waits for the end; rlock ends with STATUS
+#   crash_job ID                   kills all of rlock and the command
+#
+# Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
 #
 #   redisson_missing               says why it cannot be had here; nothing if it can
-#   redisson_start ADDRESS         builds the driver where needed and starts it; once for a test file
+#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it
 #   redisson_stop
+#   redisson_crash                 kills it, with whatever it holds
 #   redisson THREAD COMMAND NAME [ARG ...]
 #                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
 #   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
 #   redisson_replies THREAD        the reply has come; it is in $reply
 #   reply FIELD                    a field of the last reply
 
+# A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
+WOKEN_MS=2000
+
 DRIVER=$TESTS_DIR/interop/driver
-declare -gA replies_before
+declare -gA replies_before job_pids
+
+interop_setup_file() {
+  export REDISSON_MISSING
+  REDISSON_MISSING=$(redisson_missing)
+  # A CI run that tested nothing would look like one that passed.
+  [[ -z $REDISSON_MISSING ]] || {
+    echo "$REDISSON_MISSING" >&2
+    [[ -z ${CI:-} ]]
+    return
+  }
+  export port
+  port=$(redis_free_port)
+  redis_start r --port "$port" --bind 127.0.0.1
+  redisson_start "redis://127.0.0.1:$port" "$@"
+}
+
+interop_teardown_file() {
+  redisson_stop
+  redis_stop r
+}
+
+interop_setup() {
+  [[ -z $REDISSON_MISSING ]] || skip "$REDISSON_MISSING"
+  export RLOCK_URL=redis://127.0.0.1:$port
+}
+
+interop_teardown() {
+  local id
+  for id in "${!job_pids[@]}"; do
+    sed "s/^/$id: /" "$BATS_TEST_TMPDIR/$id.log" || true
+    touch "$BATS_TEST_TMPDIR/$id.end"
+    gone "${job_pids[$id]}" || kill -TERM "${job_pids[$id]}"
+    wait_until gone "${job_pids[$id]}" || kill -KILL "${job_pids[$id]}"
+  done
+}
+
+start_job() {
+  local id=$1
+  shift
+  rm -f "$BATS_TEST_TMPDIR/$id.started" "$BATS_TEST_TMPDIR/$id.end"
+  # shellcheck disable=SC2016 # for the sh of the command
+  "$RLOCK" run "$@" "$name" -- sh -c 'echo "$RLOCK_TOKEN" >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
+    "$BATS_TEST_TMPDIR/$id.started" "$BATS_TEST_TMPDIR/$id.end" </dev/null >"$BATS_TEST_TMPDIR/$id.log" 2>&1 3>&- &
+  job_pids[$id]=$!
+}
+
+job_runs() { [[ -s $BATS_TEST_TMPDIR/$1.started ]]; }
+
+job_ends() {
+  local pid=${job_pids[$1]} status=0
+  wait_until gone "$pid"
+  wait "$pid" || status=$?
+  [[ $status == "$2" ]] || {
+    echo "rlock ended with status $status, expected $2" >&2
+    return 1
+  }
+  unset "job_pids[$1]"
+}
+
+end_job() {
+  touch "$BATS_TEST_TMPDIR/$1.end"
+  job_ends "$1" "${2:-0}"
+}
+
+# The frontend, its child the monitor, and what that has started.
+crash_job() {
+  local monitor command
+  monitor=$(pgrep -o -P "${job_pids[$1]}")
+  command=$(pgrep -o -P "$monitor")
+  kill -KILL "${job_pids[$1]}" "$monitor" "$command"
+  wait_until gone "$monitor"
+  wait_until gone "$command"
+  job_ends "$1" 137
+}
+
+woken_since() {
+  local elapsed=$(($(now_ms) - $1))
+  ((elapsed < WOKEN_MS)) || {
+    echo "took $elapsed ms" >&2
+    return 1
+  }
+}
+
+waiters() {
+  [[ $(redis r pubsub numsub "$channel" | tail -n 1) == "$1" ]]
+}
+
+lock_free() {
+  not grep -qv ^redisson_lock_token: < <(redis r --scan --pattern "*$name*")
+}
+
+held_by() {
+  [[ $(rlock status --json "$name" | grep '"number_of_holders"') == *" $1," ]]
+}
 
 redisson_missing() {
   command -v mvn >/dev/null && command -v javac >/dev/null ||
@@ -20,9 +136,13 @@ redisson_missing() {
 # Maven needs seconds even if there is nothing to do, so it is asked only after a change.
 redisson_build() {
   local built=$DRIVER/target/built log
+  # Test files run beside each other.
+  local turn
+  exec {turn}<"$DRIVER/pom.xml"
+  flock "$turn"
   [[ $built -nt $DRIVER/pom.xml && $built -nt $DRIVER/src/main/java/Driver.java ]] && return
   log=$BATS_FILE_TMPDIR/maven.log
-  mvn -q -B -f "$DRIVER/pom.xml" package >"$log" 2>&1 3>&- || {
+  mvn -q -B -f "$DRIVER/pom.xml" package >"$log" 2>&1 3>&- {turn}<&- || {
     cat "$log" >&2
     return 1
   }
@@ -30,15 +150,16 @@ redisson_build() {
 }
 
 redisson_start() {
-  redisson_build || return
-  driver_dir=$BATS_FILE_TMPDIR/driver
+  (redisson_build) || return
+  export driver_dir=$BATS_FILE_TMPDIR/driver
+  rm -rf "$driver_dir"
   mkdir "$driver_dir"
   mkfifo "$driver_dir/in"
   # Opened for reading and writing: no end of file comes when a test that has sent a command ends.
-  java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$DRIVER/target/classes:$DRIVER/target/lib/*" Driver "$1" \
+  java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$DRIVER/target/classes:$DRIVER/target/lib/*" Driver "$@" \
     <>"$driver_dir/in" >"$driver_dir/out" 2>"$driver_dir/err" 3>&- &
-  driver_pid=$!
-  export driver_dir driver_pid
+  # In a file, because it changes in a test that has it crash.
+  echo $! >"$driver_dir/pid"
   WAIT_SECONDS=60 wait_until grep -q '"event":"ready"' "$driver_dir/out" || {
     cat "$driver_dir/err" >&2
     return 1
@@ -46,10 +167,14 @@ redisson_start() {
 }
 
 redisson_stop() {
-  [[ -n ${driver_pid:-} ]] || return 0
-  kill -TERM "$driver_pid" 2>/dev/null || return 0
-  wait_until gone "$driver_pid"
+  [[ -e ${driver_dir:-}/pid ]] || return 0
+  local pid
+  pid=$(<"$driver_dir/pid")
+  kill "-${1:-TERM}" "$pid" 2>/dev/null || return 0
+  wait_until gone "$pid"
 }
+
+redisson_crash() { redisson_stop KILL; }
 
 # Each test has threads of its own: one that a failed test left waiting must not stand in the way of the next.
 redisson_send() {

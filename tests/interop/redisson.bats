@@ -4,45 +4,17 @@
 load ../lib/common
 load interop
 
-# A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
-WOKEN_MS=2000
-
-setup_file() {
-  export REDISSON_MISSING
-  REDISSON_MISSING=$(redisson_missing)
-  # A CI run that tested nothing would look like one that passed.
-  [[ -z $REDISSON_MISSING ]] || {
-    echo "$REDISSON_MISSING" >&2
-    [[ -z ${CI:-} ]]
-    return
-  }
-  export port
-  port=$(redis_free_port)
-  redis_start r --port "$port" --bind 127.0.0.1
-  redisson_start "redis://127.0.0.1:$port"
-}
-
-teardown_file() {
-  redisson_stop
-  redis_stop r
-}
+setup_file() { interop_setup_file; }
+teardown_file() { interop_teardown_file; }
 
 setup() {
-  [[ -z $REDISSON_MISSING ]] || skip "$REDISSON_MISSING"
-  export RLOCK_URL=redis://127.0.0.1:$port
+  interop_setup
   use_name "job-$BATS_TEST_NUMBER."
-  started=$BATS_TEST_TMPDIR/started
-  end=$BATS_TEST_TMPDIR/end
-  rlock_pid=
+  started=$BATS_TEST_TMPDIR/rlock.started
+  end=$BATS_TEST_TMPDIR/rlock.end
 }
 
-teardown() {
-  cat "$BATS_TEST_TMPDIR/rlock.log" 2>/dev/null || true
-  [[ -n ${rlock_pid:-} ]] || return 0
-  touch "$end"
-  gone "$rlock_pid" || kill -TERM "$rlock_pid"
-  wait_until gone "$rlock_pid" || kill -KILL "$rlock_pid"
-}
+teardown() { interop_teardown; }
 
 # use_name NAME: the lock of this test. Redisson adds braces to its channel unless the name has some.
 use_name() {
@@ -51,48 +23,12 @@ use_name() {
   [[ $name != *'{'* ]] || channel=redisson_lock__channel:$name
 }
 
-# start_rlock [OPTION ...]: `rlock run` in the background. Its command writes the fencing token into the file
-# $started and runs until the file $end exists.
-start_rlock() {
-  "$RLOCK" run "$@" "$name" -- sh -c 'echo "$RLOCK_TOKEN" >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
-    "$started" "$end" </dev/null >"$BATS_TEST_TMPDIR/rlock.log" 2>&1 3>&- &
-  rlock_pid=$!
-}
-
-command_started() { [[ -s $started ]]; }
-
-# rlock_ends STATUS: the rlock of start_rlock ends with this status.
-rlock_ends() {
-  local status=0
-  wait_until gone "$rlock_pid"
-  wait "$rlock_pid" || status=$?
-  rlock_pid=
-  [[ $status == "$1" ]] || {
-    echo "rlock ended with status $status, expected $1" >&2
-    return 1
-  }
-}
-
-# waiters N: so many clients wait for a release.
-waiters() {
-  [[ $(redis r pubsub numsub "$channel" | tail -n 1) == "$1" ]]
-}
+# Most tests need one rlock only.
+start_rlock() { start_job rlock "$@"; }
+command_started() { job_runs rlock; }
+rlock_ends() { job_ends rlock "$1"; }
 
 lock_hash() { redis r hgetall "$name"; }
-
-# lock_free: nothing is left of the lock but its fencing token.
-lock_free() {
-  not grep -qv ^redisson_lock_token: < <(redis r --scan --pattern "*$name*")
-}
-
-# woken_since START: no more than the time of a wake-up has passed since START.
-woken_since() {
-  local elapsed=$(($(now_ms) - $1))
-  ((elapsed < WOKEN_MS)) || {
-    echo "took $elapsed ms" >&2
-    return 1
-  }
-}
 
 # rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release lets its command start.
 rlock_waits_for_redisson() {
@@ -351,7 +287,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   for ((round = 0; round < rounds; round++)); do
     "$RLOCK" run "$name" -- sh -c 'mkdir "$0" && sleep 0.02 && rmdir "$0"' "$inside" || exit
   done </dev/null >"$BATS_TEST_TMPDIR/rlock.log" 2>&1 3>&- &
-  rlock_pid=$!
+  job_pids[rlock]=$!
 
   for ((round = 0; round < rounds; round++)); do
     redisson a lock "$name"

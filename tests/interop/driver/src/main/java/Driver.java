@@ -10,8 +10,11 @@ import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.redisson.Redisson;
+import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -35,36 +38,57 @@ public final class Driver {
 
     private Driver(RedissonClient redisson) {
         this.redisson = redisson;
-        verbs.put("lock", this::lock);
-        verbs.put("lock-lease", this::lockLease);
-        verbs.put("trylock", this::tryLock);
-        verbs.put("unlock", this::unlock);
-        verbs.put("force-unlock", (name, args) -> redisson.getLock(name).forceUnlock());
-        verbs.put("is-locked", (name, args) -> redisson.getLock(name).isLocked());
-        verbs.put("ttl", (name, args) -> redisson.getLock(name).remainTimeToLive());
+        lockVerbs("", redisson::getLock);
+        lockVerbs("read-", name -> redisson.getReadWriteLock(name).readLock());
+        lockVerbs("write-", name -> redisson.getReadWriteLock(name).writeLock());
         verbs.put("fenced-lock", (name, args) -> redisson.getFencedLock(name).lockAndGetToken());
         verbs.put("token", (name, args) -> redisson.getFencedLock(name).getToken());
+        permitVerbs();
     }
 
-    private Object lock(String name, String[] args) {
-        redisson.getLock(name).lock();
-        return null;
+    /** Every RLock has these. */
+    private void lockVerbs(String prefix, Function<String, RLock> named) {
+        verbs.put(prefix + "lock", (name, args) -> {
+            named.apply(name).lock();
+            return null;
+        });
+        verbs.put(prefix + "lock-lease", (name, args) -> {
+            named.apply(name).lock(Long.parseLong(args[0]), TimeUnit.MILLISECONDS);
+            return null;
+        });
+        verbs.put(prefix + "trylock", (name, args) ->
+                named.apply(name).tryLock(Long.parseLong(args[0]), Long.parseLong(args[1]), TimeUnit.MILLISECONDS));
+        verbs.put(prefix + "unlock", (name, args) -> {
+            named.apply(name).unlock();
+            return null;
+        });
+        verbs.put(prefix + "force-unlock", (name, args) -> named.apply(name).forceUnlock());
+        verbs.put(prefix + "is-locked", (name, args) -> named.apply(name).isLocked());
+        verbs.put(prefix + "ttl", (name, args) -> named.apply(name).remainTimeToLive());
+        verbs.put(prefix + "holds", (name, args) -> named.apply(name).getHoldCount());
     }
 
-    private Object lockLease(String name, String[] args) {
-        redisson.getLock(name).lock(Long.parseLong(args[0]), TimeUnit.MILLISECONDS);
-        return null;
+    private void permitVerbs() {
+        verbs.put("try-set-permits", (name, args) -> permits(name).trySetPermits(Integer.parseInt(args[0])));
+        verbs.put("set-permits", (name, args) -> {
+            permits(name).setPermits(Integer.parseInt(args[0]));
+            return null;
+        });
+        verbs.put("acquire-permit", (name, args) -> args.length == 0 ? permits(name).acquire()
+                : permits(name).acquire(Long.parseLong(args[0]), TimeUnit.MILLISECONDS));
+        verbs.put("try-acquire-permit", (name, args) ->
+                permits(name).tryAcquire(Long.parseLong(args[0]), Long.parseLong(args[1]), TimeUnit.MILLISECONDS));
+        verbs.put("release-permit", (name, args) -> {
+            permits(name).release(args[0]);
+            return null;
+        });
+        verbs.put("try-release-permit", (name, args) -> permits(name).tryRelease(args[0]));
+        verbs.put("available-permits", (name, args) -> permits(name).availablePermits());
+        verbs.put("all-permits", (name, args) -> permits(name).getPermits());
     }
 
-    private Object tryLock(String name, String[] args) throws InterruptedException {
-        long wait = Long.parseLong(args[0]);
-        long lease = Long.parseLong(args[1]);
-        return redisson.getLock(name).tryLock(wait, lease, TimeUnit.MILLISECONDS);
-    }
-
-    private Object unlock(String name, String[] args) {
-        redisson.getLock(name).unlock();
-        return null;
+    private RPermitExpirableSemaphore permits(String name) {
+        return redisson.getPermitExpirableSemaphore(name);
     }
 
     private void readCommands() throws Exception {
@@ -118,6 +142,9 @@ public final class Driver {
     public static void main(String[] args) throws Exception {
         Config config = new Config();
         config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(1);
+        if (args.length > 1) {
+            config.setLockWatchdogTimeout(Long.parseLong(args[1]));
+        }
         Driver driver = new Driver(Redisson.create(config));
         print(Map.of("event", "ready"));
         driver.readCommands();
