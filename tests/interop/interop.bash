@@ -12,9 +12,17 @@
 # Jobs under the lock $name, each with a label ID:
 #   start_job ID [OPTION ...]      `rlock run` in the background; it runs until it is to end
 #   job_runs ID                    its command has been started
+#   job_wakes ID START             waits for that; it came by what happened at START
+#   jobs_wait N                    so many stand in rlock's queue
 #   end_job ID [STATUS]            lets its command end, and waits for that; rlock ends with STATUS, 0 if not given
 #   job_ends ID STATUS             waits for the end; rlock ends with STATUS
 #   crash_job ID                   kills all of rlock and the command
+#
+# Turns: jobs that all stand in rlock's queue, and write a line into $log when they are done:
+#   queue_jobs OPTION ...          one with each OPTION, in this order
+#   redisson_gets_turns VERB FREE MOST
+#                                  Redisson's thread `turns`, which has sent VERB, gets it, gives it back by the command
+#                                  FREE, and does so again until all jobs are done; each time after MOST more at most
 #
 # Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
 #
@@ -26,7 +34,9 @@
 #                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
 #   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
 #   redisson_replies THREAD        the reply has come; it is in $reply
-#   reply FIELD                    a field of the last reply
+#   reply FIELD                    a field of the last reply; a quote or a control character in it stays escaped
+#   value THREAD COMMAND ...       the same as redisson, and prints what Redisson has returned
+#   redisson_wakes THREAD START    the reply has come, it is a good one, and it came by what happened at START
 
 # A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
 WOKEN_MS=2000
@@ -81,6 +91,13 @@ start_job() {
 
 job_runs() { [[ -s $BATS_TEST_TMPDIR/$1.started ]]; }
 
+job_wakes() {
+  wait_until job_runs "$1"
+  woken_since "$2"
+}
+
+jobs_wait() { [[ $(redis r zcard "rlock:queue:{$name}") == "$1" ]]; }
+
 job_ends() {
   local pid=${job_pids[$1]} status=0
   wait_until gone "$pid"
@@ -126,6 +143,37 @@ lock_free() {
 
 held_by() {
   [[ $(rlock status --json "$name" | grep '"number_of_holders"') == *" $1," ]]
+}
+
+queue_jobs() {
+  local option
+  log=$BATS_TEST_TMPDIR/log queued=()
+  : >"$log"
+  for option in "$@"; do
+    # shellcheck disable=SC2016 # for the sh of the command
+    "$RLOCK" run -q "$option" "$name" -- sh -c 'echo >>"$0"; sleep 0.1' "$log" </dev/null 3>&- &
+    queued+=($!)
+    wait_until jobs_wait ${#queued[@]}
+  done
+}
+
+redisson_gets_turns() {
+  local before=0 after=0 turns= pid
+  until ((after == ${#queued[@]})); do
+    wait_until redisson_replies turns
+    after=$(wc -l <"$log")
+    turns+=" $before-$after"
+    ((after - before <= $3)) || {
+      echo "asked and had it after so many of ${#queued[@]} jobs:$turns" >&2
+      return 1
+    }
+    "$2"
+    before=$(wc -l <"$log")
+    ((before == ${#queued[@]})) || redisson_send turns "$1" "$name"
+    after=$before
+  done
+  echo "# $1: asked and had it after so many of ${#queued[@]} jobs:$turns" >&3
+  for pid in "${queued[@]}"; do wait "$pid"; done
 }
 
 redisson_missing() {
@@ -199,8 +247,16 @@ redisson() {
 }
 
 reply() {
-  python3 -c '
-import json, sys
-value = json.loads(sys.argv[1])[sys.argv[2]]
-print(value if isinstance(value, str) else json.dumps(value))' "$reply" "$1"
+  [[ $reply =~ \"$1\":(\"([^\"]*)\"|([^,}]*)) ]] && echo "${BASH_REMATCH[2]}${BASH_REMATCH[3]}"
+}
+
+value() {
+  redisson "$@" >&2
+  reply value
+}
+
+redisson_wakes() {
+  wait_until redisson_replies "$1"
+  woken_since "$2"
+  [[ $(reply ok) == true ]]
 }

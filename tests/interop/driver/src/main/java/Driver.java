@@ -117,8 +117,10 @@ public final class Driver {
             reply.put("ok", true);
         } catch (Exception e) {
             reply.put("ok", false);
-            reply.put("error", e.getClass().getSimpleName());
-            reply.put("message", e.getMessage());
+            // Redisson wraps some of what it throws.
+            Throwable thrown = e.getCause() == null ? e : e.getCause();
+            reply.put("error", thrown.getClass().getSimpleName());
+            reply.put("message", thrown.getMessage());
         }
         reply.put("waited_ms", TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start));
         return reply;
