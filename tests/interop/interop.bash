@@ -27,9 +27,8 @@
 # Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
 #
 #   redisson_missing               says why it cannot be had here; nothing if it can
-#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it
+#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it; once for a test file
 #   redisson_stop
-#   redisson_crash                 kills it, with whatever it holds
 #   redisson THREAD COMMAND NAME [ARG ...]
 #                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
 #   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
@@ -200,14 +199,12 @@ redisson_build() {
 redisson_start() {
   (redisson_build) || return
   export driver_dir=$BATS_FILE_TMPDIR/driver
-  rm -rf "$driver_dir"
   mkdir "$driver_dir"
   mkfifo "$driver_dir/in"
   # Opened for reading and writing: no end of file comes when a test that has sent a command ends.
   java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$DRIVER/target/classes:$DRIVER/target/lib/*" Driver "$@" \
     <>"$driver_dir/in" >"$driver_dir/out" 2>"$driver_dir/err" 3>&- &
-  # In a file, because it changes in a test that has it crash.
-  echo $! >"$driver_dir/pid"
+  export driver_pid=$!
   WAIT_SECONDS=60 wait_until grep -q '"event":"ready"' "$driver_dir/out" || {
     cat "$driver_dir/err" >&2
     return 1
@@ -215,14 +212,11 @@ redisson_start() {
 }
 
 redisson_stop() {
-  [[ -e ${driver_dir:-}/pid ]] || return 0
-  local pid
-  pid=$(<"$driver_dir/pid")
-  kill "-${1:-TERM}" "$pid" 2>/dev/null || return 0
-  wait_until gone "$pid"
+  [[ -n ${driver_pid:-} ]] || return 0
+  kill -TERM "$driver_pid" 2>/dev/null || return 0
+  wait_until gone "$driver_pid"
 }
 
-redisson_crash() { redisson_stop KILL; }
 
 # Each test has threads of its own: one that a failed test left waiting must not stand in the way of the next.
 redisson_send() {

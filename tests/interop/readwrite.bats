@@ -278,6 +278,26 @@ readers_share() {
   gone_by_redisson
 }
 
+@test "a writer that crashes, on either side: the other one has the lock when the lease is over" {
+  local began
+  redisson j write-lock-lease "$name" 1500
+  began=$(now_ms)
+  start_job reader -s
+  wait_until job_runs reader
+  echo "# our reader has it after $(($(now_ms) - began)) of 1500 ms" >&3
+  woken_since $((began + 1500))
+  end_job reader
+
+  start_job dead -x --lease 2s
+  wait_until job_runs dead
+  redisson_send j read-lock "$name"
+  wait_until waiters 1
+  began=$(now_ms)
+  crash_job dead
+  redisson_wakes j $((began + 2000))
+  redisson j read-unlock "$name"
+}
+
 @test "a writer of Redisson that goes on as a reader lets our readers in, and no writer" {
   redisson j write-lock "$name"
   redisson j read-lock "$name"
