@@ -157,7 +157,7 @@ queue_jobs() {
 }
 
 redisson_gets_turns() {
-  local before=0 after=0 turns= pid
+  local before=0 after=0 turns='' pid
   until ((after == ${#queued[@]})); do
     wait_until redisson_replies turns
     after=$(wc -l <"$log")

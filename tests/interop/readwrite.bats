@@ -325,7 +325,8 @@ readers_share() {
 @test "status shows holders that are not rlock" {
   redisson j read-lock "$name"
   redisson j read-lock "$name"
-  local reader=$(reply owner) owner
+  local reader owner
+  reader=$(reply owner)
   owner=$(rlock acquire -s "$name" --lease 1m)
   run -0 rlock status --json "$name"
   python3 -c '
@@ -386,7 +387,8 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
 
 @test "force-unlock --owner takes it from one reader of Redisson, and from no other" {
   redisson j read-lock "$name"
-  local first=$(reply owner)
+  local first
+  first=$(reply owner)
   redisson k read-lock "$name"
   rlock force-unlock --yes --owner "$first" "$name"
   [[ $(redis r hgetall "$name") == $'mode\nread\n'"$(reply owner)"$'\n1' ]]
