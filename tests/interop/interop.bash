@@ -22,7 +22,8 @@
 #   queue_jobs OPTION ...          one with each OPTION, in this order
 #   redisson_gets_turns VERB FREE MOST
 #                                  Redisson's thread `turns`, which has sent VERB, gets it, gives it back by the command
-#                                  FREE, and does so again until all jobs are done; each time after MOST more at most
+#                                  FREE, and does so again until all jobs are done; each time after MOST more at most.
+#                                  Every second release is open: two, or four where Redisson has missed one
 #
 # Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
 #

@@ -441,7 +441,7 @@ turns() {
   redisson_send turns "$verb" "$name"
   wait_until waiters 2
   rlock release "$name" --owner "$owner"
-  redisson_gets_turns "$verb" give_back 3
+  redisson_gets_turns "$verb" give_back 5
 }
 
 @test "Redisson does not starve behind those who stand in rlock's queue" {
