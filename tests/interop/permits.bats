@@ -185,6 +185,51 @@ counted_together() {
   end_job a
 }
 
+@test "--resize to more slots wakes a thread of Redisson that waits" {
+  redisson j try-set-permits "$name" 1
+  redisson j acquire-permit "$name"
+  redisson_send k acquire-permit "$name"
+  wait_until waiters 1
+  start_job a --slots 4 --resize
+  wait_until job_runs a
+  has_one k "$(now_ms)"
+  end_job a
+}
+
+@test "a semaphore that rlock makes wakes a thread of Redisson that waits for one" {
+  redisson_send j acquire-permit "$name"
+  wait_until waiters 1
+  start_job a --slots 3
+  wait_until job_runs a
+  has_one j "$(now_ms)"
+  end_job a
+}
+
+# A Java service sets the number when it starts, and is told that there is one.
+@test "a semaphore that Redisson has wanted to make outlives rlock's jobs" {
+  start_job a --slots 3
+  wait_until job_runs a
+  redisson j try-set-permits "$name" 3
+  end_job a
+  [[ $(value j try-acquire-permit "$name" 0 1000) != null ]]
+}
+
+@test "a semaphore that Redisson has made stays, even where rlock had made one of that name before" {
+  rlock acquire --slots 3 "$name" --lease 1m
+  redis r del "$name" "$permits"
+  [[ $(value j try-set-permits "$name" 3) == true ]]
+  rlock run --slots 3 "$name" -- true
+  seats 3 3
+}
+
+@test "a semaphore that rlock has made lasts as long as Redisson's permits" {
+  local owner
+  owner=$(rlock acquire --slots 3 "$name" --lease 1m)
+  redisson j acquire-permit "$name" $((3 * 24 * 3600 * 1000))
+  rlock release "$name" --owner "$owner"
+  (($(redis r pttl "$name") > 2 * 24 * 3600 * 1000))
+}
+
 @test "Redisson uses a semaphore that rlock has made, also when rlock's jobs have ended" {
   local id
   start_job a --slots 2
@@ -318,6 +363,29 @@ turns() {
 @test "Redisson does not starve behind those who stand in rlock's queue" {
   redisson j try-set-permits "$name" 1
   turns 1
+}
+
+# Jobs that were let in together end together. Everybody but the two that release is frozen, so that it does not matter who
+# is faster.
+@test "a slot that was released for whoever comes first is not given to the queue by the next release" {
+  local first second ids=(a b c) id pids starved=''
+  redisson j try-set-permits "$name" 2
+  first=$(rlock acquire --slots 2 "$name" --lease 1m)
+  second=$(rlock acquire --slots 2 "$name" --lease 1m)
+  for id in "${ids[@]}"; do start_job "$id" --slots 2; done
+  wait_until jobs_wait 3
+  redisson_send j acquire-permit "$name"
+  wait_until waiters 2
+  pids=("$driver_pid" "${job_pids[@]}")
+  kill -STOP "${pids[@]}"
+  rlock release "$name" --owner "$first"
+  rlock release "$name" --owner "$second"
+  kill -CONT "$driver_pid"
+  WAIT_SECONDS=1 wait_until redisson_replies j || starved=yes
+  kill -CONT "${pids[@]}"
+  [[ -z $starved ]]
+  redisson j release-permit "$name" "$(reply value)"
+  for id in "${ids[@]}"; do end_job "$id"; done
 }
 
 @test "both compete for two slots, and never three have one" {

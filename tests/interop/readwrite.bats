@@ -322,6 +322,21 @@ readers_share() {
   end_job writer
 }
 
+# Redisson's renewal of a reader sets the time of the whole lock, 30 s as it comes, however long ours has been promised.
+# If that reader crashes then, the lock goes with it, under our readers.
+@test "a renewal by Redisson takes no time from a reader of ours with a longer lease" {
+  start_job reader -s --lease 2m
+  wait_until job_runs reader
+  redisson j read-lock "$name"
+  wait_until lasts_less
+  redisson j read-unlock "$name"
+  # As the default watchdog leaves it.
+  redis r pexpire "$name" 30000
+  wait_until not lasts_less
+  end_job reader
+}
+lasts_less() { (($(redis r pttl "$name") <= 30000)); }
+
 @test "status shows holders that are not rlock" {
   redisson j read-lock "$name"
   redisson j read-lock "$name"
@@ -393,6 +408,13 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
   rlock force-unlock --yes --owner "$first" "$name"
   [[ $(redis r hgetall "$name") == $'mode\nread\n'"$(reply owner)"$'\n1' ]]
   redisson k read-unlock "$name"
+}
+
+@test "force-unlock takes the lock from a writer of Redisson that reads, too" {
+  redisson j write-lock "$name"
+  redisson j read-lock "$name"
+  rlock force-unlock --yes "$name"
+  run -1 rlock status --is-held "$name"
 }
 
 @test "forceUnlock by Redisson takes the lock from rlock, wakes who waits, and has the job stopped" {
