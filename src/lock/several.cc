@@ -34,8 +34,9 @@ class Taker {
       auto acquired = RLOCK_TRY(take(i));
       if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};
       holds_.push_back(std::move(*acquired.hold));
-      RLOCK_TRY(i + 1 < requests_.size() ? keep_if_due() : waited_ ? keep(true) : Result<void>());
+      RLOCK_TRY(keep_if_due());
     }
+    if (waited_ && holds_.size() > 1) RLOCK_TRY(keep(true));
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -47,11 +48,25 @@ class Taker {
     Patience patience = patience_;
     if (patience.limit) patience.limit = until(end_.deadline);
     if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, patience.renew_every);
+    for (const Hold& hold : holds_) patience.other_channels.push_back(hold.name().control_channel());
+    patience.on_message = [this](const std::string& message) { return give_up_if_asked(message); };
     return acquire_or_wait(client_, std::move(request), patience, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
       waited_ = true;
       return keep_if_due();
     });
+  }
+
+  // Somebody who waits for one of those that we have may ask for it as for that of a job that runs.
+  Result<void> give_up_if_asked(const std::string& message) {
+    for (const Hold& hold : holds_) {
+      const auto by = asked_to_stop_by(message, hold.owner);
+      if (!by) continue;
+      lost_ = true;
+      return fail(Error::Code::wrong_kind,
+                  hold.name().display() + ": asked to give it up by " + *by + " while waiting for others");
+    }
+    return {};
   }
 
   Result<void> keep_if_due() {

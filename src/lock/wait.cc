@@ -33,8 +33,8 @@ milliseconds jittered(milliseconds span) {
 // What tells a waiter that it is its turn, as well as the server allows.
 class Wakeups {
  public:
-  Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter)
-      : endpoint_(endpoint), own_(lock.name.grants() + waiter.text()), releases_(lock.channel()) {}
+  Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const Patience& patience)
+      : endpoint_(endpoint), own_(lock.name.grants() + waiter.text()), releases_(lock.channel()), patience_(patience) {}
 
   bool listening() const { return subscriber_.has_value(); }
   bool refused() const { return refused_; }
@@ -43,6 +43,10 @@ class Wakeups {
   Result<void> begin(const Until& until) {
     if (subscriber_ || refused_) return {};
     auto opened = redis::Subscriber::open(endpoint_, own_, until);
+    for (const std::string& channel : patience_.other_channels) {
+      if (!opened) break;
+      if (auto asked = opened->also(channel, until); !asked) opened = std::unexpected(std::move(asked).error());
+    }
     if (opened) {
       subscriber_.emplace(std::move(*opened));
       hears_releases_ = false;
@@ -100,6 +104,7 @@ class Wakeups {
         continue;
       }
       if (others_first && number(**heard)) continue;  // the same release, on the lock's channel
+      if (patience_.on_message) RLOCK_TRY(patience_.on_message(**heard));
       if (!(*heard)->starts_with("first ")) {
         // At the front, and a release may have been missed: look.
         if (**heard == "front") RLOCK_TRY(hear_releases(until));
@@ -134,6 +139,7 @@ class Wakeups {
 
   redis::Endpoint endpoint_;
   std::string own_, releases_;
+  const Patience& patience_;
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
   bool refused_ = false;
@@ -162,7 +168,7 @@ class Waiter {
 
  private:
   Result<Acquired> wait() {
-    Wakeups wakeups(client_.endpoint(), lock(), request_.owner);
+    Wakeups wakeups(client_.endpoint(), lock(), request_.owner, patience_);
     Queueing queueing = patience_.queueing;
     TimePoint last_contact = BootClock::now();
     auto heard = Wakeups::Heard::look;

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lock/verbs.h"
 
@@ -16,6 +18,9 @@ struct Patience {
   Queueing queueing;                  // how to stand in the queue
   milliseconds longest_look = 1min;   // between two looks at the lock, at most
   milliseconds renew_every{};         // of locks that are held while others are waited for
+  // Channels that are listened to while waiting, and what is said there. Its error ends the wait.
+  std::vector<std::string> other_channels;
+  std::function<Result<void>(const std::string& message)> on_message;
 };
 
 // Called each time a lock was found held, with the client free for use; it shall be quick. Its error ends the wait.

@@ -106,6 +106,34 @@ ends() {
   wait_until test -e started
 }
 
+@test "one that somebody asks for meanwhile is given up, and begun with again" {
+  local owner
+  owner=$(rlock acquire b --lease 1m)
+  job a b
+  wait_until waiting_for b
+  run -0 rlock run --supersede -w 5s a -- echo between
+  [[ $output == *between* ]]
+  grep -q 'a: asked to give it up by .* (--supersede) while waiting for others; beginning again' err
+  wait_until held a
+  run -0 rlock force-unlock --yes -w 5s a
+  assert_says 'a: released'
+  rlock release b --owner "$owner"
+  wait_until test -e started
+  held a b
+}
+
+@test "what was lost with the server while waiting is taken again before the command starts" {
+  local owner
+  owner=$(rlock acquire b --lease 1m)
+  job a b
+  wait_until waiting_for b
+  redis srv del a 'rlock:holder:{a}'
+  rlock release b --owner "$owner"
+  wait_until test -e started
+  held a b
+  grep -q 'a: lost while waiting for others; beginning again' err
+}
+
 @test "opposite orders do not wait in a circle" {
   local i
   for i in 1 2 3 4 5 6 7 8; do

@@ -46,8 +46,11 @@ class Server:
         self.restarts += 1
 
     def keys(self):
-        """All but fencing tokens, which stay."""
-        return [key for key in self.cli("keys", "*").split() if not key.startswith("redisson_lock_token:")]
+        """All but what stays: fencing tokens, and semaphores that nobody uses."""
+        keys = [key for key in self.cli("keys", "*").split() if not key.startswith("redisson_lock_token:")]
+        idle = [key for key in keys if self.cli("hget", f"rlock:holder:{{{key}}}", "made") == "1"
+                and f"{{{key}}}:timeout" not in keys]
+        return [key for key in keys if key not in idle and key not in [f"rlock:holder:{{{key}}}" for key in idle]]
 
     def stop(self):
         self.process.terminate()
