@@ -83,37 +83,38 @@ class Wakeups {
     }
     bool others_first = false;
     for (;;) {
-      auto heard = subscriber_->wait(until);
-      if (!heard) {
-        if (heard.error().code == Error::Code::denied) {
-          log::warning(heard.error().message + "; releases by other programs are noticed late, by asking every 5s");
+      auto message = subscriber_->wait(until);
+      if (!message) {
+        if (message.error().code == Error::Code::denied) {
+          log::warning(message.error().message + "; releases by other programs are noticed late, by asking every 5s");
           continue;
         }
-        RLOCK_TRY(lost(std::move(heard).error(), until));
+        RLOCK_TRY(lost(std::move(message).error(), until));
         return Heard::look;
       }
-      if (!*heard) return Heard::look;
-      if (**heard == "granted") {
+      if (!*message) return Heard::look;
+      const std::string& heard = (*message)->text;
+      if (heard == "granted") {
         // Before the lock is taken: if a release found us still there, we would look like a foreign listener to it.
         subscriber_.reset();
         return Heard::granted;
       }
-      if (**heard == "free") {
+      if (heard == "free") {
         others_first = true;
         until = until.at_most(kHeadStart);
         continue;
       }
-      if (others_first && number(**heard)) continue;  // the same release, on the lock's channel
-      if (patience_.on_message) RLOCK_TRY(patience_.on_message(**heard));
-      if (!(*heard)->starts_with("first ")) {
+      if (others_first && number(heard)) continue;  // the same release, on the lock's channel
+      if (patience_.on_message) RLOCK_TRY(patience_.on_message(heard));
+      if (!heard.starts_with("first ")) {
         // At the front, and a release may have been missed: look.
-        if (**heard == "front") RLOCK_TRY(hear_releases(until));
+        if (heard == "front") RLOCK_TRY(hear_releases(until));
         return Heard::look;
       }
       // At the front; nothing has been missed, because the lock has changed hands just now.
       RLOCK_TRY(hear_releases(until));
       if (!subscriber_) return Heard::look;
-      until = until.at_most(expiry(number((*heard)->substr(6))));
+      until = until.at_most(expiry(number(heard.substr(6))));
     }
   }
 

@@ -23,11 +23,11 @@ Result<void> Subscriber::also(std::string_view channel, const Until& until) {
   return connection_.send({"SUBSCRIBE", channel}, until);
 }
 
-Result<std::optional<std::string>> Subscriber::wait(const Until& until) {
+Result<std::optional<Message>> Subscriber::wait(const Until& until) {
   auto message = connection_.receive(until);
   while (message && message->at(0).as_text() == "subscribe") message = connection_.receive(until);
   if (message && message->is(Reply::Kind::error)) return std::unexpected(server_error(message->text).in("SUBSCRIBE"));
-  if (message) return message->at(2).as_text();
+  if (message) return Message{message->at(1).as_text(), message->at(2).as_text()};
   if (message.error().code == Error::Code::unavailable && until.over()) return std::nullopt;
   return std::unexpected(std::move(message).error());
 }

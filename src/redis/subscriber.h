@@ -10,6 +10,10 @@
 
 namespace rlock::redis {
 
+struct Message {
+  std::string channel, text;
+};
+
 class Subscriber {
  public:
   // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
@@ -20,10 +24,10 @@ class Subscriber {
   // Errors: unavailable, interrupted.
   Result<void> also(std::string_view channel, const Until& until);
 
-  // Waits for a message and returns what it says; none: `until` is over.
+  // Waits for a message; none: `until` is over.
   // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol; those of server_error, if
   // a channel that was asked for is refused: the others are listened to.
-  Result<std::optional<std::string>> wait(const Until& until);
+  Result<std::optional<Message>> wait(const Until& until);
 
  private:
   explicit Subscriber(Connection connection) : connection_(std::move(connection)) {}

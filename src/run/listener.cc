@@ -58,7 +58,8 @@ bool Listener::listen() {
     const auto message = subscriber->wait(forever);
     if (!message) return message.error().code == Error::Code::unavailable;
     for (std::size_t i = 0; i < holds_.size(); ++i) {
-      const auto by = lock::asked_to_stop_by(message->value_or(""), holds_[i].owner);
+      if (!*message || (*message)->channel != holds_[i].name().control_channel()) continue;
+      const auto by = lock::asked_to_stop_by((*message)->text, holds_[i].owner);
       if (!by) continue;
       by_ = *by;
       which_ = i;

@@ -49,6 +49,14 @@ refused() {
   refused 64 b force-unlock --yes a b
 }
 
+@test "a name that is a key of another lock" {
+  local name
+  for name in 'rlock:holder:{a}' 'rlock:hold:{a}:x' 'rlock:queue:{a}' 'rlock:waiters:{a}' 'redisson_lock_token:{a}'; do
+    refused 64 'a key of another lock' run "$name" -- touch ran
+  done
+  run -0 rlock run rlock -- true
+}
+
 @test "a name given twice, and too many of them" {
   refused 64 "'b' is named twice" run b a b -- touch ran
   refused 64 "'b' is named twice" acquire --lease 10s b b

@@ -124,6 +124,20 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   (($(<started) >= ends - 200 && $(<started) <= ends + 1000))
 }
 
+@test "seven in line are killed just before the holder's lease ends: the eighth has the lock some seconds later" {
+  local holder waiter
+  rlock acquire x --lease 3s
+  for waiter in 1 2 3 4 5 6 7; do wait_in_line $waiter; done
+  wait_in_line last
+  kill -KILL "${waiters[@]:0:7}"
+  waiters=("${waiters[7]}")
+  began=$(now_ms)
+  WAIT_SECONDS=20 wait_until test -e log
+  not past $((3000 + 7000 + 2000))
+  all_done
+  order last
+}
+
 @test "connections are cut while they wait: the order stays" {
   hold
   local id

@@ -134,6 +134,22 @@ ends() {
   grep -q 'a: lost while waiting for others; beginning again' err
 }
 
+@test "--min-hold, longer than the lease: what is held while another is waited for is renewed in time all the same" {
+  local owner
+  owner=$(rlock acquire b --lease 1m)
+  job --lease 3s --min-hold 6s a b
+  wait_until waiting_for b
+  began=$(now_ms)
+  wait_until past 3500
+  rlock release b --owner "$owner"
+  wait_until test -e started
+  began=$(now_ms)
+  wait_until past 1500
+  touch end
+  ends 0
+  redis srv del a b 'rlock:holder:{a}' 'rlock:holder:{b}'
+}
+
 @test "opposite orders do not wait in a circle" {
   local i
   for i in 1 2 3 4 5 6 7 8; do
@@ -210,6 +226,16 @@ assert (a["name"], b["name"]) == ("a", "b") and a["owner"] == b["owner"]
 print(a["owner"])')"
 }
 
+@test "what a keeper keeps is released, all of it, however soon the keeper hears of it" {
+  sleep 60 3>&- &
+  local process=$! owner i
+  for i in 1 2 3 4 5; do
+    owner=$(rlock acquire a b c d --for-pid $process)
+    rlock release a b c d --owner "$owner"
+  done
+  kill "$process"
+}
+
 @test "a keeper keeps all of them" {
   sleep 60 3>&- &
   local process=$! owner
@@ -221,6 +247,23 @@ print(a["owner"])')"
   wait_until free a
   wait_until free b
   [[ -n $owner ]]
+}
+
+@test "the lines of --status-fd say which was lost" {
+  "$RLOCK" run --lease 1s --status-fd 5 a b c -- sleep 30 5>lines 2>err 3>&- &
+  jobs+=($!)
+  job=$!
+  wait_until held a b c
+  redis srv del a 'rlock:holder:{a}' c 'rlock:holder:{c}'
+  ends 74
+  [[ $(sed -n 's/.*"event":"\(lost\|released\)".*"name":"\(.\)".*/\1 \2/p' lines | sort | xargs) == 'lost a lost c released b' ]]
+  "$RLOCK" run --status-fd 5 a b -- sleep 30 5>lines 2>err 3>&- &
+  jobs+=($!)
+  job=$!
+  wait_until held a b
+  rlock force-unlock --yes b
+  ends 74
+  grep -q '"event":"lost".*"name":"b"' lines
 }
 
 @test "the lines of --status-fd name each lock" {

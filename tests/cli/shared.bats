@@ -149,6 +149,36 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   wait_until started d
 }
 
+@test "nested with another number of slots is refused" {
+  run -76 --separate-stderr rlock run --slots 2 x -- "$RLOCK" run --slots 5 x -- true
+  [[ $stderr == *'it has 2 slots, not 5; --resize changes that' ]]
+}
+
+@test "a writer that waited and was killed is in no reader's way" {
+  job a -s
+  wait_until started a
+  "$RLOCK" run -x x -- true 2>/dev/null 3>&- &
+  jobs+=($!)
+  wait_until waiting 1
+  kill -KILL "${jobs[-1]}"
+  gone_from_line() { rlock run -n -s x -- true; }
+  WAIT_SECONDS=2 wait_until gone_from_line
+}
+
+@test "force-unlock of more readers than are shown says that there are more; one that has left is no fault" {
+  local i
+  for i in {1..130}; do
+    redis srv hset x mode read "java:$i" 1
+    redis srv set "{x}:java:$i:rwlock_timeout:1" 1 px 60000
+  done >/dev/null
+  redis srv pexpire x 60000
+  run -75 --separate-stderr rlock force-unlock --yes x
+  [[ $stderr == *'only the first 100 of 130 holders; do it again for the others' ]]
+  run -0 rlock force-unlock --yes x
+  run -0 rlock status x
+  assert_says 'state     free'
+}
+
 @test "more slots by --resize let more in" {
   job a --slots 1
   wait_until started a
@@ -273,6 +303,26 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   run -75 rlock run -n -x x -- true
   free_again() { rlock run -n -x x -- true; }
   wait_until free_again
+}
+
+@test "--supersede: a reader leaves other readers alone, and of the slots one that can be asked is asked" {
+  job a -s
+  wait_until started a
+  job w -x
+  wait_until waiting 1
+  run -75 rlock run -s --supersede -w 1s x -- true
+  not gone "$job_a"
+  touch end-a end-w
+  ends a 0
+  ends w 0
+  local owner
+  owner=$(rlock acquire --slots 2 --lease 1m x)
+  rm started-a end-a
+  job a --slots 2
+  wait_until started a
+  run -0 rlock run --slots 2 --supersede -w 10s x -- true
+  ends a 74
+  rlock release x --owner "$owner"
 }
 
 @test "--supersede: a writer asks all readers, a slot is asked of the one who has it longest" {
