@@ -88,7 +88,7 @@ local function disagrees(mode, resize)
   if slots == wanted then
     return
   end
-  if not resize and not (used == 0 and made_here()) then
+  if not resize and not (used == 0 and made_here() and redis.call('zcard', queue) == 0) then
     return text(slots)
   end
   redis.call('incrby', lock, text(wanted - slots))
@@ -133,7 +133,8 @@ end
 
 local function count_of(owner)
   local permit = permit_of(owner)
-  local ends = permit and tonumber(redis.call('zscore', permits, permit))
+  -- Permits of a semaphore that was deleted are over.
+  local ends = permit and redis.call('exists', lock) == 1 and tonumber(redis.call('zscore', permits, permit))
   if ends and ends > now then
     return tonumber(redis.call('hget', key_of(owner), 'holds')) or 1
   end

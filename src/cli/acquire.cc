@@ -28,6 +28,11 @@ std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
   return requests;
 }
 
+Result<lock::LeaseTiming> timing_of(const AcquireOptions& options) {
+  const auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
+  return options.mode.kind == lock::Mode::Kind::read ? timing.of_reader() : timing;
+}
+
 Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::Hold>& holds) {
   using Output = AcquireOptions::Output;
   return print(options.output == Output::json          ? holds_json(holds)
@@ -39,8 +44,7 @@ Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::
 Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds, redis::Client& client,
                        const UniqueFd& watched, const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
-  auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
-  if (options.mode.kind == lock::Mode::Kind::read) timing = timing.of_reader();
+  const auto timing = RLOCK_TRY(timing_of(options));
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
   RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
@@ -61,7 +65,8 @@ Result<int> execute(const AcquireOptions& options) {
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
-  auto taken = take(client, requests_for(options), options.lease / 3, options.wait, options.common, signals, Events());
+  auto taken = take(client, requests_for(options), RLOCK_TRY(timing_of(options)).renew_at, options.wait, options.common,
+                    signals, Events());
   if (!taken && taken.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
   if (holds.empty()) return options.wait.conflict_status;

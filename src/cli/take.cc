@@ -116,7 +116,9 @@ void report_refusal(const lock::LockName& name, const WaitOptions& wait, const l
   const std::string why = refusal.outcome == Outcome::queue_full
                               ? std::to_string(refusal.number) + " wait already, and --max-queue allows no more"
                           : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
-                                                                 : held_by(refusal);
+                          : refusal.outcome == Outcome::asked
+                              ? "asked to give it up by " + refusal.by + " while waiting for others"
+                              : held_by(refusal);
   log::error(name.display() + ": not acquired: " + why);
 }
 

@@ -23,6 +23,7 @@ class Taker {
       auto taken = round();
       if (taken && !taken->holds.empty()) return taken;
       give_back();
+      if (asked_) return Taken{{}, asked_->first, {.outcome = Acquired::Outcome::asked, .by = asked_->second}};
       if (taken || !std::exchange(lost_, false)) return taken;
       log::warning(taken.error().message + "; beginning again");
     }
@@ -59,12 +60,11 @@ class Taker {
 
   // Somebody who waits for one of those that we have may ask for it as for that of a job that runs.
   Result<void> give_up_if_asked(const std::string& message) {
-    for (const Hold& hold : holds_) {
-      const auto by = asked_to_stop_by(message, hold.owner);
+    for (std::size_t i = 0; i < holds_.size(); ++i) {
+      const auto by = asked_to_stop_by(message, holds_[i].owner);
       if (!by) continue;
-      lost_ = true;
-      return fail(Error::Code::wrong_kind,
-                  hold.name().display() + ": asked to give it up by " + *by + " while waiting for others");
+      asked_.emplace(i, *by);
+      return fail(Error::Code::wrong_kind, "asked to give it up");
     }
     return {};
   }
@@ -110,7 +110,8 @@ class Taker {
   OwnerId owner_ = OwnerId::fresh();
   std::vector<Hold> holds_;
   bool waited_ = false;
-  bool lost_ = false;  // one of them, while we waited for another
+  std::optional<std::pair<std::size_t, std::string>> asked_;  // for which one, and by whom
+  bool lost_ = false;                                         // one of them, while we waited for another
 };
 
 }  // namespace

@@ -23,9 +23,9 @@ struct Taken {
 // multitasking systems"): the requests are to be in the order of their names.
 //
 // `on_held` is called as by acquire_or_wait, with the index of the request. If one is lost while another is
-// waited for, or somebody asks for it (see ask_to_stop), all are given back, and it begins again. Errors: those of
-// acquire_or_wait. Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by name, no
-// name twice, one lease for all.
+// waited for, all are given back, and it begins again; if somebody asks for it (see ask_to_stop), it is over. Errors:
+// those of acquire_or_wait. Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by
+// name, no name twice, one lease for all.
 Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
                           const std::function<void(std::size_t, const Acquired&)>& on_held);
 

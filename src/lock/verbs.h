@@ -88,6 +88,7 @@ struct Acquired {
     replaced,     // another waiter has taken our place
     other_kind,   // the name is in use, but not as a lock of this kind
     other_slots,  // it has another number of slots than Mode::slots
+    asked,        // somebody asked for a lock that we had while we waited for another
     no_upgrade,   // the ancestor holds it as a reader: a writer would wait for it for ever
   };
   Outcome outcome = Outcome::held;
@@ -98,7 +99,7 @@ struct Acquired {
   long long holders = 0;                   // held: how many there are
   std::optional<Holding> holder;           // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                          // replaced: who, for people; other_kind: what it is instead
+  std::string by;                          // replaced, asked: who, for people; other_kind: what it is instead
 };
 
 // Takes the lock, or says why not; one that waits asks again and again, with the same owner id.

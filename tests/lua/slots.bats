@@ -339,6 +339,28 @@ another_lock() {
   [[ $output == $'other-slots\n2' ]]
 }
 
+@test "a semaphore that is deleted while slots are held: they are lost, and no key without a time is made" {
+  take 1
+  redis srv del "$lock"
+  run -0 renew "$(id 1)" 30000
+  [[ $output == free ]]
+  run -0 give 1
+  [[ $output == free && $(redis srv exists "$lock") == 0 ]]
+  run -0 take 2
+  [[ ${lines[0]} == granted && $(free_slots) == 1 && $(redis srv zcard "$permits") == 1 ]]
+}
+
+@test "the number of slots is not changed behind the back of those who wait" {
+  listen "$(id 3)"
+  take 1 1000
+  take 2 1000
+  queue_up 3
+  redis srv zremrangebyscore "$permits" -inf +inf
+  redis srv set "$lock" 2 keepttl
+  mode=5 run -0 take 4
+  [[ $output == $'other-slots\n2' ]]
+}
+
 @test "renewing shortens no permit of Java's" {
   immortal=1
   redis srv set "$lock" 1
