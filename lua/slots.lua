@@ -108,7 +108,8 @@ end
 local something_left = available
 
 local function free_in()
-  if available() then
+  -- Counted, not taken back: who only looks writes nothing.
+  if tonumber(redis.call('get', lock) or 1) + redis.call('zcount', permits, '-inf', text(now)) > 0 then
     return -2
   end
   local next_end = tonumber(redis.call('zrange', permits, 0, 0, 'withscores')[2])

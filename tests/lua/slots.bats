@@ -398,12 +398,15 @@ another_lock() {
   wait_until turn
 }
 
-@test "inspect names the holders, and changes nothing" {
+@test "inspect names the holders, and changes nothing, also where one has crashed" {
+  mode=3
   take 1
   take 2
+  redis srv incrby "$lock" -1
+  redis srv zadd "$permits" 1 crashed-permit-1
   changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
   local before
   before=$(changes)
   run -0 --keep-empty-lines inspect
-  [[ $(changes) == "$before" && ${lines[4]} == 2 && ${lines[5]} == 2 && $output == *"$(hex 1)"*"$(hex 2)"* ]]
+  [[ $(changes) == "$before" && ${lines[1]} == -2 && ${lines[4]} == 3 && ${lines[5]} == 2 && $output == *"$(hex 1)"*"$(hex 2)"* ]]
 }
