@@ -12,18 +12,16 @@ namespace rlock::cli {
 namespace {
 
 std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
-  std::vector<lock::AcquireRequest> requests;
-  for (const lock::LockName& name : options.names) {
-    requests.push_back({.name = name,
-                        .mode = options.mode,
-                        .lease = options.lease,
-                        .holder = describe_self("rlock acquire", options.reason)});
-    if (!options.for_pid) continue;
+  lock::Holder holder = describe_self("rlock acquire", options.reason);
+  if (options.for_pid) {
     // Who asks for the holder wants to find the process that the lock is for.
-    lock::Holder& holder = requests.back().holder;
     holder.command = "rlock acquire --for-pid";
     holder.pid = *options.for_pid;
     holder.listens = true;
+  }
+  std::vector<lock::AcquireRequest> requests;
+  for (const lock::LockName& name : options.names) {
+    requests.push_back({.name = name, .mode = options.mode, .lease = options.lease, .holder = holder});
   }
   return requests;
 }
@@ -41,10 +39,10 @@ Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::
 }
 
 // Tells the caller whose the lock is; with --for-pid to the keeper, once the caller knows.
-Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds, redis::Client& client,
-                       const UniqueFd& watched, const run::Inherited& inherited, run::SignalBlock& signals) {
+Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds,
+                       const lock::LeaseTiming& timing, redis::Client& client, const UniqueFd& watched,
+                       const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
-  const auto timing = RLOCK_TRY(timing_of(options));
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
   RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
@@ -54,24 +52,25 @@ Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Ho
 }  // namespace
 
 Result<int> execute(const AcquireOptions& options) {
+  const lock::HeldLocks held = held_by_ancestors();
   for (const lock::LockName& name : options.names) {
-    if (!held_by_ancestors().owner_of(name)) continue;
+    if (!held.owner_of(name)) continue;
     return fail(
         Error::Code::usage,
         name.display() + ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
   }
+  const auto timing = RLOCK_TRY(timing_of(options));
   const auto inherited = run::Inherited::look();
   UniqueFd watched;
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
-  auto taken = take(client, requests_for(options), RLOCK_TRY(timing_of(options)).renew_at, options.wait, options.common,
-                    signals, Events());
+  auto taken = take(client, requests_for(options), timing.renew_at, options.wait, options.common, signals, Events());
   if (!taken && taken.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
   if (holds.empty()) return options.wait.conflict_status;
 
-  auto handed_over = hand_over(options, holds, client, watched, inherited, signals);
+  auto handed_over = hand_over(options, holds, timing, client, watched, inherited, signals);
   if (handed_over) return kDone;
   // Nobody has learned the owner id, so nobody could release the lock.
   for (const lock::Hold& hold : holds) {

@@ -19,16 +19,17 @@ namespace rlock::cli {
 namespace {
 
 std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
+  const lock::HeldLocks held = held_by_ancestors();
+  lock::Holder self = describe_self(options.shown_command, options.reason);
+  self.listens = true;
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {
-    // The server keeps it for --min-hold even if all of us are killed at once.
-    lock::AcquireRequest request{.name = name,
-                                 .mode = options.mode,
-                                 .heir = held_by_ancestors().owner_of(name),
-                                 .lease = std::max(options.timing.lease, options.min_hold),
-                                 .holder = describe_self(options.shown_command, options.reason)};
-    request.holder.listens = true;
-    requests.push_back(std::move(request));
+    requests.push_back({.name = name,
+                        .mode = options.mode,
+                        .heir = held.owner_of(name),
+                        // The server keeps it for --min-hold even if all of us are killed at once.
+                        .lease = std::max(options.timing.lease, options.min_hold),
+                        .holder = self});
   }
   return requests;
 }

@@ -63,7 +63,8 @@ std::string essence(const std::vector<lock::Status>& all) {
 // ends it. A server that is away for a while is waited for.
 Result<int> watch(redis::Client& client, const StatusOptions& options) {
   const bool terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
-  std::string last = "\n", text;
+  const std::string clear = terminal ? "\033[H\033[2J" : "";
+  std::string last = "\n";
   for (bool reached = false;; wait_for(-1, 0, Until{}.at_most(1s))) {
     const auto all = look(client, options);
     if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
@@ -71,9 +72,13 @@ Result<int> watch(redis::Client& client, const StatusOptions& options) {
     const std::string now = all ? essence(*all) : all.error().message;
     if (now == last && !terminal) continue;
     last = now;
-    text = all ? shown(*all, options) : now + "; looking again\n";
-    RLOCK_TRY(print(terminal ? "\033[H\033[2J" + text : all ? text : ""));
-    if (!all && !terminal) log::warning(now + "; looking again");
+    if (all) {
+      RLOCK_TRY(print(clear + shown(*all, options)));
+    } else if (terminal) {
+      RLOCK_TRY(print(clear + now + "; looking again\n"));
+    } else {
+      log::warning(now + "; looking again");
+    }
   }
 }
 

@@ -23,7 +23,7 @@ class Taker {
       auto taken = round();
       if (taken && !taken->holds.empty()) return taken;
       give_back();
-      if (asked_) return Taken{{}, asked_->first, {.outcome = Acquired::Outcome::asked, .by = asked_->second}};
+      if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
       if (taken || !std::exchange(lost_, false)) return taken;
       log::warning(taken.error().message + "; beginning again");
     }
@@ -50,7 +50,7 @@ class Taker {
     if (patience.limit) patience.limit = until(end_.deadline);
     if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, patience.renew_every);
     for (const Hold& hold : holds_) patience.other_channels.push_back(hold.name().control_channel());
-    patience.on_message = [this](const std::string& message) { return give_up_if_asked(message); };
+    patience.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
     return acquire_or_wait(client_, std::move(request), patience, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
       waited_ = true;
@@ -59,13 +59,9 @@ class Taker {
   }
 
   // Somebody who waits for one of those that we have may ask for it as for that of a job that runs.
-  Result<void> give_up_if_asked(const std::string& message) {
-    for (std::size_t i = 0; i < holds_.size(); ++i) {
-      const auto by = asked_to_stop_by(message, holds_[i].owner);
-      if (!by) continue;
-      asked_.emplace(i, *by);
-      return fail(Error::Code::wrong_kind, "asked to give it up");
-    }
+  Result<void> give_up_if_asked(const redis::Message& message) {
+    asked_ = asked_to_stop(message, holds_);
+    if (asked_) return fail(Error::Code::wrong_kind, "asked to give it up");
     return {};
   }
 
@@ -110,8 +106,8 @@ class Taker {
   OwnerId owner_ = OwnerId::fresh();
   std::vector<Hold> holds_;
   bool waited_ = false;
-  std::optional<std::pair<std::size_t, std::string>> asked_;  // for which one, and by whom
-  bool lost_ = false;                                         // one of them, while we waited for another
+  std::optional<Asked> asked_;
+  bool lost_ = false;  // one of them, while we waited for another
 };
 
 }  // namespace

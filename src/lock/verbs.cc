@@ -316,10 +316,14 @@ Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const
   return *heard;
 }
 
-std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner) {
-  const auto end = message.find('\n');
-  if (message.substr(0, end) != owner.text()) return {};
-  return end == std::string::npos ? "somebody" : escaped(message.substr(end + 1), 200);
+std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds) {
+  const auto end = message.text.find('\n');
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (message.channel != holds[i].name().control_channel()) continue;
+    if (message.text.substr(0, end) != holds[i].owner.text()) continue;
+    return Asked{i, end == std::string::npos ? "somebody" : escaped(message.text.substr(end + 1), 200)};
+  }
+  return {};
 }
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {

@@ -17,6 +17,7 @@
 #include "lock/mode.h"
 #include "lock/name.h"
 #include "redis/client.h"
+#include "redis/subscriber.h"
 
 namespace rlock::lock {
 
@@ -151,9 +152,14 @@ Result<Released> release(redis::Client& client, const Hold& hold, const Until& u
 Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
                               const Until& until);
 
-// What a message on the control channel says to the one who keeps the lock for `owner`: who asks it to stop, escaped
-// and cut. None: it is meant for another owner.
-std::optional<std::string> asked_to_stop_by(const std::string& message, const OwnerId& owner);
+struct Asked {
+  std::size_t which = 0;  // the index of the hold
+  std::string by;         // who asks, for people, escaped and cut
+};
+
+// For which of the holds a message on one of their control channels asks to stop. None: it is meant for another owner,
+// or was said on another channel.
+std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
 // Takes the lock away from `owner`, whoever asks.
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);

@@ -105,7 +105,7 @@ class Wakeups {
         continue;
       }
       if (others_first && number(heard)) continue;  // the same release, on the lock's channel
-      if (patience_.on_message) RLOCK_TRY(patience_.on_message(heard));
+      if (patience_.on_message) RLOCK_TRY(patience_.on_message(**message));
       if (!heard.starts_with("first ")) {
         // At the front, and a release may have been missed: look.
         if (heard == "front") RLOCK_TRY(hear_releases(until));

@@ -20,7 +20,7 @@ struct Patience {
   milliseconds renew_every{};         // of locks that are held while others are waited for
   // Channels that are listened to while waiting, and what is said there. Its error ends the wait.
   std::vector<std::string> other_channels;
-  std::function<Result<void>(const std::string& message)> on_message;
+  std::function<Result<void>(const redis::Message&)> on_message;
 };
 
 // Called each time a lock was found held, with the client free for use; it shall be quick. Its error ends the wait.

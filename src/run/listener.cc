@@ -57,16 +57,13 @@ bool Listener::listen() {
   for (;;) {
     const auto message = subscriber->wait(forever);
     if (!message) return message.error().code == Error::Code::unavailable;
-    for (std::size_t i = 0; i < holds_.size(); ++i) {
-      if (!*message || (*message)->channel != holds_[i].name().control_channel()) continue;
-      const auto by = lock::asked_to_stop_by((*message)->text, holds_[i].owner);
-      if (!by) continue;
-      by_ = *by;
-      which_ = i;
-      is_asked_ = true;
-      eventfd_write(asked_.get(), 1);
-      return false;
-    }
+    auto asked = *message ? lock::asked_to_stop(**message, holds_) : std::nullopt;
+    if (!asked) continue;
+    by_ = std::move(asked->by);
+    which_ = asked->which;
+    is_asked_ = true;
+    eventfd_write(asked_.get(), 1);
+    return false;
   }
 }
 
