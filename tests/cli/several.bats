@@ -3,22 +3,7 @@
 # shellcheck disable=SC2016 # what stands in single quotes is for the sh of a command
 
 load ../lib/common
-load ../lib/job
-
-setup_file() { redis_start srv; }
-setup() {
-  RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
-  cd "$BATS_TEST_TMPDIR" || return
-  jobs=()
-}
-teardown() {
-  local job
-  touch end
-  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
-  assert_clean srv
-}
-teardown_file() { redis_stop srv; }
+load ../lib/jobs
 
 held() { rlock status --is-held "$@"; }
 free() { [[ $(redis srv exists "$1") == 0 ]]; }

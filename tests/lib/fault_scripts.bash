@@ -13,6 +13,7 @@
 #   assert_bounded KEY     the key has a TTL
 #   assert_mortal          every key has
 #   listen ID...           somebody is on the channels of these waiters, in the current folder; $listeners are to be ended
+#   hear_releases FILE     somebody is on the lock's channel; what it hears goes to the file
 #   hears ID TEXT · heard_nothing ID · leaves_the_line ID · in_queue
 #   count_calls COMMAND    how often the server has executed it, by itself or in scripts
 
@@ -109,6 +110,12 @@ listen() {
     declare -g "listener_${id//[^a-z0-9]/_}=$!"
     wait_until grep -q subscribe "heard-$id"
   done
+}
+# hear_releases FILE: somebody is on the lock's channel, as Redisson is; what it hears goes to the file.
+hear_releases() {
+  redis-cli -s "$srv_sock" subscribe "$channel" >"$1" 3>&- &
+  listeners+=($!)
+  wait_until grep -q subscribe "$1"
 }
 # hears ID TEXT: that waiter hears it.
 hears() { wait_until grep -qx -- "$2" "heard-$1"; }

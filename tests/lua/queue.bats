@@ -130,9 +130,7 @@ owner_of() { redis srv hkeys "$lock"; }
   acquire a 30000 ha ''
   enqueue b 30000 hb
   leaves_the_line b
-  redis-cli -s "$srv_sock" subscribe "$channel" >public 3>&- &
-  listeners+=($!)
-  wait_until grep -q subscribe public
+  hear_releases public
   release a ha
   wait_until grep -qx 0 public
   [[ -z $(redis srv keys "rlock:*") && $(redis srv exists "$lock") == 0 ]]
@@ -278,10 +276,8 @@ owner_of() { redis srv hkeys "$lock"; }
 
 @test "while others listen for releases, every second one is open to all" {
   listen b c d
-  redis-cli -s "$srv_sock" subscribe "$channel" >java 3>&- &
-  listeners+=($!)
-  redis-cli -s "$srv_sock" subscribe "$channel" >first 3>&- &
-  listeners+=($!)
+  hear_releases java
+  hear_releases first
   two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
   wait_until two
   acquire a 30000 ha ''
@@ -307,10 +303,8 @@ owner_of() { redis srv hkeys "$lock"; }
 
 @test "an open release calls the first one that lives" {
   listen b c
-  redis-cli -s "$srv_sock" subscribe "$channel" >java 3>&- &
-  listeners+=($!)
-  redis-cli -s "$srv_sock" subscribe "$channel" >first 3>&- &
-  listeners+=($!)
+  hear_releases java
+  hear_releases first
   two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
   wait_until two
   acquire a 30000 ha ''

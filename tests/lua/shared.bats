@@ -87,9 +87,7 @@ mode_now() { redis srv hget "$lock" mode; }
 }
 
 @test "the last reader frees the lock, and says so as Redisson does" {
-  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
-  listeners+=($!)
-  wait_until grep -q subscribe heard-all
+  hear_releases heard-all
   read_by a 60000
   read_by b 30000
   run -0 release a ha

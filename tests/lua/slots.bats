@@ -162,9 +162,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
 }
 
 @test "a slot that is free is published, as its number" {
-  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
-  listeners+=($!)
-  wait_until grep -q subscribe heard-all
+  hear_releases heard-all
   take 1
   take 2
   give 1
@@ -311,9 +309,7 @@ another_lock() {
 }
 
 @test "more slots are published, and new ones" {
-  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
-  listeners+=($!)
-  wait_until grep -q subscribe heard-all
+  hear_releases heard-all
   mode=3 take 1
   wait_until grep -qx 2 heard-all
   mode=5 resize=1 take 2
@@ -373,12 +369,8 @@ another_lock() {
 }
 
 @test "of two slots that become free at once, one is left to others that listen" {
-  redis-cli -s "$srv_sock" subscribe "$channel" >heard-all 3>&- &
-  listeners+=($!)
-  redis-cli -s "$srv_sock" subscribe "$channel" >heard-too 3>&- &
-  listeners+=($!)
-  wait_until grep -q subscribe heard-all
-  wait_until grep -q subscribe heard-too
+  hear_releases heard-all
+  hear_releases heard-too
   listen "$(id 3)" "$(id 4)"
   take 1
   take 2

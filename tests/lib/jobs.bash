@@ -1,0 +1,17 @@
+# For files whose tests run many jobs beside each other on one server, srv: their pids are in $jobs, and they end when the
+# file end exists in the test's folder, or with the test. Source it after common.
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  jobs=()
+}
+teardown() {
+  local job
+  touch end
+  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
