@@ -73,6 +73,13 @@ def difference(after, before):
     return {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
 
 
+def busy_seconds():
+    """How long all processors of this machine have worked since it started, whoever they worked for (proc(5))."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _, _, irq, softirq = map(int, stat.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def until(state, seconds, trouble):
     """Asks for a state until it is there."""
     end = time.monotonic() + seconds
