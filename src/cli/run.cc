@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/server.h"
 #include "cli/take.h"
+#include "run/guards.h"
 
 namespace rlock::cli {
 namespace {
@@ -40,8 +41,7 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   lock::HeldLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
-                                        "RLOCK_TOKEN=" + texts.tokens, "RLOCK_HELD=" + held.text(),
-                                        "RLOCK_URL=" + endpoint.display()};
+                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + endpoint.display()};
   if (options.common.password_file) {
     unsetenv("RLOCK_PASSWORD_FILE");
     std::error_code ignored;
@@ -49,6 +49,24 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
                         std::filesystem::absolute(*options.common.password_file, ignored).string());
   }
   return environment_without_secrets(std::move(additions));
+}
+
+run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds, const redis::Endpoint& endpoint,
+                 const run::Inherited& inherited, const Events& events) {
+  return {.command = {options.command, environment_for(options, holds, endpoint),
+                      "RLOCK_TOKEN=" + hold_texts(holds).tokens},
+          .holds = holds,
+          .timing = options.timing,
+          .grace = options.grace,
+          .exchange = options.common.timeout,
+          .renew = options.renew,
+          .max_hold = options.max_hold,
+          .min_hold = options.min_hold,
+          .leftovers = options.leftovers,
+          .isolate = options.isolate,
+          .hooks = options.hooks,
+          .inherited = inherited,
+          .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
 }
 
 Ending ending_of(const run::JobEnd& end, const RunOptions& options) {
@@ -74,9 +92,22 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
 
+  // Who waits, and is the next, has its guards ready before it gets the lock: then nobody waits for them. If they
+  // cannot be started, or die, that is tried and reported when the lock is there.
+  std::unique_ptr<run::Guards> guards;
+  int tries_left = 3;
+  const auto prepare = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
+    if ((guards && guards->fit({expected})) || tries_left-- <= 0) return;
+    guards.reset();
+    const run::Job job = job_for(options, {expected}, client.endpoint(), inherited, events);
+    auto started = run::Guards::start(job, client, signals, disconnect);
+    if (started) guards = std::move(*started);
+    if (!started) log::debug(started.error().message);
+  };
+
   const TimePoint begun = BootClock::now();
-  auto taken =
-      take(client, requests_for(options), options.timing.renew_at, options.wait, options.common, signals, events);
+  auto taken = take(client, requests_for(options), options.timing.renew_at, options.wait, options.common, signals,
+                    events, prepare);
   if (!taken && taken.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(signals);
     return Ending{"signalled", 128 + signal, signal};
@@ -86,21 +117,8 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
-  const run::Job job{
-      .command = {options.command, environment_for(options, holds, client.endpoint())},
-      .holds = holds,
-      .timing = options.timing,
-      .grace = options.grace,
-      .exchange = options.common.timeout,
-      .renew = options.renew,
-      .max_hold = options.max_hold,
-      .min_hold = options.min_hold,
-      .leftovers = options.leftovers,
-      .isolate = options.isolate,
-      .hooks = options.hooks,
-      .inherited = inherited,
-      .report = [&](const run::LockEvent& event) { events.lock_event(holds[event.hold].name(), event); }};
-  return ending_of(RLOCK_TRY(run::run_job(job, std::move(client), signals)), options);
+  const run::Job job = job_for(options, holds, client.endpoint(), inherited, events);
+  return ending_of(RLOCK_TRY(run::run_job(job, std::move(guards), std::move(client), signals)), options);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const std::s
 
 Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lock::AcquireRequest>& requests,
                                      milliseconds renew_every, const WaitOptions& wait, const CommonOptions& common,
-                                     const run::SignalBlock& signals, const Events& events) {
+                                     const run::SignalBlock& signals, const Events& events, lock::AtFront at_front) {
   std::vector<WhileWaiting> waiting;
   std::string names;
   for (const lock::AcquireRequest& request : requests) {
@@ -153,7 +153,8 @@ Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lo
                           .exchange = common.timeout,
                           .interrupt = signals.fd(),
                           .queueing = wait.queueing,
-                          .renew_every = renew_every};
+                          .renew_every = renew_every,
+                          .at_front = std::move(at_front)};
   if (wait.supersede) patience.longest_look = kAskAgain;
   auto taken = lock::acquire_all(client, requests, patience,
                                  [&](std::size_t index, const lock::Acquired& found) { waiting[index].look(found); });

@@ -13,13 +13,14 @@
 namespace rlock::cli {
 
 // Takes the locks, all or none, or waits for them, with lines about who holds them; those that are held while another
-// is waited for are renewed every `renew_every`. Empty: one of them is held by
+// is waited for are renewed every `renew_every`; `at_front` as in lock/wait.h. Empty: one of them is held by
 // somebody else and the wait is over; that has been said, and options.conflict_status is the status.
 // Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of
 // slots; usage for a reader that wants to become a writer; interrupted.
 Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lock::AcquireRequest>& requests,
                                      milliseconds renew_every, const WaitOptions& wait, const CommonOptions& common,
-                                     const run::SignalBlock& signals, const Events& events);
+                                     const run::SignalBlock& signals, const Events& events,
+                                     lock::AtFront at_front = {});
 
 // The locks that this process runs under: RLOCK_HELD.
 lock::HeldLocks held_by_ancestors();

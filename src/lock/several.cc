@@ -48,6 +48,7 @@ class Taker {
     if (request.heir) request.hold_id = random_uuid();
     Patience patience = patience_;
     if (patience.limit) patience.limit = until(end_.deadline);
+    if (requests_.size() > 1) patience.at_front = {};  // the hold that comes will not be the only one
     if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, patience.renew_every);
     for (const Hold& hold : holds_) patience.other_channels.push_back(hold.name().control_channel());
     patience.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };

@@ -155,9 +155,10 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "granted") {
     auto owner = OwnerId::parse(reply.at(1).as_text());
-    if (!owner || !reply.at(2).as_number()) return unexpected_reply("acquire");
+    const auto token = reply.at(2).as_number();
+    if (!owner || !token) return unexpected_reply("acquire");
     acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{lock, *owner, request.hold(), reply.at(2).as_text(), request.lease, sent};
+    acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
   } else if (outcome == "held") {
     acquired.expires_in = ttl_of(reply.at(1));
     acquired.ahead = reply.at(2).as_number();

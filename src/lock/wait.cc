@@ -33,11 +33,17 @@ milliseconds jittered(milliseconds span) {
 // What tells a waiter that it is its turn, as well as the server allows.
 class Wakeups {
  public:
-  Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const Patience& patience)
-      : endpoint_(endpoint), own_(lock.name.grants() + waiter.text()), releases_(lock.channel()), patience_(patience) {}
+  Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const Patience& patience,
+          std::function<void()> at_front)
+      : endpoint_(endpoint),
+        own_(lock.name.grants() + waiter.text()),
+        releases_(lock.channel()),
+        patience_(patience),
+        at_front_(std::move(at_front)) {}
 
   bool listening() const { return subscriber_.has_value(); }
   bool refused() const { return refused_; }
+  void end() { subscriber_.reset(); }
 
   // Errors: interrupted. Others only mean that the lock has to be polled.
   Result<void> begin(const Until& until) {
@@ -112,6 +118,7 @@ class Wakeups {
         return Heard::look;
       }
       // At the front; nothing has been missed, because the lock has changed hands just now.
+      at_front_();
       RLOCK_TRY(hear_releases(until));
       if (!subscriber_) return Heard::look;
       until = until.at_most(expiry(number(heard.substr(6))));
@@ -141,6 +148,7 @@ class Wakeups {
   redis::Endpoint endpoint_;
   std::string own_, releases_;
   const Patience& patience_;
+  std::function<void()> at_front_;
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
   bool refused_ = false;
@@ -169,7 +177,7 @@ class Waiter {
 
  private:
   Result<Acquired> wait() {
-    Wakeups wakeups(client_.endpoint(), lock(), request_.owner, patience_);
+    Wakeups wakeups(client_.endpoint(), lock(), request_.owner, patience_, [&] { at_front(wakeups); });
     Queueing queueing = patience_.queueing;
     TimePoint last_contact = BootClock::now();
     auto heard = Wakeups::Heard::look;
@@ -197,11 +205,17 @@ class Waiter {
       }
       const bool first = acquired->ahead == 0;
       if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
+      if (first) at_front(wakeups);
       milliseconds look_again = std::min(next_look(*acquired), patience_.longest_look);
       // Nobody can tell us anything: listen again soon.
       if (!wakeups.listening() && !wakeups.refused()) look_again = std::min(look_again, kListenAgain);
       heard = RLOCK_TRY(wakeups.wait(end_.at_most(look_again)));
     }
+  }
+
+  void at_front(Wakeups& wakeups) {
+    if (!patience_.at_front) return;
+    patience_.at_front({lock(), request_.owner, request_.hold(), "", request_.lease, {}}, [&] { wakeups.end(); });
   }
 
   static milliseconds next_look(const Acquired& found) {

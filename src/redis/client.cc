@@ -96,6 +96,19 @@ Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, 
   return replies;
 }
 
+UniqueFd Client::hand_over() {
+  UniqueFd fd;
+  if (connection_) fd = connection_->release();
+  disconnect();
+  return fd;
+}
+
+void Client::adopt(UniqueFd connection) {
+  if (!connection) return;
+  connection_.emplace(Connection::adopt(std::move(connection)));
+  ever_reached_ = true;
+}
+
 void Client::forget() {
   disconnect();
   if (endpoint_.password) explicit_bzero(endpoint_.password->data(), endpoint_.password->size());

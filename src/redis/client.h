@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "redis/endpoint.h"
 #include "redis/reply.h"
 #include "redis/transport.h"
@@ -30,6 +31,10 @@ class Connection {
   // Sends the commands. Errors: unavailable, interrupted; both maybe_executed.
   Result<void> send(std::span<const Words> commands, const Until& until);
   Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
+
+  // A connection that stands already, and has been handed over between two commands.
+  static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
+  UniqueFd release() { return transport_.release(); }
 
   // The next reply or message from the server. An error reply is a Reply here.
   // Errors: unavailable, interrupted, protocol; all maybe_executed.
@@ -66,6 +71,12 @@ class Client {
   // An error reply leaves the connection open.
   bool connected() const { return connection_.has_value(); }
   void disconnect() { connection_.reset(); }
+
+  // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here
+  // from then on. Empty: there is none, so that the other one connects when it needs to.
+  UniqueFd hand_over();
+  void adopt(UniqueFd connection);
+
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
 

@@ -22,6 +22,9 @@ class Transport {
   // Errors: unavailable (no such host, refused, not in time), interrupted, system. Each says the address.
   static Result<Transport> open(const Endpoint& endpoint, const Until& until);
 
+  explicit Transport(UniqueFd connected) : fd_(std::move(connected)) {}
+  UniqueFd release() { return std::move(fd_); }
+
   // Sends all of `bytes`.
   Result<void> send(std::string_view bytes, const Until& until);
 
@@ -30,8 +33,6 @@ class Transport {
   Result<std::string_view> receive(const Until& until);
 
  private:
-  explicit Transport(UniqueFd fd) : fd_(std::move(fd)) {}
-
   UniqueFd fd_;
   std::string buffer_ = std::string(std::size_t{16} * 1024, '\0');
 };

@@ -23,7 +23,9 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   GatedCommand gated;
   gated.gate_ = UniqueFd(ends[1]);
   // Before fork: between fork and exec nothing may allocate.
-  const auto argv = exec_pointers(command.argv), environment = exec_pointers(command.environment);
+  const auto argv = exec_pointers(command.argv);
+  auto environment = exec_pointers(command.environment);
+  environment.insert(environment.end() - 1, shared.late_variable());
   const pid_t monitor = getpid();
 
   gated.pid_ = isolation ? RLOCK_TRY(fork_isolated(*isolation)) : fork();

@@ -18,6 +18,7 @@ namespace rlock::run {
 struct Command {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH as a shell does
   std::vector<std::string> environment;  // NAME=value
+  std::string late_variable;             // one more, which is known only with the lock
 };
 
 // The texts as execve(2) wants them: pointers into `texts`, and a null pointer.
@@ -26,7 +27,8 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 // A command that has been forked and waits for its gate to open before it executes anything.
 class GatedCommand {
  public:
-  // Forks. The new process stays in our process group, keeps our descriptors, has the signal mask and
+  // Forks. Its environment is that of `command`, and the late variable that `shared` has when the gate opens. The new
+  // process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
   // follows the thread that forked (prctl(2)). `isolation`: where it is not null, see run/isolation.h.
   // Errors: system.

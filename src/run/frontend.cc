@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/frontend.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "run/control.h"
 #include "run/pidfd.h"
 #include "run/termination.h"
 #include "run/tree.h"
@@ -23,24 +22,25 @@ namespace {
 
 class Frontend {
  public:
-  Frontend(const Job& job, SignalBlock& signals, Shared& shared, FrontendParts parts, pid_t monitor, UniqueFd alive,
-           int control)
+  Frontend(const Job& job, SignalBlock& signals, Guards& guards, redis::Client& client)
       : job_(job),
         signals_(signals),
-        shared_(shared),
-        timer_(std::move(parts.timer)),
-        children_(std::move(parts.children)),
-        monitor_(monitor),
-        alive_(std::move(alive)),
-        control_(control) {}
+        guards_(guards),
+        shared_(guards.shared()),
+        timer_(guards.timer()),
+        children_(guards.children()),
+        client_(client) {}
 
-  JobEnd run() {
+  Result<JobEnd> run() {
+    shared_.set_late_variable(job_.command.late_variable);
+    shared_.set_deadline(oldest(job_.holds) + job_.timing.kill_at);
     while (!dead_) {
+      do_as_told();
       wait(act_by_the_deadline());
       pass_on_signals();
-      if (!dead_) do_as_told();
     }
-    const bool killed = WIFSIGNALED(monitor_status());
+    const bool killed = WIFSIGNALED(guards_.monitor_status());
+    if (!gone_) return not_started();
     JobEnd end = shared_.end();
     if (end.kind == JobEnd::Kind::none) {
       end = take_over();
@@ -65,7 +65,7 @@ class Frontend {
   TimePoint act_by_the_deadline() {
     if (BootClock::now() < act_at()) return act_at();
     why_ = "the monitor of this job has let the deadline pass";
-    pidfd_send_signal(alive_.get(), SIGKILL, nullptr, 0);
+    pidfd_send_signal(guards_.alive(), SIGKILL, nullptr, 0);
     signal_descendants(SIGKILL, children_);
     return BootClock::now() + kLongestLook;
   }
@@ -73,52 +73,58 @@ class Frontend {
   void wait(TimePoint until) {
     timer_.set(until);
     // Signals are read only when there is room for them where they go.
-    pollfd watched[] = {
-        {alive_.get(), POLLIN, 0},
-        {timer_.fd(), POLLIN, 0},
-        {control_closed_ ? -1 : control_, static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
-        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
+    pollfd watched[] = {{guards_.alive(), POLLIN, 0},
+                        {timer_.fd(), POLLIN, 0},
+                        {control_closed_ ? -1 : guards_.control(),
+                         static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
+                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
   }
 
   void pass_on_signals() {
     for (;;) {
-      if (unsent_ && !send_packet(*unsent_)) return;
+      if (unsent_ && send_packet(guards_.control(), *unsent_) == Sent::no_room) return;
       unsent_.reset();
       const auto signal = signals_.next();
       if (!signal) return;
       if (signal->number == SIGCHLD) {
         reap();
-      } else if (signal->number != SIGCONT || signal->sender != monitor_) {
+      } else if (signal->number != SIGCONT || signal->sender != guards_.monitor()) {
         unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal};
       }
     }
   }
 
-  // False: there is no room at present. A monitor that is dead needs no signals.
-  bool send_packet(const Packet& packet) const {
-    return send(control_, &packet, sizeof packet, MSG_NOSIGNAL) >= 0 || errno != EAGAIN;
-  }
-
   void do_as_told() {
     Packet packet;
     bool stop = false;
-    ssize_t got;
-    while ((got = recv(control_, &packet, sizeof packet, 0)) == static_cast<ssize_t>(sizeof packet)) {
+    Received received;
+    while ((received = receive_packet(guards_.control(), packet)) == Received::packet) {
       if (packet.kind == Packet::Kind::stopped) stop = true;
-      if (packet.kind == Packet::Kind::starting) go_asked_ = true;
+      if (packet.kind == Packet::Kind::ready) go_asked_ = true;
     }
     // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
-    if (got == 0) {
+    if (received == Received::nobody_there) {
       control_closed_ = true;
       unsent_.reset();
     }
-    if (go_asked_) {
-      pass_on_signals();  // those that came before the command was there
-      if (!unsent_ && send_packet({Packet::Kind::go})) go_asked_ = false;
-    }
+    if (go_asked_) go();
     if (stop) stop_with_command();
+  }
+
+  // Lets the command go, after the signals that came before it was there: from then on the terminal's reach it too.
+  void go() {
+    pass_on_signals();
+    if (unsent_) return;
+    UniqueFd connection = client_.hand_over();
+    if (send_packet(guards_.control(), {Packet::Kind::go}, connection.get()) != Sent::yes) {
+      return client_.adopt(std::move(connection));
+    }
+    go_asked_ = false;
+    gone_ = true;
+    client_.forget();
+    job_.inherited.let_go();
   }
 
   // A shell wants to see its job stopped. A stopped process guards nothing, so another one takes our place meanwhile.
@@ -144,7 +150,7 @@ class Frontend {
     setpgid(0, 0);  // what stops the others must not stop this one
     while (BootClock::now() < act_at() && !dead_) {
       timer_.set(act_at());
-      pollfd watched[] = {{alive_.get(), POLLIN, 0}, {timer_.fd(), POLLIN, 0}};
+      pollfd watched[] = {{guards_.alive(), POLLIN, 0}, {timer_.fd(), POLLIN, 0}};
       poll(watched, std::size(watched), -1);
       dead_ = watched[0].revents != 0;
     }
@@ -161,15 +167,17 @@ class Frontend {
     for (;;) {
       siginfo_t info{};
       if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return errno != ECHILD;
-      if (info.si_pid == 0 || (info.si_pid == monitor_ && !monitor_status_)) return true;
+      if (info.si_pid == 0 || (info.si_pid == guards_.monitor() && !guards_.ended())) return true;
       waitpid(info.si_pid, nullptr, 0);
       children_.erase(info.si_pid);
     }
   }
 
-  int monitor_status() {
-    if (!monitor_status_) waitpid(monitor_, &monitor_status_.emplace(0), 0);
-    return *monitor_status_;
+  // The monitor has ended before the lock was its own.
+  Result<JobEnd> not_started() {
+    release_all(client_, job_);
+    const std::string why = shared_.why();
+    return fail(Error::Code::system, name() + ": " + (why.empty() ? why_ : why) + "; the command was not started");
   }
 
   // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
@@ -179,7 +187,7 @@ class Frontend {
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     log::error(name() + ": " + why_ + "; stopping the command");
-    shared_.set_why_lost(why_);
+    shared_.set_why(why_);
     job_.report({LockEvent::Kind::lost, why_, 0, 0ms});
     see_through(termination);
     log::error(name() + ": the command was stopped; " + free_again());
@@ -208,7 +216,7 @@ class Frontend {
 
   // Nothing of the tree is left: this is for those who have to know.
   void run_on_lost() {
-    std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why_lost()};
+    std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why(), job_.command.late_variable};
     environment.insert(environment.end(), job_.command.environment.begin(), job_.command.environment.end());
     const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
     if (!hook) return log::warning(name() + ": --on-lost: " + hook.error().message);
@@ -238,41 +246,23 @@ class Frontend {
 
   const Job& job_;
   SignalBlock& signals_;
+  Guards& guards_;
   Shared& shared_;
-  Timer timer_;
-  std::set<pid_t> children_;
-  pid_t monitor_;
-  UniqueFd alive_;  // readable: the monitor is dead
-  int control_;
+  Timer& timer_;
+  std::set<pid_t>& children_;
+  redis::Client& client_;
   bool dead_ = false;
-  std::optional<int> monitor_status_;  // of waitpid(2)
   std::optional<Packet> unsent_;
   bool control_closed_ = false;  // by the monitor
   bool go_asked_ = false;
+  bool gone_ = false;  // the monitor has been told to go
   std::string why_ = "the monitor of this job was killed";
 };
 
 }  // namespace
 
-Result<FrontendParts> FrontendParts::make() {
-  FrontendParts parts{.timer = RLOCK_TRY(Timer::make()),
-                      .reserved = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)),
-                      .children = children_so_far()};
-  if (!parts.reserved) return std::unexpected(system_error("/dev/null"));
-  return parts;
-}
-
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Shared& shared, FrontendParts parts, pid_t monitor,
-                            int control) {
-  parts.reserved.reset();
-  UniqueFd alive(pidfd_open(monitor, 0));
-  if (!alive) {
-    const Error error = system_error("pidfd_open");
-    kill(monitor, SIGKILL);  // the command dies with it, and what else there is becomes ours
-    return std::unexpected(error);
-  }
-  job.inherited.let_go();
-  return Frontend(job, signals, shared, std::move(parts), monitor, std::move(alive), control).run();
+Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, redis::Client& client) {
+  return Frontend(job, signals, guards, client).run();
 }
 
 }  // namespace rlock::run

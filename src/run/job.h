@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Running a command under a lock that is held.
+// Running a command under a lock.
 //
 // Three processes (their names are those of the code):
-//   frontend  the process that calls run_job, the pid that the user sees: signals and job control; no Redis
+//   frontend  the process that calls run_job, the pid that the user sees: signals and job control; no Redis, once the
+//             monitor has the connection
 //   monitor   its child, in a process group of its own: renews, watches the tree, releases
 //   command   the monitor's child, in the frontend's process group: for the terminal as if unwrapped
 // Frontend and monitor are the guards: both are subreapers and both kill the tree by the deadline in memory
-// that they share. If either dies, the other ends the tree at once.
+// that they share. If either dies, the other ends the tree at once. Monitor and command may be there before the lock
+// is ours: see run/guards.h.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +46,7 @@ struct LockEvent {
 
 struct Job {
   Command command;
-  std::vector<lock::Hold> holds;  // of one lease; at least one
+  std::vector<lock::Hold> holds;  // of one lease; at least one. Before the grant: as they will be, without a token
   lock::LeaseTiming timing;
   milliseconds grace{};     // between SIGTERM and SIGKILL
   milliseconds exchange{};  // for the release
@@ -62,10 +65,16 @@ struct Job {
 // When the lock is free if nobody renews or releases it any more.
 TimePoint runs_out_at(const Job& job, const Shared& shared);
 
+// Gives all its locks back; what fails is reported.
+void release_all(redis::Client& client, const Job& job);
+
+class Guards;  // run/guards.h
+
 // Runs the command, keeps the lock renewed, and releases it when the whole tree has ended: waitpid(2) says
 // ECHILD. Returns how it ended; messages about the lock have been written then, and the hooks have run.
+// `guards`: those that were forked for it before; null, or not fit for it any more: they are forked now.
 // Errors: system (no guard could be started; the lock was released, the command has not run).
 // REQUIRES: this process has one thread.
-Result<JobEnd> run_job(const Job& job, redis::Client client, SignalBlock& signals);
+Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals);
 
 }  // namespace rlock::run

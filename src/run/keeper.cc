@@ -49,6 +49,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   Shared* shared = RLOCK_TRY(Shared::map());
   const auto renewer = RLOCK_TRY(Renewer::start(client, holds, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), holds));
+  renewer->begin(oldest(holds));
   write_line(say, kReady);
   char go;
   if (read(wait_end, &go, 1) != 1) return {};  // the lock is given back by who has taken it

@@ -12,7 +12,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "run/frontend.h"
+#include "run/control.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
@@ -32,6 +32,8 @@ constexpr milliseconds kSameMoment = 50ms;
 // Signals that come before the command can get them; more than that is a flood.
 constexpr std::size_t kMostHeldBack = 1000;
 
+bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
 // A hook while it runs.
 struct RunningHook {
   pid_t pid;
@@ -48,13 +50,24 @@ class Monitor {
         signals_(signals),
         shared_(shared),
         control_(control),
-        begun_(BootClock::now()),
-        listen_at_(begun_ + kListenAfter),
         termination_(job.name(), job.grace) {}
 
-  // Start, run, watch until the tree is empty, release. The whole life of a job.
+  // Start, wait for the lock, run, watch until the tree is empty, release. The whole life of a job. None: there was no
+  // job, because the frontend died or the command was killed before there was a lock.
   Result<JobEnd> run(pid_t frontend) {
     RLOCK_TRY(start(frontend));
+    tell_frontend(Packet::Kind::ready);
+    watch_until([this] { return told_to_go_ || nothing_left_; });
+    if (!told_to_go_) {
+      // What the frontend sends from now on fails there, so that it knows that the lock is still its own.
+      shutdown(control_, SHUT_RD);
+      take_packets();
+    }
+    if (!told_to_go_) {
+      shared_.set_why("the process for the command was killed");
+      if (frontend_is_dead()) give_back_unseen();
+      return JobEnd{};
+    }
     if (prepare()) {
       command_->open_gate();
       opened_ = true;
@@ -71,7 +84,7 @@ class Monitor {
     return end_of_job();
   }
 
-  // For a job that could not be started: the command has executed nothing.
+  // For a job that could not be started: nothing of the command stays, not even a zombie.
   void abandon() {
     command_.reset();  // its gate closes
     isolation_.life.reset();
@@ -79,9 +92,6 @@ class Monitor {
       wait_for(signals_.fd(), POLLIN, Until{}.at_most(1ms));
       reap();
     }
-    shared_.tree_empty = true;
-    stop_threads();
-    give_back();
   }
 
   // Our last act: a frontend that was stopped together with the command has something to tell.
@@ -105,19 +115,21 @@ class Monitor {
     setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
     job_.inherited.let_go();
     if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.holds, job_.timing, shared_));
-    if (isolation_.proc_failure != 0) {
-      warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
-    }
     return {};
   }
 
   // Runs --on-acquire. False: the command is not to be started.
   bool prepare() {
+    if (isolation_.proc_failure != 0) {
+      warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
+    }
     if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
+    reap();
+    if (command_status_ && !cancelled_by_) {
+      log::error(name() + ": the process for the command was killed; the command was not started");
+      return false;
+    }
     decide(BootClock::now());  // the machine may have slept since the grant
-    // A Ctrl-C that came before there was a command has not reached it: the frontend may have it still to tell.
-    tell_frontend(Packet::Kind::starting);
-    watch_until([this] { return told_to_go_ || termination_.begun(); });
     return !termination_.begun() && !hook_failed_ && !cancelled_by_;
   }
 
@@ -133,6 +145,7 @@ class Monitor {
   }
 
   void run_hook(const std::string& option, const std::string& text, std::vector<std::string> variables) {
+    variables.push_back(shared_.late_variable());
     variables.insert(variables.end(), job_.command.environment.begin(), job_.command.environment.end());
     const auto started = start_hook(text, variables, job_.inherited.folder(), group_, signals_);
     std::string trouble = started ? "" : started.error().message;
@@ -193,14 +206,12 @@ class Monitor {
 
   // The frontend stops and goes on with what the terminal shows.
   void follow(bool stopped) {
+    if (!told_to_go_) return;
     shared_.command_stopped = stopped;
     if (stopped) tell_frontend(Packet::Kind::stopped);
   }
 
-  void tell_frontend(Packet::Kind kind) const {
-    const Packet packet{kind};
-    send(control_, &packet, sizeof packet, MSG_NOSIGNAL);
-  }
+  void tell_frontend(Packet::Kind kind) const { send_packet(control_, {kind}); }
 
   void decide(TimePoint now) {
     if (now >= next_listening()) listen(now);
@@ -259,7 +270,7 @@ class Monitor {
   void lose(const std::string& why, TimePoint now, std::size_t hold = 0) {
     lost_ = true;
     lost_hold_ = hold;
-    shared_.set_why_lost(why);
+    shared_.set_why(why);
     termination_.set_consequence(kLockNotKept);
     termination_.begin(now);
     log::error(name() + ": " + why + (opened_ ? "; stopping the command" : "; the command was not started"));
@@ -268,7 +279,7 @@ class Monitor {
 
   // --max-hold is about the command and what it leaves behind.
   TimePoint hold_ends_at() const {
-    return job_.max_hold && !command_is_over_ ? begun_ + *job_.max_hold : TimePoint::max();
+    return job_.max_hold && told_to_go_ && !command_is_over_ ? begun_ + *job_.max_hold : TimePoint::max();
   }
 
   // The command has ended, and something of it may be left.
@@ -318,19 +329,31 @@ class Monitor {
     while (signals_.next()) {
     }
     if (watched[5].revents) frontend_died_ = true;
-    if (watched[2].revents) take_signals();
+    if (watched[2].revents) take_packets();
   }
 
-  void take_signals() {
+  void take_packets() {
     Packet packet;
-    ssize_t got;
-    while ((got = recv(control_, &packet, sizeof packet, 0)) > 0) {
-      if (got != sizeof packet) continue;
-      if (packet.kind == Packet::Kind::go) told_to_go_ = true;
+    UniqueFd connection;
+    Received received;
+    while ((received = receive_packet(control_, packet, &connection)) == Received::packet) {
+      if (packet.kind == Packet::Kind::go) go(std::move(connection));
       if (packet.kind == Packet::Kind::signal) take(packet);
     }
     // Closed: the frontend has died, which its pidfd says too.
-    if (got == 0) frontend_died_ = true;
+    if (received == Received::nobody_there) frontend_died_ = true;
+  }
+
+  // The lock is ours.
+  void go(UniqueFd connection) {
+    told_to_go_ = true;
+    // A Ctrl-Z until now was for those who waited, and is held back in the command, too: SIGCONT takes it away
+    // (signal(7)).
+    if (!command_status_) kill(command_pid_, SIGCONT);
+    client_.adopt(std::move(connection));
+    begun_ = BootClock::now();
+    listen_at_ = begun_ + kListenAfter;
+    if (renewer_) renewer_->begin(shared_.deadline() - job_.timing.kill_at);
   }
 
   // A signal for the command, or for us where there is no command: before it and after it.
@@ -347,7 +370,8 @@ class Monitor {
       const bool for_us = !opened_ || now >= command_ended_ + kSameMoment;
       if (for_us && !cancelled_by_) cancelled_by_ = signal.number;
       termination_.begin(now);
-    } else if (!opened_ && !signal.from_terminal && held_back_.size() < kMostHeldBack) {
+    } else if (!opened_ && (!signal.from_terminal || (!told_to_go_ && stops(signal.number))) &&
+               held_back_.size() < kMostHeldBack) {
       held_back_.push_back(signal.number);
     }
   }
@@ -360,6 +384,16 @@ class Monitor {
   void stop_threads() {
     if (renewer_) renewer_->stop();
     if (listener_) listener_->stop();
+  }
+
+  bool frontend_is_dead() const { return wait_for(frontend_.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready; }
+
+  // The frontend was killed, with the lock or when it waited for it: nobody else knows that nobody needs it.
+  void give_back_unseen() {
+    for (const lock::Hold& hold : job_.holds) {
+      const auto released = lock::release(client_, hold, Until{}.at_most(std::min<milliseconds>(job_.exchange, 1s)));
+      if (!released) log::debug(released.error().message);
+    }
   }
 
   // The tree is empty. Trouble here changes nothing of how the command ended, but a lock that turns out to be
@@ -390,7 +424,7 @@ class Monitor {
       lost_ = true;
       lost_hold_ = hold;
       const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
-      shared_.set_why_lost(why);
+      shared_.set_why(why);
       log::error(which + why);
       job_.report({LockEvent::Kind::lost, why, hold, 0ms});
     }
@@ -401,7 +435,7 @@ class Monitor {
     if (lost_) return {Kind::lost, 0};
     if (cancelled_by_) return {Kind::signalled, *cancelled_by_};
     if (timed_out_) return {Kind::timed_out, 0};
-    if (!opened_) return {Kind::hook_failed, 0};
+    if (!opened_) return {hook_failed_ ? Kind::hook_failed : Kind::system_refused, 0};
     const int failure = shared_.exec_errno;
     if (failure == ENOENT || failure == ENOTDIR) return {Kind::not_found, failure};
     if (failure != 0) return {Kind::not_executable, failure};
@@ -424,7 +458,8 @@ class Monitor {
   SignalBlock& signals_;
   Shared& shared_;
   int control_;
-  TimePoint begun_, listen_at_;
+  TimePoint begun_;                         // with the lock
+  TimePoint listen_at_ = TimePoint::max();  // known with the lock
   std::optional<Timer> timer_;
   UniqueFd frontend_;
   std::optional<GatedCommand> command_;
@@ -438,7 +473,7 @@ class Monitor {
   TimePoint command_ended_{};
   std::optional<TimePoint> last_asked_;  // to end, by a signal
   std::vector<int> held_back_;           // signals that came before the command could get them
-  bool told_to_go_ = false;              // the frontend has passed on what came before the command
+  bool told_to_go_ = false;              // the lock is ours
   std::optional<int> command_status_;    // of waitpid(2), once it has ended
   std::optional<int> cancelled_by_;      // the signal that came before the command, or after it
   bool opened_ = false;                  // the command has been let go
@@ -457,13 +492,12 @@ class Monitor {
 void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t frontend,
                  int control) {
   Monitor monitor(job, client, signals, shared, control);
-  auto end = monitor.run(frontend);
+  const auto end = monitor.run(frontend);
   if (end) {
     shared.set_end(*end);
   } else {
-    log::error(job.name() + ": " + end.error().message + "; the command was not started");
     monitor.abandon();
-    shared.set_end({JobEnd::Kind::system_refused, 0});
+    shared.set_why(end.error().message);  // the frontend says it, and gives the lock back if it has it
   }
   monitor.wake_frontend();
   _exit(0);

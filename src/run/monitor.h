@@ -6,7 +6,7 @@
 namespace rlock::run {
 
 // The monitor's part of run_job (see there), in its own process from fork to exit. `control`: socket to the
-// frontend, see run/frontend.h.
+// frontend, see run/control.h.
 [[noreturn]] void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared,
                               pid_t frontend, int control);
 

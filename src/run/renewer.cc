@@ -11,7 +11,7 @@ namespace rlock::run {
 
 Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                  Shared& shared)
-    : client_(client), holds_(holds), timing_(timing), shared_(shared), watchdog_(timing, oldest(holds)) {}
+    : client_(client), holds_(holds), timing_(timing), shared_(shared) {}
 
 Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span<const lock::Hold> holds,
                                                 const lock::LeaseTiming& timing, Shared& shared) {
@@ -29,19 +29,38 @@ Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span
 
 Renewer::~Renewer() {
   stop();
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard guard(mutex_);
+    over_ = true;
+  }
+  begun_.notify_one();
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void Renewer::begin(TimePoint sent) {
+  const std::lock_guard guard(mutex_);
+  watchdog_.emplace(timing_, sent);
+  begun_.notify_one();
+}
+
+// Who waits for the lock waits for the release, and that for this: a thread that sleeps is neither woken nor waited
+// for.
+void Renewer::stop() {
+  State found = State::idle;
+  if (state_.compare_exchange_strong(found, State::stopped) || found == State::stopped) return;
+  eventfd_write(stop_.get(), 1);
   if (thread_.joinable()) thread_.join();
 }
 
-// Who waits for the lock waits for the release, and that for this: a thread that sleeps is not waited for.
-void Renewer::stop() {
-  if (!thread_.joinable()) return;
-  eventfd_write(stop_.get(), 1);
-  State expected = State::idle;
-  if (!state_.compare_exchange_strong(expected, State::stopped) && expected != State::stopped) thread_.join();
-}
-
 void Renewer::work() {
-  while (wait_for(-1, 0, {watchdog_.next_renewal(), stop_.get()}) == WaitEnd::deadline) {
+  {
+    std::unique_lock lock(mutex_);
+    begun_.wait(lock, [this] { return watchdog_ || over_; });
+    if (over_) return;
+  }
+  while (wait_for(-1, 0, {watchdog_->next_renewal(), stop_.get()}) == WaitEnd::deadline) {
     State expected = State::idle;
     if (!state_.compare_exchange_strong(expected, State::renewing) || !renew_once()) return;
     state_ = State::idle;
@@ -65,21 +84,21 @@ bool Renewer::renew_once() {
 }
 
 void Renewer::succeeded(TimePoint sent, milliseconds found) {
-  switch (watchdog_.succeeded(sent, BootClock::now(), found)) {
+  switch (watchdog_->succeeded(sent, BootClock::now(), found)) {
     case Watchdog::Answer::too_late: return;
     case Watchdog::Answer::clock_runs_off:
-      lose("the server's clock ran ahead of ours by " + format_duration(watchdog_.clock_lead()) +
+      lose("the server's clock ran ahead of ours by " + format_duration(watchdog_->clock_lead()) +
                " since the last renewal: its leases end too soon",
            {});
       return;
     case Watchdog::Answer::counts: break;
   }
-  shared_.set_deadline(watchdog_.deadline());
+  shared_.set_deadline(watchdog_->deadline());
   if (failing_) log::warning(display(holds_) + ": renewed again");
   failing_ = false;
-  if (watchdog_.clock_lead() > timing_.clock_step / 2) {
+  if (watchdog_->clock_lead() > timing_.clock_step / 2) {
     log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
-                 format_duration(watchdog_.clock_lead()) + " since the last renewal; see that it is not set by steps");
+                 format_duration(watchdog_->clock_lead()) + " since the last renewal; see that it is not set by steps");
   }
   log::debug(display(holds_) + ": renewed for " + format_duration(timing_.lease));
 }
@@ -94,10 +113,10 @@ bool Renewer::failed(const Error& error) {
   const TimePoint now = BootClock::now();
   if (!failing_) {
     log::warning(display(holds_) + ": cannot renew the lock: " + error.message + "; trying again for " +
-                 rough_duration(rlock::until(watchdog_.terminate_at(), now)) + ", then the command is stopped");
+                 rough_duration(rlock::until(watchdog_->terminate_at(), now)) + ", then the command is stopped");
   }
   failing_ = true;
-  watchdog_.failed(now);
+  watchdog_->failed(now);
   return true;
 }
 

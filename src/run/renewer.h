@@ -3,7 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -19,12 +22,15 @@ namespace rlock::run {
 
 class Renewer {
  public:
-  // Starts renewing `holds` through `client`, which is its own until stop() has returned. Each success moves the
-  // deadline in `shared`. Errors: system (no thread).
+  // A thread that will renew `holds` through `client`, from begin() on. Errors: system (no thread).
   // REQUIRES: client, holds and shared live until stop() has returned.
   static Result<std::unique_ptr<Renewer>> start(redis::Client& client, std::span<const lock::Hold> holds,
                                                 const lock::LeaseTiming& timing, Shared& shared);
   ~Renewer();
+
+  // The lock is ours, by a request that was sent at `sent`. `client` belongs to the thread until stop() has returned.
+  // Each success moves the deadline in `shared`. REQUIRES: called once.
+  void begin(TimePoint sent);
 
   // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
   // does not answer never makes it so: then the deadline stays where it is.
@@ -52,7 +58,10 @@ class Renewer {
   std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
   Shared& shared_;
-  Watchdog watchdog_;
+  std::mutex mutex_;
+  std::condition_variable begun_;
+  bool over_ = false;                 // before it has begun
+  std::optional<Watchdog> watchdog_;  // from begin() on
   bool failing_ = false;
   std::string why_;  // this and the next: written before is_lost_
   std::optional<std::size_t> which_;

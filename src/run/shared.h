@@ -37,13 +37,22 @@ struct Shared {
   // Maps a page that is shared with all processes forked later. Errors: system.
   static Result<Shared*> map();
 
-  // When the tree must be dead. Moved on by the monitor only; both guards kill by it.
+  // When the tree must be dead; never, until the lock is ours. Set by the frontend, moved on by the
+  // monitor; both guards kill by it.
   TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
   void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
 
-  // Why the lock was lost, "" if nobody knows. Written by the monitor before the end.
-  std::string why_lost() const { return why_lost_; }
-  void set_why_lost(std::string_view why) { why_lost_[why.copy(why_lost_, sizeof why_lost_ - 1)] = '\0'; }
+  // Why the lock was lost, or the job could not be started; "" if nobody knows. Written by the monitor before the end.
+  std::string why() const { return why_; }
+  void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
+
+  // The one variable of the command's environment that is known only with the lock: "NAME=value". Written by the
+  // frontend before it says `go`.
+  char* late_variable() { return late_variable_; }
+  // REQUIRES: there is room for it: 64 fencing tokens of 20 digits.
+  void set_late_variable(std::string_view text) {
+    late_variable_[text.copy(late_variable_, sizeof late_variable_ - 1)] = '\0';
+  }
 
   // When the monitor last killed everything that it saw: it is alive, and must go on if something does not die.
   TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
@@ -55,7 +64,7 @@ struct Shared {
     end_kind = end.kind;  // last: whoever sees it sees the value too
   }
 
-  std::atomic<std::int64_t> deadline_ns = 0, killing_ns = 0;
+  std::atomic<std::int64_t> deadline_ns = INT64_MAX, killing_ns = 0;
   std::atomic<bool> tree_empty = false;        // proven by the monitor
   std::atomic<bool> command_stopped = false;   // Ctrl-Z and the like; also a hook
   std::atomic<bool> frontend_stopped = false;  // or about to stop, because of that
@@ -64,7 +73,8 @@ struct Shared {
   std::atomic<int> end_value = 0;
 
  private:
-  char why_lost_[256] = "";
+  char why_[256] = "";
+  char late_variable_[2048] = "";
 };
 
 }  // namespace rlock::run

@@ -56,6 +56,15 @@ Result<void> SignalBlock::hold_all() {
   return read_only(all);
 }
 
+pid_t SignalBlock::fork_held_back() const {
+  sigset_t all, mask;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &mask);
+  const pid_t pid = fork();
+  if (pid != 0) sigprocmask(SIG_SETMASK, &mask, nullptr);
+  return pid;
+}
+
 Result<void> SignalBlock::read_children_only() {
   sigset_t children;
   sigemptyset(&children);

@@ -30,6 +30,9 @@ class SignalBlock {
   // From now on holds back everything, for a guard that passes signals on.
   Result<void> hold_all();
 
+  // fork(2), with everything held back in the child from its first moment on.
+  pid_t fork_held_back() const;
+
   // From now on only SIGCHLD is read, for a guard that has forked; the others stay held back.
   Result<void> read_children_only();
 

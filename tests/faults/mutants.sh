@@ -78,10 +78,11 @@ mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'there is no second guard' tests/faults/guards.bats \
   src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' '' \
-  src/run/monitor.cc 'if (got == 0) frontend_died_ = true;' ''
+  src/run/monitor.cc 'if (received == Received::nobody_there) frontend_died_ = true;' ''
 mutant 'signals are passed on twice' tests/faults/guards.bats \
-  src/run/frontend.cc 'if (unsent_ && !send_packet(*unsent_)) return;' \
-  'if (unsent_ && !(send_packet(*unsent_) && send_packet(*unsent_))) return;'
+  src/run/frontend.cc 'if (unsent_ && send_packet' \
+  'if (unsent_) send_packet(guards_.control(), *unsent_);
+      if (unsent_ && send_packet'
 mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
 mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
@@ -106,11 +107,29 @@ mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
   src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
   src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''
 mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats \
-  src/run/frontend.cc '.children = children_so_far()' '.children = {}'
+  src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
-  src/run/monitor.cc 'watch_until([this] { return told_to_go_ || termination_.begun(); });' ''
+  src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
-  src/run/frontend.cc 'MSG_NOSIGNAL) >= 0 || errno != EAGAIN' 'MSG_NOSIGNAL) >= 0 || true'
+  src/run/control.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
+mutant 'who is ready keeps the connections' tests/faults/ready.bats \
+  src/run/guards.cc $'    client.disconnect();\n    if (disconnect) disconnect();' ''
+mutant 'guards that are dead are counted on' tests/faults/ready.bats \
+  src/run/guards.cc 'return poll(&ended, 1, 0) == 0 && ' 'return '
+mutant 'a Ctrl-Z of the waiter stops the command' tests/faults/ready.bats \
+  src/run/monitor.cc 'kill(command_pid_, SIGCONT);' ''
+mutant 'what is known only with the lock never comes' tests/faults/ready.bats \
+  src/run/frontend.cc 'shared_.set_late_variable(job_.command.late_variable);' ''
+mutant 'a command that is killed before its start is a failed hook' tests/faults/ready.bats \
+  src/run/monitor.cc 'hook_failed_ ? Kind::hook_failed : Kind::system_refused' Kind::hook_failed
+mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \
+  src/run/monitor.cc 'if (frontend_is_dead()) give_back_unseen();' ''
+mutant 'nobody is ready' tests/faults/ready.bats \
+  src/lock/wait.cc 'if (!patience_.at_front) return;' 'return;'
+mutant 'what was ready stays' tests/faults/ready.bats \
+  src/run/guards.cc 'if (monitor_ < 0 || status_) return;' 'return;' \
+  src/run/monitor.cc 'if (received == Received::nobody_there) frontend_died_ = true;' '' \
+  src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' ''
 mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
   src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
 mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \

@@ -65,6 +65,25 @@ ran_or_refused() {
   done
   echo "# $refused refused, $fine fine" >&3
   ((refused > 1 && fine > 1))
+
+  # Who waits, and cannot have its guards ready, still has until its turn comes.
+  local owner waiter
+  refused=0 fine=0
+  for limit in {1..6}; do
+    owner=$(rlock acquire x --lease 1m)
+    setpriv --reuid=61234 --regid=61234 --clear-groups prlimit --nproc="$limit" \
+      ./rlock run --url "redis://127.0.0.1:$port" x -- touch ran 2>err 3>&- &
+    waiter=$!
+    wait_until eval 'gone $waiter || [[ $(redis srv zcard "rlock:queue:{x}") == 1 ]]'
+    rlock release x --owner "$owner"
+    status=0
+    wait "$waiter" || status=$?
+    stderr=$(<err)
+    if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
+    ran_or_refused
+  done
+  echo "# of waiters $refused refused, $fine fine" >&3
+  ((refused > 1 && fine > 1))
 }
 
 hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }

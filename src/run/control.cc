@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "run/control.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace rlock::run {
+namespace {
+
+// A packet as sendmsg(2) and recvmsg(2) want it, with room for one descriptor (unix(7), SCM_RIGHTS).
+struct Parcel {
+  explicit Parcel(Packet& packet) : content{&packet, sizeof packet} {
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+  }
+
+  void make_room() {
+    header.msg_control = room;
+    header.msg_controllen = sizeof room;
+  }
+
+  iovec content;
+  msghdr header{};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+};
+
+}  // namespace
+
+Sent send_packet(int control, Packet packet, int fd) {
+  Parcel parcel(packet);
+  if (fd >= 0) {
+    parcel.make_room();
+    cmsghdr* attached = CMSG_FIRSTHDR(&parcel.header);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
+  }
+  if (sendmsg(control, &parcel.header, MSG_NOSIGNAL) >= 0) return Sent::yes;
+  if (errno == ETOOMANYREFS) return send_packet(control, packet);
+  return errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room;
+}
+
+Received receive_packet(int control, Packet& packet, UniqueFd* fd) {
+  Parcel parcel(packet);
+  if (fd) parcel.make_room();
+  const ssize_t got = recvmsg(control, &parcel.header, MSG_CMSG_CLOEXEC);
+  if (got == 0) return Received::nobody_there;
+  if (got != sizeof packet) return Received::nothing;
+  const cmsghdr* attached = fd ? CMSG_FIRSTHDR(&parcel.header) : nullptr;
+  if (attached && attached->cmsg_type == SCM_RIGHTS) {
+    int received = -1;
+    std::memcpy(&received, CMSG_DATA(attached), sizeof received);
+    *fd = UniqueFd(received);
+  }
+  return Received::packet;
+}
+
+}  // namespace rlock::run

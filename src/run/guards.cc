@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "run/guards.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <new>
+
+#include "run/monitor.h"
+#include "run/pidfd.h"
+#include "run/tree.h"
+
+namespace rlock::run {
+namespace {
+
+constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
+
+}  // namespace
+
+Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals,
+                                              const std::function<void()>& disconnect) {
+  std::unique_ptr<Guards> guards(new Guards(job.holds));
+  guards->shared_.reset(RLOCK_TRY(Shared::map()));
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+    return std::unexpected(system_error("socketpair"));
+  }
+  guards->control_ = UniqueFd(ends[0]);
+  const UniqueFd monitor_end(ends[1]);
+  guards->timer_ = RLOCK_TRY(Timer::make());
+  guards->children_ = children_so_far();
+  RLOCK_TRY(become_subreaper());
+  const pid_t frontend = getpid();
+  guards->monitor_ = signals.fork_held_back();
+  if (guards->monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
+  // Who prepares gives way to those whose turn it is.
+  if (disconnect) sched_yield();
+  if (guards->monitor_ == 0) {
+    guards->control_.reset();
+    client.disconnect();
+    if (disconnect) disconnect();
+    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get());
+  }
+  guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
+  if (!guards->alive_) return std::unexpected(system_error("pidfd_open"));
+  return guards;
+}
+
+Guards::~Guards() {
+  if (monitor_ < 0 || status_) return;
+  control_.reset();  // it ends, and sees the command's end
+  if (!alive_ || wait_for(alive_.get(), POLLIN, Until{}.at_most(kTimeToEnd)) != WaitEnd::ready) kill(monitor_, SIGKILL);
+  monitor_status();
+}
+
+bool Guards::fit(const std::vector<lock::Hold>& holds) const {
+  pollfd ended{alive_.get(), POLLIN, 0};
+  const auto same = [](const lock::Hold& one, const lock::Hold& other) {
+    return one.name().text() == other.name().text() && one.owner == other.owner && one.id == other.id;
+  };
+  return poll(&ended, 1, 0) == 0 && std::ranges::equal(holds, holds_, same);
+}
+
+int Guards::monitor_status() {
+  if (!status_) {
+    status_.emplace(0);
+    while (waitpid(monitor_, &*status_, 0) < 0 && errno == EINTR) {
+    }
+  }
+  return *status_;
+}
+
+void Guards::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof *shared); }
+
+Result<Shared*> Shared::map() {
+  void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return std::unexpected(system_error("mmap"));
+  return new (page) Shared;
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,158 @@
+# A waiter whose turn is next has its guards and its command ready. Whatever becomes of them, the lock is taken once, the
+# command runs once, and nothing is left behind.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  redis srv flushall >/dev/null # of a test that failed
+  owner=$(rlock acquire x --lease 1m)
+}
+teardown() {
+  kill -CONT "$frontend" 2>/dev/null || true
+  kill "$frontend" 2>/dev/null || true
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+stopped() { grep -q "^State:.T" "/proc/$1/status"; }
+let_go() { rlock release x --owner "$owner"; }
+# The first waiter: $frontend, $monitor and $command, which has executed nothing.
+wait_first() {
+  job_start "$@"
+  job_parts
+  [[ $(readlink "/proc/$command/exe") == $(readlink -f "$RLOCK") ]]
+}
+sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
+
+@test "the first waiter is ready, the second is one process" {
+  wait_first x -- true
+  "$RLOCK" run -w 1m x -- true 2>/dev/null 3>&- &
+  local second=$!
+  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 2 ]]'
+  not pgrep -P "$second"
+  kill "$frontend"
+  job_status
+  [[ $status == 143 ]]
+  wait_until child_of "$second" # it is the first one now
+  let_go
+  wait "$second"
+}
+
+@test "what is ready has no connection: who dies is not taken for somebody who listens" {
+  wait_first x -- true
+  [[ $(sockets_of "$frontend") -ge 3 ]]
+  wait_until eval '[[ $(sockets_of "$monitor") == 1 && $(sockets_of "$command") == 1 ]]' # to the frontend
+  let_go
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "the command gets what is known only with the lock; so do the hooks" {
+  wait_first --on-acquire 'echo "hook $RLOCK_TOKEN $RLOCK_OWNER" >>log' x -- \
+    sh -c 'echo "command $RLOCK_TOKEN $RLOCK_OWNER" >>log; redis-cli -s "$1" get "redisson_lock_token:{x}" >token
+           redis-cli -s "$1" hkeys x >owner' sh "$srv_sock"
+  let_go
+  job_status
+  [[ $status == 0 ]]
+  printf '%s %s %s\n' hook "$(<token)" "$(<owner)" command "$(<token)" "$(<owner)" | diff - log
+}
+
+@test "the waiter is killed: what was ready is gone, and has executed nothing" {
+  local signal
+  for signal in KILL TERM HUP; do
+    wait_first x -- touch ran
+    kill -s "$signal" "$frontend"
+    job_status
+    [[ $status == $((128 + $(kill -l "$signal"))) ]]
+    wait_until gone "$monitor"
+    wait_until gone "$command"
+    [[ $(redis srv exists 'rlock:queue:{x}') == 0 ]] # nobody has to find out that it is dead
+  done
+  let_go
+  [[ ! -e ran ]]
+}
+
+@test "the wait is over: what was ready is gone" {
+  wait_first -w 1s x -- touch ran
+  job_status
+  [[ $status == 75 && ! -e ran ]]
+  gone "$monitor"
+  gone "$command"
+  let_go
+}
+
+@test "what was ready is killed: the command runs all the same, once" {
+  local part
+  for part in monitor command; do
+    wait_first x -- sh -c 'echo "$RLOCK_TOKEN" >>log; exit 7'
+    kill -KILL "${!part}"
+    wait_until gone "$monitor"
+    let_go
+    job_status
+    [[ $status == 7 && -z $(grep -v 'waiting for' <<<"$stderr") ]]
+    owner=$(rlock acquire x --lease 1m)
+  done
+  [[ $(wc -l <log) == 2 ]]
+  let_go
+}
+
+@test "what was ready is killed, and nobody has noticed when the lock comes: refused, and the lock is free" {
+  wait_first x -- touch ran
+  kill -STOP "$monitor"
+  kill -KILL "$command"
+  let_go
+  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 0 && $(redis srv pttl x) -gt 5000 ]]' # it is ours
+  kill -CONT "$monitor"
+  job_status
+  [[ $status == 71 && ! -e ran && $(redis srv exists x) == 0 ]]
+  assert_says 'x: the process for the command was killed; the command was not started'
+}
+
+@test "a command that was stopped before it began is let go on" {
+  wait_first x -- sh -c 'exit 7'
+  kill -STOP "$command"
+  wait_until stopped "$command"
+  let_go
+  job_status
+  [[ $status == 7 ]]
+}
+
+@test "the server cuts connections and forgets who waits: the command runs all the same" {
+  wait_first x -- sh -c 'exit 7'
+  redis srv client kill type normal skipme yes
+  redis srv client kill type pubsub
+  redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
+  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 1 ]]'
+  let_go
+  job_status
+  [[ $status == 7 ]]
+}
+
+@test "a Ctrl-Z while waiting stops the waiter, not the command later" {
+  wait_first x -- sh -c 'exit 7'
+  # As a terminal sends it to the group; who goes on is told alone.
+  kill -TSTP "$frontend" "$command"
+  wait_until stopped "$frontend"
+  kill -CONT "$frontend"
+  let_go
+  job_status
+  [[ $status == 7 ]]
+}
+
+@test "--isolate for a waiter: its namespace is ready too, and ends with it" {
+  rlock run --isolate y -- true || skip "no PID namespaces here"
+  wait_first --isolate x -- touch ran
+  kill -KILL "$frontend"
+  wait_until gone "$monitor"
+  wait_until gone "$command"
+  wait "$frontend" || true
+  wait_first --isolate x -- sh -c 'echo $$ >pid; exit 7'
+  let_go
+  job_status
+  [[ $status == 7 && $(<pid) -lt 10 && ! -e ran ]]
+}
