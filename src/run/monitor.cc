@@ -52,8 +52,8 @@ class Monitor {
         control_(control),
         termination_(job.name(), job.grace) {}
 
-  // Start, wait for the lock, run, watch until the tree is empty, release. The whole life of a job. None: there was no
-  // job, because the frontend died or the command was killed before there was a lock.
+  // Start, wait for the lock, run, watch until the tree is empty, release. The whole life of a job. Errors: there was
+  // no job.
   Result<JobEnd> run(pid_t frontend) {
     RLOCK_TRY(start(frontend));
     tell_frontend(Packet::Kind::ready);
@@ -63,11 +63,7 @@ class Monitor {
       shutdown(control_, SHUT_RD);
       take_packets();
     }
-    if (!told_to_go_) {
-      shared_.set_why("the process for the command was killed");
-      if (frontend_is_dead()) give_back_unseen();
-      return JobEnd{};
-    }
+    if (!told_to_go_) return fail(Error::Code::system, "the process for the command was killed");
     if (prepare()) {
       command_->open_gate();
       opened_ = true;
@@ -84,7 +80,8 @@ class Monitor {
     return end_of_job();
   }
 
-  // For a job that could not be started: nothing of the command stays, not even a zombie.
+  // For a job that was not started: nothing of the command stays, not even a zombie. If the frontend was killed, with
+  // the lock or while it waited for it, nobody else knows that nobody needs it.
   void abandon() {
     command_.reset();  // its gate closes
     isolation_.life.reset();
@@ -92,15 +89,17 @@ class Monitor {
       wait_for(signals_.fd(), POLLIN, Until{}.at_most(1ms));
       reap();
     }
+    if (getppid() != frontend_pid_) give_back_unseen();
   }
 
   // Our last act: a frontend that was stopped together with the command has something to tell.
   void wake_frontend() {
-    if (frontend_) pidfd_send_signal(frontend_.get(), SIGCONT, nullptr, 0);
+    if (told_to_go_) pidfd_send_signal(frontend_.get(), SIGCONT, nullptr, 0);
   }
 
  private:
   Result<void> start(pid_t frontend) {
+    frontend_pid_ = frontend;
     RLOCK_TRY(become_subreaper());
     RLOCK_TRY(signals_.read_children_only());
     timer_.emplace(RLOCK_TRY(Timer::make()));
@@ -386,9 +385,6 @@ class Monitor {
     if (listener_) listener_->stop();
   }
 
-  bool frontend_is_dead() const { return wait_for(frontend_.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready; }
-
-  // The frontend was killed, with the lock or when it waited for it: nobody else knows that nobody needs it.
   void give_back_unseen() {
     for (const lock::Hold& hold : job_.holds) {
       const auto released = lock::release(client_, hold, Until{}.at_most(std::min<milliseconds>(job_.exchange, 1s)));
@@ -461,7 +457,8 @@ class Monitor {
   TimePoint begun_;                         // with the lock
   TimePoint listen_at_ = TimePoint::max();  // known with the lock
   std::optional<Timer> timer_;
-  UniqueFd frontend_;
+  pid_t frontend_pid_ = -1;
+  UniqueFd frontend_;  // its pidfd
   std::optional<GatedCommand> command_;
   Isolation isolation_;
   pid_t command_pid_ = -1, group_ = -1;  // the command's process group, which is the frontend's

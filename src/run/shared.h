@@ -37,8 +37,8 @@ struct Shared {
   // Maps a page that is shared with all processes forked later. Errors: system.
   static Result<Shared*> map();
 
-  // When the tree must be dead; never, until the lock is ours. Set by the frontend, moved on by the
-  // monitor; both guards kill by it.
+  // When the tree must be dead; never, until the lock is ours. Set by the frontend, moved on by the monitor; both
+  // guards kill by it.
   TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
   void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
 
