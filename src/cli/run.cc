@@ -93,12 +93,13 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
 
   // Who waits, and is the next, has its guards ready before it gets the lock: then nobody waits for them. If they
-  // cannot be started, or die, that is tried and reported when the lock is there.
+  // cannot be started, or die, three times, that is tried again and reported when the lock is there.
   std::unique_ptr<run::Guards> guards;
   int tries_left = 3;
   const auto prepare = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
-    if ((guards && guards->fit({expected})) || tries_left-- <= 0) return;
+    if (guards && guards->fit({expected})) return;
     guards.reset();
+    if (tries_left-- <= 0) return;
     const run::Job job = job_for(options, {expected}, client.endpoint(), inherited, events);
     auto started = run::Guards::start(job, client, signals, disconnect);
     if (started) guards = std::move(*started);

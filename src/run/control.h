@@ -19,6 +19,7 @@ struct Packet {
   bool from_terminal = false;  // the command has had it already, if it was there
 };
 
+// `no_room` is every trouble that may pass.
 enum class Sent { yes, no_room, nobody_there };
 // Never waits. `fd`: goes with it, unless too many are on their way already (unix(7), ETOOMANYREFS); -1: none does.
 Sent send_packet(int control, Packet packet, int fd = -1);

@@ -118,11 +118,11 @@ class Frontend {
     pass_on_signals();
     if (unsent_) return;
     UniqueFd connection = client_.hand_over();
-    if (send_packet(guards_.control(), {Packet::Kind::go}, connection.get()) != Sent::yes) {
-      return client_.adopt(std::move(connection));
-    }
-    go_asked_ = false;
-    gone_ = true;
+    const Sent sent = send_packet(guards_.control(), {Packet::Kind::go}, connection.get());
+    if (sent != Sent::no_room) go_asked_ = false;
+    if (sent == Sent::nobody_there) control_closed_ = true;
+    gone_ = sent == Sent::yes;
+    if (!gone_) return client_.adopt(std::move(connection));
     client_.forget();
     job_.inherited.let_go();
   }

@@ -15,7 +15,7 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
   RLOCK_TRY(signals.hold_all());
   if (guards && guards->fit(job.holds)) return {};
   guards.reset();
-  guards = RLOCK_TRY(Guards::start(job, client, signals, [] {}));
+  guards = RLOCK_TRY(Guards::start(job, client, signals));
   return {};
 }
 

@@ -34,6 +34,8 @@ constexpr std::size_t kMostHeldBack = 1000;
 
 bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
 
+constexpr const char* kCommandKilled = "the process for the command was killed";
+
 // A hook while it runs.
 struct RunningHook {
   pid_t pid;
@@ -62,8 +64,9 @@ class Monitor {
       // What the frontend sends from now on fails there, so that it knows that the lock is still its own.
       shutdown(control_, SHUT_RD);
       take_packets();
+      frontend_died_ = getppid() != frontend_pid_;
     }
-    if (!told_to_go_) return fail(Error::Code::system, "the process for the command was killed");
+    if (!told_to_go_) return fail(Error::Code::system, kCommandKilled);
     if (prepare()) {
       command_->open_gate();
       opened_ = true;
@@ -122,14 +125,20 @@ class Monitor {
     if (isolation_.proc_failure != 0) {
       warn("/proc shows the processes of the whole host to the command: " + errno_text(isolation_.proc_failure));
     }
-    if (!job_.hooks.on_acquire.empty()) run_hook("--on-acquire", job_.hooks.on_acquire, {});
+    if (!may_start()) return false;
+    if (job_.hooks.on_acquire.empty()) return true;
+    run_hook("--on-acquire", job_.hooks.on_acquire, {});
+    return !hook_failed_ && may_start();
+  }
+
+  // Nothing has happened that ends the job: a signal, a loss, the end of what has not begun.
+  bool may_start() {
     reap();
-    if (command_status_ && !cancelled_by_) {
-      log::error(name() + ": the process for the command was killed; the command was not started");
-      return false;
+    if (command_status_ && !cancelled_by_ && !frontend_died_) {
+      log::error(name() + ": " + kCommandKilled + "; the command was not started");
     }
     decide(BootClock::now());  // the machine may have slept since the grant
-    return !termination_.begun() && !hook_failed_ && !cancelled_by_;
+    return !termination_.begun() && !command_status_ && !cancelled_by_ && !frontend_died_;
   }
 
   // Runs --on-release while the lock is still ours; it changes nothing of how the job ended.
@@ -346,8 +355,8 @@ class Monitor {
   // The lock is ours.
   void go(UniqueFd connection) {
     told_to_go_ = true;
-    // A Ctrl-Z until now was for those who waited, and is held back in the command, too: SIGCONT takes it away
-    // (signal(7)).
+    // A Ctrl-Z of those who waited is held back in the command, too: SIGCONT takes it away (signal(7)), and one of this
+    // very moment with it.
     if (!command_status_) kill(command_pid_, SIGCONT);
     client_.adopt(std::move(connection));
     begun_ = BootClock::now();

@@ -42,7 +42,7 @@ struct Shared {
   TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
   void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
 
-  // Why the lock was lost, or the job could not be started; "" if nobody knows. Written by the monitor before the end.
+  // Why the lock was lost, or the job could not be started; "" if nobody knows. Written before the end.
   std::string why() const { return why_; }
   void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
 

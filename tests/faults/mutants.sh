@@ -124,6 +124,10 @@ mutant 'a command that is killed before its start is a failed hook' tests/faults
   src/run/monitor.cc 'hook_failed_ ? Kind::hook_failed : Kind::system_refused' Kind::hook_failed
 mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \
   src/run/monitor.cc 'if (getppid() != frontend_pid_) give_back_unseen();' ''
+mutant 'a hook is started for a job that is over' tests/faults/ready.bats \
+  src/run/monitor.cc 'if (!may_start()) return false;' ''
+mutant 'a waiter that was stopped is woken' tests/faults/ready.bats \
+  src/run/monitor.cc 'if (told_to_go_) pidfd_send_signal' 'pidfd_send_signal'
 mutant 'nobody is ready' tests/faults/ready.bats \
   src/lock/wait.cc 'if (!patience_.at_front) return;' 'return;'
 mutant 'what was ready stays' tests/faults/ready.bats \

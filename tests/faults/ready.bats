@@ -113,6 +113,32 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   assert_says 'x: the process for the command was killed; the command was not started'
 }
 
+@test "a signal that comes with the lock ends the job before its hook is started" {
+  wait_first --on-acquire 'touch hook' x -- touch ran
+  kill -STOP "$monitor"
+  let_go
+  wait_until eval '[[ $(redis srv zcard "rlock:queue:{x}") == 0 && $(redis srv pttl x) -gt 5000 ]]' # it is ours
+  kill -TERM "$frontend"
+  wait_until eval '! grep -q "^ShdPnd:.*4..." "/proc/$frontend/status"' # it has been taken, and passed on
+  kill -CONT "$monitor"
+  job_status
+  [[ $status == 143 && ! -e hook && ! -e ran && $(redis srv exists x) == 0 ]]
+}
+
+@test "a waiter that was stopped stays so when what was ready is killed" {
+  wait_first x -- sh -c 'exit 7'
+  kill -STOP "$frontend"
+  wait_until stopped "$frontend"
+  kill -KILL "$command"
+  wait_until eval '[[ -z $(child_of "$monitor") ]] || gone "$monitor"'
+  wait_until eval '[[ $(sed -n "s/^State:.//p" "/proc/$monitor/status") == Z* ]]'
+  stopped "$frontend"
+  kill -CONT "$frontend"
+  let_go
+  job_status
+  [[ $status == 7 ]]
+}
+
 @test "a command that was stopped before it began is let go on" {
   wait_first x -- sh -c 'exit 7'
   kill -STOP "$command"
