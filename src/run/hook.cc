@@ -21,7 +21,7 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);
-  setpgid(0, group);
+  if (setpgid(0, group) != 0) setpgid(0, 0);  // of another session
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(125);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // fails where there is no standard error: then nothing is printed

@@ -19,8 +19,9 @@ struct Hooks {
 };
 
 // Starts `text` by /bin/sh -c in `folder`, as our child in the process group `group`, which is the command's: the
-// terminal treats it as it would the command. Standard input is empty, and what it prints goes to standard error,
-// because standard output is the command's. It dies when the calling thread ends. Errors: system.
+// terminal treats it as it would the command. In a group of its own if that group is of another session. Standard input
+// is empty, and what it prints goes to standard error, because standard output is the command's. It dies when the
+// calling thread ends. Errors: system.
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
                          const std::string& folder, pid_t group, const SignalBlock& signals);
 

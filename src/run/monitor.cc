@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,7 @@ class Monitor {
     RLOCK_TRY(become_subreaper());
     RLOCK_TRY(signals_.read_children_only());
     timer_.emplace(RLOCK_TRY(Timer::make()));
+    prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
     if (!frontend_ || getppid() != frontend) return fail(Error::Code::system, "the frontend died");
     group_ = getpgrp();
@@ -114,10 +116,24 @@ class Monitor {
         RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));
     command_pid_ = command_->pid();
     termination_.started(command_pid_);
-    setpgid(0, 0);  // out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`
+    leave_group();
     job_.inherited.let_go();
     if (job_.renew) renewer_ = RLOCK_TRY(Renewer::start(client_, job_.holds, job_.timing, shared_));
     return {};
+  }
+
+  // Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`, and out of the session: a parent in it would make the group
+  // one that is not orphaned. Ctrl-Z would stop it where nobody is there to let it go on; and if the command ended
+  // while somebody in the group is stopped, the kernel would hang up on all of it, the script that has called us
+  // included (POSIX, _Exit()). Hooks get their session from us: it has to be the one with the terminal where they may
+  // be stopped.
+  void leave_group() const {
+    const bool hooks = !job_.hooks.on_acquire.empty() || !job_.hooks.on_release.empty();
+    if (hooks && !group_is_orphaned()) {
+      setpgid(0, 0);
+    } else {
+      setsid();
+    }
   }
 
   // Runs --on-acquire. False: the command is not to be started.

@@ -83,6 +83,16 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   return found;
 }
 
+bool group_is_orphaned() {
+  const pid_t group = getpgrp(), session = getsid(0);
+  Process process;
+  for (pid_t pid = getppid(); pid > 0; pid = process.parent) {
+    if (getpgid(pid) != group) return getsid(pid) != session;
+    if (!read_stat(std::to_string(pid).c_str(), process)) break;
+  }
+  return true;
+}
+
 bool processes_visible() {
   Process self;
   return read_stat(std::to_string(getpid()).c_str(), self) && self.parent == getppid();

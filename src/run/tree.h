@@ -23,6 +23,11 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
 // The descendants that this process has been given by exec(2): a shell may have started them before it became us.
 std::set<pid_t> children_so_far();
 
+// No shell does job control for our process group: none of our ancestors in it has a parent that is outside of the
+// group and in its session (POSIX, "Orphaned Process Group"). So it is in cron, in CI, below ssh(1) with a command.
+// Also true where /proc does not show the ancestors.
+bool group_is_orphaned();
+
 // Whether descendants() sees anything at all: /proc may not be mounted, or be that of others.
 bool processes_visible();
 

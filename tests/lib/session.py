@@ -159,7 +159,7 @@ def hook_at_a_terminal():
     """A hook is at the terminal as the command is: it may print, set modes, and be stopped by Ctrl-Z."""
     child = shell()
     do(child, "stty tostop", PROMPT)
-    do(child, f"{RLOCK} run --hook-timeout 20s --lease 2s --on-acquire 'stty -a </dev/tty >/dev/null; echo hook-up; sleep 1' "
+    do(child, f"{RLOCK} run --hook-timeout 20s --lease 2s --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up; sleep 1' "
               "job -- echo comm''and", "hook-up")
     child.send("\x1a")
     child.expect_exact("Stopped")
@@ -294,6 +294,35 @@ def terminal_closes():
     child.close(force=False)
     until(lambda: not held(), "the release")
     until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the tree")
+
+
+def without_a_shell(text):
+    """rlock as the first process at a terminal, as `ssh -t HOST rlock run ...` has it."""
+    child = pexpect.spawn(RLOCK, ["run", "job", "--", "bash", "-c", text], timeout=10, encoding="utf-8")
+    child.expect_exact("up")
+    return child
+
+
+def ctrl_z_without_a_shell():
+    child = without_a_shell("echo up; read; echo going on; read; exit 7")
+    child.send("\x1a")
+    child.sendline("")
+    child.expect_exact("going on")
+    child.send("\x1a")
+    child.sendline("")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 7, child.exitstatus
+    assert not held()
+
+
+def ctrl_c_without_a_shell():
+    child = without_a_shell("echo up; exec sleep 1000")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.signalstatus == signal.SIGINT, (child.exitstatus, child.signalstatus)
+    assert not held()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,101 @@
+# Where no shell does job control, as in cron, in CI and below ssh(1), the process group of a job is orphaned, and the
+# script that calls rlock is in it. It fares as it would without rlock.
+#
+# When a group becomes orphaned by the end of a process, and somebody in it is stopped, the kernel sends all of it a
+# SIGHUP (POSIX, _Exit()). So one that is orphaned must never look as if it was not.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL SOCKET=$srv_sock
+  cd "$BATS_TEST_TMPDIR" || return
+  redis srv flushall >/dev/null # of a test that failed
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# in_script TEXT: runs it as a script in an orphaned group, beside somebody who is stopped. Says "hangup" for a SIGHUP.
+in_script() {
+  run -0 --separate-stderr setsid -w bash -c '
+    trap "echo hangup" HUP
+    bash -c "kill -STOP \$\$" >/dev/null 2>&1 &
+    stopped=$!
+    until grep -q "^State:.T" "/proc/$stopped/status"; do :; done
+    eval "$1"
+    kill -9 "$stopped"' script "$1"
+}
+
+@test "a job ends beside somebody who is stopped: the script goes on" {
+  in_script '"$RLOCK" run x -- sh -c "exit 3"; echo "status $?"'
+  [[ $output == 'status 3' ]]
+}
+
+@test "a job with hooks does" {
+  in_script '"$RLOCK" run --on-acquire "echo one" --on-release "echo three" x -- echo two 2>&1; echo "status $?"'
+  [[ $output == $'one\ntwo\nthree\nstatus 0' ]]
+}
+
+@test "a job with a namespace of its own does" {
+  in_script '"$RLOCK" run --isolate x -- echo inside; echo "status $?"'
+  [[ $output == $'inside\nstatus 0' ]]
+}
+
+@test "a job leaves somebody behind who is stopped: that one is ended, the status is the command's" {
+  in_script '"$RLOCK" run x -- sh -c "sleep 1000 & kill -STOP \$!; exit 3"; echo "status $?"'
+  [[ $output == 'status 3' ]]
+}
+
+@test "a command is stopped, and rlock with it, and then killed" {
+  in_script '"$RLOCK" run x -- sh -c "kill -STOP \$\$" &
+    until command=$(pgrep -P "$(pgrep -o -P "$!")") && grep -q "^State:.T" "/proc/$!/status" "/proc/$command/status"; do
+      sleep 0.02
+    done 2>/dev/null
+    kill -9 "$command"
+    wait "$!"
+    echo "status $?"'
+  [[ $output == 'status 137' ]]
+}
+
+@test "a waiter that was ready gives up" {
+  local owner
+  owner=$(rlock acquire x --lease 1m)
+  in_script '"$RLOCK" run -q -w 300ms x -- true; echo "status $?"'
+  [[ $output == 'status 75' ]]
+  rlock release x --owner "$owner"
+}
+
+@test "a guard is killed" {
+  in_script '"$RLOCK" run -q x -- sh -c "kill -9 \$PPID; sleep 1000"; echo "status $?"'
+  [[ $output == 'status 74' ]]
+  redis srv del x 'rlock:holder:{x}'
+}
+
+@test "a monitor that is stopped ends the tree when the frontend is killed" {
+  job() { exec setsid "$RLOCK" run x -- bash -c "$(tree "$BATS_TEST_TMPDIR/pids")"; }
+  job 2>job.err 3>&- &
+  frontend=$!
+  wait_until lines_in pids 3
+  job_parts
+  kill -STOP "$monitor"
+  wait_until grep -q '^State:.T' "/proc/$monitor/status"
+  kill -9 "$frontend"
+  wait_until all_gone pids
+  wait_until eval '[[ $(redis srv exists x) == 0 ]]'
+}
+
+@test "all three of a job that was stopped past the lease go on in each order: the command is dead at once" {
+  run setsid -w python3 "$TESTS_DIR/faults/pauses.py" --rlock "$RLOCK" --count 1
+  echo "$output" | sed 's/^/# /' >&3
+  [[ $status == 0 ]]
+}
+
+@test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" {
+  timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" ctrl_z_without_a_shell
+}
+
+@test "Ctrl-C at a terminal without a shell ends the job" {
+  timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" ctrl_c_without_a_shell
+}
