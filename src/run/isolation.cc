@@ -46,7 +46,7 @@ int show_own_processes_only() {
 [[noreturn]] void be_init(int life, int ready) {
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
-  setpgid(0, 0);
+  setsid();  // it becomes the parent of orphans in the command's process group: see Monitor::leave_group
   dup2(life, STDIN_FILENO);
   close_range(STDERR_FILENO, ~0u, 0);
   close(STDOUT_FILENO);

@@ -122,17 +122,15 @@ class Monitor {
     return {};
   }
 
-  // Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`, and out of the session: a parent in it would make the group
-  // one that is not orphaned. Ctrl-Z would stop it where nobody is there to let it go on; and if the command ended
-  // while somebody in the group is stopped, the kernel would hang up on all of it, the script that has called us
-  // included (POSIX, _Exit()). Hooks get their session from us: it has to be the one with the terminal where they may
-  // be stopped.
+  // Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`. A parent outside of the group but in its session makes the
+  // group one that a shell controls. Where none does we leave the session, too: else Ctrl-Z would stop what nobody
+  // could let go on; and if the command ended while somebody in the group is stopped, the kernel would hang up on all
+  // of it, the script that has called us included (POSIX, _Exit()).
   void leave_group() const {
-    const bool hooks = !job_.hooks.on_acquire.empty() || !job_.hooks.on_release.empty();
-    if (hooks && !group_is_orphaned()) {
-      setpgid(0, 0);
-    } else {
+    if (group_is_orphaned()) {
       setsid();
+    } else {
+      setpgid(0, 0);
     }
   }
 
@@ -402,7 +400,8 @@ class Monitor {
 
   // Its pid is its own until we have reaped it.
   void pass_on(int signal) {
-    if (kill(command_pid_, signal) != 0 && errno == EPERM) termination_.complain_of(command_pid_);
+    const bool refused = kill(command_pid_, signal) != 0 && errno == EPERM;
+    if (refused && signal != SIGCONT) termination_.complain_of(command_pid_);
   }
 
   void stop_threads() {

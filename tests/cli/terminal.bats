@@ -17,6 +17,8 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "each Ctrl-C reaches the command once" { at_terminal ctrl_c_once; }
 @test "Ctrl-C between the grant and the start: the command is not started" { at_terminal ctrl_c_before_the_command; }
 @test "a hook is at the terminal as the command is" { at_terminal hook_at_a_terminal; }
+@test "so is the hook of a job within a job" { at_terminal hook_of_a_nested_job; }
+@test "a command in a process group of its own that reads the terminal is stopped, as without rlock" { at_terminal group_of_its_own; }
 @test "Ctrl-C aborts a loop of the shell, as without rlock" { at_terminal ctrl_c_in_a_loop; }
 
 @test "Ctrl-C while waiting: nothing is started" {

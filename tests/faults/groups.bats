@@ -19,13 +19,13 @@ teardown_file() { redis_stop srv; }
 
 # in_script TEXT: runs it as a script in an orphaned group, beside somebody who is stopped. Says "hangup" for a SIGHUP.
 in_script() {
-  run -0 --separate-stderr setsid -w bash -c '
+  run -0 --separate-stderr setsid -w timeout --foreground -k 1 30 bash -c '
     trap "echo hangup" HUP
     bash -c "kill -STOP \$\$" >/dev/null 2>&1 &
     stopped=$!
-    until grep -q "^State:.T" "/proc/$stopped/status"; do :; done
-    eval "$1"
-    kill -9 "$stopped"' script "$1"
+    trap "kill -9 $stopped" EXIT
+    until grep -q "^State:.T" "/proc/$stopped/status"; do sleep 0.02; done
+    eval "$1"' script "$1"
 }
 
 @test "a job ends beside somebody who is stopped: the script goes on" {
@@ -43,6 +43,15 @@ in_script() {
   [[ $output == $'inside\nstatus 0' ]]
 }
 
+@test "a job with a namespace of its own and orphans in it does" {
+  in_script '"$RLOCK" run --isolate x -- sh -c "
+      (true & echo \$! >orphan)
+      while kill -0 \$(cat orphan) 2>/dev/null; do sleep 0.02; done
+      exit 3"
+    echo "status $?"'
+  [[ $output == 'status 3' ]]
+}
+
 @test "a job leaves somebody behind who is stopped: that one is ended, the status is the command's" {
   in_script '"$RLOCK" run x -- sh -c "sleep 1000 & kill -STOP \$!; exit 3"; echo "status $?"'
   [[ $output == 'status 3' ]]
@@ -50,7 +59,8 @@ in_script() {
 
 @test "a command is stopped, and rlock with it, and then killed" {
   in_script '"$RLOCK" run x -- sh -c "kill -STOP \$\$" &
-    until command=$(pgrep -P "$(pgrep -o -P "$!")") && grep -q "^State:.T" "/proc/$!/status" "/proc/$command/status"; do
+    while kill -0 "$!"; do
+      command=$(pgrep -P "$(pgrep -o -P "$!")") && grep -q "^State:.T" "/proc/$!/status" && break
       sleep 0.02
     done 2>/dev/null
     kill -9 "$command"
@@ -86,16 +96,8 @@ in_script() {
   wait_until eval '[[ $(redis srv exists x) == 0 ]]'
 }
 
-@test "all three of a job that was stopped past the lease go on in each order: the command is dead at once" {
-  run setsid -w python3 "$TESTS_DIR/faults/pauses.py" --rlock "$RLOCK" --count 1
-  echo "$output" | sed 's/^/# /' >&3
-  [[ $status == 0 ]]
-}
+at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1"; }
 
-@test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" {
-  timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" ctrl_z_without_a_shell
-}
-
-@test "Ctrl-C at a terminal without a shell ends the job" {
-  timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" ctrl_c_without_a_shell
-}
+@test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" { at_terminal ctrl_z_without_a_shell; }
+@test "Ctrl-Z there when a namespace has orphans stops nobody" { at_terminal ctrl_z_without_a_shell_isolated; }
+@test "Ctrl-C at a terminal without a shell ends the job" { at_terminal ctrl_c_without_a_shell; }

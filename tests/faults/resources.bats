@@ -189,6 +189,19 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   free
 }
 
+@test "SIGCONT does not reach a command that has become root in another session: nothing to complain of" {
+  unstoppable
+  as_user setsid ./rlock run x -- ./become 2>err 3>&- &
+  local job=$!
+  command_is_root() { is_root "$(pgrep -P "$(pgrep -P "$job")")"; }
+  wait_until command_is_root
+  kill -CONT "$job"
+  wait_until grep -q '^ShdPnd:.0*$' "/proc/$job/status"
+  touch go
+  wait "$job"
+  [[ ! -s err ]]
+}
+
 @test "the same without renewal: the guard that cannot kill is left alone, and the loss is told once" {
   unstoppable
   as_user ./rlock run --lease 1s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &

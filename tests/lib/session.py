@@ -170,6 +170,29 @@ def hook_at_a_terminal():
     assert not held()
 
 
+def hook_of_a_nested_job():
+    child = shell()
+    do(child, f"{RLOCK} run outer -- {RLOCK} run --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up' job -- "
+              "echo comm''and", "hook-up", "command", PROMPT)
+    assert status(child) == 0
+
+
+def group_of_its_own():
+    """A command that leaves the process group, as timeout(1) does, and reads the terminal."""
+    child = shell()
+    do(child, f"{RLOCK} run job -- timeout 1000 cat")
+    reader = command_of(child, "cat")
+
+    def stopped():
+        with open(f"/proc/{reader}/stat") as file:
+            return file.read().split()[2] == "T"
+    until(stopped, "the stop")
+    os.kill(command_of(child, "timeout 1000 cat"), signal.SIGKILL)
+    child.expect_exact(PROMPT)
+    assert status(child) == 137
+    assert not held()
+
+
 def second_ctrl_c_ends_the_grace():
     child = shell()
     do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c 'trap \"exit 3\" INT; (trap \"\" INT TERM; echo up; exec sleep 1000) & "
@@ -296,15 +319,15 @@ def terminal_closes():
     until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the tree")
 
 
-def without_a_shell(text):
+def without_a_shell(text, *options):
     """rlock as the first process at a terminal, as `ssh -t HOST rlock run ...` has it."""
-    child = pexpect.spawn(RLOCK, ["run", "job", "--", "bash", "-c", text], timeout=10, encoding="utf-8")
+    child = pexpect.spawn(RLOCK, ["run", *options, "job", "--", "bash", "-c", text], timeout=10, encoding="utf-8")
     child.expect_exact("up")
     return child
 
 
-def ctrl_z_without_a_shell():
-    child = without_a_shell("echo up; read; echo going on; read; exit 7")
+def ctrl_z_without_a_shell(*options):
+    child = without_a_shell("(sleep 1000 &); echo up; read; echo going on; read; exit 7", *options)
     child.send("\x1a")
     child.sendline("")
     child.expect_exact("going on")
@@ -314,6 +337,10 @@ def ctrl_z_without_a_shell():
     child.close()
     assert child.exitstatus == 7, child.exitstatus
     assert not held()
+
+
+def ctrl_z_without_a_shell_isolated():
+    ctrl_z_without_a_shell("--isolate")
 
 
 def ctrl_c_without_a_shell():
