@@ -44,9 +44,9 @@ int show_own_processes_only() {
 
 // The first process of the namespace: reaps what is left to it, and ends with `life`.
 [[noreturn]] void be_init(int life, int ready) {
+  setsid();  // it becomes the parent of orphans in the command's process group: see Monitor::leave_group
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
-  setsid();  // it becomes the parent of orphans in the command's process group: see Monitor::leave_group
   dup2(life, STDIN_FILENO);
   close_range(STDERR_FILENO, ~0u, 0);
   close(STDOUT_FILENO);

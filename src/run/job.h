@@ -4,8 +4,7 @@
 // Three processes (their names are those of the code):
 //   frontend  the process that calls run_job, the pid that the user sees: signals and job control; no Redis, once the
 //             monitor has the connection
-//   monitor   its child, in a process group of its own, in a session of its own where no shell does job control:
-//   renews,
+//   monitor   its child, in a session of its own, or only in a process group of its own for hooks at a shell: renews,
 //             watches the tree, releases
 //   command   the monitor's child, in the frontend's process group: for the terminal as if unwrapped
 // Frontend and monitor are the guards: both are subreapers and both kill the tree by the deadline in memory

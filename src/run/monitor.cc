@@ -122,15 +122,17 @@ class Monitor {
     return {};
   }
 
-  // Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`. A parent outside of the group but in its session makes the
-  // group one that a shell controls. Where none does we leave the session, too: else Ctrl-Z would stop what nobody
-  // could let go on; and if the command ended while somebody in the group is stopped, the kernel would hang up on all
-  // of it, the script that has called us included (POSIX, _Exit()).
+  // Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`, and out of the session: a parent in it would make the group
+  // one that a shell seems to control. Where none does, Ctrl-Z would stop what nobody could let go on; a job that is
+  // stopped would not be hung up on when its shell goes away; and if the command ended while somebody in the group is
+  // stopped, the kernel would hang up on all of it, the script that has called us included (POSIX, _Exit()). But hooks
+  // get their session from us: with a shell there, it has to be the one with the terminal.
   void leave_group() const {
-    if (group_is_orphaned()) {
-      setsid();
-    } else {
+    const bool hooks = !job_.hooks.on_acquire.empty() || !job_.hooks.on_release.empty();
+    if (hooks && !group_is_orphaned()) {
       setpgid(0, 0);
+    } else {
+      setsid();
     }
   }
 

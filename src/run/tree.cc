@@ -86,8 +86,11 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 bool group_is_orphaned() {
   const pid_t group = getpgrp(), session = getsid(0);
   Process process;
+  bool inside = true;  // the one before
   for (pid_t pid = getppid(); pid > 0; pid = process.parent) {
-    if (getpgid(pid) != group) return getsid(pid) != session;
+    const bool outside = getpgid(pid) != group;
+    if (inside && outside && getsid(pid) == session) return false;
+    inside = !outside;  // the guard of an rlock around us is not, but its parent may be
     if (!read_stat(std::to_string(pid).c_str(), process)) break;
   }
   return true;

@@ -25,7 +25,7 @@ std::set<pid_t> children_so_far();
 
 // No shell does job control for our process group: none of our ancestors in it has a parent that is outside of the
 // group and in its session (POSIX, "Orphaned Process Group"). So it is in cron, in CI, below ssh(1) with a command.
-// Also true where /proc does not show the ancestors.
+// Also true where the ancestors cannot be seen, in /proc or from inside a PID namespace.
 bool group_is_orphaned();
 
 // Whether descendants() sees anything at all: /proc may not be mounted, or be that of others.

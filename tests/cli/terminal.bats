@@ -18,7 +18,6 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "Ctrl-C between the grant and the start: the command is not started" { at_terminal ctrl_c_before_the_command; }
 @test "a hook is at the terminal as the command is" { at_terminal hook_at_a_terminal; }
 @test "so is the hook of a job within a job" { at_terminal hook_of_a_nested_job; }
-@test "a command in a process group of its own that reads the terminal is stopped, as without rlock" { at_terminal group_of_its_own; }
 @test "Ctrl-C aborts a loop of the shell, as without rlock" { at_terminal ctrl_c_in_a_loop; }
 
 @test "Ctrl-C while waiting: nothing is started" {
@@ -36,4 +35,5 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "a shell as the command: its prompt, its job control, its status" { at_terminal a_shell_as_the_command; }
 @test "a full-screen program, stopped and continued, leaves a sane terminal" { at_terminal full_screen; }
 @test "a new window size reaches the command once" { at_terminal window_size; }
+@test "the shell goes away while the job is stopped: the job ends, and the lock is free" { at_terminal shell_goes_away; }
 @test "the terminal closes: nothing of the tree is left, and the lock is free" { at_terminal terminal_closes; }

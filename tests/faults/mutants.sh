@@ -128,14 +128,14 @@ mutant 'a hook is started for a job that is over' tests/faults/ready.bats \
   src/run/monitor.cc 'if (!may_start()) return false;' ''
 mutant 'a waiter that was stopped is woken' tests/faults/ready.bats \
   src/run/monitor.cc 'if (told_to_go_) pidfd_send_signal' 'pidfd_send_signal'
-mutant 'an orphaned group looks as if it was not' tests/faults/groups.bats \
+mutant 'an orphaned group looks as if it was not' 'tests/faults/groups.bats tests/cli/terminal.bats' \
   src/run/monitor.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'orphans in a namespace make an orphaned group look as if it was not' tests/faults/groups.bats \
   src/run/isolation.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'a stopped monitor sleeps on when the frontend is killed' tests/faults/groups.bats \
   src/run/monitor.cc 'prctl(PR_SET_PDEATHSIG, SIGCONT);' ''
 mutant 'a group is never controlled by a shell' tests/cli/terminal.bats \
-  src/run/tree.cc 'return getsid(pid) != session;' 'return true;'
+  src/run/tree.cc 'getsid(pid) == session) return false;' 'false) return false;'
 mutant 'nobody is ready' tests/faults/ready.bats \
   src/lock/wait.cc 'if (!patience_.at_front) return;' 'return;'
 mutant 'what was ready stays' tests/faults/ready.bats \

@@ -177,22 +177,6 @@ def hook_of_a_nested_job():
     assert status(child) == 0
 
 
-def group_of_its_own():
-    """A command that leaves the process group, as timeout(1) does, and reads the terminal."""
-    child = shell()
-    do(child, f"{RLOCK} run job -- timeout 1000 cat")
-    reader = command_of(child, "cat")
-
-    def stopped():
-        with open(f"/proc/{reader}/stat") as file:
-            return file.read().split()[2] == "T"
-    until(stopped, "the stop")
-    os.kill(command_of(child, "timeout 1000 cat"), signal.SIGKILL)
-    child.expect_exact(PROMPT)
-    assert status(child) == 137
-    assert not held()
-
-
 def second_ctrl_c_ends_the_grace():
     child = shell()
     do(child, f"{RLOCK} run -k 8s --lease 1m job -- bash -c 'trap \"exit 3\" INT; (trap \"\" INT TERM; echo up; exec sleep 1000) & "
@@ -317,6 +301,18 @@ def terminal_closes():
     child.close(force=False)
     until(lambda: not held(), "the release")
     until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the tree")
+
+
+def shell_goes_away():
+    """A shell that ends without a word to its jobs: the kernel hangs up on those that are stopped."""
+    child = pexpect.spawn("/bin/dash", ["-i"], timeout=10, encoding="utf-8", env=dict(os.environ, PS1=PROMPT))
+    do(child, f"{RLOCK} run job -- sh -c 'echo u''p; exec sleep 1234'", "up\r\n")
+    sleeper = command_of(child, "sleep 1234")
+    child.send("\x1a")
+    child.expect_exact("Stopped")
+    os.kill(child.pid, signal.SIGKILL)
+    until(lambda: not held(), "the release")
+    until(lambda: not os.path.exists(f"/proc/{sleeper}"), "the end of the command")
 
 
 def without_a_shell(text, *options):
