@@ -65,7 +65,7 @@ class Monitor {
       // What the frontend sends from now on fails there, so that it knows that the lock is still its own.
       shutdown(control_, SHUT_RD);
       take_packets();
-      frontend_died_ = getppid() != frontend_pid_;
+      frontend_died_ = frontend_is_dead();
     }
     if (!told_to_go_) return fail(Error::Code::system, kCommandKilled);
     if (prepare()) {
@@ -93,7 +93,7 @@ class Monitor {
       wait_for(signals_.fd(), POLLIN, Until{}.at_most(1ms));
       reap();
     }
-    if (getppid() != frontend_pid_) give_back_unseen();
+    if (frontend_is_dead()) give_back_unseen();
   }
 
   // Our last act: a frontend that was stopped together with the command has something to tell.
@@ -109,7 +109,7 @@ class Monitor {
     timer_.emplace(RLOCK_TRY(Timer::make()));
     prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
-    if (!frontend_ || getppid() != frontend) return fail(Error::Code::system, "the frontend died");
+    if (!frontend_ || frontend_is_dead()) return fail(Error::Code::system, "the frontend died");
     group_ = getpgrp();
     // Forked before this process has a thread, and before it leaves the frontend's process group.
     command_.emplace(
@@ -410,6 +410,8 @@ class Monitor {
     if (renewer_) renewer_->stop();
     if (listener_) listener_->stop();
   }
+
+  bool frontend_is_dead() const { return getppid() != frontend_pid_; }
 
   void give_back_unseen() {
     for (const lock::Hold& hold : job_.holds) {

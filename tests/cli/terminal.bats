@@ -1,4 +1,4 @@
-# Somebody at a terminal, with a shell that has job control: as without rlock.
+# Somebody at a terminal, with a shell that has job control, or without one: as without rlock.
 
 load ../lib/common
 
@@ -37,3 +37,7 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "a new window size reaches the command once" { at_terminal window_size; }
 @test "the shell goes away while the job is stopped: the job ends, and the lock is free" { at_terminal shell_goes_away; }
 @test "the terminal closes: nothing of the tree is left, and the lock is free" { at_terminal terminal_closes; }
+
+@test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" { at_terminal ctrl_z_without_a_shell; }
+@test "Ctrl-Z there when a namespace has orphans stops nobody" { at_terminal ctrl_z_without_a_shell_isolated; }
+@test "Ctrl-C at a terminal without a shell ends the job" { at_terminal ctrl_c_without_a_shell; }

@@ -10,7 +10,7 @@ load ../lib/job
 setup_file() { redis_start srv; }
 setup() {
   RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL SOCKET=$srv_sock
+  export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
   redis srv flushall >/dev/null # of a test that failed
 }
@@ -90,14 +90,8 @@ in_script() {
   wait_until lines_in pids 3
   job_parts
   kill -STOP "$monitor"
-  wait_until grep -q '^State:.T' "/proc/$monitor/status"
+  wait_until in_state "$monitor" T
   kill -9 "$frontend"
   wait_until all_gone pids
   wait_until eval '[[ $(redis srv exists x) == 0 ]]'
 }
-
-at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1"; }
-
-@test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" { at_terminal ctrl_z_without_a_shell; }
-@test "Ctrl-Z there when a namespace has orphans stops nobody" { at_terminal ctrl_z_without_a_shell_isolated; }
-@test "Ctrl-C at a terminal without a shell ends the job" { at_terminal ctrl_c_without_a_shell; }

@@ -169,8 +169,7 @@ sys.exit(seen)"
   job_start --lease 2s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
   job_parts
   kill -TSTP "$command"
-  stopped() { grep -q '^State:.T' "/proc/$frontend/status"; }
-  wait_until stopped
+  wait_until in_state "$frontend" T
   started=$(now_ms)
   past_first_lease() { (($(now_ms) > started + 3000)); }
   wait_until past_first_lease

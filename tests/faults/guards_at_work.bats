@@ -20,8 +20,6 @@ teardown() {
 }
 
 lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
-state_of() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status"; }
-in_state() { [[ $(state_of "$1") == "$2" ]]; }
 # A command whose child in a session of its own dies of SIGKILL only.
 with_daemon() { echo "setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 & ${1:-sleep 1000}"; }
 stuck() { python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }

@@ -123,7 +123,7 @@ mutant 'what is known only with the lock never comes' tests/faults/ready.bats \
 mutant 'a command that is killed before its start is a failed hook' tests/faults/ready.bats \
   src/run/monitor.cc 'hook_failed_ ? Kind::hook_failed : Kind::system_refused' Kind::hook_failed
 mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \
-  src/run/monitor.cc 'if (getppid() != frontend_pid_) give_back_unseen();' ''
+  src/run/monitor.cc 'if (frontend_is_dead()) give_back_unseen();' ''
 mutant 'a hook is started for a job that is over' tests/faults/ready.bats \
   src/run/monitor.cc 'if (!may_start()) return false;' ''
 mutant 'a waiter that was stopped is woken' tests/faults/ready.bats \

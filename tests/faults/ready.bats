@@ -19,7 +19,6 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-stopped() { grep -q "^State:.T" "/proc/$1/status"; }
 let_go() { rlock release x --owner "$owner"; }
 # The first waiter: $frontend, $monitor and $command, which has executed nothing.
 wait_first() {
@@ -128,11 +127,11 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 @test "a waiter that was stopped stays so when what was ready is killed" {
   wait_first x -- sh -c 'exit 7'
   kill -STOP "$frontend"
-  wait_until stopped "$frontend"
+  wait_until in_state "$frontend" T
   kill -KILL "$command"
   wait_until eval '[[ -z $(child_of "$monitor") ]] || gone "$monitor"'
-  wait_until eval '[[ $(sed -n "s/^State:.//p" "/proc/$monitor/status") == Z* ]]'
-  stopped "$frontend"
+  wait_until in_state "$monitor" Z
+  in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
   job_status
@@ -142,7 +141,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 @test "a command that was stopped before it began is let go on" {
   wait_first x -- sh -c 'exit 7'
   kill -STOP "$command"
-  wait_until stopped "$command"
+  wait_until in_state "$command" T
   let_go
   job_status
   [[ $status == 7 ]]
@@ -163,7 +162,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait_first x -- sh -c 'exit 7'
   # As a terminal sends it to the group; who goes on is told alone.
   kill -TSTP "$frontend" "$command"
-  wait_until stopped "$frontend"
+  wait_until in_state "$frontend" T
   kill -CONT "$frontend"
   let_go
   job_status

@@ -39,10 +39,14 @@ wait_until() {
 # not COMMAND...: for wait_until.
 not() { ! "$@"; }
 
+# state_of PID: its letter in /proc, as T for one that is stopped; nothing if there is no such process.
+state_of() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null || true; }
+in_state() { [[ $(state_of "$1") == "$2" ]]; }
+
 # gone PID: the process has ended (a zombie has).
 gone() {
   local state
-  state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || true
+  state=$(state_of "$1")
   [[ -z $state || $state == Z ]]
 }
 
