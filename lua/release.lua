@@ -5,37 +5,58 @@
 --       4 owner    or the id under which it waits: it leaves the queue
 --       5 hold     id of the request that acquired this hold
 --       6 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
+--       7 request  id of this call, the same in each sending of it
+--       8 remember milliseconds for which it may be sent again; 0: it is sent once
 -- Reply {'released', left, fault}   holds that remain; 0: the lock is available and that was published, or the first
 --                                   waiter has it now. fault: why nobody could be told, else ''
 --       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
---       {'free'}                    nobody holds the lock
---       {'other-owner'}             somebody else holds it; nothing was changed
+--       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known
+--       {'other-owner', token}      somebody else holds it; nothing was changed
 --       {'other-kind', what}        the name is in use, but not as a lock of this kind; nothing was changed
 --       error                       wrong type at a key, a missing right
 --
--- Sent twice: a hold is given back once, because its id goes with it. After a lost reply 'free' and
--- 'other-owner' mean that the first one was executed: owner ids are used once only.
--- The publishing may fail without undoing the release. Works on a server that is out of memory.
+-- Sent twice: a hold is given back once, because its id goes with it. <holds><request>:released keeps the outcome of the
+-- first one for those that follow it: without that, 'free' after a lost reply could also mean that the lock was lost
+-- long before. (Redisson's unlock latch is for the same.)
+-- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include lock.lua
 --- include layout
 --- include queue.lua
 
 local owner, hold, keep = ARGV[4], 'hold:' .. ARGV[5], tonumber(ARGV[6])
+local outcome_key, remember_for = holds .. ARGV[7] .. ':released', tonumber(ARGV[8])
+
+-- The text at a key; nil: there is none, or it cannot be read.
+local function text_at(key)
+  local found = redis.pcall('get', key)
+  return type(found) == 'string' and found or nil
+end
+
+local function remember(outcome)
+  if remember_for > 0 then
+    redis.pcall('set', outcome_key, outcome, 'px', remember_for)
+  end
+  return outcome
+end
 
 local other = other_kind()
 local count = not other and count_of(owner)
 if not count then
+  local before = text_at(outcome_key)
+  if before then
+    return {before, 0, ''}
+  end
   pcall(leave, owner)  -- no release fails because of those who wait
   if other then
     return {'other-kind', other}
   end
-  return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
+  return {holders(1) == 0 and 'free' or 'other-owner', text_at(token_key) or ''}
 end
 
 local description, described = description_of(owner)
 if described and redis.call('hdel', description, hold) == 0 then
-  return {'released', count, ''}
+  return {text_at(outcome_key) or 'released', count, ''}
 end
 if count > 1 then
   -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
@@ -55,11 +76,11 @@ if keep > 0 then
   end
   expire(owner, keep)
   pcall(tell_holding)  -- who waits counts on the lease
-  return {'kept', keep, ''}
+  return {remember('kept'), keep, ''}
 end
 
 local payload = drop(owner)
 if described then
   redis.call('del', description)
 end
-return {'released', 0, pass_on(payload)}
+return {remember('released'), 0, pass_on(payload)}

@@ -15,11 +15,12 @@
 #include "cli/parse.h"
 #include "cli/settings.h"
 #include "redis/endpoint.h"
+#include "run/shared.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t kMostNames = 64;
+constexpr std::size_t kMostNames = run::kMostHolds;
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 

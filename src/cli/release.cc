@@ -34,8 +34,6 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
     }
     return {};
   }
-  // The first request did it, and its reply was lost.
-  if (released->after_lost_reply) return {};
   switch (released->outcome) {
     case lock::ReleaseOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released before");

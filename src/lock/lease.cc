@@ -20,7 +20,8 @@ Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace, bo
   timing.lease = lease;
   timing.clock_step = scaled(500ms, lease);
   timing.renew_at = lease / 3;
-  timing.kill_at = lease * 99 / 100 - timing.clock_step - scaled(scheduling, lease);
+  timing.ends_at = lease * 99 / 100 - timing.clock_step;
+  timing.kill_at = timing.ends_at - scaled(scheduling, lease);
   timing.terminate_at = timing.kill_at - grace;
   timing.retry_every = std::min<milliseconds>(1s, lease / 15);
   timing.renew_timeout = std::min<milliseconds>(5s, lease / 10);

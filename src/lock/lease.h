@@ -32,6 +32,7 @@ struct LeaseTiming {
   milliseconds renew_at{};       // lease / 3
   milliseconds terminate_at{};   // SIGTERM
   milliseconds kill_at{};        // SIGKILL; the deadline
+  milliseconds ends_at{};        // before that the server cannot have ended the lease, by the clocks above
   milliseconds clock_step{};     // how far the server's clock may step forward during one lease
   milliseconds retry_every{};    // after a renewal that failed
   milliseconds renew_timeout{};  // for one renewal, connecting included

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/log.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "lua/acquire_plain.lua.h"
 #include "lua/acquire_shared.lua.h"
@@ -82,8 +82,8 @@ std::optional<milliseconds> ttl_of(const Reply& reply) {
 // A holder's description is cut to a size that cannot burden the server.
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
-Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
-  Released released{.after_lost_reply = after_lost_reply};
+Result<Released> read_release(const Reply& reply) {
+  Released released;
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "released") {
     released.outcome = ReleaseOutcome::released;
@@ -97,9 +97,18 @@ Result<Released> read_release(const Reply& reply, bool after_lost_reply) {
   } else if (outcome != "free") {
     return unexpected_reply("release");
   }
+  if (outcome == "free" || outcome == "other-owner") {
+    released.token = reply.at(1).as_text();
+    return released;
+  }
   released.holds_left = reply.at(1).as_number().value_or(0);
   released.fault = reply.at(2).as_text();
   return released;
+}
+
+// For how long the server remembers that it has executed a release: until that is sent again no more.
+std::string remembered_for(const Until& until) {
+  return std::to_string(std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1min).count());
 }
 
 // Fields and values from `begin` on.
@@ -185,18 +194,6 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     return unexpected_reply("acquire");
   }
   return acquired;
-}
-
-// Sends a release until it is answered, and knows whether an earlier sending may have been executed.
-Result<Released> insist_on_release(redis::Client& client, const Words& words, const Until& until) {
-  auto first = client.call(words, until);
-  if (first) return read_release(*first, false);
-  const bool lost = first.error().maybe_executed;
-  if (first.error().code != Error::Code::unavailable || until.over()) return std::unexpected(std::move(first).error());
-  auto again = client.insist(words, until);
-  if (again) return read_release(*again, lost);
-  again.error().maybe_executed |= lost;
-  return std::unexpected(std::move(again).error());
 }
 
 }  // namespace
@@ -300,13 +297,25 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep) {
   const Call call(lock);
-  const std::string keep_ms = std::to_string(keep.count());
-  return insist_on_release(client, call.words(scripts_of(lock.layout).release, {owner.text(), hold_id, keep_ms}),
-                           until);
+  const std::string keep_ms = std::to_string(keep.count()), request = random_uuid(), remember = remembered_for(until);
+  const Words words =
+      call.words(scripts_of(lock.layout).release, {owner.text(), hold_id, keep_ms, request, remember});
+  return read_release(RLOCK_TRY(client.insist(words, until)));
 }
 
 Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep) {
   return release(client, hold.lock, hold.owner, hold.id, until, keep);
+}
+
+bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered) {
+  switch (released.outcome) {
+    case ReleaseOutcome::released:
+    case ReleaseOutcome::kept: return true;
+    case ReleaseOutcome::free: return answered >= ends_at && !hold.token.empty() && released.token == hold.token;
+    case ReleaseOutcome::other_owner:
+    case ReleaseOutcome::other_kind: break;
+  }
+  return false;
 }
 
 Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
@@ -329,7 +338,8 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
   const Call call(lock);
-  return insist_on_release(client, call.words(scripts_of(lock.layout).force_unlock, {owner.text()}), until);
+  return read_release(
+      RLOCK_TRY(client.insist(call.words(scripts_of(lock.layout).force_unlock, {owner.text()}), until)));
 }
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {

@@ -136,16 +136,25 @@ enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
   long long holds_left = 0;
-  std::string fault;              // why waiters were not told, "" if they were
-  bool after_lost_reply = false;  // a first request may have been executed: free and other_owner then mean released
-  std::string instead;            // other_kind: what it is
+  std::string fault;    // why waiters were not told, "" if they were
+  std::string instead;  // other_kind: what it is
+  std::string token;    // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
 };
 
 // Gives back the hold `hold_id` of `owner`, and takes it out of the queue. `keep`: the last hold does not free the
 // lock, but leaves it to run out after that time.
+// Free and other_owner say that this very call has released nothing: where an earlier sending of it was executed and
+// its reply was lost, the server remembers that, and the outcome is that of the first sending.
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep = {});
 Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep = {});
+
+// Whether `hold` lasted for as long as something ran under it, by the answer to its release, which came at `answered`.
+// The lease could end at `ends_at` at the earliest (LeaseTiming::ends_at). One that is gone before was deleted, or the
+// server has lost its data. Later, a lease that has just run out is no loss: nobody was granted the lock since, as the
+// fencing token shows, and nobody holds it. A program that uses no tokens and has released the lock again is not seen.
+// REQUIRES: nothing ran any more at `ends_at`.
+bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered);
 
 // Asks the processes that keep the lock for `owner` to stop and to release it. `by`: who asks, for people.
 // Returns how many have heard it: none where nobody listens, because the owner lives in another program or is dead.

@@ -56,8 +56,8 @@ Result<void> Connection::send(std::span<const Words> commands, const Until& unti
   std::string bytes;
   for (const Words& command : commands) bytes += format_command(command);
   auto sent = transport_.send(bytes, until);
-  if (!sent) return std::unexpected(sent_before(std::move(sent).error()));
-  return {};
+  if (!sent) sent.error().maybe_executed = commands.size() > 1;
+  return sent;
 }
 
 Result<Reply> Connection::receive(const Until& until) {
@@ -76,6 +76,8 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 }
 
 Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
+  // A connection that the server has closed meanwhile is no reason to doubt what is sent now.
+  if (connection_ && !connection_->check_idle()) disconnect();
   if (!connection_) connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
   ever_reached_ = true;
   const auto failed = [&](Error error) {

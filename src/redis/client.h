@@ -28,7 +28,12 @@ class Connection {
   // database. Errors: those of Transport::open; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
-  // Sends the commands. Errors: unavailable, interrupted; both maybe_executed.
+  // No reply is due: whether more commands can be sent. Errors: as Transport::check_idle. REQUIRES: every reply to
+  // what was sent has been received.
+  Result<void> check_idle() const { return transport_.check_idle(); }
+
+  // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
+  // was not sent as a whole, and a server executes no part of a command.
   Result<void> send(std::span<const Words> commands, const Until& until);
   Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
 
@@ -54,7 +59,8 @@ class Client {
   explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 
   // One command, one reply, which is never an error reply. After any failure but a server's error reply the
-  // connection is dropped, so that a late reply cannot be taken for that of the next command.
+  // connection is dropped, so that a late reply cannot be taken for that of the next command; so is one that was closed
+  // before, or that holds bytes nobody has asked for.
   // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 

@@ -14,6 +14,8 @@
 namespace rlock::redis {
 namespace {
 
+constexpr const char* kClosed = "the server closed the connection";
+
 std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
 
 // Waits for `events`, and makes an error of everything else.
@@ -103,6 +105,15 @@ Result<Transport> Transport::open(const Endpoint& endpoint, const Until& until) 
   return Transport(std::move(*fd));
 }
 
+Result<void> Transport::check_idle() const {
+  char byte;
+  const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) return fail(Error::Code::protocol, "the server sent something that nobody has asked for");
+  if (got == 0) return unavailable(kClosed);
+  if (errno == EAGAIN || errno == EINTR) return {};
+  return unavailable("receive: " + errno_text(errno));
+}
+
 Result<void> Transport::send(std::string_view bytes, const Until& until) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -121,7 +132,7 @@ Result<std::string_view> Transport::receive(const Until& until) {
   for (;;) {
     const ssize_t got = recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
     if (got > 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(got));
-    if (got == 0) return unavailable("the server closed the connection");
+    if (got == 0) return unavailable(kClosed);
     if (errno == EAGAIN) {
       RLOCK_TRY(await(fd_.get(), POLLIN, until, "no answer"));
     } else if (errno != EINTR) {

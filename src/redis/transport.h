@@ -25,7 +25,13 @@ class Transport {
   explicit Transport(UniqueFd connected) : fd_(std::move(connected)) {}
   UniqueFd release() { return std::move(fd_); }
 
-  // Sends all of `bytes`.
+  // For a connection on which no reply is due: whether it still stands, as far as this side knows. A server that has
+  // ended, or was restarted, has closed it; what is sent then is executed by nobody, and send() does not notice.
+  // Errors: unavailable (closed by the server), protocol (bytes that nobody has asked for).
+  Result<void> check_idle() const;
+
+  // Sends all of `bytes`. After an error the last of them have not been sent.
+  // Errors: unavailable (closed by the server, not in time), interrupted.
   Result<void> send(std::string_view bytes, const Until& until);
 
   // Waits for bytes and returns those that are there, at least one.

@@ -33,6 +33,7 @@ class Frontend {
 
   Result<JobEnd> run() {
     shared_.set_late_variable(job_.command.late_variable);
+    for (std::size_t i = 0; i < job_.holds.size(); ++i) shared_.set_token(i, std::atoll(job_.holds[i].token.c_str()));
     shared_.set_deadline(oldest(job_.holds) + job_.timing.kill_at);
     while (!dead_) {
       do_as_told();

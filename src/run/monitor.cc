@@ -432,8 +432,10 @@ class Monitor {
   void give_back(std::size_t hold, const Until& end) {
     const bool executed = opened_ && shared_.exec_errno == 0;
     const milliseconds keep = executed && !(listener_ && listener_->asked()) ? until(begun_ + job_.min_hold) : 0ms;
-    auto released = lock::release(client_, job_.holds[hold], end, keep);
-    const std::string which = job_.holds[hold].name().display() + ": ";
+    lock::Hold given_back = job_.holds[hold];
+    given_back.token = shared_.token(hold);  // was not known when we were forked
+    const auto released = lock::release(client_, given_back, end, keep);
+    const std::string which = given_back.name().display() + ": ";
     if (!released) {
       log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
                    rough_duration(until(runs_out_at(job_, shared_))) + " at the latest");
@@ -442,17 +444,26 @@ class Monitor {
     using Outcome = lock::ReleaseOutcome;
     if (!released->fault.empty()) log::warning(which + "released, but waiters could not be told: " + released->fault);
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
-    if (ours || released->after_lost_reply) {
-      job_.report({LockEvent::Kind::released, "", hold, released->outcome == Outcome::kept ? keep : 0ms});
-    } else if (!lost_ || hold != lost_hold_) {
-      lost_ = true;
-      lost_hold_ = hold;
-      const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
-      shared_.set_why(why);
-      log::error(which + why);
-      job_.report({LockEvent::Kind::lost, why, hold, 0ms});
+    if (!ours && lost_ && hold == lost_hold_) return;
+    if (!lock::lasted(given_back, *released, lease_ends_at(), BootClock::now())) return lost_unnoticed(hold);
+    if (!ours) {
+      log::warning(which +
+                   "the server answered the release only when the lease had run out; nobody has had the lock since");
     }
+    job_.report({LockEvent::Kind::released, "", hold, released->outcome == Outcome::kept ? keep : 0ms});
   }
+
+  void lost_unnoticed(std::size_t hold) {
+    lost_ = true;
+    lost_hold_ = hold;
+    const std::string why = "the lock was lost while the command ran; it ended before that was noticed";
+    shared_.set_why(why);
+    log::error(job_.holds[hold].name().display() + ": " + why);
+    job_.report({LockEvent::Kind::lost, why, hold, 0ms});
+  }
+
+  // At the earliest, by what the last renewal has promised.
+  TimePoint lease_ends_at() const { return shared_.deadline() - job_.timing.kill_at + job_.timing.ends_at; }
 
   JobEnd end_of_job() const {
     using Kind = JobEnd::Kind;

@@ -14,6 +14,9 @@
 
 namespace rlock::run {
 
+// Locks of one job.
+inline constexpr std::size_t kMostHolds = 64;
+
 // How a job ended.
 struct JobEnd {
   enum class Kind {
@@ -49,10 +52,15 @@ struct Shared {
   // The one variable of the command's environment that is known only with the lock: "NAME=value". Written by the
   // frontend before it says `go`.
   char* late_variable() { return late_variable_; }
-  // REQUIRES: there is room for it: 64 fencing tokens of 20 digits.
+  // REQUIRES: there is room for it: kMostHolds fencing tokens of 20 digits.
   void set_late_variable(std::string_view text) {
     late_variable_[text.copy(late_variable_, sizeof late_variable_ - 1)] = '\0';
   }
+
+  // The fencing token of the hold at that index, "0" before it is known. Written by the frontend before it says `go`.
+  // REQUIRES: fewer than kMostHolds.
+  std::string token(std::size_t hold) const { return std::to_string(tokens_[hold]); }
+  void set_token(std::size_t hold, long long token) { tokens_[hold] = token; }
 
   // When the monitor last killed everything that it saw: it is alive, and must go on if something does not die.
   TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
@@ -74,6 +82,7 @@ struct Shared {
 
  private:
   char why_[256] = "";
+  long long tokens_[kMostHolds] = {};
   char late_variable_[2048] = "";
 };
 

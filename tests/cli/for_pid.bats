@@ -224,3 +224,26 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   echo "# processes: $refused refused, $fine fine" >&3
   ((refused > 0 && fine > 0))
 }
+
+# with_syslog ARG...: rlock, whose keeper writes to the file syslog.
+with_syslog() {
+  cc -shared -fPIC -o shim.so "$TESTS_DIR/lib/syslog_shim.c"
+  # AddressSanitizer wants to be loaded before all others, unless it is told not to mind.
+  ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 SYSLOG_SHIM_FILE=$PWD/syslog LD_PRELOAD=$PWD/shim.so rlock "$@"
+}
+
+@test "a lock that was lost is not passed over in silence when the process ends before a renewal" {
+  with_syslog acquire --for-pid "$process" job
+  redis srv flushall
+  kill "$process"
+  wait_until no_keeper
+  grep -q 'job: the lock was lost' syslog
+}
+
+@test "a lock that is released as the process ends is nothing to speak of" {
+  with_syslog acquire --for-pid "$process" job
+  kill "$process"
+  wait_until no_keeper
+  free
+  [[ ! -e syslog ]]
+}

@@ -145,6 +145,85 @@ took() {
   assert_says 'lost while the command ran'
 }
 
+# The next four end before a renewal is due: only the release can notice.
+
+# job_until_go [OPTION ...]: a job that ends with 3 once the file go is there; has begun.
+job_until_go() {
+  job_start "$@" job -- bash -c "touch $BATS_TEST_TMPDIR/begun; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  wait_until test -e "$BATS_TEST_TMPDIR/begun"
+}
+
+# ends_with STATUS: it is told to go.
+ends_with() {
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == "$1" ]]
+}
+
+lost_with_the_server() {
+  job_until_go
+  redis_kill9 srv
+  redis_start srv "$@"
+  local next
+  next=$(rlock acquire job --lease 30s)
+  ends_with 74
+  assert_says 'lost while the command ran'
+  rlock release job --owner "$next"
+}
+
+@test "server killed and back without its data, and the lock another's, before a renewal was due: 74" {
+  lost_with_the_server
+}
+
+@test "the same over TCP, where a dead connection still takes what is sent" {
+  local port
+  port=$(redis_free_port)
+  redis_stop srv
+  redis_start srv --port "$port"
+  RLOCK_URL=redis://127.0.0.1:$port
+  lost_with_the_server --port "$port"
+}
+
+@test "DEL of the key and the connection cut, before a renewal was due: 74" {
+  job_until_go
+  redis srv del job
+  redis srv client kill type normal skipme yes
+  ends_with 74
+  assert_says 'lost while the command ran'
+}
+
+@test "the connection cut before a renewal was due: the lock is released, and nobody hears of it" {
+  job_until_go
+  redis srv client kill type normal skipme yes
+  ends_with 3
+  [[ -z $stderr && $(redis srv exists job) == 0 ]]
+}
+
+# A job whose command ends at once and leaves the server stopped until the lease is over.
+job_that_stops_the_server() {
+  began=$(now_ms)
+  job_start --lease 3s -k 300ms --timeout 30s job -- bash -c "$1; kill -STOP $srv_pid; exit 3"
+  wait_until in_state "$srv_pid" T
+  began=$(now_ms)
+  wait_until past 3100
+  redis_thaw srv
+  job_status
+  show
+}
+
+@test "a release that is answered when the lease is over, and nobody has had the lock since: the job's own status" {
+  job_that_stops_the_server true
+  [[ $status == 3 ]]
+  assert_says 'only when the lease had run out'
+}
+
+@test "a release that is answered when the lease is over, and somebody may have had the lock since: 74" {
+  job_that_stops_the_server "redis-cli -s $srv_sock del job; env -u RLOCK_HELD $RLOCK acquire job --lease 1s"
+  [[ $status == 74 ]]
+  assert_says 'lost while the command ran'
+}
+
 @test "a server that is gone at the release changes nothing of the job's status" {
   job_start --timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
   job_status

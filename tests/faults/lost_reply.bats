@@ -70,6 +70,22 @@ releases() { grep -c '^0$' "$BATS_TEST_TMPDIR/heard"; }
   [[ $(releases) == 2 ]]
 }
 
+@test "the reply to a release is lost, and so was the lock, before it: 74" {
+  lose '-- release' 1
+  run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
+  [[ $(commands_of release) == 2 ]]
+  assert_says 'lost while the command ran'
+}
+
+@test "the reply to a release by hand is lost, and so was the lock, before it: 76" {
+  local owner
+  lose '-- release' 1
+  owner=$(rlock acquire job --lease 30s)
+  redis srv del job
+  run --separate-stderr -76 rlock release job --owner "$owner"
+  [[ $(commands_of release) == 2 ]]
+}
+
 @test "replies lost after every verb of acquire, renew and release by hand" {
   lose '-- acquire' 1
   local owner

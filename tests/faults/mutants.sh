@@ -146,12 +146,18 @@ mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
   src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
 mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
   src/run/monitor.cc 'command_->close_gate();' 'command_->open_gate();'
-mutant 'a release after a lost reply is not known to be one' tests/faults/lost_reply.bats \
-  src/lock/verbs.cc '.after_lost_reply = after_lost_reply' '.after_lost_reply = false'
+mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
+  lua/release.lua 'if remember_for > 0 then' 'if false then'
+mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
+  src/redis/client.cc 'if (connection_ && !connection_->check_idle()) disconnect();' ''
+mutant 'a lease that has run out while the server was asked to end it is a loss' tests/faults/loss.bats \
+  src/lock/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
+mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \
+  src/lock/verbs.cc '&& released.token == hold.token' ''
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
-  src/run/monitor.cc '} else if (!lost_ || hold != lost_hold_) {' '} else if (false) {'
+  src/run/monitor.cc 'return lost_unnoticed(hold);' 'return;'
 mutant 'waiters are not woken' tests/lua/release.bats \
   lua/queue.lua "redis.pcall('publish', channel, payload)" '0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \

@@ -5,7 +5,7 @@
 #                          $hold_keys, which the functions below work on; plain if not given
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
 #   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
-#   renew OWNER LEASE · release OWNER HOLD [KEEP] · inspect · force_unlock OWNER
+#   renew OWNER LEASE · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER
 #                          print the reply, an element on each line, or fail with the error's text
 #   field NAME             a field of the holder key
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
@@ -60,7 +60,7 @@ script() {
 acquire() { script acquire "$1" "$2" "$3" "$4" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
 enqueue() { script acquire "$1" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
 renew() { script renew "$@"; }
-release() { script release "$1" "$2" "${3:-0}"; }
+release() { script release "$1" "$2" "${3:-0}" "${4:-request}" "${5:-0}"; }
 inspect() { script inspect; }
 force_unlock() { script force_unlock "$@"; }
 

@@ -176,7 +176,7 @@ owner_of() { redis srv hkeys "$lock"; }
   enqueue c 30000 hc
   enqueue d 30000 hd
   run -0 release c hc
-  [[ $output == other-owner && $(in_queue) == 'b d' ]]
+  [[ ${lines[0]} == other-owner && $(in_queue) == 'b d' ]]
   heard_nothing d
   release b hb
   hears d front

@@ -49,13 +49,13 @@ teardown_file() { redis_stop srv; }
 
 @test "a lock that nobody holds is reported free" {
   run -0 release owner-1 hold-1
-  [[ $output == free && $(count_calls publish) == 0 ]]
+  [[ ${lines[0]} == free && $(count_calls publish) == 0 ]]
 }
 
 @test "another owner's lock is reported and left alone" {
   acquire owner-1 30000 hold-1 ''
   run -0 release owner-2 hold-1
-  [[ $output == other-owner && $(count_calls publish) == 0 ]]
+  [[ ${lines[0]} == other-owner && $(count_calls publish) == 0 ]]
   [[ $(redis srv hgetall "$lock") == $'owner-1\n1' && $(field owner) == owner-1 ]]
 }
 
@@ -86,11 +86,71 @@ teardown_file() { redis_stop srv; }
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1
   run -0 release owner-1 hold-1
-  [[ $output == free ]]
+  [[ ${lines[0]} == free ]]
   acquire owner-2 30000 hold-2 ''
   run -0 release owner-1 hold-1
-  [[ $output == other-owner && $(redis srv hget "$lock" owner-2) == 1 ]]
+  [[ ${lines[0]} == other-owner && $(redis srv hget "$lock" owner-2) == 1 ]]
   [[ $(count_calls publish) == 1 ]]
+}
+
+@test "sent twice as one call, the release has its outcome twice, whoever has the lock by then" {
+  acquire owner-1 30000 hold-1 ''
+  release owner-1 hold-1 0 call-1 60000
+  run -0 --keep-empty-lines release owner-1 hold-1 0 call-1 60000
+  [[ ${lines[0]} == released && ${lines[1]} == 0 && -z ${lines[2]} ]]
+  acquire owner-2 30000 hold-2 ''
+  run -0 release owner-1 hold-1 0 call-1 60000
+  [[ ${lines[0]} == released && $(redis srv hget "$lock" owner-2) == 1 ]]
+  [[ $(count_calls publish) == 1 ]]
+  # Another call is not this one.
+  run -0 release owner-1 hold-1 0 call-2 60000
+  [[ ${lines[0]} == other-owner ]]
+  local ttl
+  ttl=$(redis srv pttl "${hold_keys}call-1:released")
+  ((ttl > 30000 && ttl <= 60000))
+}
+
+@test "sent twice as one call, a lock that is kept is kept twice, also when its time is over" {
+  acquire owner-1 30000 hold-1 ''
+  release owner-1 hold-1 20000 call-1 60000
+  run -0 release owner-1 hold-1 20000 call-1 60000
+  [[ ${lines[0]} == kept ]]
+  redis srv del "$lock" "$holder"
+  run -0 release owner-1 hold-1 20000 call-1 60000
+  [[ ${lines[0]} == kept ]]
+}
+
+@test "a lock that was lost before is not released, however often that is asked" {
+  acquire owner-1 30000 hold-1 ''
+  local token
+  token=$(redis srv get "$token_key")
+  redis srv del "$lock"
+  local i
+  for i in 1 2; do
+    run -0 release owner-1 hold-1 0 call-1 60000
+    [[ ${lines[0]} == free && ${lines[1]} == "$token" ]]
+  done
+  redis srv set "$token_key" not-a-token
+  redis srv lpush "$token_key-list" x
+  run -0 release owner-1 hold-1 0 call-1 60000
+  [[ ${lines[0]} == free && ${lines[1]} == not-a-token ]]
+  redis srv rename "$token_key-list" "$token_key"
+  redis srv pexpire "$token_key" 1000
+  run -0 --keep-empty-lines release owner-1 hold-1 0 call-1 60000
+  [[ ${lines[0]} == free && -z ${lines[1]} ]]
+}
+
+@test "a release that cannot be remembered is a release" {
+  acquire owner-1 30000 hold-1 ''
+  as_weak_user set
+  run -0 release owner-1 hold-1 0 call-1 60000
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+  as_full_user
+  acquire owner-2 30000 hold-2 ''
+  fill_memory
+  run -0 release owner-2 hold-2 0 call-2 60000
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+  free_memory
 }
 
 @test "a lock that Redisson granted is given back, and another's description stays" {

@@ -76,9 +76,9 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   wait_until over
   [[ $(redis srv zcard "$permits") == 2 && $(free_slots) == 0 ]]
   run -0 renew "$(id 1)" 30000
-  [[ $output == other-owner ]]
+  [[ ${lines[0]} == other-owner ]]
   run -0 give 1
-  [[ $output == other-owner && $(free_slots) == 0 ]]
+  [[ ${lines[0]} == other-owner && $(free_slots) == 0 ]]
 }
 
 @test "all have crashed: the next one takes it, with another number of slots if it likes" {
@@ -205,11 +205,11 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
 @test "an owner id that is no permit holds nothing" {
   take 1
   run -0 renew somebody 30000
-  [[ $output == other-owner ]]
+  [[ ${lines[0]} == other-owner ]]
   run -0 release somebody h
-  [[ $output == other-owner ]]
+  [[ ${lines[0]} == other-owner ]]
   run -0 force_unlock '00000001-0000-4000-8000-00000000000g:1'
-  [[ $output == other-owner && $(free_slots) == 1 ]]
+  [[ ${lines[0]} == other-owner && $(free_slots) == 1 ]]
 }
 
 @test "by force: one holder, by its id or by the permit as Redisson prints it" {
@@ -339,9 +339,9 @@ another_lock() {
   take 1
   redis srv del "$lock"
   run -0 renew "$(id 1)" 30000
-  [[ $output == free ]]
+  [[ ${lines[0]} == free ]]
   run -0 give 1
-  [[ $output == free && $(redis srv exists "$lock") == 0 ]]
+  [[ ${lines[0]} == free && $(redis srv exists "$lock") == 0 ]]
   run -0 take 2
   [[ ${lines[0]} == granted && $(free_slots) == 1 && $(redis srv zcard "$permits") == 1 ]]
 }
