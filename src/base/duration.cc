@@ -25,7 +25,7 @@ double unit_in_ms(std::string_view unit) {
 
 Result<milliseconds> parse_duration(std::string_view text) {
   const auto bad = [&](std::string_view why) {
-    return fail(Error::Code::usage, quoted(text) + " is not a duration: " + std::string(why) +
+    return fail(Error::Code::usage, in_quotes(text) + " is not a duration: " + std::string(why) +
                                         "; write a number with ms, s, m, h or d, such as 30s");
   };
   if (text.empty()) return bad("it is empty");

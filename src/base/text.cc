@@ -67,7 +67,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
   return out;
 }
 
-std::string quoted(std::string_view text) { return "'" + escaped(text, 200) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) + "'"; }
 
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {

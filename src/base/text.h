@@ -13,8 +13,9 @@ namespace rlock {
 // Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
-// escaped(text) in single quotes, for messages.
-std::string quoted(std::string_view text);
+// escaped(text) in single quotes, for messages. Not called quoted: a call with a std::string would find
+// std::quoted too, wherever a standard header brings <iomanip> along.
+std::string in_quotes(std::string_view text);
 
 // `text` as one word of POSIX sh, quoted only where it has to be.
 std::string shell_word(std::string_view text);

@@ -39,7 +39,7 @@ Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) 
   const auto held = RLOCK_TRY(lock::inspect_all(client, options.common.timeout));
   if (!held.empty() && !options.yes) {
     std::string names;
-    for (const lock::Status& status : held) names += " " + quoted(status.name().text());
+    for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
     log::error("locks are held:" + names + "; --yes stops the server all the same, and commands under them then");
     return kNotAcquired;
   }

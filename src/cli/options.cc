@@ -54,7 +54,8 @@ class Reader {
     const auto setting = find(name);
     if (!setting || setting->text == "false" || setting->text == "0") return false;
     if (setting->text == "true" || setting->text == "1") return true;
-    return std::unexpected(blame({Error::Code::usage, quoted(setting->text) + " is neither true nor false"}, *setting));
+    return std::unexpected(
+        blame({Error::Code::usage, in_quotes(setting->text) + " is neither true nor false"}, *setting));
   }
 
   Result<std::optional<milliseconds>> duration(std::string_view name) const {
@@ -83,7 +84,7 @@ class Reader {
   Result<lock::LockName> name() const {
     const auto all = RLOCK_TRY(names());
     if (all.empty()) return usage(missing_name());
-    if (all.size() > 1) return usage("unexpected argument " + quoted(all[1].text()) + ": one lock at a time");
+    if (all.size() > 1) return usage("unexpected argument " + in_quotes(all[1].text()) + ": one lock at a time");
     return all.front();
   }
 
@@ -96,7 +97,7 @@ class Reader {
     }
     std::ranges::sort(all);
     const auto twice = std::ranges::adjacent_find(all);
-    if (twice != all.end()) return usage(quoted(twice->text()) + " is named twice");
+    if (twice != all.end()) return usage(in_quotes(twice->text()) + " is named twice");
     return all;
   }
 
@@ -173,7 +174,7 @@ class Reader {
     const char* end = given->text.data() + given->text.size();
     const auto [rest, error] = std::from_chars(given->text.data(), end, value);
     if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
-    return std::unexpected(blame({Error::Code::usage, quoted(given->text) + " is not " + what}, *given));
+    return std::unexpected(blame({Error::Code::usage, in_quotes(given->text) + " is not " + what}, *given));
   }
 
   Result<run::Leftovers> leftovers() const {
@@ -182,7 +183,7 @@ class Reader {
     if (given->text == "wait") return run::Leftovers::wait;
     if (given->text == "ignore") return run::Leftovers::ignore;
     return std::unexpected(
-        blame({Error::Code::usage, quoted(given->text) + " is none of kill, wait and ignore"}, *given));
+        blame({Error::Code::usage, in_quotes(given->text) + " is none of kill, wait and ignore"}, *given));
   }
 
   Result<run::Hooks> hooks() const {
@@ -237,7 +238,7 @@ class Reader {
       common.json_log = format->text == "json";
       if (!common.json_log && format->text != "text") {
         return std::unexpected(
-            blame({Error::Code::usage, quoted(format->text) + " is neither text nor json"}, *format));
+            blame({Error::Code::usage, in_quotes(format->text) + " is neither text nor json"}, *format));
       }
     }
     return common;

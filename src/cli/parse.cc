@@ -70,7 +70,7 @@ std::unexpected<Error> unknown_subcommand(const std::string& word) {
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
   return fail(Error::Code::usage,
-              "unknown subcommand " + rlock::quoted(word) + suggestion(word, names) + "; see rlock --help");
+              "unknown subcommand " + in_quotes(word) + suggestion(word, names) + "; see rlock --help");
 }
 
 // CLI11's text for the options, without its usage line, and with single empty lines between groups.

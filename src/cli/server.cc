@@ -21,7 +21,7 @@ constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",      
                                               "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 
 std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
-  return fail(Error::Code::config, "password file " + quoted(path) + ": " + why);
+  return fail(Error::Code::config, "password file " + in_quotes(path) + ": " + why);
 }
 
 Result<std::string> read_password(const std::string& path) {

@@ -103,7 +103,8 @@ Result<Settings> Settings::load(const Parsed& parsed) {
     if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(file)));
     for (const auto& [name, value] : *pairs) {
       if (std::ranges::find(names, name) == names.end() || name == "config") {
-        return fail(Error::Code::config, escaped(file) + ": unknown setting " + quoted(name) + suggestion(name, names));
+        return fail(Error::Code::config,
+                    escaped(file) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
       }
       settings.known_.try_emplace(name, Setting{value, escaped(file) + ": " + name});
     }

@@ -27,7 +27,7 @@ std::string_view hash_tag(std::string_view key) {
 
 Result<LockName> LockName::parse(std::string_view text) {
   const auto bad = [&](const std::string& why) {
-    return fail(Error::Code::usage, "bad lock name " + quoted(text) + ": " + why);
+    return fail(Error::Code::usage, "bad lock name " + in_quotes(text) + ": " + why);
   };
   if (text.empty()) return bad("it is empty");
   if (text.size() > kLongest) {
@@ -46,7 +46,7 @@ Result<LockName> LockName::parse(std::string_view text) {
     }
   }
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
-    return bad("its companion keys are those of the lock " + quoted(text.substr(1, text.size() - 2)));
+    return bad("its companion keys are those of the lock " + in_quotes(text.substr(1, text.size() - 2)));
   }
   return name;
 }
@@ -73,7 +73,8 @@ OwnerId OwnerId::fresh() { return OwnerId(random_uuid() + ":" + std::to_string(g
 
 Result<OwnerId> OwnerId::parse(std::string_view text) {
   if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");
-  if (text.size() > kLongest || has_control(text)) return fail(Error::Code::usage, "not an owner id: " + quoted(text));
+  if (text.size() > kLongest || has_control(text))
+    return fail(Error::Code::usage, "not an owner id: " + in_quotes(text));
   return OwnerId(std::string(text));
 }
 

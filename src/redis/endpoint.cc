@@ -94,7 +94,7 @@ Result<void> read_host(std::string_view text, Endpoint& endpoint) {
     const auto end = text.find(']');
     if (end == std::string_view::npos) return bad("an IPv6 address lacks its closing bracket");
     host = text.substr(1, end - 1);
-    if (host.find(':') == std::string_view::npos) return bad(quoted(host) + " is not an IPv6 address");
+    if (host.find(':') == std::string_view::npos) return bad(in_quotes(host) + " is not an IPv6 address");
     port = text.substr(end + 1);
     if (!port.empty() && port.front() != ':') return bad("after ] comes :port or nothing");
     has_port = !port.empty();
@@ -109,7 +109,7 @@ Result<void> read_host(std::string_view text, Endpoint& endpoint) {
   if (has_port) endpoint.port = RLOCK_TRY(number_in(port.substr(1), 1, 65535, "port"));
   if (!host.empty()) endpoint.host = RLOCK_TRY(percent_decoded(host, "host"));
   if (has_control(endpoint.host) || endpoint.host.find(' ') != std::string::npos) {
-    return bad("host " + quoted(endpoint.host) + " holds a blank or a control character");
+    return bad("host " + in_quotes(endpoint.host) + " holds a blank or a control character");
   }
   return {};
 }
@@ -118,7 +118,7 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
   Endpoint endpoint;
   RLOCK_TRY(take_userinfo(rest, endpoint));
   if (const auto mark = rest.find_first_of("?#"); mark != std::string_view::npos) {
-    return bad("redis:// takes nothing after " + quoted(rest.substr(mark, 1)) + "; the database is /N");
+    return bad("redis:// takes nothing after " + in_quotes(rest.substr(mark, 1)) + "; the database is /N");
   }
   const auto slash = rest.find('/');
   RLOCK_TRY(read_host(rest.substr(0, slash), endpoint));
@@ -168,7 +168,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   const auto colon = url.find(':');
   return bad((colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos
                   ? std::string("no scheme")
-                  : "unknown scheme " + quoted(url.substr(0, colon + 1))) +
+                  : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
              "; write redis://host:port, unix:///path or local:");
 }
 

@@ -15,7 +15,7 @@ namespace rlock::redis {
 namespace {
 
 std::unexpected<Error> not_ours(const std::string& folder, const std::string& why) {
-  return fail(Error::Code::config, quoted(folder) + " " + why + ": not used for a local server");
+  return fail(Error::Code::config, in_quotes(folder) + " " + why + ": not used for a local server");
 }
 
 Result<UniqueFd> open_lock_file(const std::string& path, int flags) {
@@ -42,14 +42,14 @@ LocalServer::LocalServer(std::string folder)
     : folder_(folder.empty() ? "/tmp/rlock-" + std::to_string(geteuid()) : std::move(folder)) {}
 
 Result<void> LocalServer::check_folder() const {
-  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(quoted(folder_)));
+  if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(in_quotes(folder_)));
   const UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) {
     return errno == ELOOP || errno == ENOTDIR ? not_ours(folder_, "is not a folder itself")
-                                              : std::unexpected(system_error(quoted(folder_)));
+                                              : std::unexpected(system_error(in_quotes(folder_)));
   }
   struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return std::unexpected(system_error(quoted(folder_)));
+  if (fstat(fd.get(), &info) != 0) return std::unexpected(system_error(in_quotes(folder_)));
   if (info.st_uid != geteuid())
     return not_ours(folder_, "belongs to another user (id " + std::to_string(info.st_uid) + ")");
   if (info.st_mode & 077) return not_ours(folder_, "can be entered by other users (chmod 700 it)");

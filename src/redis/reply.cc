@@ -68,7 +68,7 @@ redisReplyObjectFunctions make_functions() {
 
 // The first line of what came instead of RESP, to show what kind of server it is.
 std::string first_line(std::string_view bytes) {
-  return quoted(bytes.substr(0, std::min<std::size_t>(bytes.find_first_of("\r\n"), 60)));
+  return in_quotes(bytes.substr(0, std::min<std::size_t>(bytes.find_first_of("\r\n"), 60)));
 }
 
 }  // namespace

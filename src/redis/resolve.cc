@@ -68,7 +68,7 @@ Result<Answer> ask_in_time(const std::string& host, int port, const Until& until
       eventfd_write(exchange->done.get(), 1);
     }).detach();
   } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start a thread to look up " + quoted(host), error.code().value()));
+    return std::unexpected(system_error("cannot start a thread to look up " + in_quotes(host), error.code().value()));
   }
   switch (wait_for(exchange->done.get(), POLLIN, until)) {
     case WaitEnd::ready: return std::move(exchange->answer);
