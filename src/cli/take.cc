@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
@@ -70,28 +71,27 @@ class WhileWaiting {
       std::erase_if(in_the_way, [](const lock::Holding& holding) { return holding.mode == "read"; });
     }
     if (status->lock.layout == lock::Layout::slots) {
-      const auto asked = [&](const lock::Holding& one) { return one.who.listens && asked_.contains(one.owner); };
-      if (std::ranges::any_of(in_the_way, asked)) return;
-      const auto rank = [](const lock::Holding& one) { return std::pair(one.who.listens, one.held_for); };
+      const auto rank = [&](const lock::Holding& one) {
+        return std::tuple(one.who.listens && asked_.contains(one.owner), one.who.listens, one.held_for);
+      };
       in_the_way = {std::ranges::max(in_the_way, {}, rank)};
     }
     for (const lock::Holding& holding : in_the_way) ask_to_stop(holding);
   }
 
+  // At each look for as long as it holds the lock: one that has begun just now does not listen yet, and that somebody
+  // has heard it may be another holder's doing, who is on the same channel.
   void ask_to_stop(const lock::Holding& holding) {
-    if (asked_.contains(holding.owner)) return;
     if (!holding.who.listens) {
+      if (!asked_.insert(holding.owner).second) return;
       log::warning(name_.display() + ": " + held_by(holding) +
                    ": it cannot be asked to stop; waiting until it releases");
-      asked_.insert(holding.owner);
       return;
     }
     const auto heard =
         lock::ask_to_stop(client_, name_, lock::OwnerId::as_stored(holding.owner), asker("--supersede"), exchange());
-    // It may have begun just now, and not listen yet.
-    if (!heard || *heard == 0) return;
+    if (!heard || *heard == 0 || !asked_.insert(holding.owner).second) return;
     log::info(name_.display() + ": the holder has been asked to stop");
-    asked_.insert(holding.owner);
   }
 
   redis::Client& client_;

@@ -327,3 +327,26 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   ends a 74
   not gone "$job_b"
 }
+
+@test "--supersede: a reader that does not listen yet is asked again, though another has heard" {
+  job a -s
+  job b -s
+  wait_until started a
+  wait_until started b
+  # The guard of b is away, and so is its connection; a has come back to the channel.
+  local guard
+  guard=$(pgrep -o -P "$job_b")
+  kill -STOP "$guard"
+  listeners() { [[ $(redis srv pubsub numsub 'rlock:control:{x}' | tail -n1) == "$1" ]]; }
+  redis srv client kill type pubsub
+  wait_until listeners 1
+  "$RLOCK" run -x --supersede -w 1m x -- touch ran 2>err-w 3>&- &
+  jobs+=($!)
+  asked() { [[ $(grep -c 'the holder has been asked to stop' err-w) == 2 ]]; }
+  wait_until asked
+  kill -CONT "$guard"
+  ends a 74
+  ends b 74
+  wait "${jobs[-1]}"
+  [[ -e ran ]]
+}
