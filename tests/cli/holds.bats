@@ -44,9 +44,8 @@ leave() {
 
 @test "--max-hold: the command is stopped, the status is 124, the lock is free, and it is said" {
   began=$(now_ms)
-  run -124 --separate-stderr rlock run --max-hold 500ms a -- sh -c 'echo $$ >pid; exec sleep 100'
+  run -124 --separate-stderr rlock run --max-hold 500ms a -- sh -c 'echo $$ >pid; exec sleep 1000'
   past 499
-  not past 4000
   assert_says --max-hold
   assert_says 500ms
   gone "$(<pid)"
@@ -57,7 +56,6 @@ leave() {
   began=$(now_ms)
   run -124 rlock run --max-hold 500ms -k 500ms a -- bash -c "$(tree "$pids")"
   past 999
-  not past 5000
   [[ $(wc -l <"$pids") == 3 ]]
   all_gone "$pids"
   free
@@ -88,24 +86,22 @@ leave() {
 
 @test "--max-hold does not count the waiting" {
   redis srv hset a 11111111-2222-3333-4444-555555555555:1 1
-  redis srv pexpire a 1500
-  run -0 rlock run --max-hold 1s a -- touch started
+  redis srv pexpire a 5000
+  run -0 rlock run --max-hold 4s a -- touch started
   [[ -e started ]]
 }
 
 @test "--max-hold is over while leftovers are waited for: they are ended, the lock is free" {
-  began=$(now_ms)
-  run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; for i in {1..70}; do sleep 0.1; done) &
+  run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &
     until [[ -s $pids ]]; do sleep 0.02; done"
   show
   [[ $status == 124 || $status == 0 ]]
-  not past 5000
   all_gone "$pids"
   free
 }
 
 @test "--max-hold may be longer than the lease, and is not cut by it" {
-  run -124 rlock run --lease 1s --max-hold 2500ms a -- bash -c 'for i in {1..100}; do redis-cli -s "$srv_sock" hkeys a >>owners; sleep 0.1; done'
+  run -124 rlock run --lease 5s --max-hold 7s a -- bash -c 'for i in {1..1000}; do redis-cli -s "$srv_sock" hkeys a >>owners; sleep 0.1; done'
   [[ $(sort -u owners | wc -l) == 1 ]] # never free, and never another's
   [[ $(wc -l <owners) -gt 5 ]] # it was looked at
 }
@@ -128,11 +124,9 @@ leave() {
 
 @test "--min-hold: rlock ends with the command, and the lock stays by its TTL for the rest" {
   local ttl
-  began=$(now_ms)
-  run -4 rlock run --min-hold 20s a -- sh -c 'exit 4'
-  not past 5000
+  run -4 rlock run --min-hold 10m a -- sh -c 'exit 4'
   ttl=$(redis srv pttl a)
-  ((ttl > 14000 && ttl <= 20000))
+  ((ttl > 400000 && ttl <= 600000))
   [[ $(redis srv pttl 'rlock:holder:{a}') -gt 0 ]]
   run -75 rlock run -n a -- true
   run -0 rlock status --is-held a
@@ -141,9 +135,9 @@ leave() {
 
 @test "--min-hold counts from the start, not from the end" {
   local ttl
-  rlock run --min-hold 20s a -- sleep 2
+  rlock run --min-hold 10m a -- sleep 2
   ttl=$(redis srv pttl a)
-  ((ttl > 12000 && ttl <= 18100))
+  ((ttl > 400000 && ttl <= 598100))
   drop
 }
 
@@ -154,62 +148,61 @@ leave() {
 
 @test "--min-hold: the next run gets the lock when it is over, not before" {
   began=$(now_ms)
-  rlock run --min-hold 2s a -- true
-  run -0 rlock run -w 10s a -- touch started
+  rlock run --lease 10m --min-hold 2s a -- true
+  run -0 rlock run -w 1m a -- touch started
   past 1900
-  not past 6000
   [[ -e started ]]
 }
 
 @test "--min-hold longer than the lease: the lock is kept for all of it" {
   local ttl
-  rlock run --lease 2s --min-hold 20s a -- true
+  rlock run --min-hold 10m a -- true
   ttl=$(redis srv pttl a)
-  ((ttl > 14000 && ttl <= 20000))
+  ((ttl > 400000 && ttl <= 600000))
   drop
 }
 
 @test "--min-hold shorter than the lease: the lock is free when it is over, not when the lease is" {
   local ttl
-  rlock run --lease 1m --min-hold 5s a -- true
+  rlock run --lease 10m --min-hold 1m a -- true
   ttl=$(redis srv pttl a)
-  ((ttl > 1000 && ttl <= 5000))
+  ((ttl > 0 && ttl <= 60000))
   drop
 }
 
 @test "--min-hold: all processes are killed shortly after the start, and the lock stays for all of it" {
   local ttl inner
-  began=$(now_ms)
-  job_start --lease 1s --min-hold 4s a -- sleep 100
+  job_start --min-hold 10m a -- sleep 1000
   job_parts
   inner=$command
-  kill -9 "$frontend" "$monitor" "$inner"
+  kill_guards
+  kill -9 "$inner" 2>/dev/null || true
   wait_until gone "$inner"
-  wait_until past 2500 # longer than the lease
-  held
+  ttl=$(redis srv pttl a)
+  ((ttl > 400000 && ttl <= 600000)) # far longer than the lease
   run -75 rlock run -n a -- true
-  run -0 rlock run -w 8s a -- true
-  past 3900
+  drop
 }
 
 @test "--min-hold: killed later than that, the lease counts" {
   local inner
-  job_start --lease 1s --min-hold 1s a -- sleep 100
+  began=$(now_ms)
+  job_start --lease 5s --min-hold 6s a -- sleep 1000
   job_parts
   inner=$command
-  began=$(now_ms)
-  wait_until past 2000
+  wait_until past 8000
   held # renewed
-  kill -9 "$frontend" "$monitor"
+  kill_guards
   wait_until gone "$inner"
-  run -0 rlock run -w 3s a -- true
+  (($(redis srv pttl a) <= 5000))
+  run -0 rlock run -w 1m a -- true
 }
 
 @test "--min-hold holds when the command fails or dies of a signal" {
-  run -1 rlock run --min-hold 20s a -- false
+  run -1 rlock run --min-hold 10m a -- false
   held
   drop
-  run -137 rlock run --min-hold 20s a -- sh -c 'kill -9 $$'
+  run -137 rlock run --min-hold 10m a -- sh -c 'kill -9 $$'
   held
   drop
 }
@@ -222,30 +215,26 @@ leave() {
 }
 
 @test "--min-hold and --no-renew: the command is stopped, and the lock stays" {
-  run -74 rlock run --no-renew --lease 2s --min-hold 20s a -- sleep 100
-  (($(redis srv pttl a) > 10000))
+  run -74 rlock run --no-renew --lease 2s --min-hold 10m a -- sleep 1000
+  (($(redis srv pttl a) > 400000))
   drop
 }
 
 @test "--min-hold: what keeps the lock is told from a command that runs" {
-  rlock run --min-hold 20s a -- true
+  rlock run --min-hold 10m a -- true
   run -0 rlock status a
   assert_says 'has ended; --min-hold keeps the lock'
   run -0 rlock status --json a
   assert_says '"ended": true'
   run -75 --separate-stderr rlock run -n a -- true
   assert_says 'which has ended; --min-hold keeps the lock'
-  began=$(now_ms)
   run -0 rlock force-unlock --yes a
-  not past 5000
   free
 }
 
 @test "--min-hold: force-unlock does not wait for it" {
-  rlock run --min-hold 20s a -- true
-  began=$(now_ms)
+  rlock run --min-hold 10m a -- true
   run -0 rlock force-unlock --yes --now a
-  not past 5000
   free
 }
 
@@ -264,14 +253,14 @@ leave() {
 # --- --no-renew
 
 @test "--no-renew: the command is stopped before the lease ends, 74" {
-  run -74 --separate-stderr rlock run --no-renew --lease 4s a -- python3 -c "$(heartbeat "$PWD/beats")"
+  run -74 --separate-stderr rlock run --no-renew --lease 6s a -- python3 -c "$(heartbeat "$PWD/beats")"
   assert_says --no-renew
-  (($(tail -n 1 beats) - $(head -n 1 beats) < 4000))
+  (($(tail -n 1 beats) - $(head -n 1 beats) < 6000))
   (($(tail -n 1 beats) - $(head -n 1 beats) > 200))
 }
 
 @test "--no-renew: the tree is dead before the lease ends" {
-  job_start --no-renew --lease 3s -k 300ms a -- bash -c "$(tree "$pids")"
+  job_start --no-renew --lease 6s -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   until all_gone "$pids"; do
     held || all_gone "$pids"
@@ -282,11 +271,11 @@ leave() {
 
 @test "--no-renew: the server sees no renewal" {
   redis srv config resetstat
-  rlock run --no-renew --lease 2s a -- sleep 0.1
+  rlock run --no-renew --lease 4s a -- sleep 0.1
   local without
   without=$(redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
   redis srv config resetstat
-  run rlock run --no-renew --lease 2s a -- sleep 100
+  run rlock run --no-renew --lease 4s a -- sleep 1000
   [[ $(redis srv info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p') == "$without" ]]
 }
 
@@ -335,12 +324,10 @@ leave() {
 }
 
 @test "--leftovers kill: at once if the command itself was killed by KILL" {
-  began=$(now_ms)
-  run -137 rlock run -k 4s --leftovers kill a -- bash -c "
+  run -137 rlock run --lease 2h -k 10m --leftovers kill a -- bash -c "
     (trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &
     until [[ -s $pids ]]; do sleep 0.02; done
     kill -9 \$\$"
-  not past 3000
   all_gone "$pids"
 }
 
@@ -361,8 +348,8 @@ leave() {
 }
 
 @test "--leftovers wait: the lease is renewed meanwhile" {
-  job_start --lease 1s --leftovers wait a -- bash -c "
-    bash -c 'echo \$\$ >>$pids; exec sleep 2.5' </dev/null >/dev/null 2>&1 &
+  job_start --lease 5s --leftovers wait a -- bash -c "
+    bash -c 'echo \$\$ >>$pids; exec sleep 7' </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"
   wait_until lines_in "$pids" 1
   until all_gone "$pids"; do
@@ -389,7 +376,7 @@ leave() {
 }
 
 @test "--leftovers wait: the lock is lost meanwhile: what is left is stopped" {
-  job_start --lease 2s --leftovers wait -k 300ms a -- bash -c "
+  job_start --lease 6s --leftovers wait -k 300ms a -- bash -c "
     echo \$\$ >command
     setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"
@@ -404,7 +391,7 @@ leave() {
 }
 
 @test "--leftovers wait: the lock is lost while the command runs: all of it is stopped" {
-  job_start --lease 2s --leftovers wait -k 300ms a -- bash -c "$(tree "$pids")"
+  job_start --lease 6s --leftovers wait -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   drop
   job_status
@@ -417,7 +404,7 @@ leave() {
   for how in '' setsid; do
     : >"$pids"
     job_start --leftovers ignore a -- bash -c "
-      $how bash -c 'trap \"touch got\" TERM; echo \$\$ >>$pids; for i in {1..60}; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
+      $how bash -c 'trap \"touch got\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
       until [[ -s $pids ]]; do sleep 0.02; done; exit 3"
     job_status
     show
@@ -430,7 +417,7 @@ leave() {
 }
 
 @test "--leftovers ignore: the lock is lost while the command runs: all of it is stopped" {
-  job_start --lease 2s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
+  job_start --lease 6s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   drop
   job_status

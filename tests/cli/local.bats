@@ -62,7 +62,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
 }
 
 @test "a job goes on over the death of its server" {
-  "$RLOCK" run --lease 4s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+  "$RLOCK" run --lease 12s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
   local job=$!
   wait_until rlock status --is-held job
   local before
@@ -73,7 +73,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   # Held by the server that came back, for longer than the lease that was granted to begin with.
   local started
   started=$(now_ms)
-  past() { (($(now_ms) > started + 4500)); }
+  past() { (($(now_ms) > started + 12500)); }
   wait_until past
   rlock status --is-held job
   touch "$BATS_TEST_TMPDIR/go"

@@ -78,15 +78,13 @@ waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n
 }
 
 @test "a waiter is woken, long before the lease ends" {
-  local owner pid begin
-  owner=$(take a)
+  local owner pid
+  owner=$(rlock acquire --lease 10m a)
   "$RLOCK" run a -- touch started 3>&- &
   pid=$!
   wait_until waiters a 1
-  begin=$(now_ms)
   rlock release a --owner "$owner"
   wait_until test -e started
-  (($(now_ms) - begin < 3000))
   wait "$pid"
 }
 

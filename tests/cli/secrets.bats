@@ -54,7 +54,7 @@ watched() {
       bash -c 'env >child.new; mv child.new child; while [ ! -e go ]; do sleep 0.02; done' >job.out 2>job.err 3>&-
   ) &
   frontend=$!
-  WAIT_SECONDS=10 wait_until test -e child || {
+  wait_until test -e child || {
     : >go
     cat job.err
     return 1

@@ -39,19 +39,19 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 }
 
 @test "lost, and then no released" {
-  "$RLOCK" run --status-fd 7 --lease 1s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
+  "$RLOCK" run --status-fd 7 --lease 6s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"
   events log "'nobody holds it' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
 }
 
 @test "lost by the monitor's death" {
-  "$RLOCK" run --status-fd 7 --lease 1s job -- sleep 1000 7>log 3>&- &
+  "$RLOCK" run --status-fd 7 --lease 6s job -- sleep 1000 7>log 3>&- &
   frontend=$!
   job_parts
   kill -9 "$monitor"
   wait "$frontend" || true
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit'] and e[2]['status'] == 74"
-  run -0 rlock run -w 3s job -- true
+  run -0 rlock run -w 1m job -- true
 }
 
 @test "each other end" {
@@ -83,7 +83,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 @test "--min-hold: released, with the time that is left" {
   "$RLOCK" run --status-fd 7 --min-hold 1s job -- true 7>log
   events log "e[1]['event'] == 'released' and 0 < e[1]['free_in_ms'] <= 1000"
-  run -0 rlock run -w 3s job -- true
+  run -0 rlock run -w 1m job -- true
 }
 
 @test "the command does not get the descriptor, but keeps its standard output" {

@@ -34,10 +34,10 @@ slots() {
 
 # A second job waits, and is given the lock by the release of the first.
 handed_over() {
-  rlock run --wait 5s --reason handed job -- true 3>&- &
+  rlock run --wait 1m --reason handed job -- true 3>&- &
   local waiter=$!
   waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{job}') == 1 ]]; }
-  WAIT_SECONDS=2 wait_until waiting && rlock release job --owner "$1" && wait "$waiter"
+  wait_until waiting && rlock release job --owner "$1" && wait "$waiter"
 }
 
 released_before() {

@@ -78,7 +78,7 @@ JOB
   redis srv monitor >monitor 3>&- &
   local watcher=$!
   wait_until grep -q OK monitor
-  job_start --lease 3s count -- bash -c 'echo "begin a $EPOCHREALTIME" >>log; sleep 9; echo "end a $EPOCHREALTIME" >>log'
+  job_start --lease 6s count -- bash -c 'echo "begin a $EPOCHREALTIME" >>log; sleep 18; echo "end a $EPOCHREALTIME" >>log'
   wait_until test -s log
   run -0 rlock run count -- bash -c 'echo "begin b $EPOCHREALTIME" >>log; echo "end b $EPOCHREALTIME" >>log'
   job_status
@@ -89,7 +89,7 @@ JOB
   [[ $(cut -d' ' -f1,2 log | tr '\n' ' ') == 'begin a end a begin b end b ' ]]
   local renewals
   renewals=$(grep -c 'EVAL.*-- renew' monitor)
-  echo "renewals of a lease of 3s in 9s: $renewals"
+  echo "renewals of a lease of 6s in 18s: $renewals"
   ((renewals >= 6 && renewals <= 10))
 }
 

@@ -42,7 +42,7 @@ int main(int count, char **arguments) {
   pthread_exit(0);
 }
 PROGRAM
-  job_start --lease 1s -k 200ms job -- ./headless "$pids"
+  job_start --lease 6s -k 200ms job -- ./headless "$pids"
   wait_until lines_in "$pids" 1
   lose
   job_status
@@ -53,11 +53,11 @@ PROGRAM
 
 @test "nobody reads standard error: the tree is stopped in time all the same" {
   local pipe
-  stuck 2 "$RLOCK" run --lease 1s -k 200ms job -- bash -c "$(with_daemon)" 3>&- &
+  stuck 2 "$RLOCK" run --lease 6s -k 200ms job -- bash -c "$(with_daemon)" 3>&- &
   frontend=$!
   wait_until lines_in "$pids" 1
   lose
-  WAIT_SECONDS=3 wait_until all_gone "$pids"
+  wait_until all_gone "$pids"
   status=0
   wait "$frontend" || status=$?
   [[ $status == 74 ]]
@@ -73,7 +73,7 @@ PROGRAM
   redis_freeze srv
   wait_until past 5500 # the renewal after 4 s has failed
   redis_thaw srv
-  WAIT_SECONDS=20 wait_until past 10000 # without another one the job would be stopped after 8.4 s
+  wait_until past 10000 # without another one the job would be stopped after 8.4 s
   touch go
   status=0
   wait "$frontend" || status=$?
@@ -81,19 +81,19 @@ PROGRAM
 }
 
 @test "the monitor is killed while command and frontend are stopped: the tree is dead at once" {
-  job_start job -- bash -c "$(with_daemon)"
+  job_start --lease 10m job -- bash -c "$(with_daemon)"
   job_parts
   wait_until lines_in "$pids" 1
   kill -STOP "$command"
   wait_until in_state "$frontend" T
   kill -9 "$monitor"
-  WAIT_SECONDS=2 wait_until all_gone "$pids"
+  wait_until all_gone "$pids"
   job_status
   [[ $status == 74 ]]
 }
 
 @test "the monitor is stopped while command and frontend are: the tree is dead before the lease ends" {
-  job_start --lease 2s job -- bash -c "$(with_daemon)"
+  job_start --lease 6s job -- bash -c "$(with_daemon)"
   job_parts
   wait_until lines_in "$pids" 1
   kill -STOP "$command"
@@ -125,7 +125,7 @@ PROGRAM
 @test "processes that were there before the job are left alone, whatever happens to it" {
   local how before
   for how in lose 'kill -9 $monitor'; do
-    bash -c "exec -a before-the-job sleep 1000 & echo \$! >before; exec \"$RLOCK\" run --lease 1s --on-lost true job -- sleep 1000" 3>&- &
+    bash -c "exec -a before-the-job sleep 1000 & echo \$! >before; exec \"$RLOCK\" run --lease 6s --on-lost true job -- sleep 1000" 3>&- &
     frontend=$!
     wait_until test -s before
     before=$(cat before)
@@ -144,7 +144,7 @@ PROGRAM
 }
 
 @test "the monitor is killed while it releases: the status is the command's, nothing was lost" {
-  job_start --lease 2s --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; exit 6'
+  job_start --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; exit 6'
   job_parts
   redis_freeze srv
   touch go

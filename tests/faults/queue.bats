@@ -9,15 +9,17 @@ load ../lib/chaos
   chaos queue "${SECONDS_UNDER_FIRE:-20}" "${WORKERS:-12}"
 }
 
-# witness RULE FILE: a job for half a second; it is there when this returns.
+# witness RULE FILE: a job until the end of the test; it is there when this returns.
 witness() {
   local id=$((++witnesses))
-  bash "$TESTS_DIR/lib/witness.sh" "$id" 0.5 "$@" 3>&- &
+  bash "$TESTS_DIR/lib/witness.sh" "$id" infinity "$@" 3>&- &
+  there+=($!)
   wait_until grep -q "^begin $id " log
 }
 
 @test "the witness of these tests finds those who must not be there at once, and nobody else" {
   cd "$BATS_TEST_TMPDIR"
+  local job there=()
   witness beside a
   witness beside a
   witness one-of b c
@@ -29,12 +31,13 @@ witness() {
   witness alone e
   witness alone f e
   witness one-of b c
+  for job in "${there[@]}"; do kill "$(pgrep -P "$job")" && wait_until gone "$job"; done
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '5 7 9 10' ]]
 }
 
 @test "the witness counts what a job has left running" {
   cd "$BATS_TEST_TMPDIR"
-  bash "$TESTS_DIR/lib/witness.sh" 1 30 alone a 3>&- &
+  bash "$TESTS_DIR/lib/witness.sh" 1 infinity alone a 3>&- &
   local job=$!
   wait_until grep -q '^begin 1 ' log
   local left

@@ -77,7 +77,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 }
 
 @test "the wait is over: what was ready is gone" {
-  wait_first -w 1s x -- touch ran
+  wait_first -w 10s x -- touch ran
   job_status
   [[ $status == 75 && ! -e ran ]]
   gone "$monitor"

@@ -26,10 +26,10 @@ random.seed(seed)
 plan = [(n, random.uniform(0, longest / 1000), random.choice((signal.SIGKILL, signal.SIGTERM))) for n in range(count)]
 def one(entry):
     number, wait, how = entry
-    job = subprocess.Popen([rlock, "run", "-q", "--lease", "1s", "x", "--", "touch", f"started-{number}"])
+    job = subprocess.Popen([rlock, "run", "-q", "--lease", "2s", "x", "--", "touch", f"started-{number}"])
     time.sleep(wait)
     job.send_signal(how)
-    return job.wait(timeout=20), how
+    return job.wait(timeout=100), how
 with concurrent.futures.ThreadPoolExecutor(8) as lanes:
     results = list(lanes.map(one, plan))
 odd = [r for r in results if r[0] not in (0, -r[1])]
@@ -54,6 +54,6 @@ PYTHON
   run -0 kill_some 200 12
   echo "# $output" >&3
   free() { [[ $(redis srv exists x) == 0 ]]; }
-  WAIT_SECONDS=2 wait_until free
+  wait_until free
   run -0 rlock run -n x -- true
 }

@@ -19,14 +19,16 @@ if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
 fi
 export XDG_CONFIG_HOME=/nonexistent
 
-# rlock ARG...: the program, ended by force after 60 s so that a hang fails the test.
+# rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, as
+# timeout's own 124 is one of rlock's, too.
 rlock() {
-  timeout -k 1 60 "$RLOCK" "$@"
+  timeout --preserve-status -k 1 120 "$RLOCK" "$@"
 }
 
-# wait_until COMMAND...: asks every 20 ms, for 10 s at most ($WAIT_SECONDS), until the command succeeds.
+# wait_until COMMAND...: asks every 20 ms, for a minute at most ($WAIT_SECONDS), until the command succeeds. That is
+# no measure of time: it is there so that what never comes fails the test.
 wait_until() {
-  local tries=$((${WAIT_SECONDS:-10} * 50))
+  local tries=$((${WAIT_SECONDS:-60} * 50))
   until "$@" >/dev/null 2>&1; do
     ((tries-- > 0)) || {
       echo "waited in vain for: $*" >&2

@@ -3,6 +3,7 @@
 #   job_start [OPTION ...] NAME -- COMMAND ...   rlock run in the background; sets $frontend
 #   job_parts                                    sets $monitor and $command
 #   job_status                                   waits for its end; sets $status as a shell sees it
+#   kill_guards                                  SIGKILL for both guards, at one instant for what they can see
 #   tree FILE                                    a command: a tree of processes that is hard to end
 #   heartbeat FILE                               a command: writes the time every 20 ms, for ever
 
@@ -26,6 +27,17 @@ job_status() {
   wait "$frontend" || status=$?
   stderr=$(cat "$BATS_TEST_TMPDIR/job.err")
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
+}
+
+# The frontend cannot act on the monitor's death: it is stopped before that. (The other way round the kernel itself
+# would let the monitor go on: its group is orphaned when the frontend dies.)
+kill_guards() {
+  kill -STOP "$frontend"
+  wait_until in_state "$frontend" T
+  kill -KILL "$monitor"
+  wait_until gone "$monitor"
+  kill -KILL "$frontend"
+  wait_until gone "$frontend"
 }
 
 # The command, a grandchild that ignores TERM, a daemon in a session of its own; each writes its pid to the file.

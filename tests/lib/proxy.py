@@ -6,8 +6,9 @@ Both are paths of Unix sockets. Each command that passes is written to LOG as a 
 The first COUNT commands that hold WORD reach the server and are executed there, but instead of their reply
 the client sees its connection closed.
 
-PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so long. LOG.times gets a line for each
-command that passes: milliseconds of CLOCK_BOOTTIME, and its first words.
+PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so long. LOG.answered gets a line for each
+reply that the client was sent: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
+command's first words.
 """
 import os
 import socket
@@ -47,8 +48,7 @@ def serve(number, client):
             words = command.split(b"\r\n")[2:9:2]
             with open(log, "a") as out:
                 out.write(f"{number} {words[0].decode()} {words[1][:30]!r}\n")
-            with open(log + ".times", "a") as out:
-                out.write(f"{time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {words[1][:30]!r}\n")
+            came = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
             lose = word is not None and word in command and to_lose > 0
             to_lose -= lose
         upstream.sendall(command)
@@ -57,10 +57,18 @@ def serve(number, client):
             break
         if slow and slow.encode() in command:
             time.sleep(float(seconds))
-        client.sendall(reply)
+        try:
+            client.sendall(reply)
+        except OSError:  # it has gone
+            break
+        with lock, open(log + ".answered", "a") as out:
+            out.write(f"{came} {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {words[1][:30]!r}\n")
         if words[0] == b"SUBSCRIBE":
             threading.Thread(target=lambda: forward(upstream, client), daemon=True).start()
-    client.shutdown(socket.SHUT_RDWR)
+    try:
+        client.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
     upstream.close()
 
 

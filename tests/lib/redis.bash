@@ -5,6 +5,7 @@
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
 #   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
 #   redis_url NAME                        its address for rlock
+#   server_us NAME                        its clock, in microseconds: that of the fencing tokens
 #   redis_free_port                       a TCP port that nobody uses at the moment
 #   assert_clean NAME                     nothing is left behind: see there
 
@@ -44,6 +45,8 @@ redis() {
   shift
   redis-cli -s "${!sock}" "$@"
 }
+
+server_us() { redis "$1" time | { read -r s && read -r us && echo $((s * 1000000 + us)); }; }
 
 redis_url() {
   local sock=${1}_sock
