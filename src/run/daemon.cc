@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,7 +20,26 @@
 namespace rlock::run {
 namespace {
 
-[[noreturn]] void become_daemon(const std::vector<char*>& argv, const char* log_path, int alive) {
+// A daemon serves others as well as its caller: CI systems end what a job has left behind by the variables of that job,
+// which they read in /proc/PID/environ. It gets only what a program is found, loaded and set up by.
+bool is_passed_on(std::string_view variable) {
+  constexpr std::string_view kNames[] = {"PATH=", "HOME=", "TMPDIR=", "TZ=", "RLOCK_CONFIG="};
+  constexpr std::string_view kKinds[] = {"XDG_", "LD_", "ASAN_", "UBSAN_"};
+  const auto begins = [&](std::string_view start) { return variable.starts_with(start); };
+  return std::ranges::any_of(kNames, begins) || std::ranges::any_of(kKinds, begins);
+}
+
+std::vector<char*> environment_of_daemon() {
+  std::vector<char*> passed_on;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    if (is_passed_on(*entry)) passed_on.push_back(*entry);
+  }
+  passed_on.push_back(nullptr);
+  return passed_on;
+}
+
+[[noreturn]] void become_daemon(const std::vector<char*>& argv, const std::vector<char*>& environment,
+                                const char* log_path, int alive) {
   setsid();
   if (fork() != 0) _exit(0);
   umask(077);
@@ -33,7 +55,7 @@ namespace {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execv("/proc/self/exe", argv.data());
+  execve("/proc/self/exe", argv.data(), environment.data());
   _exit(126);
 }
 
@@ -55,10 +77,10 @@ Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   UniqueFd ended(ends[0]);
   const UniqueFd alive(ends[1]);
-  const auto arguments = exec_pointers(argv);
+  const auto arguments = exec_pointers(argv), environment = environment_of_daemon();
   const pid_t pid = fork();
   if (pid < 0) return std::unexpected(system_error("cannot start a process"));
-  if (pid == 0) become_daemon(arguments, log_path.c_str(), alive.get());
+  if (pid == 0) become_daemon(arguments, environment, log_path.c_str(), alive.get());
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return ended;

@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/write_line.h"
@@ -71,10 +76,27 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   return kept;
 }
 
+// What the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3) for the time.
+constexpr const char* kKeptVariables[] = {"RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "TZ"};
+
+// CI systems end what a job has left behind by the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE, BUILD_ID,
+// ...), which they read in /proc/PID/environ. That file shows the memory in which the kernel laid them (proc(5)), so
+// clearenv(3) alone would leave them there.
+void forget_environment() {
+  std::vector<std::pair<const char*, std::string>> kept;
+  for (const char* name : kKeptVariables) {
+    if (const char* value = std::getenv(name)) kept.emplace_back(name, value);
+  }
+  for (char** entry = environ; entry && *entry; ++entry) explicit_bzero(*entry, strlen(*entry));
+  clearenv();
+  for (const auto& [name, value] : kept) setenv(name, value.c_str(), 1);
+}
+
 void become_daemon(const Inherited& inherited) {
   setsid();
   if (fork() != 0) _exit(0);
   umask(077);
+  forget_environment();
   inherited.let_go();
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   dup2(null.get(), STDERR_FILENO);

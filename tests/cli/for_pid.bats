@@ -90,6 +90,33 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   [[ $(readlink "/proc/$pid/fd/0" "/proc/$pid/fd/1" "/proc/$pid/fd/2" | sort -u) == /dev/null ]]
 }
 
+# CI systems end what a job has left behind: they look for the job's variables in /proc/PID/environ.
+@test "the keeper shows none of its caller's variables" {
+  local owner pid
+  owner=$(RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 JENKINS_SERVER_COOKIE=b2 BUILD_ID=7 CI=true \
+    rlock acquire --for-pid "$process" job)
+  wait_until keeper
+  pid=$(keeper)
+  # As a program that looks for them reads it, which is the same user's.
+  [[ -r /proc/$pid/environ ]]
+  [[ -z $(tr -d '\0' <"/proc/$pid/environ") ]]
+  rlock release job --owner "$owner"
+}
+
+# With the address of a host by name, which is looked up again with the resolver's own variables.
+@test "the keeper finds its server again without them" {
+  local owner began port
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  owner=$(RES_OPTIONS='attempts:1 timeout:1' rlock acquire --url "redis://localhost:$port" --for-pid "$process" --lease 3s job)
+  redis srv client kill type normal >/dev/null
+  began=$(now_ms)
+  wait_until past 3200
+  [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
+  rlock release job --owner "$owner"
+  redis srv config set port 0 >/dev/null
+}
+
 @test "a script whose steps are shells of their own" {
   cat >step1 <<'STEP'
 rlock acquire job --for-pid $PPID >owner

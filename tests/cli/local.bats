@@ -52,6 +52,17 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   [[ $(grep -c 'Server initialized' "$dir/redis.log") == 1 ]]
 }
 
+# CI systems end what a job has left behind by the job's variables; but other jobs use this server.
+@test "the server shows none of the variables of the job that was the first to use it" {
+  local pid
+  RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true rlock run job -- true
+  [[ -n $(servers) && -n $(keepers) ]]
+  for pid in $(servers) $(keepers); do
+    [[ -r /proc/$pid/environ ]]
+    not grep -qzE '^(RUNNER_TRACKING_ID|JENKINS_NODE_COOKIE|BUILD_ID|CI)=' "/proc/$pid/environ"
+  done
+}
+
 @test "a server that is killed is started again, and held locks are still held" {
   local owner
   owner=$(rlock acquire job --lease 1m)
