@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cli/assignments.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -25,6 +26,7 @@ void fill_closed_streams() {
 }
 
 rlock::Result<int> run(const std::vector<std::string>& arguments) {
+  if (rlock::cli::assignments_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
   const auto invocation = RLOCK_TRY(rlock::cli::read_invocation(arguments));
   return std::visit([](const auto& options) { return rlock::cli::execute(options); }, invocation);
 }
@@ -45,5 +47,7 @@ int main(int argc, char** argv) {
   const auto status = run(arguments);
   if (status) return *status;
   rlock::log::error(status.error().message);
-  return rlock::cli::status_of(status.error().code);
+  const int failure = rlock::cli::status_of(status.error().code);
+  if (rlock::cli::assignments_wanted(arguments)) rlock::cli::print_failure(failure);
+  return failure;
 }

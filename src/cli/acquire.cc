@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 
 #include "base/log.h"
+#include "cli/assignments.h"
 #include "cli/output.h"
 #include "cli/server.h"
 #include "cli/take.h"
@@ -32,10 +33,19 @@ Result<lock::LeaseTiming> timing_of(const AcquireOptions& options) {
 }
 
 Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::Hold>& holds) {
-  using Output = AcquireOptions::Output;
-  return print(options.output == Output::json          ? holds_json(holds)
-               : options.output == Output::assignments ? hold_assignments(holds)
-                                                       : holds.front().owner.text() + "\n");
+  switch (options.output) {
+    case AcquireOptions::Output::assignments: return print_assignments(holds);
+    case AcquireOptions::Output::json: return print(holds_json(holds));
+    case AcquireOptions::Output::owner: break;
+  }
+  return print(holds.front().owner.text() + "\n");
+}
+
+// That no lock was acquired, for a shell that evaluates what we print: it must not go on without the lock, also where
+// -E 0 makes a busy one a success.
+int not_acquired(const AcquireOptions& options, int status) {
+  if (options.output == AcquireOptions::Output::assignments) print_failure(status != 0 ? status : kNotAcquired);
+  return status;
 }
 
 // Tells the caller whose the lock is; with --for-pid to the keeper, once the caller knows.
@@ -66,9 +76,13 @@ Result<int> execute(const AcquireOptions& options) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
   auto taken = take(client, requests_for(options), timing.renew_at, options.wait, options.common, signals, Events());
-  if (!taken && taken.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
+  if (!taken && taken.error().code == Error::Code::interrupted) {
+    const int signal = ending_signal(signals);
+    not_acquired(options, 128 + signal);
+    run::die_of(signal);
+  }
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
-  if (holds.empty()) return options.wait.conflict_status;
+  if (holds.empty()) return not_acquired(options, options.wait.conflict_status);
 
   auto handed_over = hand_over(options, holds, timing, client, watched, inherited, signals);
   if (handed_over) return kDone;

@@ -75,7 +75,7 @@ constexpr OptionSpec kAcquire[] = {
     kSupersede,
     kPriority,
     kReason,
-    {"--export", "", "print shell assignments of RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN, for eval"},
+    {"--export", "", "print RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN for eval, which fails without the lock"},
     {"--json", "", "print a JSON object"},
 };
 
@@ -127,11 +127,12 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
     {"acquire", "take a lock and print the owner id that renews and releases it", "NAME...", kAcquire,
      R"~(Examples:
   owner=$(rlock acquire deploy --lease 10m) || exit
-  rlock renew deploy --owner "$owner"
+  rlock renew deploy --owner "$owner" || exit
   rlock release deploy --owner "$owner"
 
-  eval "$(rlock acquire deploy --lease 10m --export)" && ./deploy.sh; rlock release deploy
-  owner=$(rlock acquire deploy --for-pid $$)               for as long as this shell lives
+  eval "$(rlock acquire deploy --lease 10m --export)" || exit
+  ./deploy.sh; rlock release deploy
+  owner=$(rlock acquire deploy --for-pid $$) || exit       for as long as this shell lives
 
 Exit status: 75 if the lock was not acquired.
 )~"},

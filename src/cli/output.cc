@@ -315,12 +315,6 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
   return texts;
 }
 
-std::string hold_assignments(const std::vector<lock::Hold>& holds) {
-  const HoldTexts texts = hold_texts(holds);
-  return "export RLOCK_NAME=" + shell_word(texts.names) + "\nexport RLOCK_OWNER=" + shell_word(texts.owners) +
-         "\nexport RLOCK_TOKEN=" + shell_word(texts.tokens) + "\n";
-}
-
 std::string json_log_line(log::Level level, std::string_view message) {
   constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
   const auto now = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch());

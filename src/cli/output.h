@@ -25,7 +25,6 @@ std::string status_json(const std::vector<lock::Status>& all, bool one_line = fa
 
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);
-std::string hold_assignments(const std::vector<lock::Hold>& holds);
 // What variables say of them: a line for each, since no name holds a newline; one line if the owner is the same.
 struct HoldTexts {
   std::string names, owners, tokens;

@@ -65,6 +65,105 @@ is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
   [[ ! -e x ]]
 }
 
+# without_lock STATUS OPTION...: every shell stops with STATUS when it evaluates what `acquire --export OPTION...`
+# prints, and does nothing that needs the lock; neither behind &&, nor with set -e, nor behind || exit.
+without_lock() {
+  local want=$1 shell ran=0
+  shift
+  cat >and <<'SCRIPT'
+eval "$("$RLOCK" acquire --export "$@" 2>/dev/null)" && touch deployed
+SCRIPT
+  cat >stop <<'SCRIPT'
+set -e
+eval "$("$RLOCK" acquire --export "$@" 2>/dev/null)"
+touch deployed
+SCRIPT
+  cat >or <<'SCRIPT'
+eval "$("$RLOCK" acquire --export "$@" 2>/dev/null)" || exit
+touch deployed
+SCRIPT
+  for shell in sh bash dash zsh; do
+    command -v "$shell" >/dev/null || continue
+    for script in and stop or; do
+      run "$want" --separate-stderr timeout -k 1 60 "$shell" "$script" "$@"
+      [[ -z $output && -z $stderr && ! -e deployed ]]
+    done
+    ran=$((ran + 1))
+  done
+  ((ran >= 3))
+}
+
+@test "--export: whoever evaluates it stops where the lock is busy, with its status" {
+  take a
+  without_lock -75 -n --lease 30s a
+  without_lock -9 -n -E 9 --lease 30s a
+  without_lock -75 -w 100ms --lease 30s a
+  # A success of rlock's; but there is no lock to go on with.
+  without_lock -75 -n -E 0 --lease 30s a
+  run -0 --separate-stderr rlock acquire -n -E 0 --lease 30s --export a
+  rlock force-unlock -y a
+}
+
+@test "--export: the same where Redis is away, the key is no lock, or the command line or a file is wrong" {
+  redis srv set string text px 60000
+  without_lock -76 -n --lease 30s string
+  redis srv del string
+  without_lock -64 a
+  without_lock -64 --lease 30s --no-such-option a
+  without_lock -64 --lease 30s --json a
+  without_lock -64 --lease 30s '{'
+  without_lock -64 --for-pid 4194305 a
+  without_lock -78 --config none.toml --lease 30s a
+  without_lock -69 --url "unix://$PWD/none" --lease 30s a
+  [[ $(redis srv exists a) == 0 ]]
+}
+
+@test "--export: the same where rlock is ended while it waits, also by SIGKILL" {
+  local signal want
+  take a
+  for signal in TERM INT HUP KILL; do
+    want=$((128 + $(kill -l "$signal")))
+    [[ $signal != KILL ]] || want=70
+    SIGNAL=$signal run "-$want" python3 - <<'EOF'
+import os, signal, subprocess, sys
+# As the $(...) of a shell at a terminal runs it.
+waiter = subprocess.Popen([os.environ["RLOCK"], "acquire", "-v", "--lease", "30s", "--export", "a"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+while "waiting for a" not in waiter.stderr.readline():
+    pass
+waiter.send_signal(getattr(signal, "SIG" + os.environ["SIGNAL"]))
+text = waiter.communicate()[0]
+sys.exit(subprocess.run(["sh", "-c", 'eval "$1" && touch deployed', "-", text]).returncode)
+EOF
+  done
+  [[ ! -e deployed ]]
+  rlock force-unlock -y a
+}
+
+@test "--export: every shell goes on with the lock, also with set -e" {
+  local shell
+  cat >script <<'SCRIPT'
+set -eu
+eval "$("$RLOCK" acquire --lease 30s --export "it's a")" && echo "$RLOCK_NAME"
+"$RLOCK" release "it's a"
+SCRIPT
+  for shell in sh bash dash zsh; do
+    command -v "$shell" >/dev/null || continue
+    run -0 --separate-stderr timeout -k 1 60 "$shell" script
+    [[ $output == "it's a" && -z $stderr ]]
+  done
+}
+
+@test "nothing else is printed for --help, --version and other subcommands" {
+  run -0 --separate-stderr rlock acquire --export --help
+  [[ $output == 'rlock acquire'* ]]
+  run -0 --separate-stderr rlock acquire --export --version
+  [[ $output == 'rlock '[0-9]* ]]
+  run -0 --separate-stderr rlock run --reason --export acquire -- echo mine
+  [[ $output == mine ]]
+}
+
 @test "--json is one object with name, owner, token and lease" {
   local name=$'a "b" \\ ü'
   rlock acquire --lease 1.5m --json "$name" >json

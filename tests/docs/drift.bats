@@ -2,6 +2,7 @@
 # The documents say what the program does: options, statuses, variables, and examples that run.
 
 load ../lib/common
+load ../lib/docs
 
 setup_file() { redis_start srv; }
 setup() {
@@ -180,13 +181,6 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   [[ $output == "rlock $version" ]]
   run -0 --separate-stderr rlock -V
   [[ $output == "rlock $version" ]]
-}
-
-# blocks: the README's shell blocks that are marked, as block.1, block.2 …
-blocks() {
-  awk '/^```sh$/ { getline line; inside = (line == "# tested"); if (inside) { n++; next } }
-       /^```$/ { inside = 0 }
-       inside { print > ("block." n) }' "$README"
 }
 
 @test "the README's examples run" {

@@ -2,6 +2,7 @@
 # The examples of the man page and of each --help do what they say.
 
 load ../lib/common
+load ../lib/docs
 
 setup_file() { redis_start srv; }
 setup() {
@@ -12,7 +13,7 @@ setup() {
   local stub
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in deploy.sh report.sh migrate.sh step-one step-two bin/make bin/backup; do
+  for stub in deploy.sh report.sh migrate.sh import.sh backup.sh tick.sh step-one step-two bin/make bin/backup; do
     printf '#!/bin/sh\necho "%s $* under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
     chmod +x "$stub"
   done
@@ -46,6 +47,52 @@ follow() {
 # help_examples SUBCOMMAND: the lines below "Examples:", without what is said behind them.
 help_examples() {
   rlock "$1" --help | sed -n '/^Examples\{0,1\}:/,/^Exit status/{/^  /p}' | sed -E 's/^  //; s/   +[a-z].*$//' | as_here
+}
+
+# by_another: somebody else holds every lock that the documents speak of, as the kind of lock that they speak of.
+by_another() {
+  local name
+  for name in hello nightly deploy tick database catalogue-db catalogue-files; do
+    rlock acquire "$name" --lease 10m
+  done
+  for name in data catalogue; do rlock acquire -x "$name" --lease 10m; done
+  for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
+}
+
+# nothing_of SCRIPT: a shell that does not stop by itself has run it, and no step of it ran.
+nothing_of() {
+  RLOCK_WAIT=0 timeout -k 1 60 sh "$1" </dev/null >out 2>&1 3>&- || true
+  [[ ! -e calls ]] && ! grep -qF 'I have the lock' out || {
+    cat "$1" out calls
+    return 1
+  }
+}
+
+@test "no documented script does anything where another has its lock" {
+  local script subcommand count=0
+  blocks
+  for script in 1 2 3 4 5; do example "$script" >"block.man.$script"; done
+  for subcommand in run acquire renew release status; do help_examples "$subcommand" >"block.help.$subcommand"; done
+  grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
+  by_another
+  for script in block.*; do
+    [[ -s $script ]]
+    # Without the address of a server of its own, and without a wait of minutes.
+    sed -i "s,--url local:$PWD/l,,; s/--wait 10m/-n/" "$script"
+    nothing_of "$script"
+    count=$((count + 1))
+  done
+  ((count >= 17))
+  redis srv flushall
+}
+
+@test "no documented script does anything where Redis is away" {
+  local script subcommand
+  blocks
+  for script in 2 3 4 5; do example "$script" >"block.man.$script"; done
+  for subcommand in run acquire; do help_examples "$subcommand" | grep -v local: >"block.help.$subcommand"; done
+  export RLOCK_URL=unix://$PWD/none
+  for script in block.*; do nothing_of "$script"; done
 }
 
 @test "the man page has six examples" {
@@ -115,7 +162,7 @@ help_examples() {
 
 @test "acquire --help: each example" {
   help_examples acquire >script
-  [[ $(grep -c rlock script) == 5 ]]
+  [[ $(grep -c rlock script) == 6 ]]
   echo 'rlock release deploy --owner "$owner"' >>script
   run -0 --separate-stderr bash -eu script
   [[ $(<calls) == 'deploy.sh  under deploy' && $(redis srv exists deploy) == 0 ]]

@@ -1,0 +1,8 @@
+# What the documents hold. Source it after common.
+
+# blocks: the README's shell blocks that are marked, as block.1, block.2 … in this folder
+blocks() {
+  awk '/^```sh$/ { getline line; inside = (line == "# tested"); if (inside) { n++; next } }
+       /^```$/ { inside = 0 }
+       inside { print > ("block." n) }' "$TESTS_DIR/../README.md"
+}
