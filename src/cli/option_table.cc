@@ -12,7 +12,7 @@ constexpr OptionSpec kCommon[] = {
     {"--timeout", "DUR", "time for one exchange with the server (5s)", true},
     {"--config", "FILE", "read this configuration file instead of the usual ones", true},
     {"-q,--quiet", "", "print errors only", true},
-    {"-v,--verbose", "", "say what is being done", true},
+    {"-v,--verbose", "", "say what is done, and where each option comes from", true},
     {"--log-format", "FORMAT", "how messages look: text or json (text)", true},
 };
 
@@ -29,7 +29,7 @@ constexpr OptionSpec kShared{"-s,--shared", "", "hold a read-write lock for read
 constexpr OptionSpec kExclusive{"-x,--exclusive", "", "hold a read-write lock for writing, alone"};
 constexpr OptionSpec kSlots{"--slots", "N", "hold one of N slots: a semaphore"};
 constexpr OptionSpec kResize{"--resize", "", "make it N slots where there is another number of them"};
-constexpr OptionSpec kReason{"--reason", "TEXT", "a note that status shows to others", true};
+constexpr OptionSpec kReason{"--reason", "TEXT", "a note for others: for those who wait, and for status", true};
 constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)"};
 
 constexpr OptionSpec kRun[] = {

@@ -221,6 +221,19 @@ class Reader {
     return given ? given->text : std::string();
   }
 
+  // Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.
+  void report() const {
+    for (const auto options : {common_options(), parsed_.subcommand->options}) {
+      for (const OptionSpec& spec : options) {
+        const auto setting = find(spec.name());
+        if (!setting) continue;
+        const bool secret = spec.value == "TEXT" || spec.value == "URL" || spec.value == "ID";
+        const std::string value = secret ? "given" : escaped(setting->text, 200);
+        log::debug("option " + std::string(spec.name()) + ": " + value + ", from " + setting->origin);
+      }
+    }
+  }
+
   Result<CommonOptions> common() const {
     CommonOptions common;
     const auto url = find("url");
@@ -419,6 +432,7 @@ Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
   const CommonOptions common = RLOCK_TRY(reader.common());
   const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
   log::start(least, common.json_log ? json_log_line : log::text_format);
+  reader.report();
 
   const std::string_view name = parsed.subcommand->name;
   if (name == "run") return read_run(reader, parsed, arguments);

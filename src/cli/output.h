@@ -38,7 +38,8 @@ std::string lost_event(const lock::LockName& name, const std::string& why);
 std::string released_event(const lock::LockName& name, milliseconds free_in);
 std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal);
 
-// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh)", or by an owner id where no more is known, "and 2 others".
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is known,
+// "and 2 others".
 std::string held_by(const lock::Holding& holding, long long holders = 1);
 // The same of a lock that is found held: "held by another" where nobody is known.
 std::string held_by(const lock::Acquired& found);

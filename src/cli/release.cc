@@ -32,6 +32,7 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
     if (!released->fault.empty()) {
       log::warning(name + ": released, but waiters could not be told: " + escaped(released->fault, 200));
     }
+    log::debug(name + ": released");
     return {};
   }
   switch (released->outcome) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rlock renew: let the lease of acquired locks start anew.
+#include "base/duration.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/server.h"
 #include "cli/take.h"
@@ -16,7 +18,9 @@ Result<void> renew(redis::Client& client, const RenewOptions& options, const loc
   const std::string name = lock_name.display();
   if (!outcome) return std::unexpected(Error(outcome.error()).in(name));
   switch (outcome->outcome) {
-    case lock::RenewOutcome::renewed: return {};
+    case lock::RenewOutcome::renewed:
+      log::debug(name + ": renewed, with " + rough_duration(outcome->found) + " left of it");
+      return {};
     case lock::RenewOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released");
     case lock::RenewOutcome::other_owner:

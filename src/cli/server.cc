@@ -85,6 +85,8 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
 
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
+  log::debug("server " + escaped(endpoint.display()) + ", from " +
+             (options.url_origin.empty() ? "the default" : options.url_origin));
   if (endpoint.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
     RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));

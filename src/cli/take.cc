@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/output.h"
@@ -18,10 +19,12 @@ namespace rlock::cli {
 namespace {
 
 constexpr milliseconds kSayAgain = 1min;
+// Nobody watches where there is no terminal: a line about a short wait would only make cron send a mail.
+constexpr milliseconds kSayFirst = 2s;
 constexpr milliseconds kAskAgain = 500ms;
 
-// Says whom we wait for, and as the how-manieth: at the start and each minute, and on a terminal whenever it changes.
-// With --supersede it asks whoever holds the lock to stop.
+// Says whom we wait for, and as the how-manieth: at the start and each minute, and on a terminal whenever it changes;
+// without a terminal only once it has lasted for a while. With --supersede it asks whoever holds the lock to stop.
 class WhileWaiting {
  public:
   WhileWaiting(redis::Client& client, const lock::AcquireRequest& request, const WaitOptions& wait,
@@ -40,23 +43,38 @@ class WhileWaiting {
     }
     const bool waits = !wait_.limit || *wait_.limit > 0ms;
     if (!waits || found.holders == 0) return;
-    say(found);
+    note(found);
+    say_what_is_due();
     if (wait_.supersede) supersede();
+  }
+
+  // Returns when the next line is due.
+  TimePoint say_what_is_due() {
+    const TimePoint now = BootClock::now();
+    if (!found_) return TimePoint::max();
+    if (now < say_at_) return say_at_;
+    lock::Acquired found = *found_;
+    if (found.holder && found.holder->held_for) {
+      *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
+    }
+    log::info("waiting for " + name_.display() + ": " + held_by(found) +
+              (found.ahead ? ", you are " + place_text(*found.ahead) : ""));
+    return say_at_ = now + kSayAgain;
   }
 
  private:
   Until exchange() const { return Until{TimePoint::max(), interrupt_}.at_most(common_.timeout); }
-  bool watched() const { return isatty(STDERR_FILENO) || common_.verbose || events_.wanted(); }
+  bool watched() const { return isatty(STDERR_FILENO) || common_.verbose; }
 
-  void say(const lock::Acquired& found) {
+  void note(const lock::Acquired& found) {
     const std::string owner = found.holder ? found.holder->owner : "";
     const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
     if (!shown_owner_ || other) events_.waiting(name_, found);
-    if (BootClock::now() >= say_again_ || ((other || moved) && watched())) {
-      log::info("waiting for " + name_.display() + ": " + held_by(found) +
-                (found.ahead ? ", you are " + place_text(*found.ahead) : ""));
-      say_again_ = BootClock::now() + kSayAgain;
-    }
+    const TimePoint now = BootClock::now();
+    if (watched() && (!found_ || other || moved)) say_at_ = now;
+    if (!watched() && !found_) say_at_ = now + kSayFirst;
+    found_ = found;
+    found_at_ = now;
     shown_owner_ = owner;
     if (found.ahead) shown_ahead_ = found.ahead;
   }
@@ -104,7 +122,8 @@ class WhileWaiting {
   std::optional<std::string> shown_owner_;
   std::set<std::string> asked_;
   std::optional<long long> shown_ahead_;
-  TimePoint say_again_{};
+  std::optional<lock::Acquired> found_;  // the last time
+  TimePoint found_at_{}, say_at_{};
   bool warned_ = false;
 };
 
@@ -156,14 +175,25 @@ Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lo
                           .renew_every = renew_every,
                           .at_front = std::move(at_front)};
   if (wait.supersede) patience.longest_look = kAskAgain;
-  auto taken = lock::acquire_all(client, requests, patience,
-                                 [&](std::size_t index, const lock::Acquired& found) { waiting[index].look(found); });
+  WhileWaiting* current = nullptr;
+  patience.meanwhile = [&] { return current->say_what_is_due(); };
+  const TimePoint begun = BootClock::now();
+  const auto on_held = [&](std::size_t index, const lock::Acquired& found) {
+    current = &waiting[index];
+    current->look(found);
+  };
+  auto taken = lock::acquire_all(client, requests, patience, on_held);
   if (!taken) {
     Error error = std::move(taken).error().in(names);
     if (error.code == Error::Code::unavailable && common.url_origin.empty()) {
       error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
     }
     return std::unexpected(std::move(error));
+  }
+  const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
+  for (const lock::Hold& hold : taken->holds) {
+    log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
+               format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
   }
   if (!taken->holds.empty()) return std::move(taken->holds);
   const lock::AcquireRequest& refused = requests[taken->refused];

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "redis/subscriber.h"
@@ -34,12 +36,13 @@ milliseconds jittered(milliseconds span) {
 class Wakeups {
  public:
   Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const Patience& patience,
-          std::function<void()> at_front)
+          std::function<void()> at_front, std::function<TimePoint()> meanwhile)
       : endpoint_(endpoint),
         own_(lock.name.grants() + waiter.text()),
         releases_(lock.channel()),
         patience_(patience),
-        at_front_(std::move(at_front)) {}
+        at_front_(std::move(at_front)),
+        meanwhile_(std::move(meanwhile)) {}
 
   bool listening() const { return subscriber_.has_value(); }
   bool refused() const { return refused_; }
@@ -84,12 +87,14 @@ class Wakeups {
   // Waits until there is something to look for. Errors: interrupted.
   Result<Heard> wait(Until until) {
     if (!subscriber_) {
-      RLOCK_TRY(pause(until));
+      do {
+        RLOCK_TRY(pause(until.at_most(meanwhile_())));
+      } while (!until.over());
       return Heard::look;
     }
     bool others_first = false;
     for (;;) {
-      auto message = subscriber_->wait(until);
+      auto message = subscriber_->wait(until.at_most(meanwhile_()));
       if (!message) {
         if (message.error().code == Error::Code::denied) {
           log::warning(message.error().message + "; releases by other programs are noticed late, by asking every 5s");
@@ -98,6 +103,7 @@ class Wakeups {
         RLOCK_TRY(lost(std::move(message).error(), until));
         return Heard::look;
       }
+      if (!*message && !until.over()) continue;
       if (!*message) return Heard::look;
       const std::string& heard = (*message)->text;
       if (heard == "granted") {
@@ -149,6 +155,7 @@ class Wakeups {
   std::string own_, releases_;
   const Patience& patience_;
   std::function<void()> at_front_;
+  std::function<TimePoint()> meanwhile_;
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
   bool refused_ = false;
@@ -177,7 +184,8 @@ class Waiter {
 
  private:
   Result<Acquired> wait() {
-    Wakeups wakeups(client_.endpoint(), lock(), request_.owner, patience_, [&] { at_front(wakeups); });
+    Wakeups wakeups(
+        client_.endpoint(), lock(), request_.owner, patience_, [&] { at_front(wakeups); }, [&] { return meanwhile(); });
     Queueing queueing = patience_.queueing;
     TimePoint last_contact = BootClock::now();
     auto heard = Wakeups::Heard::look;
@@ -189,15 +197,18 @@ class Waiter {
       auto acquired = acquire(client_, request_, exchange());
       if (!acquired) {
         const bool outage = acquired.error().code == Error::Code::unavailable;
-        if (!outage || end_.over() || BootClock::now() >= last_contact + request_.lease) return acquired;
-        log::debug(acquired.error().message + "; still waiting");
+        const TimePoint give_up = last_contact + request_.lease;
+        if (!outage || end_.over() || BootClock::now() >= give_up) return acquired;
+        say_away(acquired.error(), give_up);
         heard = RLOCK_TRY(wakeups.wait(end_.at_most(1s)));
         continue;
       }
+      if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
       last_contact = BootClock::now();
       if (!acquired->place.empty()) queueing.place = acquired->place;
       RLOCK_TRY(on_held_(*acquired));
+      looked_ = true;
       if (end_.over()) return acquired;
       if (heard == Wakeups::Heard::granted) {  // too late for it
         heard = Wakeups::Heard::look;
@@ -212,6 +223,15 @@ class Waiter {
       heard = RLOCK_TRY(wakeups.wait(end_.at_most(look_again)));
     }
   }
+
+  // Once for each outage: who waits for a holder that is slow waits for something else than we do.
+  void say_away(const Error& error, TimePoint give_up) {
+    if (std::exchange(away_, true)) return;
+    log::warning(request_.name.display() + ": " + error.message + "; still waiting, for " +
+                 rough_duration(until(give_up)) + " at most if it does not answer");
+  }
+
+  TimePoint meanwhile() const { return looked_ && patience_.meanwhile ? patience_.meanwhile() : TimePoint::max(); }
 
   void at_front(Wakeups& wakeups) {
     if (!patience_.at_front) return;
@@ -249,6 +269,8 @@ class Waiter {
   const OnHeld& on_held_;
   Until end_{TimePoint::max(), patience_.interrupt};
   bool queued_ = false;
+  bool looked_ = false;  // and it was held
+  bool away_ = false;    // the server; that has been said
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ struct Patience {
   milliseconds longest_look = 1min;   // between two looks at the lock, at most
   milliseconds renew_every{};         // of locks that are held while others are waited for
   AtFront at_front;                   // none: nobody wants to know
+  // Called between two looks at the lock, once it was found held; shall be quick. Returns when to call it again.
+  std::function<TimePoint()> meanwhile;
   // Channels that are listened to while waiting, and what is said there. Its error ends the wait.
   std::vector<std::string> other_channels;
   std::function<Result<void>(const redis::Message&)> on_message;

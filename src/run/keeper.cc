@@ -68,6 +68,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   for (const lock::Hold& hold : holds) {
     if (!ours && renewer->which() == static_cast<std::size_t>(&hold - holds.data())) continue;
     auto released = lock::release(client, hold, end);
+    if (released) log::debug(hold.name().display() + ": released");
     if (!released && kept) kept = std::unexpected(std::move(released).error());
     if (released && ours && kept && !listener->asked() && released->outcome != lock::ReleaseOutcome::released) {
       kept = fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");

@@ -446,11 +446,14 @@ class Monitor {
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
     if (!ours && lost_ && hold == lost_hold_) return;
     if (!lock::lasted(given_back, *released, lease_ends_at(), BootClock::now())) return lost_unnoticed(hold);
-    if (!ours) {
+    const bool kept = released->outcome == Outcome::kept;
+    if (ours) {
+      log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", for --min-hold" : "released"));
+    } else {
       log::warning(which +
                    "the server answered the release only when the lease had run out; nobody has had the lock since");
     }
-    job_.report({LockEvent::Kind::released, "", hold, released->outcome == Outcome::kept ? keep : 0ms});
+    job_.report({LockEvent::Kind::released, "", hold, kept ? keep : 0ms});
   }
 
   void lost_unnoticed(std::size_t hold) {

@@ -274,6 +274,51 @@ with_host_file() {
   assert_says 'renewed for 6s'
 }
 
+@test "verbose: the server, and where each setting comes from; no value that may be a secret" {
+  printf 'kill-after = "1s"\nlease = "41s"\non-lost = "mail s3cr3t"\n' >"$USER_FILE"
+  # 77: the server has no password.
+  RLOCK_LEASE=42s run -77 --separate-stderr rlock run -v --max-hold 1m --url "unix://:s3cr3t@$srv_sock" x -- true
+  assert_says "option url: given, from --url"
+  assert_says "server unix://$srv_sock, from --url"
+  assert_says "option max-hold: 1m, from --max-hold"
+  assert_says "option lease: 42s, from RLOCK_LEASE"
+  assert_says "option kill-after: 1s, from $USER_FILE: kill-after"
+  assert_says "option on-lost: given, from $USER_FILE: on-lost"
+  [[ $stderr != *s3cr3t* && $stderr != *41s* ]]
+  run -0 --separate-stderr rlock status -v
+  assert_says "server unix://$srv_sock, from RLOCK_URL"
+  [[ $stderr != *lease* ]]
+}
+
+@test "verbose: the default address says that it is one" {
+  unset RLOCK_URL
+  run --separate-stderr rlock status -v x
+  assert_says "server redis://127.0.0.1:6379, from the default"
+}
+
+@test "verbose: granted after, token, renewals, released" {
+  local owner waiter
+  owner=$(rlock acquire --lease 1m x)
+  "$RLOCK" run -v --lease 1s x -- sh -c 'echo "$RLOCK_TOKEN"; sleep 0.8' >out 2>err 3>&- &
+  waiter=$!
+  wait_until grep -q 'waiting for x' err
+  rlock release --owner "$owner" x
+  wait "$waiter"
+  grep -qE "^rlock: x: granted after [0-9.]+s, for 1s, fencing token $(<out)\$" err
+  grep -qx 'rlock: x: renewed for 1s' err
+  [[ $(tail -n 1 err) == 'rlock: x: released' ]]
+  run -0 --separate-stderr rlock acquire -v --lease 1m x
+  owner=$output
+  assert_says 'x: granted after'
+  run -0 --separate-stderr rlock renew -v --owner "$owner" x
+  assert_says 'x: renewed'
+  run -0 --separate-stderr rlock release -v --owner "$owner" x
+  assert_says 'x: released'
+  run -0 --separate-stderr rlock run -v --min-hold 1m x -- true
+  assert_says 'x: left to run out in'
+  redis srv del x 'rlock:holder:{x}'
+}
+
 @test "messages as JSON" {
   run -0 --separate-stderr rlock run -v --log-format json --lease 4s x -- true
   json_lines 1

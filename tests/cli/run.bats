@@ -242,9 +242,9 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
 
 @test "there is one waiting line where standard error is a file, and none with -q" {
   take a
-  run -75 --separate-stderr rlock run -w 500ms a -- true
+  run -75 --separate-stderr rlock run -w 3s a -- true
   [[ $(grep -c 'waiting for' <<<"$stderr") == 1 ]]
-  run -75 --separate-stderr rlock run -q -w 500ms a -- true
+  run -75 --separate-stderr rlock run -q -w 3s a -- true
   [[ $stderr != *'waiting for'* ]]
   run -75 python3 "$TESTS_DIR/lib/terminal.py" 'never said' x "$RLOCK" -q run -w 500ms a -- true
   [[ $output != *'waiting for'* ]]

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# What a waiter says, and when.
+
+load ../lib/common
+
+setup() {
+  redis_start srv --appendonly yes
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  redis_thaw srv
+  [[ -z ${waiter:-} ]] || kill "$waiter" 2>/dev/null || true
+  assert_clean srv
+  redis_stop srv
+}
+
+in_line() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
+
+# wait_for_x ID NUMBER OPTION...: one that waits for x, as the NUMBER-th in line; what it says is in err-ID.
+wait_for_x() {
+  local id=$1 number=$2
+  shift 2
+  "$RLOCK" run "$@" --status-fd 5 x -- true >/dev/null 2>"err-$id" 5>"events-$id" 3>&- &
+  waiter=$!
+  wait_until in_line "$number"
+}
+
+# waited ID: for how long it did, in milliseconds, as it has recorded that itself.
+waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "events-$1"; }
+
+@test "without a terminal a short wait is silent" {
+  local owner i short=0
+  for i in 1 2 3; do
+    owner=$(rlock acquire x --lease 1h)
+    wait_for_x "$i" 1
+    rlock release x --owner "$owner"
+    wait "$waiter"
+    (($(waited "$i") < 2000)) || continue # the machine was busy
+    [[ ! -s err-$i ]]
+    short=$((short + 1))
+  done
+  ((short > 0))
+}
+
+@test "without a terminal there is one line after two seconds, whether anything happens in the queue or not" {
+  local owner first began
+  owner=$(rlock acquire x --lease 1h --reason 'release 1.4')
+  wait_for_x first 1
+  first=$waiter
+  began=$(now_ms)
+  wait_for_x second 2
+  wait_until grep -q . err-second
+  past 2000
+  [[ $(<err-second) == "rlock: waiting for x: held by $(id -un)@"*", reason 'release 1.4', you are 2nd" ]]
+  wait_until grep -q . err-first
+  rlock release x --owner "$owner"
+  wait "$first" "$waiter"
+  # Not again when it moved up.
+  [[ $(wc -l <err-first) == 1 && $(wc -l <err-second) == 1 ]]
+}
+
+@test "the time that the holder has had it is that of the moment when it is said" {
+  local owner since
+  owner=$(rlock acquire x --lease 1h)
+  wait_for_x a 1
+  wait_until grep -q . err-a
+  since=$(sed -nE 's/.* for ([0-9]+)s \(.*/\1/p' err-a)
+  ((since >= 2))
+  rlock release x --owner "$owner"
+  wait "$waiter"
+}
+
+@test "who is refused is told the holder's reason, escaped" {
+  rlock acquire x --lease 1h --reason $'it\e[2J'
+  run -75 --separate-stderr rlock run -n x -- true
+  assert_says "not acquired: held by"
+  assert_says "reason 'it\\x1b[2J'"
+  rlock force-unlock -y x
+}
+
+@test "on a terminal the line comes at once" {
+  rlock acquire x --lease 1h --reason 'release 1.4'
+  # It is ended as soon as it has said it, and has recorded that it waited no second for that.
+  run -143 python3 "$TESTS_DIR/lib/terminal.py" "reason 'release 1.4'" SIGTERM "$RLOCK" run -w 1900ms x -- true
+  rlock force-unlock -y x
+}
+
+@test "a waiter whose server goes away says so once, and that it is back; and gets the lock" {
+  local owner round
+  owner=$(rlock acquire x --lease 1h)
+  wait_for_x a 1 --timeout 300ms
+  for round in 1 2; do
+    redis_kill9 srv
+    said() { [[ $(grep -c "$1" err-a) == "$2" ]]; }
+    wait_until said 'still waiting' "$round"
+    [[ $(grep 'still waiting' err-a) == "rlock: warning: x: unix://"*"still waiting, for "* ]]
+    redis_start srv --appendonly yes
+    wait_until said ': the server answers again' "$round"
+  done
+  rlock release x --owner "$owner"
+  wait "$waiter"
+  said 'still waiting' 2
+}
+
+@test "the same of one that waits for the second of two locks" {
+  local owner
+  owner=$(rlock acquire x --lease 1h)
+  "$RLOCK" run --timeout 300ms w x -- true >/dev/null 2>err-a 3>&- &
+  waiter=$!
+  wait_until in_line 1
+  redis_freeze srv
+  wait_until grep -q 'x: .*still waiting' err-a
+  redis_thaw srv
+  wait_until grep -q 'x: the server answers again' err-a
+  rlock release x --owner "$owner"
+  wait "$waiter"
+}
+
+@test "a server that stays away: the waiter ends with 69 when nobody knows its place any more" {
+  rlock acquire x --lease 1h
+  wait_for_x a 1 --timeout 300ms --lease 2s
+  redis_kill9 srv
+  local status=0
+  wait "$waiter" || status=$?
+  ((status == 69))
+  grep -q 'still waiting' err-a
+  redis_start srv --appendonly yes
+  redis srv flushall
+}
