@@ -30,7 +30,14 @@ struct Builder {
     return &array->elements[static_cast<std::size_t>(task->idx)];
   }
 
+  // hiredis takes a null pointer for a refusal. It gives us numbers and types of RESP3 (version 1.x) whether anybody has
+  // asked for RESP3 or not.
+  static void* refuse() { return nullptr; }
+
   static void* string(const redisReadTask* task, char* text, std::size_t length) {
+    if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR) {
+      return refuse();
+    }
     const Reply::Kind kind = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::error
                              : task->type == REDIS_REPLY_STATUS ? Reply::Kind::status
                                                                 : Reply::Kind::string;
@@ -40,7 +47,8 @@ struct Builder {
   // The type of the count differs between hiredis 0.14 (int) and 1.x (size_t).
   template <class Count>
   static void* array(const redisReadTask* task, Count count) {
-    if (static_cast<std::size_t>(count) > kMostElements || depth(task) > kDeepest) return nullptr;
+    if (task->type != REDIS_REPLY_ARRAY) return refuse();
+    if (static_cast<std::size_t>(count) > kMostElements || depth(task) > kDeepest) return refuse();
     Reply reply{.kind = Reply::Kind::array, .integer = 0, .text = {}, .elements = {}};
     reply.elements.resize(static_cast<std::size_t>(count));
     return place(task, std::move(reply));
@@ -50,14 +58,27 @@ struct Builder {
     return place(task, Reply{.kind = Reply::Kind::integer, .integer = value, .text = {}, .elements = {}});
   }
 
-  static void* nil(const redisReadTask* task) { return place(task, Reply{}); }
+  static void* nil(const redisReadTask* task) {
+    // A null string or array of RESP2 has the type that it could have been.
+    return task->type == REDIS_REPLY_NIL ? refuse() : place(task, Reply{});
+  }
 
   // Only ever called with a root: elements belong to their array.
   static void free(void* reply) { delete static_cast<Reply*>(reply); }
 };
 
+// Those of RESP3, which hiredis 0.14 does not know. Where 1.x finds none it makes up a pointer of its own.
+template <class Functions>
+void refuse_resp3(Functions& functions) {
+  if constexpr (requires { functions.createDouble; }) {
+    functions.createDouble = [](const redisReadTask*, double, char*, std::size_t) { return Builder::refuse(); };
+    functions.createBool = [](const redisReadTask*, int) { return Builder::refuse(); };
+  }
+}
+
 redisReplyObjectFunctions make_functions() {
   redisReplyObjectFunctions functions{};
+  refuse_resp3(functions);
   functions.createString = &Builder::string;
   functions.createArray = &Builder::array;
   functions.createInteger = &Builder::integer;
@@ -121,6 +142,10 @@ struct ReplyReader::Impl {
 ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {}
 ReplyReader::~ReplyReader() { redisReaderFree(impl_->reader); }
 
+bool ReplyReader::empty() const {
+  return impl_->reader->pos == impl_->reader->len && impl_->reader->ridx < 0;
+}
+
 void ReplyReader::feed(std::string_view bytes) {
   impl_->fed += bytes.size();
   if (impl_->beginning.size() < 80) impl_->beginning += bytes.substr(0, 80);
@@ -132,7 +157,7 @@ Result<std::optional<Reply>> ReplyReader::next() {
   if (redisReaderGetReply(impl_->reader, &raw) != REDIS_OK) {
     // hiredis calls a refusal of our builder "out of memory".
     return fail(Error::Code::protocol, impl_->reader->err == REDIS_ERR_OOM
-                                           ? "the answer is nested too deeply or has too many elements"
+                                           ? "the answer is no RESP2, is nested too deeply, or has too many elements"
                                            : "this is not a Redis server: it answered " + first_line(impl_->beginning));
   }
   if (!raw) {

@@ -47,6 +47,9 @@ class ReplyReader {
 
   void feed(std::string_view bytes);
 
+  // All bytes that were fed belong to replies that next() has returned.
+  bool empty() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -46,6 +46,22 @@ TEST(ReplyReader, KeepsRepliesApart) {
   EXPECT_FALSE(*reader.next());
 }
 
+TEST(ReplyReader, KnowsWhetherSomethingIsLeft) {
+  ReplyReader reader;
+  EXPECT_TRUE(reader.empty());
+  reader.feed("*2\r\n:1\r\n:2\r\n:3\r\n*1\r\n");
+  EXPECT_FALSE(reader.empty());
+  ASSERT_TRUE(*reader.next());
+  EXPECT_FALSE(reader.empty()) << "a whole reply";
+  ASSERT_TRUE(*reader.next());
+  EXPECT_FALSE(reader.empty()) << "part of a reply";
+  ASSERT_FALSE(*reader.next());
+  EXPECT_FALSE(reader.empty()) << "part of a reply that has been looked at";
+  reader.feed(":4\r\n");
+  ASSERT_TRUE(*reader.next());
+  EXPECT_TRUE(reader.empty());
+}
+
 TEST(ReplyReader, RefusesWhatIsNotRedis) {
   for (const char* bytes : {"HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ready\r\n", "\x16\x03\x01\x02"}) {
     const auto reply = read_all(bytes);
@@ -53,6 +69,20 @@ TEST(ReplyReader, RefusesWhatIsNotRedis) {
     EXPECT_EQ(reply.error().code, Error::Code::protocol);
   }
   EXPECT_NE(read_all("HTTP/1.1 400 Bad Request\r\n").error().message.find("HTTP/1.1 400"), std::string::npos);
+}
+
+// hiredis 0.14 does not know these, and 1.x reads them: what nobody has asked for is refused by both, also inside of
+// an array.
+TEST(ReplyReader, RefusesTheTypesOfResp3) {
+  for (const char* bytes : {",1.5\r\n", ",inf\r\n", "#t\r\n", "#f\r\n", "(3492890328409238509324850943850943825024385\r\n",
+                            "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n", "%1\r\n:1\r\n:2\r\n", ">1\r\n+message\r\n",
+                            "|1\r\n+k\r\n:1\r\n", "_\r\n"}) {
+    for (const std::string& whole : {std::string(bytes), "*2\r\n:1\r\n" + std::string(bytes)}) {
+      const auto reply = read_all(whole);
+      ASSERT_FALSE(reply) << whole;
+      EXPECT_EQ(reply.error().code, Error::Code::protocol) << whole;
+    }
+  }
 }
 
 TEST(ReplyReader, HasLimits) {
