@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // rlock local: the private server of local: addresses.
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -11,6 +16,8 @@
 
 namespace rlock::cli {
 namespace {
+
+constexpr int kLooksForSocket = 5;
 
 redis::Client client_of(const redis::LocalServer& server) {
   return redis::Client({.kind = redis::Endpoint::Kind::local, .path = server.folder()});
@@ -57,11 +64,57 @@ Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) 
 }
 
 Result<int> serve(const redis::LocalServer& server) {
+  using State = redis::LocalServer::State;
+  using Advice = run::Upkeep::Advice;
   const UniqueFd claim = RLOCK_TRY(server.claim());
-  const int status = RLOCK_TRY(run::keep_running(server.server_command()));
-  if (status == 0) return kDone;
+  server.leave_word("");
+  bool replaced = false, crashed = false;
+  // Looks without the socket since the start. Redis makes it before it does anything that takes long, and takes it away
+  // when it ends: once it was there, two looks are enough.
+  int missing = 0;
+  const auto missed = [&] { return ++missing == kLooksForSocket; };
+  run::Upkeep upkeep;
+  upkeep.look = [&] {
+    if (std::exchange(crashed, false)) server.leave_word("");
+    switch (server.look(claim)) {
+      case State::reachable: missing = kLooksForSocket - 2; return Advice::go_on;
+      case State::replaced: replaced = true; return Advice::give_up;
+      case State::no_socket:
+        if (!missed()) return Advice::go_on;
+        missing = 0;
+        log::warning("somebody has removed " + in_quotes(server.socket_path()) + "; starting the server again");
+        return Advice::restart;
+      case State::files_taken:
+        // Started again it would have forgotten the locks; as it is they are kept for those who hold them.
+        if (missed()) {
+          const std::string removed = "somebody has removed its files while it runs; when the jobs that hold locks of "
+                                      "it have ended, send SIGTERM to process " +
+                                      std::to_string(getpid());
+          log::error(in_quotes(server.folder()) + ": " + removed);
+          server.leave_word(removed);
+        }
+        return Advice::go_on;
+    }
+    return Advice::go_on;
+  };
+  upkeep.died = [&](int signal, int times, milliseconds pause) {
+    const std::string again = "redis-server was killed by signal " + std::to_string(signal) +
+                              (times > 1 ? ", " + std::to_string(times) + " times in a row" : "") +
+                              "; starting it again in " + format_duration(pause);
+    log::warning(again);
+    crashed = times > 1;
+    missing = 0;
+    if (crashed) server.leave_word("it keeps crashing: " + again);
+  };
+  const auto status = run::keep_running(server.server_command(), upkeep);
+  if (replaced) {
+    return fail(Error::Code::unavailable, in_quotes(server.folder()) +
+                                              " was removed or replaced: its server was stopped, because the next use "
+                                              "starts another one there; the locks that were held are lost");
+  }
+  if (!status || *status == 0) return status;
   return fail(Error::Code::unavailable,
-              "redis-server ended with status " + std::to_string(status) + "; see " + escaped(server.log_path()));
+              "redis-server ended with status " + std::to_string(*status) + "; see " + escaped(server.log_path()));
 }
 
 }  // namespace

@@ -70,7 +70,10 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   // Ours alone: nobody else can reach it, so it has no password.
   const auto variable = take_variable("RLOCK_PASSWORD"), redis_cli = take_variable("REDISCLI_AUTH");
   if (char* url = std::getenv("RLOCK_URL")) hide_password(url);
-  if (endpoint->kind == redis::Endpoint::Kind::local) return endpoint;
+  if (endpoint->kind == redis::Endpoint::Kind::local) {
+    if (endpoint->path.empty()) endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
+    return endpoint;
+  }
   if (options.password_file) {
     endpoint->password = RLOCK_TRY(read_password(*options.password_file));
   } else if (variable) {

@@ -3,12 +3,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/text.h"
+#include "base/trust.h"
 #include "redis/client.h"
 
 namespace rlock::redis {
@@ -18,8 +22,8 @@ std::unexpected<Error> not_ours(const std::string& folder, const std::string& wh
   return fail(Error::Code::config, in_quotes(folder) + " " + why + ": not used for a local server");
 }
 
-Result<UniqueFd> open_lock_file(const std::string& path, int flags) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0600));
+Result<UniqueFd> open_lock_file(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return std::unexpected(system_error(path));
   return fd;
 }
@@ -36,14 +40,80 @@ Result<void> lock_file(int fd, const std::string& path, const Until& until) {
   return {};
 }
 
+constexpr std::string_view kNameOne = "; give a folder for the private server: local:/dir";
+// Where programs keep what they have to remember, in a home (XDG Base Directory Specification).
+constexpr std::string_view kBelowHome[] = {"/.local", "/state", "/rlock"};
+
+// What tells this host from others that may have the same home; it does not change while the host runs, as its name
+// may. Without a machine-id, as in many containers, the name has to do.
+std::string this_host() {
+  constexpr std::size_t digits = 16;
+  std::string id;
+  std::getline(std::ifstream("/etc/machine-id"), id);
+  if (id.size() >= digits && id.find_first_not_of("0123456789abcdef") == std::string::npos) return id.substr(0, digits);
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return *name ? name : "localhost";
+}
+
+Result<std::string> home() {
+  errno = 0;
+  const passwd* entry = getpwuid(geteuid());
+  const std::string user = "user id " + std::to_string(geteuid());
+  if (!entry) {
+    return fail(Error::Code::config, "local: has no place: " + user + " is not in the user database" +
+                                         (errno != 0 ? " (" + errno_text(errno) + ")" : "") + std::string(kNameOne));
+  }
+  std::string home = entry->pw_dir;
+  while (home.size() > 1 && home.ends_with('/')) home.pop_back();
+  struct stat info{};
+  if (home.starts_with('/') && stat(home.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return home;
+  return fail(Error::Code::config, "local: has no place: the home of " + user + ", " + in_quotes(home) +
+                                       ", is not a folder here" + std::string(kNameOne));
+}
+
+std::string parent_of(const std::string& path) {
+  const std::string parent = path.substr(0, path.find_last_not_of('/') + 1);
+  const auto slash = parent.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : parent.substr(0, slash);
+}
+
+// Whoever may write to a folder above ours could move ours away, and the next use would start a second server.
+// Those between a home and ours are made if need be; another's parent has to be there.
+Result<void> see_to_parents(const std::string& folder) {
+  const auto home = rlock::redis::home();
+  std::vector<std::string> above = {home ? *home : ""};
+  for (const std::string_view part : kBelowHome) above.push_back(above.back() + std::string(part));
+  if (!home || parent_of(folder) != above.back()) return only_ours_to_change(parent_of(folder));
+  for (const std::string& path : above) {
+    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+      return std::unexpected(Error{Error::Code::config, system_error(escaped(path)).message + std::string(kNameOne)});
+    }
+    RLOCK_TRY(only_ours_to_change(path));
+  }
+  return {};
+}
+
+bool same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 }  // namespace
 
-LocalServer::LocalServer(std::string folder)
-    : folder_(folder.empty() ? "/tmp/rlock-" + std::to_string(geteuid()) : std::move(folder)) {}
+Result<std::string> LocalServer::own_folder() {
+  std::string folder = RLOCK_TRY(home());
+  for (const std::string_view part : kBelowHome) folder += part;
+  folder += "/" + this_host();
+  constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
+  if (LocalServer(folder).socket_path().size() <= most) return folder;
+  return fail(Error::Code::config, "local: has no place: " + in_quotes(folder) + " is too long for a Unix socket's path, " +
+                                       std::to_string(most) + " bytes" + std::string(kNameOne));
+}
 
-Result<void> LocalServer::check_folder() const {
+Result<UniqueFd> LocalServer::open_folder() const {
+  RLOCK_TRY(see_to_parents(folder_));
   if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(in_quotes(folder_)));
-  const UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (!fd) {
     return errno == ELOOP || errno == ENOTDIR ? not_ours(folder_, "is not a folder itself")
                                               : std::unexpected(system_error(in_quotes(folder_)));
@@ -53,7 +123,7 @@ Result<void> LocalServer::check_folder() const {
   if (info.st_uid != geteuid())
     return not_ours(folder_, "belongs to another user (id " + std::to_string(info.st_uid) + ")");
   if (info.st_mode & 077) return not_ours(folder_, "can be entered by other users (chmod 700 it)");
-  return {};
+  return fd;
 }
 
 Result<bool> LocalServer::answers(const Until& until) const {
@@ -66,11 +136,11 @@ Result<bool> LocalServer::answers(const Until& until) const {
 }
 
 Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const {
-  RLOCK_TRY(check_folder());
+  RLOCK_TRY(open_folder());
   if (RLOCK_TRY(answers(until))) return {};
 
   const std::string path = folder_ + "/start.lock";
-  const UniqueFd lock = RLOCK_TRY(open_lock_file(path, O_CLOEXEC));
+  const UniqueFd lock = RLOCK_TRY(open_lock_file(path));
   RLOCK_TRY(lock_file(lock.get(), path, until));
   if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
 
@@ -80,7 +150,7 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
     // It also ends when another serves the folder, which has just lost its redis-server and is starting a new one.
     const bool nobody_serves = launched_ended && claim().has_value();
     if (nobody_serves || until.over()) {
-      return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start" + last_words());
+      return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start; " + last_words());
     }
     const WaitEnd end = wait_for(launched_ended ? -1 : ended.get(), POLLIN, until.at_most(10ms));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
@@ -90,13 +160,37 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
 }
 
 Result<UniqueFd> LocalServer::claim() const {
-  RLOCK_TRY(check_folder());
-  const std::string path = folder_ + "/serve.lock";
-  UniqueFd lock = RLOCK_TRY(open_lock_file(path, 0));
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  UniqueFd folder = RLOCK_TRY(open_folder());
+  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return std::unexpected(system_error(in_quotes(folder_)));
     return fail(Error::Code::unavailable, "local:" + escaped(folder_) + " is served already");
   }
-  return lock;
+  if (look(folder) == State::replaced) {
+    return fail(Error::Code::unavailable, in_quotes(folder_) + " was removed or replaced just now");
+  }
+  return folder;
+}
+
+LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
+  struct stat ours{}, there{}, inside{};
+  if (fstat(claimed.get(), &ours) != 0 || lstat(folder_.c_str(), &there) != 0 || !same(ours, there)) {
+    return State::replaced;
+  }
+  if (fstatat(claimed.get(), "redis.sock", &inside, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(inside.st_mode)) {
+    return State::reachable;
+  }
+  // A folder from Redis 7.0 on, a file before.
+  const bool kept = fstatat(claimed.get(), "appendonlydir", &inside, AT_SYMLINK_NOFOLLOW) == 0 ||
+                    fstatat(claimed.get(), "appendonly.aof", &inside, AT_SYMLINK_NOFOLLOW) == 0;
+  return kept ? State::no_socket : State::files_taken;
+}
+
+void LocalServer::leave_word(const std::string& trouble) const {
+  if (trouble.empty()) {
+    unlink(word_path().c_str());
+  } else {
+    std::ofstream(word_path()) << trouble << '\n';
+  }
 }
 
 std::vector<std::string> LocalServer::server_command() const {
@@ -124,13 +218,16 @@ std::vector<std::string> LocalServer::server_command() const {
 }
 
 std::string LocalServer::last_words() const {
+  if (std::string word; std::getline(std::ifstream(word_path()), word) && !word.empty()) {
+    return escaped(word, 300) + "; its log is " + escaped(log_path());
+  }
   std::ifstream log(log_path());
   std::string line, last;
   while (std::getline(log, line)) {
     if (!line.empty()) last = line;
   }
-  return last.empty() ? "; is redis-server installed, and is there room in that folder?"
-                      : "; its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
+  return last.empty() ? "is redis-server installed, and is there room in that folder?"
+                      : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
 }
 
 }  // namespace rlock::redis

@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "run/command.h"
 #include "run/signals.h"
 
@@ -60,6 +59,13 @@ std::vector<char*> environment_of_daemon() {
 }
 
 constexpr int kNotFound = 127;
+// Who lives that long has come up; and how often a program's surroundings are looked at.
+constexpr milliseconds kLook = 1s;
+
+milliseconds pause_after(int deaths) {
+  constexpr milliseconds first = 100ms, longest = 5s;
+  return deaths > 6 ? longest : std::min(longest, first * (1 << (deaths - 1)));
+}
 
 Result<pid_t> start(const std::vector<char*>& argv, const SignalBlock& signals) {
   const pid_t pid = fork();
@@ -86,27 +92,48 @@ Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::
   return ended;
 }
 
-Result<int> keep_running(const std::vector<std::string>& argv) {
+Result<int> keep_running(const std::vector<std::string>& argv, const Upkeep& upkeep) {
+  using Advice = Upkeep::Advice;
   SignalBlock signals = RLOCK_TRY(SignalBlock::begin());
   RLOCK_TRY(signals.hold_all());
   const auto arguments = exec_pointers(argv);
-  for (bool asked_to_end = false;;) {
-    const pid_t pid = RLOCK_TRY(start(arguments, signals));
-    int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-      wait_for(signals.fd(), POLLIN, {});
-      while (const auto signal = signals.next()) {
-        if (signal->number != SIGTERM && signal->number != SIGINT) continue;
-        asked_to_end = true;
-        kill(pid, SIGTERM);
-      }
+  bool asked_to_end = false;
+  const auto take_signals = [&](pid_t pid) {
+    while (const auto signal = signals.next()) {
+      if (signal->number != SIGTERM && signal->number != SIGINT) continue;
+      asked_to_end = true;
+      if (pid > 0) kill(pid, SIGTERM);
     }
+  };
+  for (int times = 0;;) {
+    const pid_t pid = RLOCK_TRY(start(arguments, signals));
+    const TimePoint settled = BootClock::now() + kLook;
+    TimePoint look_at = settled;
+    int status = 0;
+    Advice advice = Advice::go_on;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+      wait_for(signals.fd(), POLLIN, {look_at});
+      take_signals(pid);
+      if (BootClock::now() < look_at) continue;
+      look_at = BootClock::now() + kLook;
+      if (advice == Advice::go_on) advice = upkeep.look();
+      if (advice != Advice::go_on) kill(pid, advice == Advice::restart ? SIGTERM : SIGKILL);
+    }
+    if (advice == Advice::give_up) return fail(Error::Code::unavailable, argv[0] + " was stopped");
+    if (asked_to_end && !WIFEXITED(status)) return 0;
+    if (advice == Advice::restart && !asked_to_end) continue;
     if (WIFEXITED(status)) {
       if (WEXITSTATUS(status) != kNotFound) return WEXITSTATUS(status);
       return fail(Error::Code::unavailable, argv[0] + ": cannot be run; install the package redis-server");
     }
+    times = BootClock::now() < settled ? times + 1 : 1;
+    const milliseconds pause = pause_after(times);
+    upkeep.died(WTERMSIG(status), times, pause);
+    for (const TimePoint again = BootClock::now() + pause; !asked_to_end && BootClock::now() < again;) {
+      wait_for(signals.fd(), POLLIN, {again});
+      take_signals(-1);
+    }
     if (asked_to_end) return 0;
-    log::warning(argv[0] + " was killed by signal " + std::to_string(WTERMSIG(status)) + "; starting it again");
   }
 }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Whether other users could change a file or a folder that we rely on.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "base/error.h"
+
+namespace rlock {
+
+// As sshd(8) has it with StrictModes: what we rely on belongs to root or to us, and neither its group nor others may
+// write to it. A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it.
+// In a user namespace that shows everybody else as one unmapped id (user_namespaces(7)), root cannot be told from
+// others; what such an owner has is let pass, or a job under --isolate could not read /etc/rlock/rlock.toml.
+// `path` is for the message. Errors (config): says who could change it, and what to do.
+Result<void> only_ours_to_change(const struct stat& info, const std::string& path);
+
+// The same for the folder that is at `path`, or that a link there leads to. One that does not exist is nobody's to
+// change. Errors: config, system.
+Result<void> only_ours_to_change(const std::string& path);
+
+}  // namespace rlock
