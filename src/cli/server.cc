@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/server.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/trusted_file.h"
 #include "run/daemon.h"
 
 namespace rlock::cli {
@@ -20,26 +19,19 @@ constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUT
 constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",       "RLOCK_TOKEN", "RLOCK_HELD",
                                               "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 
-std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
-  return fail(Error::Code::config, "password file " + in_quotes(path) + ": " + why);
-}
+constexpr std::size_t kLongestPassword = 4096;
 
 Result<std::string> read_password(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info{};
-  if (!fd || fstat(fd.get(), &info) != 0) return bad_file(path, errno_text(errno));
-  if (!S_ISREG(info.st_mode)) return bad_file(path, "not a regular file");
-  if (info.st_uid != geteuid() && info.st_uid != 0) return bad_file(path, "belongs to another user");
-  if (info.st_mode & 077) return bad_file(path, "others can read it; chmod 600 it");
-  char text[4097];
-  const ssize_t length = read(fd.get(), text, sizeof text);
-  if (length < 0) return bad_file(path, errno_text(errno));
-  if (length == sizeof text) return bad_file(path, "longer than 4096 bytes");
-  std::string password(text, static_cast<std::size_t>(length));
+  const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
+  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  if (!file) return bad_file(errno_text(ENOENT));
+  if (file->read_by_others()) return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)));
+  char text[kLongestPassword];
+  std::string password(text, RLOCK_TRY(file->read(text)));
   explicit_bzero(text, sizeof text);
   if (password.ends_with('\n')) password.pop_back();
   if (password.ends_with('\r')) password.pop_back();
-  if (password.empty()) return bad_file(path, "empty");
+  if (password.empty()) return bad_file("empty");
   return password;
 }
 
@@ -75,7 +67,9 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
     return endpoint;
   }
   if (options.password_file) {
-    endpoint->password = RLOCK_TRY(read_password(*options.password_file));
+    auto password = read_password(*options.password_file);
+    if (!password) return std::unexpected(std::move(password).error().in("password file"));
+    endpoint->password = std::move(*password);
   } else if (variable) {
     endpoint->password = variable;
   } else if (redis_cli) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "cli/settings.h"
 
-#include <fcntl.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/suggest.h"
+#include "cli/trusted_file.h"
+#include "redis/endpoint.h"
 
 namespace rlock::cli {
 namespace {
@@ -30,27 +29,18 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
+struct File {
+  std::string text;
+  bool read_by_others;
+};
+
 // None: there is no such file.
-Result<std::optional<std::string>> read_file(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const auto failed = [&](int number) { return fail(Error::Code::config, escaped(path) + ": " + errno_text(number)); };
-  if (!fd) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return failed(errno);
-  }
-  struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return failed(errno);
-  if (S_ISDIR(info.st_mode)) return failed(EISDIR);
-  std::string text(kLongestFile + 1, '\0');
-  std::size_t length = 0;
-  for (ssize_t got; length < text.size(); length += static_cast<std::size_t>(got)) {
-    got = read(fd.get(), text.data() + length, text.size() - length);
-    if (got < 0) return failed(errno);
-    if (got == 0) break;
-  }
-  if (length > kLongestFile) return failed(EFBIG);
-  text.resize(length);
-  return text;
+Result<std::optional<File>> read_file(const std::string& path) {
+  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  if (!file) return std::nullopt;
+  std::string text(kLongestFile, '\0');
+  text.resize(RLOCK_TRY(file->read(text)));
+  return File{std::move(text), file->read_by_others()};
 }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
@@ -95,16 +85,20 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   const std::vector<std::string> files =
       chosen ? std::vector{chosen->text} : std::vector{user_file(), std::string("/etc/rlock/rlock.toml")};
   for (const std::string& file : files) {
-    const auto text = RLOCK_TRY(read_file(file));
-    if (!text && chosen)
+    const auto found = RLOCK_TRY(read_file(file));
+    if (!found && chosen)
       return fail(Error::Code::config, chosen->origin + ": " + escaped(file) + ": " + errno_text(ENOENT));
-    if (!text) continue;
-    auto pairs = read_toml(*text);
+    if (!found) continue;
+    auto pairs = read_toml(found->text);
     if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(file)));
     for (const auto& [name, value] : *pairs) {
       if (std::ranges::find(names, name) == names.end() || name == "config") {
         return fail(Error::Code::config,
                     escaped(file) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
+      }
+      if (found->read_by_others && !redis::password_in(value).empty()) {
+        return fail(Error::Code::config, escaped(file) + ": " + name + " holds a password, and others may read it; " +
+                                             "chmod 600 " + escaped(shell_word(file)) + ", or leave it to password-file");
       }
       settings.known_.try_emplace(name, Setting{value, escaped(file) + ": " + name});
     }

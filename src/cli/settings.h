@@ -23,7 +23,8 @@ struct Setting {
 class Settings {
  public:
   // Reads the configuration files: the one of --config or RLOCK_CONFIG, which must exist, or else the usual two
-  // where they exist. Errors (config): unreadable, no regular file, an unknown key, a variable that is empty.
+  // where they exist. Errors (config): those of TrustedFile; an address with a password in a file that others may
+  // read; an unknown key; a variable that is empty.
   static Result<Settings> load(const Parsed& parsed);
 
   // What was said about the option of that long name; none: nothing.

@@ -344,3 +344,110 @@ with_host_file() {
   run -64 --separate-stderr rlock run --log-format json --lease 10x x -- true
   json_lines 1
 }
+
+# Whose file it is. As root a job runs with what another user says; nobody else can give a file away.
+foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
+
+@test "a file of another user is refused, wherever it is" {
+  foreign
+  mkdir -p home/.config/rlock
+  printf 'on-acquire = "touch ran"\n' >home/.config/rlock/rlock.toml
+  chown -R 65534 home
+  unset XDG_CONFIG_HOME
+  HOME=$PWD/home run -78 --separate-stderr rlock run x -- touch ran
+  assert_says home/.config/rlock/rlock.toml
+  assert_says 'another user (id 65534)'
+  XDG_CONFIG_HOME=$PWD/home/.config run -78 --separate-stderr rlock run x -- touch ran
+  wrong home/.config/rlock/rlock.toml 'another user'
+  [[ ! -e ran ]]
+}
+
+@test "a file that its group or others may write is refused, and chmod go-w helps" {
+  local mode
+  echo 'lease = "41s"' >c.toml
+  for mode in 666 664 646 620; do
+    chmod $mode c.toml
+    wrong c.toml 'chmod go-w c.toml'
+  done
+  chmod go-w c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+  chmod 644 c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+}
+
+@test "a file in a folder that others may change is refused" {
+  mkdir -m 777 open
+  echo 'lease = "41s"' >open/c.toml
+  wrong open/c.toml 'chmod go-w open'
+  chmod 775 open
+  wrong open/c.toml 'chmod go-w open'
+  chmod 1777 open # as /tmp is: nobody can take our file away
+  [[ $(lease_of --config open/c.toml) == 41s ]]
+  # Nor does a link lead out of such a folder, or into it.
+  chmod 777 open
+  ln -s open/c.toml link.toml
+  run -78 --separate-stderr rlock run --config link.toml x -- touch ran
+  assert_says 'chmod go-w'
+  echo 'lease = "41s"' >d.toml
+  ln -s ../d.toml open/d.toml
+  wrong open/d.toml 'chmod go-w open'
+  [[ ! -e ran ]]
+}
+
+@test "a file in a folder of another user is refused" {
+  foreign
+  mkdir theirs
+  echo 'lease = "41s"' >theirs/c.toml
+  chown 65534 theirs
+  run -78 --separate-stderr rlock run --config theirs/c.toml x -- touch ran
+  assert_says 'theirs: not trusted, because it belongs to another user'
+  [[ ! -e ran ]]
+}
+
+@test "a file of root is good for everybody, also under --isolate, where root has no name" {
+  foreign
+  local folder
+  folder=$(mktemp -d)
+  chmod 755 "$folder"
+  echo 'lease = "41s"' >"$folder/c.toml"
+  chmod 644 "$folder/c.toml"
+  local as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
+  # Without a server: a configuration that is refused is said first.
+  run -69 --separate-stderr "${as[@]}" timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
+  if "${as[@]}" unshare -r true 2>/dev/null; then
+    run -69 --separate-stderr "${as[@]}" timeout -k 1 60 unshare -U "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
+    run -69 --separate-stderr "${as[@]}" timeout -k 1 60 unshare -r "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
+  fi
+  rm -rf "$folder"
+}
+
+@test "a password in a file that others may read is refused" {
+  local address="${RLOCK_URL/:\/\//://:s3cr3t-pw@}" mode
+  unset RLOCK_URL
+  echo "url = \"$address\"" >c.toml
+  for mode in 644 640 604; do
+    chmod $mode c.toml
+    wrong c.toml 'chmod 600 c.toml'
+    [[ $stderr != *s3cr3t* ]]
+  done
+  # It is seen by others whoever beats it.
+  RLOCK_URL=$(redis_url srv) run -78 --separate-stderr rlock run --config c.toml x -- touch ran
+  chmod 600 c.toml
+  run -77 --separate-stderr rlock run --config c.toml x -- touch ran # our server wants no password
+  own_etc
+  run -78 --separate-stderr with_host_file "url = \"$address\"" "$RLOCK" run x -- touch ran
+  assert_says 'chmod 600 /etc/rlock/rlock.toml'
+  [[ ! -e ran ]]
+}
+
+@test "a pipe is read, a FIFO too, and one that nobody fills is not waited for" {
+  run -0 --separate-stderr rlock run --config <(sleep 0.3; echo 'lease = "41s"') x -- "$RLOCK" status x
+  [[ $output =~ lease\ +41s ]]
+  mkfifo -m 600 fifo
+  (echo 'lease = "42s"' >fifo) 3>&- &
+  run -0 --separate-stderr rlock run --config fifo x -- "$RLOCK" status x
+  [[ $output =~ lease\ +42s ]]
+  wrong fifo 'nobody has written'
+  [[ $(lease_of --config /dev/null) == 30s ]]
+}

@@ -149,6 +149,7 @@ watched() {
 }
 @test "processes: the address in a configuration file" {
   echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
+  chmod 600 c.toml
   watched -- --config c.toml
 }
 
@@ -257,6 +258,29 @@ watched() {
   mkfifo -m 600 pipe
   run --separate-stderr rlock run --url "$URL" --password-file pipe x -- touch ran
   [[ $status == 78 && ! -e ran ]]
+}
+
+@test "a password from a pipe" {
+  run -0 --separate-stderr rlock run --url "$URL" --password-file <(sleep 0.3; echo "$SECRET") x -- echo ran
+  [[ $output == ran ]]
+  mkfifo -m 600 pipe
+  (echo "$SECRET" >pipe) 3>&- &
+  run -0 --separate-stderr rlock run --url "$URL" --password-file pipe x -- true
+  echo "$SECRET" | rlock run --url "$URL" --password-file /dev/stdin x -- true
+}
+
+@test "a password file of another user, or that others may write" {
+  secret_file "$SECRET"
+  chmod 622 pass
+  run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
+  assert_says 'chmod go-w'
+  unseen "$SECRET"
+  ((EUID == 0)) || skip 'only root can give a file away'
+  chmod 600 pass
+  chown 65534 pass
+  run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
+  assert_says 'another user'
+  [[ ! -e ran ]]
 }
 
 @test "an empty password is none" {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "cli/trusted_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/trust.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kPipeTime = 5s;
+
+std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
+  return fail(Error::Code::config, escaped(path) + ": " + why);
+}
+
+bool is_null_device(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && major(info.st_rdev) == 1 && minor(info.st_rdev) == 3;
+}
+
+// As it is named, and as it is when links have been followed.
+Result<void> check_folders(const std::string& path) {
+  const auto folder_of = [](const std::string& file) {
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    return folder.empty() ? "." : folder;
+  };
+  RLOCK_TRY(only_ours_to_change(folder_of(path)));
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
+  if (!real) return {};  // it has been removed just now
+  return only_ours_to_change(folder_of(real.get()));
+}
+
+}  // namespace
+
+Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
+  TrustedFile file;
+  file.path_ = path;
+  file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file.fd_ || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
+  const mode_t mode = file.info_.st_mode;
+  if (S_ISDIR(mode)) return bad_file(path, errno_text(EISDIR));
+  if (!S_ISREG(mode) && !S_ISFIFO(mode) && !is_null_device(file.info_)) {
+    return bad_file(path, "neither a file nor a pipe");
+  }
+  if (S_ISREG(mode) || S_ISFIFO(mode)) RLOCK_TRY(only_ours_to_change(file.info_, path));
+  if (!S_ISREG(mode)) return file;
+  if (auto folders = check_folders(path); !folders) {
+    return std::unexpected(std::move(folders).error().in(escaped(path)));
+  }
+  return file;
+}
+
+Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
+  const Until end = Until{}.at_most(kPipeTime);
+  for (std::size_t length = 0;;) {
+    // A FIFO that nobody has opened for writing yet would read as if it were empty.
+    if (S_ISFIFO(info_.st_mode) && wait_for(fd_.get(), POLLIN, end) != WaitEnd::ready) {
+      return bad_file(path_, "nobody has written it to its end within 5s");
+    }
+    // One byte more than there is room for shows that it is too long.
+    char more = 0;
+    const bool full = length == buffer.size();
+    const ssize_t got = full ? ::read(fd_.get(), &more, 1) : ::read(fd_.get(), buffer.data() + length, buffer.size() - length);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return bad_file(path_, errno_text(errno));
+    if (got == 0) return length;
+    if (got > 0 && full) return bad_file(path_, "longer than " + std::to_string(buffer.size()) + " bytes");
+    if (got > 0) length += static_cast<std::size_t>(got);
+  }
+}
+
+}  // namespace rlock::cli

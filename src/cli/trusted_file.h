@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Files that decide what rlock does: configuration and passwords.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+namespace rlock::cli {
+
+class TrustedFile {
+ public:
+  // Opens a file, a pipe (as <(command) of a shell names one, or a FIFO) or /dev/null. None: there is nothing at `path`.
+  // A file must be nobody else's to change, and neither must the folder that it is in, nor the one that a link leads to
+  // (base/trust.h); otherwise whoever sets HOME, as sudo(8) may leave it, would have root run what another user writes.
+  // A pipe belongs to who made it. Errors (config): says what is wrong with it, and what to do.
+  static Result<std::optional<TrustedFile>> open(const std::string& path);
+
+  // Reads to the end into `buffer`, and returns how much there was. A pipe is waited for, 5 s altogether.
+  // Errors (config): longer than the buffer, not there in time, unreadable.
+  Result<std::size_t> read(std::span<char> buffer) const;
+
+  bool read_by_others() const { return (info_.st_mode & (S_IRGRP | S_IROTH)) != 0; }
+  bool is_file() const { return S_ISREG(info_.st_mode); }  // which others can open again
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  struct stat info_{};
+};
+
+}  // namespace rlock::cli
