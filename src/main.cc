@@ -25,9 +25,15 @@ void fill_closed_streams() {
   }
 }
 
-rlock::Result<int> run(const std::vector<std::string>& arguments) {
-  if (rlock::cli::assignments_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
-  const auto invocation = RLOCK_TRY(rlock::cli::read_invocation(arguments));
+// Passwords on the command line are in its options then, and nowhere else.
+rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  rlock::cli::hide_passwords(argc, argv);
+  return rlock::cli::read_invocation(arguments);
+}
+
+rlock::Result<int> run(int argc, char** argv) {
+  const auto invocation = RLOCK_TRY(read_command_line(argc, argv));
   return std::visit([](const auto& options) { return rlock::cli::execute(options); }, invocation);
 }
 
@@ -42,9 +48,7 @@ Result<int> execute(const PrintText& options) {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  rlock::cli::hide_passwords(argc, argv);
-  const auto status = run(arguments);
+  const auto status = run(argc, argv);
   if (status) return *status;
   rlock::log::error(status.error().message);
   const int failure = rlock::cli::status_of(status.error().code);

@@ -237,7 +237,7 @@ class Reader {
   Result<CommonOptions> common() const {
     CommonOptions common;
     const auto url = find("url");
-    common.url = url ? url->text : "redis://127.0.0.1:6379";
+    common.url = Secret(url ? std::string_view(url->text) : "redis://127.0.0.1:6379");
     common.url_origin = url ? url->origin : "";
     common.url_on_command_line = url && url->on_command_line;
     common.password_file = text("password-file");

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "cli/exit_status.h"
 #include "lock/lease.h"
 #include "lock/name.h"
@@ -18,7 +19,7 @@
 namespace rlock::cli {
 
 struct CommonOptions {
-  std::string url;
+  Secret url{""};  // wiped once it is read: see client_for
   std::string url_origin;  // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;

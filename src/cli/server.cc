@@ -21,28 +21,30 @@ constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",      
 
 constexpr std::size_t kLongestPassword = 4096;
 
-Result<std::string> read_password(const std::string& path) {
+Result<Secret> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   const auto file = RLOCK_TRY(TrustedFile::open(path));
   if (!file) return bad_file(errno_text(ENOENT));
   if (file->read_by_others()) return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)));
-  char text[kLongestPassword];
-  std::string password(text, RLOCK_TRY(file->read(text)));
-  explicit_bzero(text, sizeof text);
-  if (password.ends_with('\n')) password.pop_back();
-  if (password.ends_with('\r')) password.pop_back();
-  if (password.empty()) return bad_file("empty");
+  Secret password = RLOCK_TRY(Secret::written(kLongestPassword, [&](std::span<char> out) -> Result<std::size_t> {
+    std::size_t length = RLOCK_TRY(file->read(out));
+    if (length > 0 && out[length - 1] == '\n') --length;
+    if (length > 0 && out[length - 1] == '\r') --length;
+    return length;
+  }));
+  if (password.text().empty()) return bad_file("empty");
   return password;
 }
 
 // Takes a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
-std::optional<std::string> take_variable(const char* name) {
+std::optional<Secret> take_variable(const char* name) {
   char* value = std::getenv(name);
   if (!value) return {};
-  std::string text = value;
-  explicit_bzero(value, text.size());
+  std::optional<Secret> secret;
+  if (*value) secret.emplace(value);
+  explicit_bzero(value, strlen(value));
   unsetenv(name);
-  return text.empty() ? std::nullopt : std::optional(std::move(text));
+  return secret;
 }
 
 void hide_password(char* url) {
@@ -51,7 +53,9 @@ void hide_password(char* url) {
 }
 
 Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
-  auto endpoint = redis::parse_endpoint(options.url);
+  Secret url = options.url;
+  auto endpoint = redis::parse_endpoint(url.text());
+  url.wipe();
   if (!endpoint) {
     if (!options.url_on_command_line) endpoint.error().code = Error::Code::config;
     return std::unexpected(std::move(endpoint).error().in(options.url_origin));
@@ -82,8 +86,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
 
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
-  log::debug("server " + escaped(endpoint.display()) + ", from " +
-             (options.url_origin.empty() ? "the default" : options.url_origin));
+  if (endpoint.password) keep_memory_private();
   if (endpoint.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
     RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));

@@ -12,7 +12,8 @@
 namespace rlock::cli {
 
 // A client for the server of the options, not connected yet. The password comes from the password file, else
-// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address; afterwards it is in no variable of ours any more.
+// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address; afterwards it is in no variable of ours any more,
+// the address of the options is wiped, and nobody else of our user can read our memory.
 // A local: server is started if need be. Errors: usage or config (a bad address, a password file that others
 // can read), those of LocalServer::ensure.
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);

@@ -85,6 +85,8 @@ class Client {
 
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
+  // What is forked from now on cannot connect: it has no password.
+  void keep_password_from_children() const;
 
  private:
   Endpoint endpoint_;

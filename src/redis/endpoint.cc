@@ -12,11 +12,12 @@ namespace {
 
 std::unexpected<Error> bad(const std::string& why) { return fail(Error::Code::usage, "bad address: " + why); }
 
-Result<std::string> percent_decoded(std::string_view text, std::string_view what) {
-  std::string out;
+// Writes it to `out`, which has room for `text`, and returns its length.
+Result<std::size_t> percent_decode(std::string_view text, std::string_view what, char* out) {
+  std::size_t length = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
-      out += text[i];
+      out[length++] = text[i];
       continue;
     }
     unsigned value = 0;
@@ -25,9 +26,15 @@ Result<std::string> percent_decoded(std::string_view text, std::string_view what
       return bad("the " + std::string(what) + " holds a % that two hex digits do not follow (write %25 for %)");
     }
     if (value == 0) return bad("the " + std::string(what) + " holds a zero byte");
-    out += static_cast<char>(value);
+    out[length++] = static_cast<char>(value);
     i += 2;
   }
+  return length;
+}
+
+Result<std::string> percent_decoded(std::string_view text, std::string_view what) {
+  std::string out(text.size(), '\0');
+  out.resize(RLOCK_TRY(percent_decode(text, what, out.data())));
   return out;
 }
 
@@ -81,7 +88,9 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   const auto colon = info.find(':');
   endpoint.user = RLOCK_TRY(percent_decoded(info.substr(0, colon), "user"));
   if (colon != std::string_view::npos) {
-    endpoint.password = RLOCK_TRY(percent_decoded(info.substr(colon + 1), "password"));
+    const std::string_view password = info.substr(colon + 1);
+    endpoint.password = RLOCK_TRY(Secret::written(
+        password.size(), [&](std::span<char> out) { return percent_decode(password, "password", out.data()); }));
   }
   return {};
 }

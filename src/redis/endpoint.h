@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/secret.h"
 
 namespace rlock::redis {
 
@@ -19,7 +20,7 @@ struct Endpoint {
   std::string path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
   int db = 0;
   std::string user;  // empty: AUTH with the password alone
-  std::optional<std::string> password;
+  std::optional<Secret> password;
 
   // The address as a URL that parse_endpoint reads back, without the password. Safe to show and to log.
   std::string display() const;

@@ -111,6 +111,7 @@ class Monitor {
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
     if (!frontend_ || frontend_is_dead()) return fail(Error::Code::system, "the frontend died");
     group_ = getpgrp();
+    client_.keep_password_from_children();
     // Forked before this process has a thread, and before it leaves the frontend's process group.
     command_.emplace(
         RLOCK_TRY(GatedCommand::fork_from_here(job_.command, signals_, shared_, job_.isolate ? &isolation_ : nullptr)));

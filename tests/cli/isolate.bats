@@ -36,12 +36,6 @@ marked() {
 sleeper() { echo "exec -a sleep-mark-of-$BATS_TEST_TMPDIR sleep 1000"; }
 sleepers() { [[ $(marked | wc -l) == "$1" ]]; }
 none_left() { wait_until sleepers 0; }
-# as_nobody COMMAND...: as an ordinary user, with nothing of root's.
-as_nobody() {
-  local as=()
-  [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-  HOME=/nonexistent "${as[@]}" "$@"
-}
 # A user namespace that an ordinary user makes.
 user_namespaces() {
   as_nobody unshare -U -r -p -f true 2>/dev/null || skip 'USER NAMESPACES ARE NOT ALLOWED HERE: --isolate as an ordinary user is not tested'

@@ -4,11 +4,12 @@
 load ../lib/common
 
 SECRET=s3cr3t-open-sesame
-OTHER=0ther-wr0ng-one
+OTHER=an0ther-wr0ng-one
 
 setup_file() {
-  redis_start srv
+  redis_start srv --unixsocketperm 777
   redis srv config set requirepass "$SECRET" >/dev/null
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true # for as_nobody
 }
 setup() {
   URL=$(redis_url srv)
@@ -63,6 +64,8 @@ watched() {
   command=$(pgrep -P "$monitor")
   for pid in "$frontend" "$monitor" "$command"; do
     for what in cmdline environ; do
+      # The environment of a guard is closed to an ordinary user.
+      [[ $what == cmdline || -r /proc/$pid/environ ]] || continue
       tr '\0' '\n' <"/proc/$pid/$what" >"seen.$what"
       [[ -s seen.$what ]]
       not grep -F -e "$SECRET" -e "$OTHER" "seen.$what" || {
@@ -293,4 +296,139 @@ watched() {
   [[ $output == ran ]]
   unseen "$OTHER"
   run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes
+}
+
+# in_memory PID...: how often the password stands in the memory of these processes altogether. One that has ended has
+# no memory; one that may not be read is an error.
+in_memory() {
+  python3 - "$SECRET" "$@" <<'PYTHON'
+import sys
+secret, found = sys.argv[1].encode(), 0
+for pid in sys.argv[2:]:
+    try:
+        memory, maps = open(f"/proc/{pid}/mem", "rb", 0), open(f"/proc/{pid}/maps").readlines()
+    except (FileNotFoundError, ProcessLookupError):
+        continue
+    with memory:
+        for line in maps:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if not line.split()[1].startswith("r") or "[v" in line:
+                continue
+            try:
+                memory.seek(begin)
+                found += memory.read(end - begin).count(secret)
+            except OSError:
+                pass
+print(found)
+PYTHON
+}
+
+tree_of() {
+  local pid
+  for pid in $(pgrep -P "$1"); do
+    echo "$pid"
+    tree_of "$pid"
+  done
+}
+
+# remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left, and
+# all of its other processes have one at most. So it is, too, while a hook runs and the command waits for its end.
+remembered() {
+  ((EUID == 0)) || skip 'only root may look into the memory of guards'
+  local variables=() frontend state
+  while [[ $1 != -- ]]; do
+    variables+=("$1")
+    shift
+  done
+  shift
+  rm -f hook child go.*
+  (
+    for what in "${variables[@]}"; do export "${what?}"; done
+    exec "$RLOCK" run "$@" --on-acquire 'touch hook; until [ -e go.hook ]; do sleep 0.02; done' x -- \
+      sh -c 'touch child; until [ -e go.child ]; do sleep 0.02; done' >job.out 2>job.err 3>&-
+  ) &
+  frontend=$!
+  for state in hook child; do
+    wait_until test -e $state
+    [[ $(in_memory "$frontend") == 0 ]] && (($(in_memory $(tree_of "$frontend")) <= 1)) || {
+      echo "in $state: $(in_memory "$frontend") and $(in_memory $(tree_of "$frontend"))"
+      touch go.hook go.child
+      return 1
+    }
+    touch go.$state
+  done
+  wait "$frontend"
+}
+
+@test "memory: RLOCK_PASSWORD" { remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --; }
+@test "memory: REDISCLI_AUTH, which another password beats" {
+  SECRET=$OTHER remembered "RLOCK_PASSWORD=$SECRET" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
+}
+@test "memory: RLOCK_URL" { remembered "RLOCK_URL=$(with_secret "$URL" ":$SECRET")" --; }
+@test "memory: --url" { remembered -- --url "$(with_secret "$URL" ":$SECRET")"; }
+@test "memory: --password-file" {
+  secret_file "$SECRET"
+  remembered "RLOCK_URL=$URL" -- --password-file pass
+}
+@test "memory: the address in a configuration file" {
+  echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
+  chmod 600 c.toml
+  remembered -- --config c.toml
+}
+@test "memory: with --isolate" {
+  unshare -p -f true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
+  remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" -- --isolate
+}
+
+@test "memory: the keeper has one copy at most" {
+  ((EUID == 0)) || skip 'only root may look into the memory of guards'
+  local owner keeper
+  sleep 100 3>&- &
+  local watched=$!
+  owner=$(RLOCK_PASSWORD=$SECRET RLOCK_URL=$URL rlock acquire --for-pid "$watched" x)
+  keeper=$(pgrep -f -- "--for-pid $watched")
+  (($(in_memory "$keeper") <= 1))
+  RLOCK_PASSWORD=$SECRET RLOCK_URL=$URL rlock release --owner "$owner" x
+  kill "$watched"
+  wait_until gone "$keeper"
+}
+
+@test "memory: a command of an ordinary user cannot read that of its guards" {
+  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
+  local look='import os
+def read(pid):
+    try:
+        with open(f"/proc/{pid}/mem", "rb", 0) as memory, open(f"/proc/{pid}/maps") as maps:
+            return "read"
+    except PermissionError:
+        return "refused"
+monitor = os.getppid()
+with open(f"/proc/{monitor}/stat") as stat:
+    frontend = stat.read().rsplit(")", 1)[1].split()[1]
+print(read(os.getpid()), read(monitor), read(frontend))'
+  RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET run -0 --separate-stderr as_nobody timeout -k 1 60 "$RLOCK" run x -- python3 -c "$look"
+  show
+  [[ $output == 'read refused refused' && -z $stderr ]]
+}
+
+@test "guards that nobody can read do all that others do, for an ordinary user" {
+  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
+  export RLOCK_URL=$URL
+  as() { RLOCK_PASSWORD=$SECRET as_nobody timeout -k 1 60 "$RLOCK" run "$@"; }
+  # Messages go to a pipe, which is opened again.
+  run -127 --separate-stderr as x -- ./none
+  assert_says 'command not found'
+  # What the command leaves behind is found and ended.
+  run -0 --separate-stderr as x -- bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $!'
+  wait_until gone "$output"
+  # A signal is the end of it, as it is of the command.
+  run -131 --separate-stderr as x -- sh -c 'kill -s QUIT $$'
+  # Locks over several steps.
+  run -0 --separate-stderr as x y -- true
+  ! as_nobody unshare -U -r -p -f true 2>/dev/null || {
+    run -0 --separate-stderr as --isolate x -- sh -c 'id -u; ls /proc | grep -c "^[0-9]"'
+    show
+    [[ ${lines[0]} == "$(as_nobody id -u)" && -z $stderr ]]
+    ((lines[1] < 10))
+  }
 }

@@ -76,3 +76,10 @@ show() {
   echo "output=$output"
   echo "stderr=${stderr:-}"
 }
+
+# as_nobody COMMAND...: as an ordinary user, with nothing of root's.
+as_nobody() {
+  local as=()
+  [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  HOME=/nonexistent "${as[@]}" "$@"
+}

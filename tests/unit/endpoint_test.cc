@@ -12,7 +12,7 @@ TEST(Endpoint, ReadsNetworkAddresses) {
   EXPECT_EQ(all.port, 7000);
   EXPECT_EQ(all.db, 3);
   EXPECT_EQ(all.user, "al@ice");
-  EXPECT_EQ(all.password, "s:cret");
+  EXPECT_EQ(all.password->text(), "s:cret");
 
   const auto none = *parse_endpoint("redis://");
   EXPECT_EQ(none.host, "127.0.0.1");
@@ -20,7 +20,7 @@ TEST(Endpoint, ReadsNetworkAddresses) {
   EXPECT_EQ(none.db, 0);
   EXPECT_FALSE(none.password);
 
-  EXPECT_EQ(parse_endpoint("redis://:pw@h")->password, "pw");
+  EXPECT_EQ(parse_endpoint("redis://:pw@h")->password->text(), "pw");
   EXPECT_EQ(parse_endpoint("redis://:pw@h")->user, "");
   EXPECT_FALSE(parse_endpoint("redis://bob@h")->password);
   EXPECT_EQ(parse_endpoint("redis://bob@h")->user, "bob");
@@ -38,9 +38,9 @@ TEST(Endpoint, ReadsIpv6InBrackets) {
 
 TEST(Endpoint, APasswordWithAnAtSignDoesNotBecomeAHost) {
   const auto endpoint = *parse_endpoint("redis://:p@ss@host");
-  EXPECT_EQ(endpoint.password, "p@ss");
+  EXPECT_EQ(endpoint.password->text(), "p@ss");
   EXPECT_EQ(endpoint.host, "host");
-  EXPECT_EQ(parse_endpoint("redis://:p/ss@host")->password, "p/ss");
+  EXPECT_EQ(parse_endpoint("redis://:p/ss@host")->password->text(), "p/ss");
 }
 
 TEST(Endpoint, ReadsSockets) {
@@ -48,7 +48,7 @@ TEST(Endpoint, ReadsSockets) {
   EXPECT_EQ(endpoint.kind, Endpoint::Kind::unix_socket);
   EXPECT_EQ(endpoint.path, "/run/a b.sock");
   EXPECT_EQ(endpoint.db, 4);
-  EXPECT_EQ(endpoint.password, "p");
+  EXPECT_EQ(endpoint.password->text(), "p");
   EXPECT_EQ(parse_endpoint("local:")->path, "");
   EXPECT_EQ(parse_endpoint("local:/srv/x")->path, "/srv/x");
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "base/secret.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <new>
+
+namespace rlock {
+
+struct Secret::Pages {
+  explicit Pages(std::size_t wanted) : room(std::max<std::size_t>(wanted, 1)) {
+    void* pages = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    bytes = static_cast<char*>(pages);
+    madvise(bytes, room, MADV_DONTDUMP);
+    mlock(bytes, room);  // as far as RLIMIT_MEMLOCK goes
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() {
+    explicit_bzero(bytes, room);
+    munmap(bytes, room);
+  }
+
+  std::size_t room, size = 0;
+  char* bytes;
+};
+
+Secret::Secret(std::size_t room) : pages_(std::make_shared<Pages>(room)) {}
+
+Secret::Secret(std::string_view text) : Secret(text.size()) {
+  pages_->size = text.copy(pages_->bytes, text.size());
+}
+
+Result<Secret> Secret::written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write) {
+  Secret secret(most);
+  secret.pages_->size = RLOCK_TRY(write({secret.pages_->bytes, most}));
+  return secret;
+}
+
+std::string_view Secret::text() const { return {pages_->bytes, pages_->size}; }
+
+void Secret::wipe() {
+  explicit_bzero(pages_->bytes, pages_->room);
+  pages_->size = 0;
+}
+
+void Secret::keep_from_children() const { madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK); }
+
+void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
+
+}  // namespace rlock
