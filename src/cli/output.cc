@@ -132,7 +132,7 @@ Result<void> print(std::string_view text) {
 std::string held_by(const lock::Holding& holding, long long holders) {
   std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
   text += shown_holder(holding);
-  if (holding.described && !holding.who.reason.empty()) text += ", reason " + rlock::quoted(holding.who.reason);
+  if (holding.described && !holding.who.reason.empty()) text += ", reason " + rlock::in_quotes(holding.who.reason);
   if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
   if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");
   return text;
