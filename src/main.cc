@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
   fill_closed_streams();
   const auto status = run(argc, argv);
   if (status) return *status;
-  rlock::log::error(status.error().message);
+  rlock::log::error(rlock::cli::with_advice(status.error()).message);
   const int failure = rlock::cli::status_of(status.error().code);
-  if (rlock::cli::assignments_wanted(arguments)) rlock::cli::print_failure(failure);
+  if (rlock::cli::assignments_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
   return failure;
 }

@@ -8,7 +8,12 @@
 #include <new>
 
 // AddressSanitizer has allocators of its own.
-#if !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RLOCK_OTHER_ALLOCATORS
+#endif
+#endif
+#if !defined(RLOCK_OTHER_ALLOCATORS) && !defined(__SANITIZE_ADDRESS__)
 
 void operator delete(void* memory, std::size_t size) noexcept {
   if (!memory) return;

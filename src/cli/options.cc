@@ -241,6 +241,8 @@ class Reader {
     common.url_origin = url ? url->origin : "";
     common.url_on_command_line = url && url->on_command_line;
     common.password_file = text("password-file");
+    if (const auto& address = settings_.address_with_password()) common.configured_url.emplace(*address);
+    common.file_of_configured_url = settings_.file_of_address();
     common.timeout = RLOCK_TRY(duration("timeout")).value_or(common.timeout);
     if (common.timeout < 10ms) {
       return std::unexpected(blame({Error::Code::usage, "at least 10ms"}, *find("timeout")));

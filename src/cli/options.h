@@ -23,6 +23,9 @@ struct CommonOptions {
   std::string url_origin;  // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
+  // What Settings says of an address with a password; wiped as `url` is.
+  std::optional<Secret> configured_url;
+  std::optional<std::string> file_of_configured_url;
   milliseconds timeout = 5s;
   bool quiet = false, verbose = false, json_log = false;
 };

@@ -42,12 +42,16 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
                                         "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + endpoint.display()};
-  if (options.common.password_file) {
-    unsetenv("RLOCK_PASSWORD_FILE");
+  // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
+  const auto name_file = [&](const char* variable, const std::optional<std::string>& path) {
+    if (!path) return;
+    unsetenv(variable);
     std::error_code ignored;
-    additions.push_back("RLOCK_PASSWORD_FILE=" +
-                        std::filesystem::absolute(*options.common.password_file, ignored).string());
-  }
+    if (!std::filesystem::is_regular_file(*path, ignored)) return;
+    additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(*path, ignored).string());
+  };
+  name_file("RLOCK_PASSWORD_FILE", options.common.password_file);
+  name_file("RLOCK_CONFIG", options.common.file_of_configured_url);
   return environment_without_secrets(std::move(additions));
 }
 

@@ -19,6 +19,8 @@ constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUT
 constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",       "RLOCK_TOKEN", "RLOCK_HELD",
                                               "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 
+bool has_password = false;  // for the server of client_for
+
 constexpr std::size_t kLongestPassword = 4096;
 
 Result<Secret> read_password(const std::string& path) {
@@ -52,10 +54,21 @@ void hide_password(char* url) {
   if (!password.empty()) std::fill_n(url + (password.data() - url), password.size(), '*');
 }
 
+// What the configuration says of this very server. A nested rlock has the address from RLOCK_URL, without its password.
+std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Endpoint>& endpoint) {
+  if (!options.configured_url) return {};
+  Secret url = *options.configured_url;
+  const auto configured = redis::parse_endpoint(url.text());
+  url.wipe();
+  if (!configured || !endpoint || configured->display() != endpoint->display()) return {};
+  return configured->password;
+}
+
 Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   Secret url = options.url;
   auto endpoint = redis::parse_endpoint(url.text());
   url.wipe();
+  const auto configured = configured_password(options, endpoint);
   if (!endpoint) {
     if (!options.url_on_command_line) endpoint.error().code = Error::Code::config;
     return std::unexpected(std::move(endpoint).error().in(options.url_origin));
@@ -70,6 +83,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
     if (endpoint->path.empty()) endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
     return endpoint;
   }
+  if (!endpoint->password) endpoint->password = configured;
   if (options.password_file) {
     auto password = read_password(*options.password_file);
     if (!password) return std::unexpected(std::move(password).error().in("password file"));
@@ -87,6 +101,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
   if (endpoint.password) keep_memory_private();
+  has_password = endpoint.password.has_value();
   if (endpoint.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
     RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));
@@ -101,6 +116,15 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
                 escaped(endpoint.display()) + " is not a local: address; give --url local: or --url local:/dir");
   }
   return redis::LocalServer(endpoint.path);
+}
+
+Error with_advice(Error error) {
+  if (error.code == Error::Code::denied && !has_password && std::getenv("RLOCK_HELD")) {
+    error.message +=
+        "; this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
+        "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+  }
+  return error;
 }
 
 void hide_passwords(int argc, char** argv) {

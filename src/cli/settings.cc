@@ -31,7 +31,7 @@ std::vector<std::string_view> setting_names() {
 
 struct File {
   std::string text;
-  bool read_by_others;
+  bool read_by_others, can_be_read_again;
 };
 
 // None: there is no such file.
@@ -40,7 +40,7 @@ Result<std::optional<File>> read_file(const std::string& path) {
   if (!file) return std::nullopt;
   std::string text(kLongestFile, '\0');
   text.resize(RLOCK_TRY(file->read(text)));
-  return File{std::move(text), file->read_by_others()};
+  return File{std::move(text), file->read_by_others(), file->is_file()};
 }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
@@ -85,7 +85,12 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   const std::vector<std::string> files =
       chosen ? std::vector{chosen->text} : std::vector{user_file(), std::string("/etc/rlock/rlock.toml")};
   for (const std::string& file : files) {
-    const auto found = RLOCK_TRY(read_file(file));
+    auto read = read_file(file);
+    if (!read) {
+      if (!chosen) read.error().message += "; --config FILE reads another one instead";
+      return std::unexpected(std::move(read).error());
+    }
+    const std::optional<File> found = std::move(*read);
     if (!found && chosen)
       return fail(Error::Code::config, chosen->origin + ": " + escaped(file) + ": " + errno_text(ENOENT));
     if (!found) continue;
@@ -96,9 +101,14 @@ Result<Settings> Settings::load(const Parsed& parsed) {
         return fail(Error::Code::config,
                     escaped(file) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
       }
-      if (found->read_by_others && !redis::password_in(value).empty()) {
+      const bool secret = !redis::password_in(value).empty();
+      if (secret && found->read_by_others) {
         return fail(Error::Code::config, escaped(file) + ": " + name + " holds a password, and others may read it; " +
                                              "chmod 600 " + escaped(shell_word(file)) + ", or leave it to password-file");
+      }
+      if (secret && name == "url" && !settings.address_) {
+        settings.address_ = value;
+        if (chosen && found->can_be_read_again) settings.file_ = file;
       }
       settings.known_.try_emplace(name, Setting{value, escaped(file) + ": " + name});
     }

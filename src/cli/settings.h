@@ -30,8 +30,14 @@ class Settings {
   // What was said about the option of that long name; none: nothing.
   std::optional<Setting> find(std::string_view name) const;
 
+  // The address in a configuration file, if it has a password; also where another address beats it.
+  const std::optional<std::string>& address_with_password() const { return address_; }
+  // That file, if it is not one of the usual two, and can be read again.
+  const std::optional<std::string>& file_of_address() const { return file_; }
+
  private:
   std::map<std::string, Setting, std::less<>> known_;
+  std::optional<std::string> address_, file_;
 };
 
 // "kill-after" -> "RLOCK_KILL_AFTER"

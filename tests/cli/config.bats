@@ -357,6 +357,7 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   HOME=$PWD/home run -78 --separate-stderr rlock run x -- touch ran
   assert_says home/.config/rlock/rlock.toml
   assert_says 'another user (id 65534)'
+  assert_says '--config'
   XDG_CONFIG_HOME=$PWD/home/.config run -78 --separate-stderr rlock run x -- touch ran
   wrong home/.config/rlock/rlock.toml 'another user'
   [[ ! -e ran ]]

@@ -286,6 +286,74 @@ watched() {
   [[ ! -e ran ]]
 }
 
+# Nested runs: the inner one has the password from where the outer one has it, if the command can read that; else it is
+# told what to do. Both may be in any folder.
+nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; cd elsewhere && "$RLOCK" run -n x -- "$RLOCK" status --is-held x'; }
+
+@test "nested: the user's configuration file has address and password" {
+  export XDG_CONFIG_HOME=$PWD/config
+  mkdir -p config/rlock
+  echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >config/rlock/rlock.toml
+  chmod 600 config/rlock/rlock.toml
+  nested
+  show
+  [[ $status == 0 && -z $stderr ]]
+  # It is for that server alone.
+  RLOCK_URL=$URL run -0 --separate-stderr rlock status x
+  RLOCK_URL=$URL?db=3 run -77 --separate-stderr rlock status x
+  assert_says NOAUTH
+  [[ $stderr != *'rlock run'* ]]
+  RLOCK_URL=$URL RLOCK_PASSWORD=$OTHER run -77 --separate-stderr rlock status x
+  unseen "$SECRET" "$OTHER"
+}
+
+@test "nested: the file of --config or RLOCK_CONFIG has address and password" {
+  echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
+  chmod 600 c.toml
+  nested --config c.toml
+  show
+  [[ $status == 0 && -z $stderr ]]
+  RLOCK_CONFIG=c.toml nested
+  show
+  [[ $status == 0 && -z $stderr ]]
+}
+
+@test "nested: a password file, by option, variable and configuration" {
+  secret_file "$SECRET"
+  export RLOCK_URL=$URL
+  nested --password-file pass
+  [[ $status == 0 && -z $stderr ]]
+  RLOCK_PASSWORD_FILE=pass nested
+  [[ $status == 0 && -z $stderr ]]
+  echo 'password-file = "pass"' >c.toml
+  nested --config c.toml
+  [[ $status == 0 && -z $stderr ]]
+}
+
+@test "nested: a password from elsewhere does not reach the command, and it is told what to do" {
+  told() {
+    show
+    [[ $status == 77 && $stderr == *NOAUTH*'under `rlock run`, which hands no password on'*RLOCK_PASSWORD_FILE* ]]
+    unseen "$SECRET"
+  }
+  RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET nested
+  told
+  RLOCK_URL=$URL REDISCLI_AUTH=$SECRET nested
+  told
+  RLOCK_URL=$(with_secret "$URL" ":$SECRET") nested
+  told
+  nested --url "$(with_secret "$URL" ":$SECRET")" -q
+  told
+  RLOCK_URL=$URL nested --password-file <(echo "$SECRET")
+  told
+  nested --config <(echo "url = \"$(with_secret "$URL" ":$SECRET")\"")
+  told
+  # And then it works.
+  secret_file "$SECRET"
+  RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET run -0 --separate-stderr rlock run x -- env RLOCK_PASSWORD_FILE=pass "$RLOCK" run -n x -- echo in
+  [[ $output == in ]]
+}
+
 @test "an empty password is none" {
   RLOCK_PASSWORD='' run --separate-stderr rlock run --url "$URL" x -- touch ran
   [[ $status =~ ^7[78]$ && ! -e ran ]]
@@ -323,6 +391,11 @@ print(found)
 PYTHON
 }
 
+readable_memory() {
+  ((EUID == 0)) || skip 'only root may look into the memory of guards'
+  ! grep -q __asan_init "$RLOCK" || skip 'with AddressSanitizer freed memory is not overwritten'
+}
+
 tree_of() {
   local pid
   for pid in $(pgrep -P "$1"); do
@@ -334,7 +407,7 @@ tree_of() {
 # remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left, and
 # all of its other processes have one at most. So it is, too, while a hook runs and the command waits for its end.
 remembered() {
-  ((EUID == 0)) || skip 'only root may look into the memory of guards'
+  readable_memory
   local variables=() frontend state
   while [[ $1 != -- ]]; do
     variables+=("$1")
@@ -362,7 +435,9 @@ remembered() {
 
 @test "memory: RLOCK_PASSWORD" { remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --; }
 @test "memory: REDISCLI_AUTH, which another password beats" {
-  SECRET=$OTHER remembered "RLOCK_PASSWORD=$SECRET" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
+  local right=$SECRET
+  local SECRET=$OTHER # looked for
+  remembered "RLOCK_PASSWORD=$right" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
 }
 @test "memory: RLOCK_URL" { remembered "RLOCK_URL=$(with_secret "$URL" ":$SECRET")" --; }
 @test "memory: --url" { remembered -- --url "$(with_secret "$URL" ":$SECRET")"; }
@@ -381,7 +456,7 @@ remembered() {
 }
 
 @test "memory: the keeper has one copy at most" {
-  ((EUID == 0)) || skip 'only root may look into the memory of guards'
+  readable_memory
   local owner keeper
   sleep 100 3>&- &
   local watched=$!
