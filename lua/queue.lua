@@ -37,12 +37,8 @@ end
 -- is tried on the still missing lock, so that a user without that right cannot leave a lock that never expires; the
 -- lock itself is written last.
 local function grant(owner, token, lease, hold, fields, ttl, mode)
-  -- A counter that never expires was made by Redisson's RFencedLock, which counts on it to stay.
-  if redis.call('pttl', token_key) == -1 then
-    redis.call('set', token_key, token)
-  else
-    redis.call('set', token_key, token, 'px', 30 * 24 * 3600 * 1000)
-  end
+  -- Without a time, and it takes one away: Redisson's RFencedLock counts on in the key, and nobody else would renew it.
+  redis.call('set', token_key, token)
   keep_for(ttl)
   local description = description_of(owner)
   redis.call('del', description)

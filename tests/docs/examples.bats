@@ -197,3 +197,17 @@ nothing_of() {
   [[ $(redis srv hgetall deploy) == "$owner"$'\n1' ]]
   rlock release deploy --owner "$owner"
 }
+
+@test "the man page's way to be rid of old fencing tokens takes those, and no others" {
+  rlock run build-1 -- true
+  rlock run build-2 -- true
+  rlock run deploy -- true
+  # shellcheck disable=SC2016 # for the stub
+  printf '#!/bin/sh\nPATH=${PATH#*:} exec redis-cli -s "%s" "$@"\n' "$srv_sock" >bin/redis-cli
+  chmod +x bin/redis-cli
+  sed -n 's/^\.Dl \(redis-cli --scan .*\)/\1/p' "$MAN" | sed "s/\\\\(aq/'/g" >recipe
+  [[ $(wc -l <recipe) == 1 ]]
+  sh -e recipe
+  [[ $(redis srv exists 'redisson_lock_token:{build-1}' 'redisson_lock_token:{build-2}') == 0 ]]
+  [[ $(redis srv exists 'redisson_lock_token:{deploy}') == 1 ]]
+}

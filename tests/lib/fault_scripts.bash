@@ -11,7 +11,7 @@
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
 #   fill_memory            from now on the server refuses what needs memory
 #   assert_bounded KEY     the key has a TTL
-#   assert_mortal          every key has
+#   assert_mortal          every key has, but fencing tokens
 #   listen ID...           somebody is on the channels of these waiters, in the current folder; $listeners are to be ended
 #   hear_releases FILE     somebody is on the lock's channel; what it hears goes to the file
 #   hears ID TEXT · heard_nothing ID · leaves_the_line ID · in_queue
@@ -89,7 +89,7 @@ assert_bounded() {
 assert_mortal() {
   local key
   while IFS= read -r key; do
-    [[ -z $key ]] || [[ $(redis srv pttl "$key") != -1 ]] || {
+    [[ -z $key || $key == redisson_lock_token:* ]] || [[ $(redis srv pttl "$key") != -1 ]] || {
       echo "key without TTL: $key" >&2
       return 1
     }

@@ -87,13 +87,22 @@ grant() {
   ((token == before + 100000000001))
 }
 
-@test "the token's key lives for thirty days from each grant" {
+@test "the token's key never expires: RFencedLock may count on in it, and would begin again at 1" {
   grant
-  local ttl
-  ttl=$(redis srv pttl "$token_key")
-  ((ttl > 29 * 86400000 && ttl <= 30 * 86400000))
+  [[ $(redis srv pttl "$token_key") == -1 ]]
+  redis srv incr "$token_key"
   release "owner-$grants" hold
-  assert_bounded "$token_key"
+  [[ $(redis srv pttl "$token_key") == -1 && $(redis srv incr "$token_key") == $((token + 2)) ]]
+}
+
+@test "a time that the token's key has is taken away, whoever gave it" {
+  redis srv set "$token_key" 41 px 60000
+  grant
+  [[ $(redis srv pttl "$token_key") == -1 ]]
+  redis srv pexpire "$token_key" 60000
+  release "owner-$grants" hold
+  acquire waits 5000 hold-w ''
+  [[ $(redis srv pttl "$token_key") == -1 ]]
 }
 
 @test "garbage in the token's key is refused, and nothing is changed" {
