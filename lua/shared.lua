@@ -120,7 +120,13 @@ end
 
 local function left_of(owner)
   local field, count, mode = field_of(owner)
-  return mode == 'read' and reader_left(field, count) or redis.call('pttl', lock)
+  local left = redis.call('pttl', lock)
+  if mode == 'read' then
+    -- A Java reader may have given the lock less time than we have.
+    local own = reader_left(field, count)
+    return left == -1 and own or math.min(own, left)
+  end
+  return left
 end
 
 local function key_of(owner)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // rlock acquire: take the lock for a fixed time or for a process, and print who owns it.
-#include "cli/commands.h"
+#include <algorithm>
 
 #include "base/log.h"
 #include "cli/assignments.h"
+#include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/server.h"
 #include "cli/take.h"
@@ -27,9 +28,10 @@ std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
   return requests;
 }
 
+// How it is renewed, by a keeper or while other locks are waited for.
 Result<lock::LeaseTiming> timing_of(const AcquireOptions& options) {
-  const auto timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, 0ms));
-  return options.mode.kind == lock::Mode::Kind::read ? timing.of_reader() : timing;
+  const bool reader = options.mode.kind == lock::Mode::Kind::read;
+  return lock::LeaseTiming::make(reader ? std::min(options.lease, lock::kLongestReaderLease) : options.lease, 0ms);
 }
 
 Result<void> print_holds(const AcquireOptions& options, const std::vector<lock::Hold>& holds) {

@@ -81,6 +81,18 @@ class Reader {
         *find("lease")));
   }
 
+  // That of a lock which is renewed, or under which a command is stopped in time.
+  Result<milliseconds> kept_lease(const lock::Mode& mode, bool renew = true) const {
+    const milliseconds lease = RLOCK_TRY(this->lease(lock::kDefaultLease)), most = lock::kLongestReaderLease;
+    if (mode.kind != lock::Mode::Kind::read || lease <= most) return lease;
+    const std::string why = "a Java reader beside this one sets the time of the lock to " + format_duration(most);
+    if (!renew) {
+      return usage("--no-renew with --shared wants a lease of " + format_duration(most) + " at most: " + why);
+    }
+    log::warning("--lease " + format_duration(lease) + " counts as " + format_duration(most) + " with --shared: " + why);
+    return most;
+  }
+
   Result<lock::LockName> name() const {
     const auto all = RLOCK_TRY(names());
     if (all.empty()) return usage(missing_name());
@@ -324,13 +336,14 @@ Result<void> check_holds(const RunOptions& options) {
 
 Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const std::vector<std::string>& arguments) {
   auto command = RLOCK_TRY(command_of(reader, parsed, arguments));
-  const milliseconds lease = RLOCK_TRY(reader.lease(lock::kDefaultLease));
-  const milliseconds grace = RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
   const bool renew = !RLOCK_TRY(reader.flag("no-renew"));
   const std::string shown = command.front();
   RunOptions options{.common = RLOCK_TRY(reader.common()),
+  const lock::Mode mode = RLOCK_TRY(reader.mode());
+  const milliseconds lease = RLOCK_TRY(reader.kept_lease(mode, renew));
+  const milliseconds grace = RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
                      .names = RLOCK_TRY(reader.sorted_names()),
-                     .mode = RLOCK_TRY(reader.mode()),
+                     .mode = mode,
                      .wait = RLOCK_TRY(reader.wait()),
                      .timing = RLOCK_TRY(lock::LeaseTiming::make(lease, grace, renew)),
                      .grace = grace,
@@ -345,7 +358,6 @@ Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const st
                      .command = std::move(command),
                      .shown_command = shown};
   RLOCK_TRY(check_holds(options));
-  if (options.mode.kind == lock::Mode::Kind::read) options.timing = options.timing.of_reader();
   if (lease < lock::kFullMarginLease) {
     log::warning(
         "a lease of " + format_duration(lease) +
@@ -361,7 +373,7 @@ Result<Invocation> read_acquire(const Reader& reader) {
                          .wait = RLOCK_TRY(reader.wait()),
                          .for_pid = RLOCK_TRY(reader.number("for-pid", 1, INT_MAX, "the number of a process")),
                          .reason = RLOCK_TRY(reader.reason())};
-  options.lease = RLOCK_TRY(reader.lease(options.for_pid ? std::optional(lock::kDefaultLease) : std::nullopt));
+  options.lease = RLOCK_TRY(options.for_pid ? reader.kept_lease(options.mode) : reader.lease({}));
   const bool assignments = RLOCK_TRY(reader.flag("export")), json = RLOCK_TRY(reader.flag("json"));
   if (assignments && json) return usage("--export and --json contradict each other; give one");
   options.output = assignments ? AcquireOptions::Output::assignments

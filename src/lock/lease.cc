@@ -34,10 +34,4 @@ Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace, bo
   return timing;
 }
 
-LeaseTiming LeaseTiming::of_reader() const {
-  LeaseTiming timing = *this;
-  timing.renew_at = std::min<milliseconds>(timing.renew_at, 10s);
-  return timing;
-}
-
 }  // namespace rlock::lock

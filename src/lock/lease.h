@@ -18,6 +18,10 @@ namespace rlock::lock {
 
 inline constexpr milliseconds kDefaultLease = 30s;
 inline constexpr milliseconds kShortestLease = 1s;
+// A reader's lease is no longer than this, whatever is asked for: each renewal by a Java reader beside it sets the time of
+// the whole lock to Redisson's lockWatchdogTimeout (RedissonReadLock, ReadLockTask), 30 s unless configured otherwise, and
+// before 4.4.0 that of every reader. Where that is shorter, the lease has to be, too.
+inline constexpr milliseconds kLongestReaderLease = 30s;
 // Under this the two fixed margins are scaled down in proportion.
 inline constexpr milliseconds kFullMarginLease = 5s;
 
@@ -40,10 +44,6 @@ struct LeaseTiming {
   // `grace` is the time between SIGTERM and SIGKILL; `renewed`: the lease is to be renewed. Errors (usage): a lease
   // under kShortestLease; a grace that leaves no room for a retry before SIGTERM, or for the command at all.
   static Result<LeaseTiming> make(milliseconds lease, milliseconds grace, bool renewed = true);
-
-  // The same for a reader. Each renewal of a Java reader beside it sets the time of the whole lock to Redisson's
-  // lockWatchdogTimeout, 30 s if not configured otherwise (RedissonReadLock, ReadLockTask): renewed well before that.
-  LeaseTiming of_reader() const;
 
   // min(5 s, lease / 6)
   static milliseconds default_grace(milliseconds lease);

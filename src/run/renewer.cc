@@ -4,10 +4,22 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
+
 #include "base/duration.h"
 #include "base/log.h"
 
 namespace rlock::run {
+namespace {
+
+// A read-write lock may also be shortened by a Java reader whose watchdog keeps it for less time than we do.
+std::string or_by_another(std::span<const lock::Hold> holds) {
+  const auto shared = [](const lock::Hold& hold) { return hold.lock.layout == lock::Layout::shared; };
+  if (std::ranges::none_of(holds, shared)) return "";
+  return "; or Java readers shorten the lock: then --lease must not be longer than their lockWatchdogTimeout";
+}
+
+}  // namespace
 
 Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                  Shared& shared)
@@ -88,7 +100,7 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
     case Watchdog::Answer::too_late: return;
     case Watchdog::Answer::clock_runs_off:
       lose("the server's clock ran ahead of ours by " + format_duration(watchdog_->clock_lead()) +
-               " since the last renewal: its leases end too soon",
+               " since the last renewal: its leases end too soon" + or_by_another(holds_),
            {});
       return;
     case Watchdog::Answer::counts: break;
@@ -98,7 +110,8 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
   failing_ = false;
   if (watchdog_->clock_lead() > timing_.clock_step / 2) {
     log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
-                 format_duration(watchdog_->clock_lead()) + " since the last renewal; see that it is not set by steps");
+                 format_duration(watchdog_->clock_lead()) + " since the last renewal; see that it is not set by steps" +
+                 or_by_another(holds_));
   }
   log::debug(display(holds_) + ": renewed for " + format_duration(timing_.lease));
 }

@@ -5,6 +5,83 @@
 load ../lib/common
 load ../lib/chaos
 
+# between_us_and_it: a proxy at $BATS_TEST_TMPDIR/p to the server srv, $proxy.
+between_us_and_it() {
+  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
+  proxy=$!
+  wait_until test -S "$BATS_TEST_TMPDIR/p"
+}
+
+# reader NAME OPTION...: one that runs until it is stopped; its messages go to NAME.err.
+reader() {
+  RLOCK_URL=unix://$BATS_TEST_TMPDIR/p "$RLOCK" -v run -s "${@:2}" "$1" -- sh -c 'touch "$0"; exec sleep 120' "$1.started" \
+    2>"$1.err" 3>&- &
+  readers+=($!)
+  wait_until test -e "$1.started"
+}
+
+# renewed_by_java NAME MS: as a Java reader's watchdog leaves the lock; renewed_by_old_java NAME MS: and, before Redisson
+# 4.4.0, other readers, too.
+renewed_by_java() { [[ $(redis srv pexpire "$1" "$2") == 1 ]]; }
+renewed_by_old_java() {
+  local owner
+  owner=$(redis srv hkeys "$1" | grep -vx mode)
+  [[ $(redis srv pexpire "{$1}:$owner:rwlock_timeout:1" "$2") == 1 ]] && renewed_by_java "$1" "$2"
+}
+
+# tries_for NAME: the seconds for which it tries to renew before it stops the command.
+tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1.err"; }
+
+@test "a reader counts on no more than a Java reader's renewal leaves it, and takes that for no clock that runs ahead" {
+  cd "$BATS_TEST_TMPDIR" || return
+  local proxy readers=() name pid
+  redis_start srv
+  between_us_and_it
+  reader long --lease 2m
+  reader old --lease 2m
+  reader short --lease 30s
+  renewed_by_old_java old 30000
+  renewed_by_java short 15000 # by a lockWatchdogTimeout that is shorter than the lease
+  for name in long old short; do WAIT_SECONDS=30 wait_until grep -q 'renewed for' "$name.err"; done
+  renewed_by_java long 30000
+  kill "$proxy"
+  wait_until gone "$proxy"
+  for name in long old; do WAIT_SECONDS=30 wait_until grep -q 'trying again for' "$name.err"; done
+  for pid in "${readers[@]}"; do kill "$pid"; done
+  for pid in "${readers[@]}"; do wait_until gone "$pid"; done
+  redis_stop srv
+  tail -n 4 ./*.err
+  # SIGTERM comes 23.2 s after the last renewal was sent.
+  [[ $(tries_for long) =~ ^[0-9]+$ ]] && (($(tries_for long) <= 23))
+  not grep 'ran ahead' old.err
+  grep -q 'ran ahead.*Java readers shorten the lock' short.err
+  grep -q -- '--lease 2m counts as 30s with --shared' long.err
+}
+
+@test "the lease that a reader has is the one that is shown and sent; who is not renewed has what it asked for" {
+  cd "$BATS_TEST_TMPDIR" || return
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  run -0 --separate-stderr rlock run -s --lease 2m --status-fd 1 x -- redis-cli -s "$srv_sock" pttl x
+  assert_says '"lease_ms":30000'
+  assert_says '--lease 2m counts as 30s with --shared'
+  (($(grep -x '[0-9]*' <<<"$output") <= 30000))
+  run -0 --separate-stderr rlock acquire -s --lease 2m --for-pid $$ --json x
+  assert_says '"lease_ms":30000'
+  rlock release x --owner "$(sed 's/.*"owner":"\([^"]*\)".*/\1/' <<<"$output")"
+  run -0 --separate-stderr rlock acquire -s --lease 1h --json x
+  assert_says '"lease_ms":3600000'
+  [[ -z $stderr ]]
+  rlock release x --owner "$(sed 's/.*"owner":"\([^"]*\)".*/\1/' <<<"$output")"
+  run -64 --separate-stderr rlock run -s --no-renew --lease 2m x -- true
+  assert_says '--no-renew with --shared wants a lease of 30s at most'
+  run -0 --separate-stderr rlock run -s --no-renew --lease 30s x -- true
+  run -0 --separate-stderr rlock run -x --lease 2m --status-fd 1 x -- true
+  assert_says '"lease_ms":120000'
+  redis_stop srv
+}
+
 @test "readers and writers killed, stopped and cut off: writers alone, readers together, and no writer starves" {
   chaos readers "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-20}"
 }

@@ -46,6 +46,12 @@ TEST(LeaseTiming, AFixedLeaseNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(30s, 28s, false));
 }
 
+// A Java reader's renewal leaves the lock 30 s, whatever the reader of ours has asked for.
+TEST(LeaseTiming, AReaderIsDeadBeforeTheTimeThatAJavaReaderLeavesIt) {
+  EXPECT_EQ(lock::kLongestReaderLease, 30s);
+  EXPECT_LT(timing(lock::kLongestReaderLease).kill_at, 30s);
+}
+
 class WatchdogTest : public testing::Test {
  protected:
   using Answer = run::Watchdog::Answer;
