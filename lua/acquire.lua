@@ -8,7 +8,7 @@
 --       6 hold      id of this request
 --       7 heir      owner id inherited from an ancestor process, '' if there is none
 --       8 mode      of holding it, as in lock.lua
---       9 resize    1: the number of slots becomes the one asked for
+--       9 slots     0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
 --       10 wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
 --       11 place    in the queue, as an earlier reply said; '' for a new waiter
 --       12 priority whole number; higher ones stand in front
@@ -23,7 +23,7 @@
 --                     number  of its holders, and one of them as in describe.lua; {} if that is not known
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
---       {'other-kind', what}        the name is in use, but not as a lock of this kind
+--       {'other-kind', …}           as in lock.lua
 --       {'other-slots', slots}      it has another number of slots
 --       {'no-upgrade'}              the ancestor holds it as a reader, so that no writer could ever get it
 --       error                       wrong type at a key, out of memory, a missing right
@@ -32,12 +32,13 @@
 -- that they live.
 
 --- include lock.lua
+--- include kind.lua
 --- include layout
 --- include queue.lua
 --- include describe.lua
 
 local owner, lease, hold, heir = ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local mode, resize = ARGV[8], ARGV[9] == '1'
+local mode, resize, adopt = ARGV[8], tonumber(ARGV[9]) % 2 == 1, tonumber(ARGV[9]) >= 2
 local wait, place, priority = ARGV[10] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local most, replace = tonumber(ARGV[13]), ARGV[14] == '1'
 local fields = {unpack(ARGV, 15)}
@@ -45,9 +46,10 @@ local fields = {unpack(ARGV, 15)}
 if not fits('1') then
   remove_idle_semaphore()
 end
-local other = other_kind()
+-- Who stands in the queue was let in when it was a semaphore, and nobody may hold a permit of it just now.
+local other = other_kind({owner, heir}, adopt or wait and fits('1') and redis.call('zscore', queue, owner))
 if other then
-  return {'other-kind', other}
+  return {'other-kind', unpack(other)}
 end
 
 local function known_token(description)

@@ -6,12 +6,13 @@
 -- Reply {'released', 0, fault}   it holds the lock no more, and who waits has been told or has it; fault: why nobody could be told, else ''
 --       {'free'}                 nobody holds it (any more)
 --       {'other-owner'}          somebody else holds it (by now); nothing was changed
---       {'other-kind', what}     the name is in use, but not as a lock of this kind
+--       {'other-kind', …}        as in lock.lua
 --       error                    wrong type at the lock's key, a missing right
 --
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
 --- include lock.lua
+--- include kind.lua
 --- include layout
 --- include queue.lua
 
@@ -19,7 +20,7 @@ local owner = ARGV[4]
 
 local other = other_kind()
 if other then
-  return {'other-kind', other}
+  return {'other-kind', unpack(other)}
 end
 if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}

@@ -11,16 +11,17 @@
 --         holders  the first hundred: {owner, mode, holds, ms left, field, value …}
 --         waiting  how many stand in the queue
 --         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for one that is not known
---       {'other-kind', what}     the name is in use, but not as a lock of this kind
+--       {'other-kind', …}        as in lock.lua
 --       error                    a missing right
 
 --- include lock.lua
+--- include kind.lua
 --- include layout
 --- include describe.lua
 
 local other = other_kind()
 if other then
-  return {'other-kind', other}
+  return {'other-kind', unpack(other)}
 end
 
 local number, entries = holders(100)

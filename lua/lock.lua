@@ -5,11 +5,14 @@
 -- ARGV  1 channel   where Redisson and the first of our waiters wait for releases
 --       2 grants    what the channels of single waiters begin with; their ids follow
 --       3 holds     what the keys that describe single holders begin with; their ids follow
--- Reply  that of the verb
+-- Reply  that of the verb. Common to all:
+--         {'other-kind', what}               the name is in use for another kind of lock, as kind.lua calls it
+--         {'other-kind', type, ttl, guess}   or for something that is no lock, see there. Nothing was changed
 --
 -- A layout (plain.lua, shared.lua, slots.lua) says how a lock of its kind is stored, which is as Redisson stores it. An
 -- owner holds it in a mode: '' a plain lock, 'read' or 'write', or the number of slots that it asks for. It defines
---   other_kind()              what is at the name instead, a few words for people; nil: nothing, or such a lock
+--   other_kind(mine, adopt)   what is at the name instead, as other_than() of kind.lua says it; nil: nothing, or such a lock.
+--                             mine: ids that only their owners know; adopt: a bare number is a semaphore
 --   fits(mode)                it is a mode of this layout
 --   disagrees(mode, resize)   the number of slots that there are instead; nil: it is right, or has been made so
 --   available(mode)           one more owner may have it in this mode now
@@ -45,9 +48,11 @@ local permits = tag .. ':timeout'
 local kMonth = 30 * 24 * 3600 * 1000
 
 -- A semaphore of ours stays for a while when nobody holds a slot any more: a Java program that has found it counts on
--- it. It is in the way of no other kind of lock.
+-- it. It is in the way of no other kind of lock. The mark has the same time as the semaphore: what was put at the name
+-- after somebody had deleted that has another one, or none.
 local function made_here()
-  return redis.call('hexists', holder, 'made') == 1 and redis.call('pttl', lock) ~= -1
+  return redis.call('hexists', holder, 'made') == 1 and
+    math.abs(redis.call('pttl', lock) - redis.call('pttl', holder)) < 1000
 end
 
 local function remove_idle_semaphore()

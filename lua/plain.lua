@@ -1,11 +1,7 @@
 -- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds. See lock.lua.
 
-local function other_kind()
-  local kind = redis.call('type', lock).ok
-  if kind == 'hash' then
-    return redis.call('hexists', lock, 'mode') == 1 and 'read-write lock' or nil
-  end
-  return kind ~= 'none' and (kind == 'string' and 'semaphore' or kind) or nil
+local function other_kind(mine)
+  return other_than('plain lock', mine)
 end
 
 local function fits(mode)
@@ -71,7 +67,12 @@ local function set_count(owner, count)
   redis.call('hset', lock, owner, text(count))
 end
 
-local function drop()
-  redis.call('del', lock)
+-- What others have put beside it is not ours to delete.
+local function drop(owner)
+  if redis.call('hlen', lock) > 1 then
+    redis.call('hdel', lock, owner)
+  else
+    redis.call('del', lock)
+  end
   return '0'
 end

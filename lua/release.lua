@@ -12,7 +12,7 @@
 --       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
 --       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known
 --       {'other-owner', token}      somebody else holds it; nothing was changed
---       {'other-kind', what}        the name is in use, but not as a lock of this kind; nothing was changed
+--       {'other-kind', …}           as in lock.lua
 --       error                       wrong type at a key, a missing right
 --
 -- Sent twice: a hold is given back once, because its id goes with it. <holds><request>:released keeps the outcome of the
@@ -21,6 +21,7 @@
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include lock.lua
+--- include kind.lua
 --- include layout
 --- include queue.lua
 
@@ -40,7 +41,7 @@ local function remember(outcome)
   return outcome
 end
 
-local other = other_kind()
+local other = other_kind({owner})
 local count = not other and count_of(owner)
 if not count then
   local before = text_at(outcome_key)
@@ -49,7 +50,7 @@ if not count then
   end
   pcall(leave, owner)  -- no release fails because of those who wait
   if other then
-    return {'other-kind', other}
+    return {'other-kind', unpack(other)}
   end
   return {holders(1) == 0 and 'free' or 'other-owner', text_at(token_key) or ''}
 end

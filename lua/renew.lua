@@ -7,7 +7,7 @@
 -- Reply {'renewed', ttl}    the milliseconds that were left before; shows steps of the server's clock
 --       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
 --       {'other-owner'}     somebody else holds it
---       {'other-kind', what}  the name is in use, but not as a lock of this kind
+--       {'other-kind', …}   as in lock.lua
 --       {'lease-unknown'}   ARGV[5] is 0, and the lock was not granted by rlock
 --       error               wrong type at a key, a missing right
 --
@@ -15,14 +15,15 @@
 -- with the same owner id was promised stays true. Works on a server that is out of memory.
 
 --- include lock.lua
+--- include kind.lua
 --- include layout
 --- include queue.lua
 
 local owner, lease = ARGV[4], tonumber(ARGV[5])
 
-local other = other_kind()
+local other = other_kind({owner})
 if other then
-  return {'other-kind', other}
+  return {'other-kind', unpack(other)}
 end
 if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}

@@ -5,12 +5,8 @@
 -- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
 -- many holds they have.
 
-local function other_kind()
-  local kind = redis.call('type', lock).ok
-  if kind == 'hash' then
-    return redis.call('hexists', lock, 'mode') == 0 and 'plain lock' or nil
-  end
-  return kind ~= 'none' and (kind == 'string' and 'semaphore' or kind) or nil
+local function other_kind(mine)
+  return other_than('read-write lock', mine)
 end
 
 local function fits(mode)

@@ -8,22 +8,13 @@
 -- Redisson's "never" is the year 31207.
 local kNever = 366 * 24 * 3600 * 1000
 
-local function other_kind()
-  local kind = redis.call('type', lock).ok
-  if kind == 'hash' then
-    return redis.call('hexists', lock, 'mode') == 1 and 'read-write lock' or 'plain lock'
+local function other_kind(_, adopt)
+  local other = other_than('semaphore', nil, adopt)
+  local beside = not other and other_than_permits()
+  if beside then
+    return {beside .. ' at ' .. permits, text(redis.call('pttl', permits)), 'data'}
   end
-  if kind == 'string' then
-    local free = redis.call('get', lock)
-    if not string.find(free, '^-?%d+$') or math.abs(tonumber(free)) > 2 ^ 53 then
-      return 'string'
-    end
-  end
-  local permits_kind = redis.call('type', permits).ok
-  if permits_kind ~= 'none' and permits_kind ~= 'zset' then
-    return permits_kind .. ' at ' .. permits
-  end
-  return kind ~= 'none' and kind ~= 'string' and kind or nil
+  return other
 end
 
 local function fits(mode)
@@ -57,8 +48,9 @@ end
 
 local function keep_for()
   local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
+  local ours = made_here()
   redis.call('pexpire', holder, kMonth)  -- tried before it is written
-  if made_here() then
+  if ours then
     ttl = math.max(kMonth, last - now < kNever and last - now or 0)
     redis.call('pexpire', lock, ttl)
   end

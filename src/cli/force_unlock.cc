@@ -58,7 +58,7 @@ Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options,
       // One of many has left by itself.
       if (!alone) return {};
       return not_ours(name + ": left alone: it has got another owner meanwhile");
-    case lock::ReleaseOutcome::other_kind: return not_ours(name + ": left alone: it is another kind of lock by now");
+    case lock::ReleaseOutcome::other_kind: return not_ours(name + ": left alone: it is " + released.instead.text() + " by now");
     case lock::ReleaseOutcome::free: return print(name + ": free by itself meanwhile\n");
     case lock::ReleaseOutcome::kept:
     case lock::ReleaseOutcome::released: break;
@@ -92,7 +92,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
 
   const auto status = RLOCK_TRY(lock::inspect(client, options.name, Until{}.at_most(options.common.timeout)));
   if (status.state == lock::Status::State::other_kind) {
-    return not_ours(name + ": not a lock, but " + status.other_kind + "; left alone");
+    return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is");
   }
   if (status.state == lock::Status::State::free) {
     RLOCK_TRY(print(name + ": not held\n"));

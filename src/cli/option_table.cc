@@ -29,6 +29,7 @@ constexpr OptionSpec kShared{"-s,--shared", "", "hold a read-write lock for read
 constexpr OptionSpec kExclusive{"-x,--exclusive", "", "hold a read-write lock for writing, alone"};
 constexpr OptionSpec kSlots{"--slots", "N", "hold one of N slots: a semaphore"};
 constexpr OptionSpec kResize{"--resize", "", "make it N slots where there is another number of them"};
+constexpr OptionSpec kJava{"--java-semaphore", "", "of a semaphore that a Java program makes: NAME is no counter"};
 constexpr OptionSpec kReason{"--reason", "TEXT", "a note for others: for those who wait, and for status", true};
 constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)"};
 
@@ -40,6 +41,7 @@ constexpr OptionSpec kRun[] = {
     kExclusive,
     kSlots,
     kResize,
+    kJava,
     kMaxQueue,
     kReplace,
     kSupersede,
@@ -70,6 +72,7 @@ constexpr OptionSpec kAcquire[] = {
     kExclusive,
     kSlots,
     kResize,
+    kJava,
     kMaxQueue,
     kReplace,
     kSupersede,

@@ -125,7 +125,9 @@ class Reader {
     if (resize && !slots) return usage("--resize wants --slots N: the number that it is to be");
     using Kind = lock::Mode::Kind;
     const Kind kind = slots ? Kind::slots : shared ? Kind::read : exclusive ? Kind::write : Kind::plain;
-    return lock::Mode{kind, slots.value_or(0), resize};
+    const bool java = RLOCK_TRY(flag("java-semaphore"));
+    if (java && !slots) return usage("--java-semaphore wants --slots N: how many the Java program has made");
+    return lock::Mode{kind, slots.value_or(0), resize, java};
   }
 
   // All positional arguments, before and after a --.
@@ -337,11 +339,11 @@ Result<void> check_holds(const RunOptions& options) {
 Result<Invocation> read_run(const Reader& reader, const Parsed& parsed, const std::vector<std::string>& arguments) {
   auto command = RLOCK_TRY(command_of(reader, parsed, arguments));
   const bool renew = !RLOCK_TRY(reader.flag("no-renew"));
-  const std::string shown = command.front();
-  RunOptions options{.common = RLOCK_TRY(reader.common()),
   const lock::Mode mode = RLOCK_TRY(reader.mode());
   const milliseconds lease = RLOCK_TRY(reader.kept_lease(mode, renew));
   const milliseconds grace = RLOCK_TRY(reader.duration("kill-after")).value_or(lock::LeaseTiming::default_grace(lease));
+  const std::string shown = command.front();
+  RunOptions options{.common = RLOCK_TRY(reader.common()),
                      .names = RLOCK_TRY(reader.sorted_names()),
                      .mode = mode,
                      .wait = RLOCK_TRY(reader.wait()),

@@ -88,7 +88,10 @@ std::string_view state_word(Status::State state) {
 Json to_json(const Status& status) {
   Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}};
   if (status.state == Status::State::other_kind) {
-    json["other_kind"] = status.other_kind;
+    const lock::OtherKind& other = status.other_kind;
+    json["other_kind"] = "a " + other.what;
+    json["expires_in_ms"] = other.expires_in ? Json(other.expires_in->count()) : Json(nullptr);
+    json["perhaps"] = other.perhaps();
   } else {
     json["kind"] = noun(status.lock.layout);
   }
@@ -165,7 +168,7 @@ std::string status_in_full(const Status& status) {
     line("kind", std::string(noun(status.lock.layout)));
   }
   line("state",
-       status.state == Status::State::other_kind ? "not a lock, but " + status.other_kind : state_text(status));
+       status.state == Status::State::other_kind ? "not a lock, but " + status.other_kind.text() : state_text(status));
   const bool held = status.state == Status::State::held;
   const lock::Holding* holder = held && status.number == 1 ? status.holder() : nullptr;
   if (holder) {
@@ -226,6 +229,7 @@ std::string status_table(const std::vector<Status>& all) {
       row.push_back(known ? escaped(holder.who.command, 60) : "-");
       row.push_back(known ? escaped(holder.who.reason, 80) : "");
     }
+    if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
     rows.push_back(std::move(row));
   }
   std::vector<std::size_t> widths(rows[0].size());

@@ -39,7 +39,7 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
     case lock::ReleaseOutcome::free:
       return fail(Error::Code::wrong_kind, name + ": not held: its lease ran out, or it was released before");
     case lock::ReleaseOutcome::other_kind:
-      return fail(Error::Code::wrong_kind, name + ": not released: it is in use as another kind of lock");
+      return fail(Error::Code::wrong_kind, name + ": not released: its name is in use for " + released->instead.text());
     default: return fail(Error::Code::wrong_kind, name + ": not released: another owner holds it");
   }
 }

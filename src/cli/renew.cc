@@ -26,7 +26,7 @@ Result<void> renew(redis::Client& client, const RenewOptions& options, const loc
     case lock::RenewOutcome::other_owner:
       return fail(Error::Code::wrong_kind, name + ": not renewed: another owner holds it");
     case lock::RenewOutcome::other_kind:
-      return fail(Error::Code::wrong_kind, name + ": not renewed: it is in use as another kind of lock");
+      return fail(Error::Code::wrong_kind, name + ": not renewed: its name is in use for " + outcome->instead.text());
     case lock::RenewOutcome::lease_unknown: break;
   }
   return fail(Error::Code::usage, name + ": it was not granted by rlock, so say --lease DUR");

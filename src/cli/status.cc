@@ -47,11 +47,20 @@ std::string shown(const std::vector<lock::Status>& all, const StatusOptions& opt
   return "";
 }
 
+// What could not be taken is neither held nor free.
+Result<int> is_held(const std::vector<lock::Status>& all) {
+  for (const lock::Status& status : all) {
+    if (status.state != State::other_kind) continue;
+    return fail(Error::Code::wrong_kind, status.name().display() + ": not a lock, but " + status.other_kind.text());
+  }
+  return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
+}
+
 // Who holds and who waits, without the times, which always change.
 std::string essence(const std::vector<lock::Status>& all) {
   std::string text;
   for (const lock::Status& status : all) {
-    text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind + "\n";
+    text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
     for (const lock::Holding& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
     text += "\n";
     for (const lock::Waiting& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
@@ -88,9 +97,7 @@ Result<int> execute(const StatusOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options.common));
   if (options.watch) return watch(client, options);
   const auto all = RLOCK_TRY(look(client, options));
-  if (options.output == StatusOptions::Output::is_held) {
-    return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
-  }
+  if (options.output == StatusOptions::Output::is_held) return is_held(all);
   RLOCK_TRY(print(shown(all, options)));
   return kDone;
 }

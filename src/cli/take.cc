@@ -141,19 +141,22 @@ void report_refusal(const lock::LockName& name, const WaitOptions& wait, const l
   log::error(name.display() + ": not acquired: " + why);
 }
 
-// What the name is in use for instead, by whom, and how to join them.
-Error other_kind(redis::Client& client, const lock::LockName& name, const std::string& instead, milliseconds exchange) {
-  std::string message = name.display() + ": in use, but not as a lock of this kind: " + escaped(instead, 100);
-  const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
-  if (status && status->state == lock::Status::State::other_kind) {
-    return {Error::Code::wrong_kind, name.display() + ": in use, but not as a lock: " + status->other_kind};
+// What the name is in use for instead, by whom, and how to join them: where that is a lock.
+Error other_kind(redis::Client& client, const lock::LockName& name, const lock::OtherKind& instead,
+                 milliseconds exchange) {
+  const auto layout = instead.layout();
+  if (instead.foreign) {
+    return {Error::Code::wrong_kind, name.display() + ": in use, but not as a lock: " + instead.text() +
+                                         "; it was left as it is: use another name for the lock"};
   }
-  if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
-  switch (lock::layout_called(instead).value_or(lock::Layout::plain)) {
-    case lock::Layout::shared: message += "; use -s or -x"; break;
-    case lock::Layout::slots: message += "; use --slots"; break;
-    case lock::Layout::plain: message += "; use neither -s, -x nor --slots"; break;
+  std::string message = name.display() + ": in use, but not as a lock of this kind: " + instead.text();
+  if (layout) {
+    const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
+    if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
   }
+  if (layout == lock::Layout::shared) message += "; use -s or -x";
+  if (layout == lock::Layout::slots) message += "; use --slots";
+  if (layout == lock::Layout::plain) message += "; use neither -s, -x nor --slots";
   return {Error::Code::wrong_kind, message};
 }
 
@@ -200,7 +203,7 @@ Result<std::vector<lock::Hold>> take(redis::Client& client, const std::vector<lo
   const lock::LockName& name = refused.name;
   switch (taken->refusal.outcome) {
     case lock::Acquired::Outcome::other_kind:
-      return std::unexpected(other_kind(client, name, taken->refusal.by, common.timeout));
+      return std::unexpected(other_kind(client, name, taken->refusal.instead, common.timeout));
     case lock::Acquired::Outcome::other_slots:
       return fail(Error::Code::wrong_kind, name.display() + ": it has " + std::to_string(taken->refusal.number) +
                                                " slots, not " + std::to_string(refused.mode.slots) +

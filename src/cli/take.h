@@ -35,7 +35,7 @@ std::string asker(std::string_view with);
 template <class Verb>
 auto whatever_it_is(const lock::LockName& name, Verb verb) {
   auto result = verb(lock::Lock{name});
-  const auto layout = result ? lock::layout_called(result->instead) : std::nullopt;
+  const auto layout = result ? result->instead.layout() : std::nullopt;
   return layout ? verb(lock::Lock{name, *layout}) : result;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "lock/name.h"
 
 namespace rlock::lock {
@@ -17,14 +18,28 @@ enum class Layout {
   slots,   // RPermitExpirableSemaphore: so many owners at a time
 };
 
-// "plain lock", "read-write lock" or "semaphore"; and back, as scripts call what stands at a name instead.
+// "plain lock", "read-write lock" or "semaphore".
 std::string_view noun(Layout layout);
-std::optional<Layout> layout_called(std::string_view noun);
+
+// What stands at a name instead of a lock of the kind that is asked for (lua/kind.lua). Untrusted.
+struct OtherKind {
+  std::string what;                        // the noun of another kind of lock; else the type of the key, or a few words
+  bool foreign = false;                    // it is no lock, and the following is known:
+  std::optional<milliseconds> expires_in;  // none: never
+  std::string guess;                       // as the script calls it
+
+  std::optional<Layout> layout() const;  // of the other kind of lock; none: it is no lock
+  // What it may be: "an application's data", "a lock of another program, taken with SET NX …"; empty: nobody knows.
+  std::string_view perhaps() const;
+  // "a hash that never expires, perhaps an application's data"; "a semaphore". Escaped.
+  std::string text() const;
+};
 
 struct Mode {
   enum class Kind { plain, read, write, slots } kind = Kind::plain;
   int slots = 0;        // how many there are
   bool resize = false;  // or are to be
+  bool java = false;    // they are those of a semaphore that Java programs make: also where it looks like a counter
 
   Layout layout() const;
   std::string text() const;  // as scripts call it

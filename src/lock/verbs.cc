@@ -79,6 +79,14 @@ std::optional<milliseconds> ttl_of(const Reply& reply) {
   return milliseconds(*ttl);
 }
 
+// Of {'other-kind', what} and {'other-kind', type, ttl, guess}.
+OtherKind other_kind_of(const Reply& reply) {
+  return {.what = reply.at(1).as_text(),
+          .foreign = reply.elements.size() > 2,
+          .expires_in = ttl_of(reply.at(2)),
+          .guess = reply.at(3).as_text()};
+}
+
 // A holder's description is cut to a size that cannot burden the server.
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
@@ -93,7 +101,8 @@ Result<Released> read_release(const Reply& reply) {
     released.outcome = ReleaseOutcome::other_owner;
   } else if (outcome == "other-kind") {
     released.outcome = ReleaseOutcome::other_kind;
-    released.instead = reply.at(1).as_text();
+    released.instead = other_kind_of(reply);
+    return released;
   } else if (outcome != "free") {
     return unexpected_reply("release");
   }
@@ -184,7 +193,7 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     acquired.by = escaped(reply.at(1).as_text(), 200);
   } else if (outcome == "other-kind") {
     acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.by = reply.at(1).as_text();
+    acquired.instead = other_kind_of(reply);
   } else if (outcome == "other-slots") {
     acquired.outcome = Acquired::Outcome::other_slots;
     acquired.number = reply.at(1).as_number().value_or(0);
@@ -216,6 +225,7 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   const Lock lock{request.name, request.mode.layout()};
   const Call call(lock);
   const std::string mode = request.mode.text();
+  const std::string slots = std::to_string((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0));
   const std::string host = shortened(request.holder.host), user = shortened(request.holder.user),
                     command = shortened(request.holder.command), reason = shortened(request.holder.reason);
   const Words words =
@@ -224,7 +234,7 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
                                                    hold_id,
                                                    request.heir ? std::string_view(request.heir->text()) : "",
                                                    mode,
-                                                   request.mode.resize ? "1" : "0",
+                                                   slots,
                                                    request.queueing ? "1" : "0",
                                                    queueing.place,
                                                    priority,
@@ -256,12 +266,12 @@ Result<Renewed> read_renewal(const Reply& reply) {
     const auto found = reply.at(1).as_number();
     if (!found) return unexpected_reply("renew");
     // It may have been told never to expire.
-    return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found), ""};
+    return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found), {}};
   }
-  if (outcome == "free") return Renewed{RenewOutcome::free, {}, ""};
-  if (outcome == "other-owner") return Renewed{RenewOutcome::other_owner, {}, ""};
-  if (outcome == "other-kind") return Renewed{RenewOutcome::other_kind, {}, reply.at(1).as_text()};
-  if (outcome == "lease-unknown") return Renewed{RenewOutcome::lease_unknown, {}, ""};
+  if (outcome == "free") return Renewed{RenewOutcome::free, {}, {}};
+  if (outcome == "other-owner") return Renewed{RenewOutcome::other_owner, {}, {}};
+  if (outcome == "other-kind") return Renewed{RenewOutcome::other_kind, {}, other_kind_of(reply)};
+  if (outcome == "lease-unknown") return Renewed{RenewOutcome::lease_unknown, {}, {}};
   return unexpected_reply("renew");
 }
 
@@ -285,7 +295,7 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
     commands.push_back(calls[i].words(scripts_of(holds[i].lock.layout).renew, {holds[i].owner.text(), lease_ms}));
   }
   const auto replies = RLOCK_TRY(client.call_all(commands, until));
-  AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), ""}, 0};
+  AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), {}}, 0};
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Renewed renewed = RLOCK_TRY(read_renewal(replies.at(i)));
     if (renewed.outcome != RenewOutcome::renewed) return AllRenewed{renewed, i};
@@ -351,8 +361,8 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
     reply = RLOCK_TRY(client.insist(call.words(scripts_of(status.lock.layout).inspect, {}), until));
     if (reply.at(0).as_text() == "lock") break;
     if (reply.at(0).as_text() != "other-kind") return unexpected_reply("inspect");
-    status.other_kind = "a " + escaped(reply.at(1).as_text(), 20);
-    const auto layout = layout_called(reply.at(1).as_text());
+    status.other_kind = other_kind_of(reply);
+    const auto layout = status.other_kind.layout();
     if (!layout) break;
     status.lock.layout = *layout;
   }
@@ -360,7 +370,7 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
     status.state = Status::State::other_kind;
     return status;
   }
-  status.other_kind.clear();
+  status.other_kind = {};
 
   const auto now = reply.at(2).as_number();
   if (!now) return unexpected_reply("inspect");
@@ -380,10 +390,6 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   if (status.number == 0) return status;
 
   status.state = Status::State::held;
-  if (status.lock.layout == Layout::plain && status.number > 1) {
-    status.state = Status::State::other_kind;
-    status.other_kind = "a hash with " + std::to_string(status.number) + " fields";
-  }
   return status;
 }
 

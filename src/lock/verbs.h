@@ -100,7 +100,8 @@ struct Acquired {
   long long holders = 0;                   // held: how many there are
   std::optional<Holding> holder;           // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                          // replaced, asked: who, for people; other_kind: what it is instead
+  std::string by;                          // replaced, asked: who, for people
+  OtherKind instead;                       // other_kind
 };
 
 // Takes the lock, or says why not; one that waits asks again and again, with the same owner id.
@@ -113,7 +114,7 @@ enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown 
 struct Renewed {
   RenewOutcome outcome = RenewOutcome::free;
   milliseconds found{};  // renewed: what was left of the lease before, by the server's clock
-  std::string instead;   // other_kind: what it is
+  OtherKind instead;     // other_kind
 };
 
 // Whether a request is sent again until the deadline when no reply comes.
@@ -137,7 +138,7 @@ struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
   long long holds_left = 0;
   std::string fault;    // why waiters were not told, "" if they were
-  std::string instead;  // other_kind: what it is
+  OtherKind instead;    // other_kind
   std::string token;    // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
 };
 
@@ -184,7 +185,7 @@ struct Status {
   enum class State { free, held, other_kind };
   Lock lock;
   State state = State::free;
-  std::string other_kind;        // what it is instead
+  OtherKind other_kind;          // what it is instead
   std::string token;             // the last one granted; may be empty
   long long slots = 0;           // of a semaphore that is in use
   long long number = 0;          // of holders

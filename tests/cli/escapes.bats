@@ -21,7 +21,7 @@ EVIL=$'\e[31mred\e]0;title\a\nINJECTED line\rINJECTED\x9b31m\xff\xfe\xc2\x9b31m\
 
 # hold NAME: a lock whose description is evil in every field.
 hold() {
-  local owner="owner-$EVIL"
+  local owner="owner-$EVIL:1"
   redis srv hset "$1" "$owner" 1 >/dev/null
   redis srv pexpire "$1" 60000 >/dev/null
   redis srv hset "rlock:holder:{$1}" owner "$owner" lease 60000 since 1700000000000 token 17 host "host-$EVIL" \
@@ -87,9 +87,9 @@ assert "why-" in text and "cmd-" in text' "$output"
 
 @test "the names of locks that others made are shown without harm" {
   local name=$'x\e[31m\nINJECTED'
-  redis srv hset "$name" owner-1 1 >/dev/null
+  redis srv hset "$name" owner:1 1 >/dev/null
   redis srv pexpire "$name" 60000 >/dev/null
-  redis srv hset "rlock:holder:{$name}" owner owner-1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
+  redis srv hset "rlock:holder:{$name}" owner owner:1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
   redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
   local option
   for option in '' --json --names; do
@@ -109,9 +109,9 @@ assert "why-" in text and "cmd-" in text' "$output"
 }
 
 @test "force-unlock" {
-  redis srv hset x owner-1 1 >/dev/null
+  redis srv hset x owner:1 1 >/dev/null
   redis srv pexpire x 60000 >/dev/null
-  redis srv hset 'rlock:holder:{x}' owner owner-1 lease 60000 since 1700000000000 token 17 host "host-$EVIL" pid 4711 \
+  redis srv hset 'rlock:holder:{x}' owner owner:1 lease 60000 since 1700000000000 token 17 host "host-$EVIL" pid 4711 \
     user "user-$EVIL" command "cmd-$EVIL" reason "why-$EVIL" >/dev/null
   redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
   run -0 --separate-stderr rlock force-unlock --yes x
@@ -202,9 +202,9 @@ on_terminal() {
 }
 
 @test "what is not a number where one belongs is no harm" {
-  redis srv hset x owner-1 99999999999999999999 >/dev/null
+  redis srv hset x owner:1 999999999999999 >/dev/null
   redis srv pexpire x 60000 >/dev/null
-  redis srv hset 'rlock:holder:{x}' owner owner-1 lease "$EVIL" since -99999999999999999999 token "$EVIL" pid -1 >/dev/null
+  redis srv hset 'rlock:holder:{x}' owner owner:1 lease "$EVIL" since -99999999999999999999 token "$EVIL" pid -1 >/dev/null
   redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
   run -0 --separate-stderr rlock status x
   harmless
@@ -218,9 +218,9 @@ on_terminal() {
 
 @test "a reason of many kilobytes is no harm" {
   head -c 200000 /dev/zero | tr '\0' a >long
-  redis srv hset x owner-1 1 >/dev/null
+  redis srv hset x owner:1 1 >/dev/null
   redis srv pexpire x 60000 >/dev/null
-  redis srv -x hset 'rlock:holder:{x}' owner owner-1 lease 60000 since 1 token 1 reason <long >/dev/null
+  redis srv -x hset 'rlock:holder:{x}' owner owner:1 lease 60000 since 1 token 1 reason <long >/dev/null
   redis srv pexpire 'rlock:holder:{x}' 60000 >/dev/null
   run -0 --separate-stderr rlock status x
   ((${#output} < 10000))

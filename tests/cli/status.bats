@@ -153,7 +153,7 @@ EOF
   [[ $output != *holder* && $output != *command* ]]
   redis srv persist a
   run -0 --separate-stderr rlock status a
-  [[ $output =~ expires\ +never ]]
+  assert_says 'not a lock, but a hash that never expires'
   redis srv del a
 }
 
@@ -177,12 +177,16 @@ EOF
   assert_says 'not a lock, but a string'
   run -0 --separate-stderr rlock status --json list s
   [[ $(grep -c '"not a lock"' <<<"$output") == 2 ]]
-  run -1 rlock status --is-held s
+  run -76 --separate-stderr rlock status --is-held s
+  [[ -z $output && $stderr == *'s: not a lock, but a string that never expires'* ]]
+  take a
+  run -76 --separate-stderr rlock status --is-held a list b
+  free a
   redis srv del list s
 }
 
 @test "what others wrote cannot move the cursor of the terminal" {
-  redis srv hset a "$FOREIGN" 1
+  foreign a
   redis srv hset 'rlock:holder:{a}' owner "$FOREIGN" host $'h\e[2J' user $'u\nstate free' command $'c\r' reason $'\a'
   redis srv pexpire 'rlock:holder:{a}' 60000
   run -0 --separate-stderr rlock status a

@@ -25,7 +25,7 @@ seats() {
 
 # full: neither of the two gets one more.
 full() {
-  run -75 rlock run -n --slots "$1" "$name" -- true
+  run -75 rlock run -n --slots "$1" --java-semaphore "$name" -- true
   [[ $(value count try-acquire-permit "$name" 0 1000) == null ]]
 }
 
@@ -52,7 +52,7 @@ counted_together() {
   local first second
   [[ $(value j try-set-permits "$name" 3) == true ]]
   first=$(value j acquire-permit "$name")
-  start_job a --slots 3
+  start_job a --slots 3 --java-semaphore
   wait_until job_runs a
   second=$(value j acquire-permit "$name" 30000)
   seats 0 3
@@ -61,7 +61,7 @@ counted_together() {
 
   end_job a
   seats 1 3
-  start_job b --slots 3
+  start_job b --slots 3 --java-semaphore
   wait_until job_runs b
   full 3
   redisson j release-permit "$name" "$first"
@@ -71,6 +71,30 @@ counted_together() {
   # What a Java program has made stays.
   seats 3 3
   redis r del "$name" >&2
+}
+
+# A number is all that is left of a semaphore when nobody holds a permit.
+@test "a semaphore of Redisson's is one while a permit is held, and with --java-semaphore at any time" {
+  local id before
+  [[ $(value j try-set-permits "$name" 2) == true ]]
+  before=$(redis r --no-raw dump "$name")
+  run -76 rlock run --slots 2 "$name" -- true
+  run -76 rlock run --slots 3 --resize "$name" -- true
+  run -76 rlock status --is-held "$name"
+  [[ $(redis r --no-raw dump "$name") == "$before" ]]
+  rlock run --slots 2 --java-semaphore "$name" -- true
+  id=$(value j acquire-permit "$name")
+  start_job a --slots 2
+  wait_until job_runs a
+  start_job b --slots 2
+  wait_until jobs_wait 1
+  # The one that waits goes on although nobody of Java is in it any more.
+  redisson j release-permit "$name" "$id"
+  wait_until job_runs b
+  end_job a
+  end_job b
+  seats 2 2
+  run -76 rlock run --slots 2 "$name" -- true
 }
 
 @test "permits of both count together" {
@@ -87,7 +111,7 @@ counted_together() {
 @test "what rlock gives back wakes a thread of Redisson that waits, and the other way round" {
   local freed id
   redisson j try-set-permits "$name" 1
-  start_job a --slots 1
+  start_job a --slots 1 --java-semaphore
   wait_until job_runs a
   redisson_send j acquire-permit "$name"
   wait_until waiters 1
@@ -97,7 +121,7 @@ counted_together() {
   has_one j "$freed"
   id=$(reply value)
 
-  start_job a --slots 1
+  start_job a --slots 1 --java-semaphore
   wait_until waiters 1
   not job_runs a
   redisson k release-permit "$name" "$id"
@@ -109,7 +133,7 @@ counted_together() {
 @test "Redisson takes back the slot of an rlock that crashed, when its lease is over" {
   local crashed
   redisson j try-set-permits "$name" 2
-  start_job dead --slots 2 --lease 2s
+  start_job dead --slots 2 --java-semaphore --lease 2s
   wait_until job_runs dead
   redisson j acquire-permit "$name"
   redisson_send k acquire-permit "$name"
@@ -127,7 +151,7 @@ counted_together() {
   local id
   redisson j try-set-permits "$name" 1
   id=$(value j acquire-permit "$name" 1500)
-  start_job a --slots 1
+  start_job a --slots 1 --java-semaphore
   wait_until jobs_wait 1
   not job_runs a
   wait_until job_runs a
@@ -141,7 +165,7 @@ counted_together() {
 
 @test "our renewals keep a slot from a thread of Redisson that waits for the first lease to end" {
   redisson j try-set-permits "$name" 1
-  start_job a --slots 1 --lease 2s
+  start_job a --slots 1 --java-semaphore --lease 2s
   wait_until job_runs a
   [[ $(value j try-acquire-permit "$name" 3500 1000) == null ]]
   seats 0 1
@@ -152,36 +176,36 @@ counted_together() {
 
 @test "another number of slots than Redisson's is refused; --resize changes it for both" {
   redisson j try-set-permits "$name" 2
-  run -76 rlock run -n --slots 3 "$name" -- true
+  run -76 rlock run -n --slots 3 --java-semaphore "$name" -- true
   assert_says 2
-  run -76 rlock run --slots 1 "$name" -- true
+  run -76 rlock run --slots 1 --java-semaphore "$name" -- true
   seats 2 2
-  rlock run --slots 2 "$name" -- true
+  rlock run --slots 2 --java-semaphore "$name" -- true
 
-  rlock run --slots 3 --resize "$name" -- true
+  rlock run --slots 3 --java-semaphore --resize "$name" -- true
   seats 3 3
   redisson j acquire-permit "$name"
   redisson j acquire-permit "$name"
   # Fewer than are taken: those that have one keep it.
-  run -75 rlock run -n --slots 1 --resize "$name" -- true
+  run -75 rlock run -n --slots 1 --java-semaphore --resize "$name" -- true
   seats -1 1
   held_by 2
   full 1
 
   redisson j set-permits "$name" 5
-  run -76 rlock run -n --slots 1 "$name" -- true
-  rlock run --slots 5 "$name" -- true
+  run -76 rlock run -n --slots 1 --java-semaphore "$name" -- true
+  rlock run --slots 5 --java-semaphore "$name" -- true
   seats 3 5
 }
 
 @test "Redisson's trySetPermits does not change the number of a semaphore that rlock has made; setPermits does" {
-  start_job a --slots 2
+  start_job a --slots 2 --java-semaphore
   wait_until job_runs a
   [[ $(value j try-set-permits "$name" 7) == false ]]
   seats 1 2
   redisson j set-permits "$name" 3
   seats 2 3
-  run -76 rlock run -n --slots 2 "$name" -- true
+  run -76 rlock run -n --slots 2 --java-semaphore "$name" -- true
   end_job a
 }
 
@@ -190,7 +214,7 @@ counted_together() {
   redisson j acquire-permit "$name"
   redisson_send k acquire-permit "$name"
   wait_until waiters 1
-  start_job a --slots 4 --resize
+  start_job a --slots 4 --java-semaphore --resize
   wait_until job_runs a
   has_one k "$(now_ms)"
   end_job a
@@ -199,7 +223,7 @@ counted_together() {
 @test "a semaphore that rlock makes wakes a thread of Redisson that waits for one" {
   redisson_send j acquire-permit "$name"
   wait_until waiters 1
-  start_job a --slots 3
+  start_job a --slots 3 --java-semaphore
   wait_until job_runs a
   has_one j "$(now_ms)"
   end_job a
@@ -207,7 +231,7 @@ counted_together() {
 
 # A Java service sets the number when it starts, and is told that there is one.
 @test "a semaphore that Redisson has wanted to make outlives rlock's jobs" {
-  start_job a --slots 3
+  start_job a --slots 3 --java-semaphore
   wait_until job_runs a
   redisson j try-set-permits "$name" 3
   end_job a
@@ -215,16 +239,16 @@ counted_together() {
 }
 
 @test "a semaphore that Redisson has made stays, even where rlock had made one of that name before" {
-  rlock acquire --slots 3 "$name" --lease 1m
+  rlock acquire --slots 3 --java-semaphore "$name" --lease 1m
   redis r del "$name" "$permits"
   [[ $(value j try-set-permits "$name" 3) == true ]]
-  rlock run --slots 3 "$name" -- true
+  rlock run --slots 3 --java-semaphore "$name" -- true
   seats 3 3
 }
 
 @test "a semaphore that rlock has made lasts as long as Redisson's permits" {
   local owner
-  owner=$(rlock acquire --slots 3 "$name" --lease 1m)
+  owner=$(rlock acquire --slots 3 --java-semaphore "$name" --lease 1m)
   redisson j acquire-permit "$name" $((3 * 24 * 3600 * 1000))
   rlock release "$name" --owner "$owner"
   (($(redis r pttl "$name") > 2 * 24 * 3600 * 1000))
@@ -232,21 +256,21 @@ counted_together() {
 
 @test "Redisson uses a semaphore that rlock has made, also when rlock's jobs have ended" {
   local id
-  start_job a --slots 2
+  start_job a --slots 2 --java-semaphore
   wait_until job_runs a
   seats 1 2
   id=$(value j acquire-permit "$name")
   full 2
   end_job a
   seats 1 2
-  start_job b --slots 2
+  start_job b --slots 2 --java-semaphore
   wait_until job_runs b
   full 2
   end_job b
   redisson j release-permit "$name" "$id"
   seats 2 2
   # While nobody uses it, rlock may set another number; for Redisson it exists.
-  rlock run --slots 5 "$name" -- true
+  rlock run --slots 5 --java-semaphore "$name" -- true
   seats 5 5
   [[ $(value j try-set-permits "$name" 4) == false ]]
 }
@@ -259,7 +283,7 @@ counted_together() {
   seats 2 2
 
   # Its lease is over.
-  owner=$(rlock acquire --slots 2 "$name" --lease 1s)
+  owner=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1s)
   wait_until held_by 0
   not redisson j release-permit "$name" "$(hex "$owner")"
   [[ $(reply error) == IllegalArgumentException ]]
@@ -269,7 +293,7 @@ counted_together() {
   seats 2 2
 
   # Given back already.
-  owner=$(rlock acquire --slots 2 "$name" --lease 1m)
+  owner=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1m)
   rlock release "$name" --owner "$owner"
   not redisson j release-permit "$name" "$(hex "$owner")"
   seats 2 2
@@ -278,10 +302,10 @@ counted_together() {
 @test "rlock run stops its command, with status 74, after Redisson has given back its slot" {
   local ids
   redisson j try-set-permits "$name" 1
-  start_job a --slots 1 --lease 3s
+  start_job a --slots 1 --java-semaphore --lease 3s
   wait_until job_runs a
   ids=$(permit_ids)
-  start_job b --slots 1
+  start_job b --slots 1 --java-semaphore
   wait_until jobs_wait 1
   [[ $(value j try-release-permit "$name" "$ids") == true ]]
   job_wakes b "$(now_ms)"
@@ -295,7 +319,7 @@ counted_together() {
   local theirs ours
   redisson j try-set-permits "$name" 4
   theirs=$(value j acquire-permit "$name" 20000)
-  ours=$(rlock acquire --slots 4 "$name" --lease 1m)
+  ours=$(rlock acquire --slots 4 --java-semaphore "$name" --lease 1m)
   run -0 rlock status --json "$name"
   python3 -c '
 import json, re, sys
@@ -327,7 +351,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   not redisson j release-permit "$name" "$first"
   seats 1 2
 
-  rlock acquire --slots 2 "$name" --lease 1m
+  rlock acquire --slots 2 --java-semaphore "$name" --lease 1m
   redisson_send k acquire-permit "$name"
   wait_until waiters 1
   forced=$(now_ms)
@@ -340,7 +364,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
 
 @test "who knows the name as another kind of lock does not share it" {
   redisson j lock "$name"
-  run -76 rlock run -n --slots 2 "$name" -- true
+  run -76 rlock run -n --slots 2 --java-semaphore "$name" -- true
   redisson j unlock "$name"
   redisson j try-set-permits "$name" 2
   redisson j acquire-permit "$name"
@@ -352,7 +376,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
 turns() {
   local owners=() owner option=--slots=$1
   give_back() { redisson turns release-permit "$name" "$(reply value)"; }
-  while ((${#owners[@]} < $1)); do owners+=("$(rlock acquire "$option" "$name" --lease 1m)"); done
+  while ((${#owners[@]} < $1)); do owners+=("$(rlock acquire "$option" --java-semaphore "$name" --lease 1m)"); done
   queue_jobs "$option" "$option" "$option" "$option" "$option" "$option" "$option" "$option" "$option" "$option"
   redisson_send turns acquire-permit "$name"
   wait_until waiters 2
@@ -370,9 +394,9 @@ turns() {
 @test "a slot that was released for whoever comes first is not given to the queue by the next release" {
   local first second ids=(a b c) id pids starved=''
   redisson j try-set-permits "$name" 2
-  first=$(rlock acquire --slots 2 "$name" --lease 1m)
-  second=$(rlock acquire --slots 2 "$name" --lease 1m)
-  for id in "${ids[@]}"; do start_job "$id" --slots 2; done
+  first=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1m)
+  second=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1m)
+  for id in "${ids[@]}"; do start_job "$id" --slots 2 --java-semaphore; done
   wait_until jobs_wait 3
   redisson_send j acquire-permit "$name"
   wait_until waiters 2
@@ -399,7 +423,7 @@ rmdir "$1/$mine"
 WORK
   for _ in 1 2; do
     for ((round = 0; round < rounds; round++)); do
-      "$RLOCK" run -q --slots 2 "$name" -- sh "$BATS_TEST_TMPDIR/work" "$inside" || exit
+      "$RLOCK" run -q --slots 2 --java-semaphore "$name" -- sh "$BATS_TEST_TMPDIR/work" "$inside" || exit
     done </dev/null >"$BATS_TEST_TMPDIR/jobs.log" 2>&1 3>&- &
     jobs+=($!)
   done

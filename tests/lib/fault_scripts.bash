@@ -6,7 +6,9 @@
 #   acquire OWNER LEASE HOLD HEIR [FIELD VALUE ...]
 #   enqueue OWNER LEASE HOLD [PLACE [PRIORITY [MOST [REPLACE]]]]
 #   renew OWNER LEASE · release OWNER HOLD [KEEP [REQUEST REMEMBER]] · inspect · force_unlock OWNER
-#                          print the reply, an element on each line, or fail with the error's text
+#                          print the reply, an element on each line, or fail with the error's text. An owner id has a
+#                          colon; a LABEL without one is short for LABEL:0, here, in replies and in the functions below
+#   id_of LABEL            the whole id
 #   field NAME             a field of the holder key
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
 #   fill_memory            from now on the server refuses what needs memory
@@ -21,7 +23,7 @@ LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that some script uses.
 SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
-  zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby'
+  getrange hscan zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby'
 
 use_lock() {
   lock=$1
@@ -49,20 +51,26 @@ whole_script() {
     -e "/^--- include \(.*\)/{s||cat $LUA_DIR/\1|e" -e '}' "$LUA_DIR/$1.lua" | sed -e '/^ *--/d' -e 's/  --.*//' -e 's/^ *//' -e '/^$/d'
 }
 
+id_of() { [[ $1 == *:* || -z $1 ]] && echo "$1" || echo "$1:0"; }
+
 script() {
-  local file=$1
+  local file=$1 status=0
   shift
-  whole_script "$file" "$layout" >"$BATS_TEST_TMPDIR/$file.lua"
-  redis srv "${script_user[@]}" -e --eval "$BATS_TEST_TMPDIR/$file.lua" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$hold_keys" "$@"
+  local text=$BATS_TEST_TMPDIR/${file}_$layout.lua
+  [[ -e $text ]] || whole_script "$file" "$layout" >"$text"
+  redis srv "${script_user[@]}" -e --eval "$text" \
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$hold_keys" "$@" \
+    >"$BATS_TEST_TMPDIR/$file.reply" || status=$?
+  sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$file.reply"
+  return "$status"
 }
 
-acquire() { script acquire "$1" "$2" "$3" "$4" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
-enqueue() { script acquire "$1" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
-renew() { script renew "$@"; }
-release() { script release "$1" "$2" "${3:-0}" "${4:-request}" "${5:-0}"; }
+acquire() { script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
+enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
+renew() { script renew "$(id_of "$1")" "$2"; }
+release() { script release "$(id_of "$1")" "$2" "${3:-0}" "${4:-request}" "${5:-0}"; }
 inspect() { script inspect; }
-force_unlock() { script force_unlock "$@"; }
+force_unlock() { script force_unlock "$(id_of "$1")"; }
 
 field() { redis srv hget "$holder" "$1"; }
 
@@ -105,7 +113,7 @@ listen() {
   local id
   for id; do
     # No function: its end must be the end of the connection.
-    redis-cli -s "$srv_sock" subscribe "$grant_channels$id" >"heard-$id" 3>&- &
+    redis-cli -s "$srv_sock" subscribe "$grant_channels$(id_of "$id")" >"heard-$id" 3>&- &
     listeners+=($!)
     declare -g "listener_${id//[^a-z0-9]/_}=$!"
     wait_until grep -q subscribe "heard-$id"
@@ -124,10 +132,10 @@ heard_nothing() { ! grep -q message "heard-$1"; }
 leaves_the_line() {
   local name=listener_${1//[^a-z0-9]/_}
   kill "${!name}"
-  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$1" | tail -n1) == 0 ]]; }
+  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$(id_of "$1")" | tail -n1) == 0 ]]; }
   wait_until nobody "$1"
 }
-in_queue() { redis srv zrange "$queue" 0 -1 | xargs; }
+in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }
 
 # The parts that the files share: a server for the file, a lock and a clean database for each test.
 start_script_server() { redis_start srv; }

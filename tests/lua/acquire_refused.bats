@@ -21,10 +21,10 @@ teardown_file() { redis_stop srv; }
   fill_memory
   run acquire owner-2 5000 hold-2 owner-1
   if ((status == 0)); then # it found room after all: then it must count
-    [[ $(redis srv hget "$lock" owner-1) == 2 && $(field hold:hold-2) == 1 ]]
+    [[ $(redis srv hget "$lock" owner-1:0) == 2 && $(field hold:hold-2) == 1 ]]
   else
     assert_says OOM
-    [[ $(redis srv hget "$lock" owner-1) == 1 && -z $(field hold:hold-2) ]]
+    [[ $(redis srv hget "$lock" owner-1:0) == 1 && -z $(field hold:hold-2) ]]
   fi
   assert_bounded "$lock"
 }
@@ -67,9 +67,9 @@ teardown_file() { redis_stop srv; }
     run acquire owner-2 5000 hold-2 owner-1
     as_full_user
     if ((status == 0)); then
-      [[ $(redis srv hget "$lock" owner-1) == 2 ]]
+      [[ $(redis srv hget "$lock" owner-1:0) == 2 ]]
     else
-      [[ $status == 1 && $(redis srv hget "$lock" owner-1) == 1 ]]
+      [[ $status == 1 && $(redis srv hget "$lock" owner-1:0) == 1 ]]
     fi
     assert_mortal
   done

@@ -16,7 +16,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-owner_of() { redis srv hkeys "$lock"; }
+owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
 @test "waiters stand in the order of their coming, and are told how many are ahead" {
   listen b c d
@@ -52,7 +52,7 @@ owner_of() { redis srv hkeys "$lock"; }
   hears b granted
   [[ $(owner_of) == b && $(in_queue) == c ]]
   (($(redis srv pttl "$lock") <= 5000 && $(redis srv pttl "$holder") <= 5000))
-  [[ $(redis srv hmget "$holder" owner lease host user) == $'b\n30000\nh\nu' ]]
+  [[ $(redis srv hmget "$holder" owner lease host user) == $'b:0\n30000\nh\nu' ]]
   run -0 enqueue b 30000 hb
   [[ ${lines[0]} == granted && ${lines[1]} == b && ${lines[2]} == $(field token) ]]
   (($(redis srv pttl "$lock") > 10000))
@@ -102,7 +102,7 @@ owner_of() { redis srv hkeys "$lock"; }
   acquire a 30000 ha ''
   enqueue b 30000 hb
   enqueue c 30000 hc
-  redis srv eval "redis.call('hset', KEYS[1], 'b', cmsgpack.pack({1, 1, 30000, 'hb', {}}))" 1 "$waiters"
+  redis srv eval "redis.call('hset', KEYS[1], 'b:0', cmsgpack.pack({1, 1, 30000, 'hb', {}}))" 1 "$waiters"
   release a ha
   hears c granted
   [[ $(owner_of) == c ]]
@@ -117,7 +117,7 @@ owner_of() { redis srv hkeys "$lock"; }
     acquire a 30000 ha ''
     enqueue b 30000 hb
     enqueue c 30000 hc
-    redis srv eval "redis.call('hset', KEYS[1], 'b', $junk)" 1 "$waiters"
+    redis srv eval "redis.call('hset', KEYS[1], 'b:0', $junk)" 1 "$waiters"
     run -0 inspect
     run -0 release a ha
     [[ $(owner_of) == c ]]

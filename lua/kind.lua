@@ -1,0 +1,104 @@
+-- kind: what stands at the lock's name. Not a verb: a part of those that name it, between lock.lua and a layout.
+--
+-- KEYS, ARGV, Reply  as in lock.lua
+--
+-- A key is ours to touch only if it has the shape of a lock, whoever made it. Everything else stays as it is.
+--   plain lock       a hash with a TTL and one field: <text>:<id> -> a positive whole number. That is what RLock,
+--                    RFairLock, RFencedLock, RSpinLock, transactions (<uuid>:<thread>:<id>) and node-redisson
+--                    (<uuid>:<uuid>) leave, too
+--   read-write lock  a hash with a TTL: mode -> read or write, and beside it at least one <text>:<id>, or
+--                    <text>:<id>:write, -> a positive whole number
+--   semaphore        a whole number, and a proof beside it: permits of RPermitExpirableSemaphore in {lock}:timeout, or
+--                    our own mark in the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and
+--                    so is an RPermitExpirableSemaphore that nobody holds: who knows that it is one says so (`adopt`)
+
+-- As many fields of a hash, and as much of a string, as tell what it is.
+local kFields, kBytes = 100, 20
+
+local function is_owner(field)
+  return string.find(field, '^.+:[%x-]+$')
+end
+
+local function is_count(value)
+  return string.find(value, '^[1-9]%d*$') and #value < 16
+end
+
+-- The kind of lock that a hash is; nil and what may be guessed, if it is none. A lock that one of `mine`, ids which
+-- nobody else knows, is in is theirs, whatever somebody has done to its time and beside them.
+local function hash_kind(mine)
+  local mode = redis.call('hget', lock, 'mode')
+  local kind = mode and 'read-write lock' or 'plain lock'
+  for _, owner in ipairs(mine) do
+    if owner ~= '' and (redis.call('hexists', lock, owner) == 1 or
+      mode and redis.call('hexists', lock, owner .. ':write') == 1) then
+      return kind
+    end
+  end
+  local fields = redis.call('hscan', lock, 0, 'count', kFields)[2]
+  local owners, others = 0, mode and mode ~= 'read' and mode ~= 'write'
+  for i = 1, #fields, 2 do
+    local field = fields[i]
+    if string.find(field, ':expire_time$') or string.find(field, ':lock_count$') then
+      return nil, 'multilock'
+    end
+    if not (mode and field == 'mode') then
+      local owner = mode and string.gsub(field, ':write$', '') or field
+      owners = owners + 1
+      others = others or not (is_owner(owner) and is_count(fields[i + 1]))
+    end
+  end
+  if others or owners == 0 or not mode and redis.call('hlen', lock) > 1 then
+    return nil, 'data'
+  end
+  if redis.call('pttl', lock) == -1 then
+    return nil, 'timeless'
+  end
+  return kind
+end
+
+-- What is at {lock}:timeout, if it is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
+local function other_than_permits()
+  local kind = redis.call('type', permits).ok
+  if kind == 'none' then
+    return
+  end
+  if kind == 'zset' then
+    for _, id in ipairs(redis.call('zrange', permits, 0, 9)) do
+      if #id ~= 16 and not string.find(id, '^' .. string.rep('%x', 32) .. '$') then
+        return kind
+      end
+    end
+    return
+  end
+  return kind
+end
+
+local function string_kind(adopt)
+  local number = redis.call('getrange', lock, 0, kBytes)
+  if not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
+    return nil, 'text'
+  end
+  local proven = redis.call('exists', permits) == 1 or made_here() or adopt and redis.call('pttl', lock) == -1
+  if proven and not other_than_permits() then
+    return 'semaphore'
+  end
+  return nil, 'number'
+end
+
+-- What is at the name, unless it is nothing or of the kind that is wanted: {another kind of lock}, or of anything else
+-- {type, milliseconds left or -1 for ever, guess}: multilock, timeless (a lock but for its TTL), number, text or data.
+local function other_than(wanted, mine, adopt)
+  local what = redis.call('type', lock).ok
+  if what == 'none' then
+    return
+  end
+  local kind, guess
+  if what == 'hash' then
+    kind, guess = hash_kind(mine or {})
+  elseif what == 'string' then
+    kind, guess = string_kind(adopt)
+  end
+  if kind ~= wanted then
+    return kind and {kind} or {what, text(redis.call('pttl', lock)), guess or 'data'}
+  end
+end

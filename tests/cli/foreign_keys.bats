@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# Keys of other people: 76, untouched, and a message that says what they are and suggests nothing that harms.
+# Which keys are no lock, and that no script writes there: tests/lua/kind.bats.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  redis srv del k
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+OWNER=11111111-2222-3333-4444-555555555555:7 # who asks has another one
+
+# left_alone TEXT: whatever rlock is asked to do with the key k, it says TEXT, ends with 76, and leaves k as it is.
+left_alone() {
+  local before after command
+  before=$(redis srv --no-raw dump k)
+  local commands=("run k -- touch started" "run -n -E 0 k -- touch started" "run -s k -- touch started"
+    "run -x k -- touch started" "run --slots 2 k -- touch started" "run --slots 3 --resize k -- touch started"
+    "run --slots 1 k -- touch started" "acquire --lease 5s k" "renew --owner ${OWNER}0 k" "release --owner ${OWNER}0 k"
+    "force-unlock --yes k" "force-unlock --yes --now k" "status --is-held k")
+  for command in "${commands[@]}"; do
+    # shellcheck disable=SC2086 # words
+    run -76 --separate-stderr rlock $command
+    [[ -z $output && $stderr == *"$1"* && $stderr != *--slots* && $stderr != *--resize* && $stderr != *--java* ]] || {
+      show
+      echo "rlock $command"
+      return 1
+    }
+  done
+  run -0 --separate-stderr rlock status k
+  assert_says "not a lock, but $1"
+  after=$(redis srv --no-raw dump k)
+  [[ $after == "$before" && ! -e started ]]
+}
+
+@test "an application's settings" {
+  redis srv hset k theme dark
+  left_alone "a hash that never expires, perhaps an application's data"
+}
+
+@test "a hash with two owners is not waited for" {
+  redis srv hset k "$OWNER" 1 "${OWNER}1" 1
+  redis srv pexpire k 3600000
+  left_alone "a hash that expires in "
+}
+
+@test "a lock without a time is not waited for" {
+  redis srv hset k "$OWNER" 1
+  left_alone 'a hash that never expires, perhaps a lock of another program: those of rlock and Redisson always expire'
+}
+
+@test "a lock that was taken with SET NX, of text and of a number" {
+  redis srv set k 1f0a-random nx px 3600000
+  left_alone 'a string that expires in '
+  assert_says 'perhaps a lock that redis-py, Redlock or a script has taken with SET NX'
+  redis srv set k 1 px 3600000
+  left_alone 'a string that expires in '
+  assert_says 'perhaps a lock that redis-py, Redlock or a script has taken with SET NX'
+}
+
+@test "an RSemaphore, an RCountDownLatch, a counter" {
+  redis srv set k 2
+  left_alone "a string that never expires, perhaps a counter, or Redisson's RSemaphore or RCountDownLatch"
+  redis srv set k 1
+  left_alone "a string that never expires, perhaps a counter, or Redisson's RSemaphore or RCountDownLatch"
+}
+
+@test "a group of Redisson's RMultiLock" {
+  redis srv hset k c2E9 "$OWNER" "c2E9:$OWNER:expire_time" 1795303959 "c2E9:$OWNER:lock_count" 1
+  redis srv pexpire k 3600000
+  left_alone 'a hash that expires in '
+  assert_says "perhaps Redisson's RMultiLock of one group"
+}
+
+@test "a list" {
+  redis srv rpush k 1
+  left_alone "a list that never expires, perhaps an application's data"
+}
+
+@test "a waiter learns at once that what it waits for is no lock any more" {
+  local pid status=0
+  redis srv hset k "$OWNER" 1
+  redis srv pexpire k 3600000
+  "$RLOCK" run k -- touch started 2>err 3>&- &
+  pid=$!
+  waits() { [[ $(redis srv zcard 'rlock:queue:{k}') == 1 ]]; }
+  wait_until waits
+  redis srv set k text
+  WAIT_SECONDS=20 wait_until gone "$pid"
+  wait "$pid" || status=$?
+  [[ $status == 76 && $(redis srv get k) == text && ! -e started ]]
+  grep -q 'in use, but not as a lock' err
+  redis srv del 'rlock:queue:{k}' 'rlock:waiters:{k}'
+}
+
+@test "--java-semaphore: a number is the semaphore that a Java program has made, also while nobody holds a permit" {
+  redis srv set k 2
+  run -64 --separate-stderr rlock run --java-semaphore k -- true
+  assert_says '--java-semaphore wants --slots'
+  run -0 rlock run --slots 2 --java-semaphore k -- redis-cli -s "$srv_sock" get k
+  [[ $output == 1 && $(redis srv get k) == 2 && $(redis srv pttl k) == -1 ]]
+  # One that expires is rather a lock by SET NX.
+  redis srv set k 2 px 3600000
+  run -76 rlock run --slots 2 --java-semaphore k -- true
+  [[ $(redis srv get k) == 2 ]]
+}
+
+@test "status --json: the type, the time and what it may be" {
+  redis srv set k 1 px 3600000
+  run -0 --separate-stderr rlock status --json k
+  python3 -c '
+import json, sys
+k, = json.loads(sys.argv[1])
+assert k["state"] == "not a lock" and k["other_kind"] == "a string" and "kind" not in k, k
+assert 3500000 < k["expires_in_ms"] <= 3600000 and "SET NX" in k["perhaps"], k' "$output"
+  redis srv persist k
+  run -0 --separate-stderr rlock status --json k
+  [[ $output == *'"expires_in_ms": null'* ]]
+  run -0 --separate-stderr rlock status k free
+  [[ $output == *'not a lock'*'a string that never expires'* ]]
+}
