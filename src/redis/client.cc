@@ -70,11 +70,21 @@ Result<void> Connection::send(std::span<const Words> commands, const Until& unti
   return sent;
 }
 
+Result<void> Connection::expect_silence() {
+  auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
+  if (idle || idle.error().code == Error::Code::unavailable) return idle;
+  const auto unasked = receive(Until{}.at_most(0ms));
+  if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(server_error(unasked->text));
+  return fail(Error::Code::protocol, "the server sent something before it was asked");
+}
+
 Result<Reply> Connection::receive(const Until& until) {
-  for (;;) {
+  // Also over where the bytes never stop coming, so that nobody ever waits for them.
+  for (bool late = false;; late = until.over()) {
     auto reply = reader_->next();
     if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
     if (*reply) return std::move(**reply);
+    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
     auto bytes = transport_.receive(until);
     if (!bytes) return std::unexpected(sent_before(std::move(bytes).error()));
     reader_->feed(*bytes);
@@ -85,11 +95,26 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
   return std::move(RLOCK_TRY(call_all({command}, until)).front());
 }
 
+// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one.
+Result<void> Client::connect(const Until& until) {
+  for (bool fresh = false;; fresh = true) {
+    if (!connection_) {
+      connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
+      fresh = true;
+    }
+    ever_reached_ = true;
+    auto silent = connection_->expect_silence();
+    if (silent) return {};
+    disconnect();
+    if (fresh || silent.error().code != Error::Code::unavailable) {
+      return std::unexpected(std::move(silent).error().in(escaped(endpoint_.display())));
+    }
+  }
+}
+
 Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
-  // A connection that the server has closed meanwhile is no reason to doubt what is sent now.
-  if (connection_ && !connection_->check_idle()) disconnect();
-  if (!connection_) connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
-  ever_reached_ = true;
+  answered_ = false;
+  RLOCK_TRY(connect(until));
   const auto failed = [&](Error error) {
     connection_.reset();
     return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
@@ -101,9 +126,15 @@ Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, 
     if (!reply) return failed(std::move(reply).error());
     replies.push_back(std::move(*reply));
   }
+  answered_ = true;
   for (const Reply& reply : replies) {
     if (!reply.is(Reply::Kind::error)) continue;
-    return std::unexpected(server_error(reply.text).in(escaped(endpoint_.display())));
+    Error error = server_error(reply.text);
+    if (error.code == Error::Code::unavailable || error.code == Error::Code::protocol) return failed(std::move(error));
+    return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
+  }
+  if (connection_->has_leftovers()) {
+    return failed(sent_before({Error::Code::protocol, "the server sent more than it was asked for"}));
   }
   return replies;
 }

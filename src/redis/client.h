@@ -28,10 +28,6 @@ class Connection {
   // database. Errors: those of Transport::open; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
-  // No reply is due: whether more commands can be sent. Errors: as Transport::check_idle. REQUIRES: every reply to
-  // what was sent has been received.
-  Result<void> check_idle() const { return transport_.check_idle(); }
-
   // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
   // was not sent as a whole, and a server executes no part of a command.
   Result<void> send(std::span<const Words> commands, const Until& until);
@@ -40,6 +36,13 @@ class Connection {
   // A connection that stands already, and has been handed over between two commands.
   static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
   UniqueFd release() { return transport_.release(); }
+
+  // Nothing has come that nobody has asked for: a reply to another command would be taken for that to the next one.
+  // Errors: unavailable (closed by the server: what would be sent now is executed by nobody, and send() would not
+  // notice); protocol; those of server_error, where it is an error, as of a server that has too many clients.
+  Result<void> expect_silence();
+  // The same of what receive() has read, without a look at the socket.
+  bool has_leftovers() const { return !reader_->empty(); }
 
   // The next reply or message from the server. An error reply is a Reply here.
   // Errors: unavailable, interrupted, protocol; all maybe_executed.
@@ -58,9 +61,11 @@ class Client {
  public:
   explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 
-  // One command, one reply, which is never an error reply. After any failure but a server's error reply the
-  // connection is dropped, so that a late reply cannot be taken for that of the next command; so is one that was closed
-  // before, or that holds bytes nobody has asked for.
+  // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
+  // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
+  // serve: after a failover another one has the name. What the server says of the caller (denied, wrong_kind, config)
+  // leaves it open. More than one reply is no reply (protocol). A connection
+  // that the server has closed before is replaced by another one.
   // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
@@ -74,8 +79,8 @@ class Client {
   Result<Reply> insist(const Words& command, const Until& until);
 
   const Endpoint& endpoint() const { return endpoint_; }
-  // An error reply leaves the connection open.
-  bool connected() const { return connection_.has_value(); }
+  // The server has answered the last command, if only by an error.
+  bool answered() const { return answered_; }
   void disconnect() { connection_.reset(); }
 
   // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here
@@ -89,9 +94,12 @@ class Client {
   void keep_password_from_children() const;
 
  private:
+  // An open connection on which no reply is due. Errors: those of Connection::open and Connection::expect_silence.
+  Result<void> connect(const Until& until);
+
   Endpoint endpoint_;
   std::optional<Connection> connection_;
-  bool ever_reached_ = false;
+  bool ever_reached_ = false, answered_ = false;
 };
 
 }  // namespace rlock::redis

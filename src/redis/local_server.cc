@@ -130,7 +130,7 @@ Result<bool> LocalServer::answers(const Until& until) const {
   Client client(Endpoint{.kind = Endpoint::Kind::local, .path = folder_});
   // Not PING: a server whose disk is full refuses that, and one that still loads its file.
   auto reply = client.call({"TIME"}, until);
-  if (reply || client.connected()) return true;
+  if (reply || client.answered()) return true;
   if (reply.error().code == Error::Code::unavailable) return false;  // nobody, or one that is just dying
   return std::unexpected(std::move(reply).error());
 }

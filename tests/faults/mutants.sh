@@ -149,7 +149,7 @@ mutant 'the command is started although the gate should stay closed' 'tests/cli/
 mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
   lua/release.lua 'if remember_for > 0 then' 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
-  src/redis/client.cc 'if (connection_ && !connection_->check_idle()) disconnect();' ''
+  src/redis/client.cc 'auto silent = connection_->expect_silence();' 'Result<void> silent;'
 mutant 'a lease that has run out while the server was asked to end it is a loss' tests/faults/loss.bats \
   src/lock/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
 mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "redis/client.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+namespace rlock::redis {
+namespace {
+
+// A client on one end of a connection; whoever plays the server is on the other. Nobody serves the endpoint: once the
+// connection is dropped, there is no other one.
+class ClientTest : public testing::Test {
+ protected:
+  ClientTest() : client(Endpoint{.kind = Endpoint::Kind::unix_socket, .path = "/nonexistent/rlock"}) { connect(); }
+
+  void connect() {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    client.adopt(UniqueFd(ends[0]));
+    server = UniqueFd(ends[1]);
+  }
+
+  void send(std::string_view bytes) {
+    EXPECT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+
+  // Calls, and has `answer` sent as soon as the command has come.
+  Result<Reply> call(std::string_view answer) {
+    std::jthread peer([&] {
+      char command[64];
+      if (wait_for(server.get(), POLLIN, soon()) != WaitEnd::ready) return;
+      if (recv(server.get(), command, sizeof command, 0) > 0) send(answer);
+    });
+    return client.call({"TIME"}, soon());
+  }
+
+  static Until soon() { return Until{}.at_most(10s); }
+
+  Client client;
+  UniqueFd server;
+};
+
+TEST_F(ClientTest, KeepsTheConnectionBetweenCommands) {
+  EXPECT_EQ(call(":1\r\n")->as_number(), 1);
+  EXPECT_EQ(call(":2\r\n")->as_number(), 2);
+}
+
+TEST_F(ClientTest, TakesNoReplyThatCameBeforeItsCommand) {
+  EXPECT_EQ(call(":1\r\n")->as_number(), 1);
+  send(":7\r\n");
+  const auto reply = client.call({"TIME"}, soon());
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, Error::Code::protocol);
+  EXPECT_FALSE(reply.error().maybe_executed) << "nothing was sent";
+  EXPECT_FALSE(client.hand_over()) << "the connection is dropped";
+}
+
+TEST_F(ClientTest, TakesNoSecondReply) {
+  for (const char* answer : {":1\r\n:2\r\n", ":1\r\n*2\r\n:1\r\n", ":1\r\n$5\r\nab", ":1\r\nx"}) {
+    connect();
+    const auto reply = call(answer);
+    ASSERT_FALSE(reply) << answer;
+    EXPECT_EQ(reply.error().code, Error::Code::protocol);
+    EXPECT_TRUE(reply.error().maybe_executed);
+    EXPECT_FALSE(client.hand_over());
+  }
+}
+
+TEST_F(ClientTest, ReadsTheErrorByWhichAServerRefusesAConnection) {
+  send("-ERR max number of clients reached\r\n");
+  const auto reply = client.call({"TIME"}, soon());
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, Error::Code::unavailable);
+  EXPECT_FALSE(reply.error().maybe_executed);
+}
+
+TEST_F(ClientTest, KeepsTheConnectionWhenTheErrorIsAboutTheCaller) {
+  EXPECT_EQ(call("-NOPERM this user has no permissions\r\n").error().code, Error::Code::denied);
+  EXPECT_TRUE(client.answered());
+  EXPECT_EQ(call(":1\r\n")->as_number(), 1);
+}
+
+TEST_F(ClientTest, DropsTheConnectionToAServerThatCannotServe) {
+  EXPECT_EQ(call("-READONLY You can't write against a read only replica.\r\n").error().code, Error::Code::unavailable);
+  EXPECT_TRUE(client.answered());
+  EXPECT_FALSE(client.hand_over());
+  EXPECT_FALSE(client.call({"TIME"}, soon()));
+  EXPECT_FALSE(client.answered());
+}
+
+}  // namespace
+}  // namespace rlock::redis
