@@ -72,9 +72,32 @@ class Call {
   std::string keys_[5], channel_, grants_, holds_;
 };
 
+// A reply of a shape that no script has: nobody knows what was executed, nor whether the next reply is the right one.
+template <class T>
+Result<T> checked(redis::Client& client, Result<T> read) {
+  if (read || read.error().code != Error::Code::protocol) return read;
+  client.disconnect();
+  read.error().maybe_executed = true;
+  return read;
+}
+
+// Numbers are untrusted, too. Cut like this, sums and differences of a few of them are no overflow; scripts know no
+// larger ones, because Lua counts in doubles.
+std::optional<long long> number_of(const Reply& reply) {
+  constexpr long long most = 1LL << 53;
+  const auto number = reply.as_number();
+  return number ? std::optional(std::clamp(*number, -most, most)) : std::nullopt;
+}
+
+// How many there are of something.
+std::optional<long long> count_of(const Reply& reply) {
+  const auto number = number_of(reply);
+  return number ? std::optional(std::max(*number, 0LL)) : std::nullopt;
+}
+
 // -1 is "never".
 std::optional<milliseconds> ttl_of(const Reply& reply) {
-  const auto ttl = reply.as_number();
+  const auto ttl = number_of(reply);
   if (!ttl || *ttl < 0) return {};
   return milliseconds(*ttl);
 }
@@ -131,7 +154,7 @@ Fields fields_of(const Reply& list, std::size_t begin) {
 }
 
 std::optional<long long> number_in(const std::string& text) {
-  return Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}}.as_number();
+  return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
 }
 
 Holder holder_of(Fields& known) {
@@ -151,7 +174,7 @@ bool is_access(const std::string& mode) { return mode == "read" || mode == "writ
 Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
   Holding holding{.owner = entry.at(0).as_text(),
                   .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
-  holding.holds = entry.at(2).as_number().value_or(0);
+  holding.holds = count_of(entry.at(2)).value_or(0);
   holding.expires_in = ttl_of(entry.at(3));
   Fields known = fields_of(entry, 4);
   if (layout == Layout::slots && !known["owner"].empty()) holding.owner = known["owner"];
@@ -174,20 +197,24 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
   if (outcome == "granted") {
     auto owner = OwnerId::parse(reply.at(1).as_text());
     const auto token = reply.at(2).as_number();
-    if (!owner || !token) return unexpected_reply("acquire");
+    if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
+    if (*owner != request.owner && owner.value() != request.heir) {
+      return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner who did not ask, " +
+                                             quoted(owner->text()) + "; is something between us and Redis?");
+    }
     acquired.outcome = Acquired::Outcome::granted;
     acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
   } else if (outcome == "held") {
     acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = reply.at(2).as_number();
+    acquired.ahead = count_of(reply.at(2));
     acquired.place = reply.at(3).as_text();
-    acquired.holders = reply.at(5).as_number().value_or(0);
+    acquired.holders = count_of(reply.at(5)).value_or(0);
     if (!reply.at(6).elements.empty()) {
-      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(reply.at(4).as_number().value_or(0)));
+      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
     }
   } else if (outcome == "queue-full") {
     acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.number = reply.at(1).as_number().value_or(0);
+    acquired.number = count_of(reply.at(1)).value_or(0);
   } else if (outcome == "replaced") {
     acquired.outcome = Acquired::Outcome::replaced;
     acquired.by = escaped(reply.at(1).as_text(), 200);
@@ -196,7 +223,7 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     acquired.instead = other_kind_of(reply);
   } else if (outcome == "other-slots") {
     acquired.outcome = Acquired::Outcome::other_slots;
-    acquired.number = reply.at(1).as_number().value_or(0);
+    acquired.number = count_of(reply.at(1)).value_or(0);
   } else if (outcome == "no-upgrade") {
     acquired.outcome = Acquired::Outcome::no_upgrade;
   } else {
@@ -255,7 +282,7 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
-  return read_acquire(RLOCK_TRY(client.insist(words, until)), request, sent);
+  return checked(client, read_acquire(RLOCK_TRY(client.insist(words, until)), request, sent));
 }
 
 namespace {
@@ -263,7 +290,7 @@ namespace {
 Result<Renewed> read_renewal(const Reply& reply) {
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "renewed") {
-    const auto found = reply.at(1).as_number();
+    const auto found = number_of(reply.at(1));
     if (!found) return unexpected_reply("renew");
     // It may have been told never to expire.
     return Renewed{RenewOutcome::renewed, *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found), {}};
@@ -282,7 +309,8 @@ Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& ow
   const Call call(lock);
   const std::string lease_ms = std::to_string(lease.count());
   const Words words = call.words(scripts_of(lock.layout).renew, {owner.text(), lease_ms});
-  return read_renewal(RLOCK_TRY(attempts == Attempts::one ? client.call(words, until) : client.insist(words, until)));
+  const bool once = attempts == Attempts::one;
+  return checked(client, read_renewal(RLOCK_TRY(once ? client.call(words, until) : client.insist(words, until))));
 }
 
 Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
@@ -297,7 +325,7 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
   const auto replies = RLOCK_TRY(client.call_all(commands, until));
   AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), {}}, 0};
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    const Renewed renewed = RLOCK_TRY(read_renewal(replies.at(i)));
+    const Renewed renewed = RLOCK_TRY(checked(client, read_renewal(replies.at(i))));
     if (renewed.outcome != RenewOutcome::renewed) return AllRenewed{renewed, i};
     all.found = std::min(all.found, renewed.found);
   }
@@ -372,18 +400,18 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   }
   status.other_kind = {};
 
-  const auto now = reply.at(2).as_number();
+  const auto now = count_of(reply.at(2));
   if (!now) return unexpected_reply("inspect");
   status.token = reply.at(3).as_text();
-  status.slots = reply.at(4).as_number().value_or(0);
-  status.number = reply.at(5).as_number().value_or(0);
+  status.slots = count_of(reply.at(4)).value_or(0);
+  status.number = count_of(reply.at(5)).value_or(0);
   for (const Reply& holder : reply.at(6).elements) {
     status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now)));
   }
-  status.waiting = reply.at(7).as_number().value_or(0);
+  status.waiting = count_of(reply.at(7)).value_or(0);
   for (const Reply& waiter : reply.at(8).elements) {
     Fields known = fields_of(waiter, 2);
-    const long long since = std::clamp(waiter.at(0).as_number().value_or(*now), 0LL, std::max(*now, 0LL));
+    const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
     const std::string mode = waiter.at(1).as_text();
     status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since)});
   }
@@ -393,24 +421,65 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   return status;
 }
 
+namespace {
+
+// How much memory a list of locks may take, about: a server can send names and holders without end.
+constexpr std::size_t kLongestList = std::size_t{32} << 20;
+
+std::size_t size_of(const Holder& who) {
+  return who.host.size() + who.user.size() + who.command.size() + who.reason.size();
+}
+
+std::size_t size_of(const Status& status) {
+  std::size_t size = sizeof status + status.name().text().size();
+  for (const Holding& one : status.holders) size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
+  for (const Waiting& one : status.queue) size += sizeof one + size_of(one.who);
+  return size;
+}
+
+constexpr std::string_view kAskByName = "; ask for locks by their names";
+
+// What ends a listing that would not end by itself.
+Result<void> within_limits(std::size_t size, const Until& end) {
+  if (size > kLongestList) {
+    return fail(Error::Code::protocol, "the list of locks takes more than " + std::to_string(kLongestList >> 20) +
+                                           " MiB" + std::string(kAskByName));
+  }
+  if (end.over()) {
+    return fail(Error::Code::unavailable, "looking at all keys takes too long" + std::string(kAskByName));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange) {
+  const Until end = Until{}.at_most(kLongestLooks * exchange);
+  std::size_t size = 0;
   std::set<LockName> names;
   const std::string pattern = LockName::holder_pattern();
   std::string cursor = "0";
   do {
     const Reply reply =
-        RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, Until{}.at_most(exchange)));
+        RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, end.at_most(exchange)));
     cursor = reply.at(0).as_text();
     if (cursor.empty()) return fail(Error::Code::protocol, "unexpected reply to SCAN");
     for (const Reply& key : reply.at(1).elements) {
-      if (auto name = LockName::of_holder_key(key.as_text())) names.insert(std::move(*name));
+      auto name = LockName::of_holder_key(key.as_text());
+      if (name && names.insert(std::move(*name)).second) size += sizeof(Status) + key.text.size();
     }
+    RLOCK_TRY(within_limits(size, end));
   } while (cursor != "0");
 
   std::vector<Status> all;
-  for (const LockName& name : names) all.push_back(RLOCK_TRY(inspect(client, name, Until{}.at_most(exchange))));
-  // A holder's description may outlive its lock.
-  std::erase_if(all, [](const Status& status) { return status.state != Status::State::held; });
+  for (const LockName& name : names) {
+    auto status = RLOCK_TRY(inspect(client, name, end.at_most(exchange)));
+    // A holder's description may outlive its lock.
+    if (status.state != Status::State::held) continue;
+    size += size_of(status);
+    all.push_back(std::move(status));
+    RLOCK_TRY(within_limits(size, end));
+  }
   return all;
 }
 

@@ -201,7 +201,9 @@ struct Status {
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);
 
 // All locks that are held and were taken with rlock, sorted by name. Looks at every key of the database (SCAN),
-// for `exchange` at most at a time: not for a hot path.
+// for `exchange` at most at a time, and for kLongestLooks times that at most altogether: not for a hot path.
+// Errors: also unavailable, protocol, where the list does not end within that time or within 32 MiB.
+inline constexpr int kLongestLooks = 60;
 Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange);
 
 }  // namespace rlock::lock

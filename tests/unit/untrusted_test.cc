@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Whatever numbers a server sends, nothing overflows: meant for the build with UBSan, which ends the test there.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "cli/output.h"
+#include "lock/verbs.h"
+#include "lock/wait.h"
+#include "run/watchdog.h"
+
+namespace rlock::lock {
+namespace {
+
+std::string text(std::string_view value) {
+  return "$" + std::to_string(value.size()) + "\r\n" + std::string(value) + "\r\n";
+}
+
+std::string array(const std::vector<std::string>& elements) {
+  std::string all = "*" + std::to_string(elements.size()) + "\r\n";
+  for (const std::string& element : elements) all += element;
+  return all;
+}
+
+// A hostile server on a connection that keeps commands apart: answers each with what `reply` makes.
+class Hostile {
+ public:
+  explicit Hostile(std::function<std::string()> reply) : client(Endpoint()) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    client.adopt(UniqueFd(ends[0]));
+    server_ = std::jthread([server = UniqueFd(ends[1]), reply = std::move(reply)] {
+      std::string command(1 << 18, '\0');
+      for (;;) {
+        if (wait_for(server.get(), POLLIN, Until{}) != WaitEnd::ready) return;
+        if (recv(server.get(), command.data(), command.size(), 0) <= 0) return;
+        const std::string bytes = reply();
+        ::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~Hostile() { client.disconnect(); }
+
+  redis::Client client;
+
+ private:
+  static redis::Endpoint Endpoint() {
+    return {.kind = redis::Endpoint::Kind::unix_socket, .path = "/nonexistent/rlock"};
+  }
+  std::jthread server_;
+};
+
+constexpr std::string_view kNumbers[] = {"-9223372036854775808", "-9223372036854775807", "9223372036854775807",
+                                         "9223372036854775806",  "-9007199254740992",    "9007199254740992",
+                                         "4611686018427387904",  "-4611686018427387905", "9223372036854775",
+                                         "-9223372036854775",    "-1",                   "0",
+                                         "1",                    "5000",                 "1700000000000"};
+
+// The same in every run.
+class Numbers {
+ public:
+  std::string operator()() {
+    const std::string_view number = kNumbers[random_() % std::size(kNumbers)];
+    switch (random_() % 16) {
+      case 0: return text("99999999999999999999");
+      case 1: return "$-1\r\n";
+      case 2: return text("");
+      case 3: return array({":" + std::string(number) + "\r\n"});
+      default: return random_() % 2 ? text(number) : ":" + std::string(number) + "\r\n";
+    }
+  }
+
+  // As a text that is a number for sure.
+  std::string number() { return text(kNumbers[random_() % std::size(kNumbers)]); }
+
+  std::string holder() {
+    auto& n = *this;
+    return array({text("o:1"), text(random_() % 2 ? "read" : ""), n(), n(), text("owner"), text("o:1"), text("since"),
+                  n(), text("lease"), n(), text("pid"), n(), text("token"), n()});
+  }
+
+  std::string waiter() {
+    auto& n = *this;
+    return array({n(), text("write"), text("pid"), n(), text("host"), text("h")});
+  }
+
+ private:
+  std::mt19937 random_{42};
+};
+
+constexpr int kRounds = 2000;
+
+Until soon() { return Until{}.at_most(10s); }
+
+TEST(UntrustedNumbers, OfALockThatIsHeld) {
+  Numbers n;
+  Hostile hostile([&] { return array({text("held"), n(), n(), text("1"), n(), n(), n.holder()}); });
+  const AcquireRequest request{.name = *LockName::parse("x"), .queueing = Queueing{}, .lease = 30s};
+  for (int i = 0; i < kRounds; ++i) {
+    const auto found = acquire(hostile.client, request, soon());
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_FALSE(cli::held_by(*found).empty());
+    EXPECT_FALSE(cli::waiting_event(request.name, *found).empty());
+    EXPECT_FALSE(cli::place_text(found->ahead.value_or(0)).empty());
+  }
+}
+
+TEST(UntrustedNumbers, WhileWaiting) {
+  const AcquireRequest request{.name = *LockName::parse("x"), .lease = 30s};
+  for (const std::string_view ttl : kNumbers) {
+    for (const std::string_view ahead : kNumbers) {
+      Hostile hostile([&] { return array({text("held"), text(ttl), text(ahead), text("1"), text("1"), text("1")}); });
+      const Patience patience{.limit = 2ms, .exchange = 10s};
+      const auto waited = acquire_or_wait(hostile.client, request, patience, [](const Acquired&) -> Result<void> {
+        return {};
+      });
+      ASSERT_TRUE(waited) << waited.error().message;
+    }
+  }
+}
+
+TEST(UntrustedNumbers, OfStatus) {
+  Numbers n;
+  Hostile hostile([&] {
+    return array({text("lock"), n(), n.number(), n(), n(), n(), array({n.holder(), n.holder()}), n(), array({n.waiter(), array({})})});
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    const auto status = inspect(hostile.client, *LockName::parse("x"), soon());
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_FALSE(cli::status_in_full(*status).empty());
+    EXPECT_FALSE(cli::status_table({*status, *status}).empty());
+    EXPECT_FALSE(cli::status_json({*status}).empty());
+    EXPECT_FALSE(cli::held_by(*status).empty());
+  }
+}
+
+TEST(UntrustedNumbers, OfARenewal) {
+  const Lock lock{*LockName::parse("x")};
+  const auto timing = *LeaseTiming::make(30s, 5s);
+  for (const std::string_view found : kNumbers) {
+    Hostile hostile([&] { return array({text("renewed"), text(found)}); });
+    const auto renewed = renew(hostile.client, lock, OwnerId::as_stored("o:1"), 30s, Attempts::one, soon());
+    ASSERT_TRUE(renewed) << renewed.error().message;
+    const TimePoint sent = BootClock::now();
+    for (const milliseconds late : {milliseconds(0), milliseconds(10s), milliseconds(40s)}) {
+      run::Watchdog watchdog(timing, sent);
+      watchdog.succeeded(sent + late, sent + late, renewed->found);
+      EXPECT_GE(watchdog.clock_lead(), 0ms);
+      EXPECT_LE(watchdog.deadline(), sent + late + timing.kill_at);
+    }
+  }
+}
+
+TEST(UntrustedNumbers, OfTheRest) {
+  Numbers n;
+  const Lock lock{*LockName::parse("x")};
+  const AcquireRequest request{.name = lock.name, .lease = 30s};
+  for (const char* outcome : {"queue-full", "other-slots", "granted"}) {
+    Hostile hostile([&] { return array({text(outcome), n(), n()}); });
+    for (int i = 0; i < 100; ++i) {
+      const auto acquired = acquire(hostile.client, request, soon());
+      if (!acquired) break;
+      EXPECT_NE(acquired->outcome, Acquired::Outcome::granted) << "to nobody who asked";
+      EXPECT_GE(acquired->number, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlock::lock
