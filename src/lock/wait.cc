@@ -24,7 +24,7 @@ constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
 
 // The holder's lease has ended when its last millisecond is over.
 milliseconds expiry(const std::optional<milliseconds>& ttl) {
-  return std::min(ttl.value_or(kLongestPoll) + 1ms, kLongestPoll);
+  return std::min(ttl.value_or(kLongestPoll), kLongestPoll - 1ms) + 1ms;
 }
 
 // A little sooner for some, so that not all come at once.
@@ -97,7 +97,10 @@ class Wakeups {
       auto message = subscriber_->wait(until.at_most(meanwhile_()));
       if (!message) {
         if (message.error().code == Error::Code::denied) {
-          log::warning(message.error().message + "; releases by other programs are noticed late, by asking every 5s");
+          const std::string& why = message.error().message;
+          if (!std::exchange(warned_, true)) {
+            log::warning(why + "; releases by other programs are noticed late, by asking every 5s");
+          }
           continue;
         }
         RLOCK_TRY(lost(std::move(message).error(), until));
@@ -159,6 +162,7 @@ class Wakeups {
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
   bool refused_ = false;
+  bool warned_ = false;
 };
 
 class Waiter {
@@ -244,7 +248,9 @@ class Waiter {
     if (found.ahead == 1) return kLongestPoll;
     const milliseconds spread(random_below(static_cast<std::uint64_t>(kAfterExpirySpread.count())));
     const milliseconds expired = found.expires_in.value_or(kLongestSilence) + kAfterExpiry + spread;
-    return std::min(expired, jittered(std::min<milliseconds>(kLongestPoll * (*found.ahead + 1), kLongestSilence)));
+    // No further away than that: the number is not ours, and could overflow.
+    const long long ahead = std::min<long long>(*found.ahead, kLongestSilence / kLongestPoll);
+    return std::min(expired, jittered(std::min<milliseconds>(kLongestPoll * (ahead + 1), kLongestSilence)));
   }
 
   // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find

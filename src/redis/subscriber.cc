@@ -24,12 +24,19 @@ Result<void> Subscriber::also(std::string_view channel, const Until& until) {
 }
 
 Result<std::optional<Message>> Subscriber::wait(const Until& until) {
-  auto message = connection_.receive(until);
-  while (message && message->at(0).as_text() == "subscribe") message = connection_.receive(until);
-  if (message && message->is(Reply::Kind::error)) return std::unexpected(server_error(message->text).in("SUBSCRIBE"));
-  if (message) return Message{message->at(1).as_text(), message->at(2).as_text()};
-  if (message.error().code == Error::Code::unavailable && until.over()) return std::nullopt;
-  return std::unexpected(std::move(message).error());
+  for (;;) {
+    // A server that always has something to say holds nobody up: the caller may wait for the next message at once.
+    if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) {
+      return fail(Error::Code::interrupted, "interrupted");
+    }
+    if (until.over()) return std::nullopt;
+    auto message = connection_.receive(until);
+    if (!message && message.error().code == Error::Code::unavailable && until.over()) return std::nullopt;
+    if (!message) return std::unexpected(std::move(message).error());
+    if (message->is(Reply::Kind::error)) return std::unexpected(server_error(message->text).in("SUBSCRIBE"));
+    if (message->at(0).as_text() == "subscribe") continue;
+    return Message{message->at(1).as_text(), message->at(2).as_text()};
+  }
 }
 
 }  // namespace rlock::redis

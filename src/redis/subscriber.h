@@ -24,7 +24,7 @@ class Subscriber {
   // Errors: unavailable, interrupted.
   Result<void> also(std::string_view channel, const Until& until);
 
-  // Waits for a message; none: `until` is over.
+  // Waits for a message; none: `until` is over, which is seen to even while messages wait to be read.
   // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol; those of server_error, if
   // a channel that was asked for is refused: the others are listened to.
   Result<std::optional<Message>> wait(const Until& until);

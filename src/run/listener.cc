@@ -11,6 +11,11 @@ namespace {
 
 constexpr milliseconds kConnectTime = 5s, kPause = 1s;
 
+// Anybody who may publish can send what no subscriber can read: that is over with the connection.
+bool may_pass(const Error& error) {
+  return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
+}
+
 }  // namespace
 
 Listener::Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds)
@@ -52,11 +57,13 @@ bool Listener::listen() {
   }
   if (!subscriber) {
     log::debug(display(holds_) + ": cannot listen to requests: " + subscriber.error().message);
-    return subscriber.error().code == Error::Code::unavailable;
+    return may_pass(subscriber.error());
   }
-  for (;;) {
+  for (std::size_t refused = 0;;) {
     const auto message = subscriber->wait(forever);
-    if (!message) return message.error().code == Error::Code::unavailable;
+    // One channel of several that is refused: the others are listened to.
+    if (!message && message.error().code == Error::Code::denied && ++refused < holds_.size()) continue;
+    if (!message) return may_pass(message.error());
     auto asked = *message ? lock::asked_to_stop(**message, holds_) : std::nullopt;
     if (!asked) continue;
     by_ = std::move(asked->by);
