@@ -6,9 +6,12 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -51,34 +54,65 @@ Answer ask(const std::string& host, int port, int flags) {
   return answer;
 }
 
-// What the asking thread and its waiter share; the last of the two frees it.
-struct Exchange {
+// A lookup in a thread of its own.
+struct Lookup {
   UniqueFd done{eventfd(0, EFD_CLOEXEC)};
   Answer answer;
+  std::thread thread;
+
+  // Its thread has ended, or will within moments.
+  bool ends(const Until& until) { return wait_for(done.get(), POLLIN, until) == WaitEnd::ready; }
 };
+
+// Those that were given up. Not detached: a process that forks with such a thread has copies of the resolver's locks
+// that nobody opens again, so somebody must be able to wait for it. Never destroyed: it may run until we exit.
+struct GivenUp {
+  std::mutex mutex;
+  std::list<std::unique_ptr<Lookup>> lookups;
+};
+
+GivenUp& given_up() {
+  static auto& all = *new GivenUp;
+  return all;
+}
 
 // getaddrinfo(3) knows no deadline, and its resolver may take minutes: it runs in a thread that is left
 // behind when the time is over.
 Result<Answer> ask_in_time(const std::string& host, int port, const Until& until) {
-  auto exchange = std::make_shared<Exchange>();
-  if (!exchange->done) return std::unexpected(system_error("eventfd"));
+  std::ignore = end_lookups(Until{}.at_most(0ms));  // their number stays small, however often we give up
+  auto lookup = std::make_unique<Lookup>();
+  if (!lookup->done) return std::unexpected(system_error("eventfd"));
   try {
-    std::thread([exchange, host, port] {
-      exchange->answer = ask(host, port, AI_ADDRCONFIG);
-      eventfd_write(exchange->done.get(), 1);
-    }).detach();
+    lookup->thread = std::thread([&self = *lookup, host, port] {
+      self.answer = ask(host, port, AI_ADDRCONFIG);
+      eventfd_write(self.done.get(), 1);
+    });
   } catch (const std::system_error& error) {
     return std::unexpected(system_error("cannot start a thread to look up " + in_quotes(host), error.code().value()));
   }
-  switch (wait_for(exchange->done.get(), POLLIN, until)) {
-    case WaitEnd::ready: return std::move(exchange->answer);
-    case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
-    case WaitEnd::deadline: break;
+  const WaitEnd end = wait_for(lookup->done.get(), POLLIN, until);
+  if (end == WaitEnd::ready) {
+    lookup->thread.join();
+    return std::move(lookup->answer);
   }
+  const std::lock_guard guard(given_up().mutex);
+  given_up().lookups.push_back(std::move(lookup));
+  if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
   return fail(Error::Code::unavailable, "no answer from name resolution in time");
 }
 
 }  // namespace
+
+Result<void> end_lookups(const Until& until) {
+  const std::lock_guard guard(given_up().mutex);
+  std::erase_if(given_up().lookups, [&](const std::unique_ptr<Lookup>& lookup) {
+    if (!lookup->ends(until)) return false;
+    lookup->thread.join();
+    return true;
+  });
+  if (given_up().lookups.empty()) return {};
+  return fail(Error::Code::system, "a host name is still being looked up, and the lookup does not end");
+}
 
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until) {
   Answer answer = ask(host, port, AI_NUMERICHOST);  // asks nobody

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/write_line.h"
+#include "redis/resolve.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
@@ -122,6 +123,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
 
 Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
+  RLOCK_TRY(redis::end_lookups(Until{}.at_most(timing.renew_timeout)));
   int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);

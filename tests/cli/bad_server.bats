@@ -15,6 +15,7 @@ teardown() {
     kill "$pid" 2>/dev/null || true
     wait_until gone "$pid"
   done
+  touch go # for lookups that hang
   redis_stop other
   assert_clean srv
 }
@@ -31,9 +32,10 @@ refused() {
   }
 }
 
-# odd MODE: sets $url to such a server.
+# odd MODE [TEXT]: sets $url to such a server.
 odd() {
-  python3 "$TESTS_DIR/lib/odd_server.py" "$1" >port 2>/dev/null </dev/null 3>&- &
+  rm -f port
+  python3 "$TESTS_DIR/lib/odd_server.py" "$@" >port 2>/dev/null </dev/null 3>&- &
   odd_pid=$!
   wait_until test -s port
   url=redis://127.0.0.1:$(cat port)
@@ -204,6 +206,202 @@ PYTHON
   rm port
   odd negative
   bounded 1s
+}
+
+@test "a grant to another owner starts nothing" {
+  odd grant someone-else:77
+  refused 69 someone-else:77 --url "$url"
+  run -69 --separate-stderr rlock acquire --url "$url" --lease 10s x
+  [[ -z $output ]]
+}
+
+@test "a fencing token that is not positive and whole starts nothing" {
+  local token
+  for token in 0 -5 -9223372036854775808 9223372036854775808 99999999999999999999 1.5 1e3 '' nan; do
+    odd token "$token"
+    refused 69 'unexpected reply' --url "$url"
+    run -69 --separate-stderr rlock acquire --url "$url" --lease 10s x
+    [[ -z $output ]]
+    kill "$odd_pid"
+    wait_until gone "$odd_pid"
+  done
+}
+
+@test "a second reply behind a grant starts nothing" {
+  odd twice
+  refused 69 'more than it was asked for' --url "$url"
+}
+
+@test "a server that cannot serve any more is left, whatever its error says" {
+  local error
+  for error in "READONLY You can't write against a read only replica." 'LOADING Redis is loading the dataset in memory' \
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'." 'BUSY Redis is busy' \
+    'CLUSTERDOWN The cluster is down' 'MISCONF Redis is configured to save RDB snapshots' 'TRYAGAIN later' \
+    'NOREPLICAS Not enough good replicas to write.' "OOM command not allowed when used memory > 'maxmemory'." \
+    "ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write"; do
+    odd once "$error"
+    run -0 --separate-stderr rlock run --url "$url" x -- echo ran
+    [[ $output == ran ]]
+    kill "$odd_pid"
+    wait_until gone "$odd_pid"
+  done
+}
+
+# The address is a link, as a name is: after a failover it leads elsewhere.
+@test "after a failover the next try looks for the server again" {
+  local stale
+  for stale in yes no; do # READONLY, MASTERDOWN
+    redis_start other --replicaof 127.0.0.1 1
+    redis other config set replica-serve-stale-data "$stale" >/dev/null
+    ln -sfn "$other_sock" link
+    rlock run --url "unix://$PWD/link" --timeout 30s x -- touch ran 3>&- &
+    local pid=$!
+    wait_until_it_evals other
+    ln -sfn "$srv_sock" link
+    wait "$pid"
+    [[ -e ran ]]
+    rm ran
+    redis_stop other
+  done
+  redis srv del redisson_lock_token:{x} >/dev/null
+}
+wait_until_it_evals() { wait_until has_evals "$1"; }
+has_evals() { redis "$1" info commandstats | grep -q '^cmdstat_eval:'; }
+
+# in_time STATUS COMMAND...: ends so, within the time of a flood that the machine can stand, with few words.
+in_time() {
+  run "-$1" --separate-stderr timeout -k 1 30 "${@:2}"
+  ((${#stderr} < 4096)) || {
+    echo "${#stderr} bytes on standard error"
+    return 1
+  }
+}
+
+# floods COMMAND...: runs it with each kind of flood.
+floods() {
+  local mode text
+  while read -r mode text; do
+    odd "$mode" "$text"
+    "$@"
+    kill -9 "$odd_pid"
+    wait_until gone "$odd_pid"
+  done <<'MODES'
+confirm
+refuse NOPERM this user has no permissions to access one of the channels
+refuse ERR what
+message first 5000
+message first 9223372036854775807
+message front
+message 0
+message free
+message granted
+MODES
+}
+
+@test "a flood of messages does not defeat -w" {
+  w_ends() { in_time 75 "$RLOCK" run --url "$url" -w 1s x -- touch ran; }
+  floods w_ends
+  [[ ! -e ran ]]
+}
+
+# ended_by SIGNAL STATUS: a waiter in such a flood ends by that signal.
+ended_by() {
+  env --default-signal=INT "$RLOCK" run --url "$url" x -- touch ran 2>said 3>&- &
+  local pid=$! status=0
+  wait_until grep -q 'waiting for x' said
+  wait_until flooded
+  kill "-$1" "$pid"
+  WAIT_SECONDS=30 wait_until gone "$pid"
+  wait "$pid" || status=$?
+  [[ $status == "$2" && ! -e ran ]] && (($(stat -c %s said) < 4096)) || {
+    echo "status $status, $(stat -c %s said) bytes on standard error: $(head -c 500 said)"
+    return 1
+  }
+}
+# The server has a second connection: that of who listens.
+flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
+
+@test "a flood of messages does not defeat INT and TERM" {
+  floods ended_by INT 130
+  floods ended_by TERM 143
+}
+
+@test "a SCAN that never ends ends" {
+  odd scan
+  in_time 69 "$RLOCK" status --url "$url" --timeout 50ms
+  assert_says 'takes too long'
+}
+
+@test "a SCAN that finds names without end takes little memory" {
+  odd names
+  run -0 python3 - "$RLOCK" status --url "$url" <<'PYTHON'
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], timeout=60, stderr=subprocess.PIPE)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+print(done.returncode, peak, done.stderr[:500])
+assert done.returncode == 69 and peak < 256 and b"MiB" in done.stderr
+PYTHON
+}
+
+@test "a message that nobody can read does not end listening to requests" {
+  rlock run --url "$(redis_url srv)" x -- sleep 60 2>said 3>&- &
+  local pid=$!
+  wait_until hears srv
+  head -c 2000000 /dev/zero | tr '\0' a | redis srv -x publish 'rlock:control:{x}' >/dev/null
+  wait_until not hears srv
+  wait_until hears srv
+  run -0 --separate-stderr rlock force-unlock --url "$(redis_url srv)" --yes -w 20s x
+  wait "$pid" || [[ $? == 74 ]]
+  [[ ! -e ran ]]
+}
+hears() { [[ $(redis "$1" pubsub numsub 'rlock:control:{x}' | tail -1) == 1 ]]; }
+
+# hanging ARG...: becomes rlock with a resolver of which all lookups but the first hang until the file `go` is there.
+hanging() {
+  [[ -e shim.so ]] || cc -shared -fPIC -o shim.so "$TESTS_DIR/lib/lookup_shim.c" || return
+  exec env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+    LOOKUP_GO="$PWD/go" LOOKUP_FORKS="$PWD/forks" "$RLOCK" "$@"
+}
+
+# waiter_whose_lookup_hangs OPTION...: it waits for x, and cannot listen. Sets $pid.
+waiter_whose_lookup_hangs() {
+  local port
+  port=$(redis_free_port)
+  redis_start other --bind 127.0.0.1 --port "$port"
+  redis other hset x a:1 1 >/dev/null
+  redis other pexpire x 60000 >/dev/null
+  hanging run --url "redis://localhost:$port" "$@" x -- touch ran 2>said 3>&- &
+  pid=$!
+  wait_until threads_of_more_than_one
+}
+threads_of_more_than_one() { (($(ls /proc/"$pid"/task | wc -l) > 1)); }
+
+@test "a lookup that was given up is waited for before a guard is forked" {
+  local pid
+  waiter_whose_lookup_hangs --timeout 10s
+  redis other del x >/dev/null
+  WAIT_SECONDS=40 wait_until taken
+  touch go
+  wait "$pid"
+  [[ -e ran && $(sort -u forks) == 1 ]] || {
+    cat forks said
+    return 1
+  }
+}
+taken() { [[ $(redis other exists x) == 1 ]]; }
+
+@test "a lookup that never ends: the command is not started, and the lock is released" {
+  local pid status=0
+  waiter_whose_lookup_hangs --timeout 1s
+  redis other del x >/dev/null
+  wait "$pid" || status=$?
+  [[ $status == 71 && ! -e ran && ! -e forks ]] || {
+    echo "$status"
+    cat forks said
+    return 1
+  }
+  grep -q 'looked up' said
+  [[ $(redis other exists x) == 0 ]]
 }
 
 @test "a missing, a wrong and the right password" {

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""odd_server.py MODE: a server on a loopback port that does not speak Redis. Prints its port, runs until killed.
+"""odd_server.py MODE [TEXT]: a server on a loopback port that is no Redis. Prints its port, runs until killed.
+
+These do not speak its language:
 
 garbage  answers bytes that mean nothing, with terminal controls among them
 http     answers as a web server does
@@ -12,13 +14,28 @@ array    announces a long array and sends it
 nest     answers arrays in arrays in arrays
 huge     announces an array of more elements than any memory holds, and sends nothing
 negative announces a string of length -5
+
+These speak it, and answer as the scripts do, with one lock that is free, but:
+grant      the lock is granted to the owner TEXT, with the token 9
+token      the lock is granted with the token TEXT
+twice      a grant is followed by a second reply, in the same packet
+fault      TEXT is why waiters could not be told of a release
+once       all that the first connection gets is the error TEXT
+confirm    the lock is held; whoever subscribes gets confirmations without end
+refuse     the lock is held; whoever subscribes gets the error TEXT without end
+message    the lock is held; whoever subscribes gets the message TEXT without end
+scan       a SCAN never ends, and finds nothing
+names      a SCAN never ends, and finds other names of 500 bytes each time
 """
+import itertools
+import os
 import socket
 import sys
 import threading
 import time
 
 CHUNK = 1 << 16
+SPEAKING = "grant token twice fault once confirm refuse message scan names".split()
 kept = []
 
 
@@ -28,8 +45,65 @@ def endless(connection, head, body):
         connection.sendall(body)
 
 
-def serve(mode, connection):
+def read_value(stream):
+    """One command, or a part of one."""
+    line = stream.readline()
+    if line[:1] == b"*":
+        return [read_value(stream) for _ in range(int(line[1:]))]
+    if line[:1] == b"$":
+        return stream.read(int(line[1:]) + 2)[:-2]
+    raise OSError("closed")
+
+
+def encoded(value):
+    if isinstance(value, int):
+        return b":%d\r\n" % value
+    if isinstance(value, list):
+        return b"*%d\r\n" % len(value) + b"".join(map(encoded, value))
+    return b"$%d\r\n%s\r\n" % (len(value), value)
+
+
+fresh = itertools.count()
+
+
+def answer(mode, text, words):
+    """To one command."""
+    if words[0] == b"SCAN":
+        names = [b"rlock:holder:{%0500d}" % next(fresh) for _ in range(1000)] if mode == "names" else []
+        return encoded([b"17", names])
+    if words[0] != b"EVAL":
+        return encoded([words[0].lower(), words[1], 1])
+    owner, arguments = words[11] if len(words) > 11 else b"", len(words) - 11
+    if arguments == 3:
+        return encoded([b"released", 0, text if mode == "fault" else b""])
+    if arguments == 2:
+        return encoded([b"renewed", 30000])
+    if arguments < 2:
+        return encoded([b"lock", -2, b"1700000000000", b"9", b"", 0, [], 0, []])
+    if mode in ("confirm", "refuse", "message"):
+        return encoded([b"held", 30000, 0, b"1", b"1700000000000", 1, []])
+    granted = [b"granted", text if mode == "grant" else owner, text if mode == "token" else b"9"]
+    return encoded(granted) * (2 if mode == "twice" else 1)
+
+
+def speak(mode, text, connection, number):
+    stream = connection.makefile("rb")
+    while True:
+        words = read_value(stream)
+        if mode == "once" and number == 1:
+            connection.sendall(b"-%s\r\n" % text)
+            continue
+        connection.sendall(answer(mode, text, words))
+        if words[0] == b"SUBSCRIBE" and mode in ("confirm", "refuse", "message"):
+            flood = {"confirm": encoded([b"subscribe", words[1], 1]), "refuse": b"-%s\r\n" % text,
+                     "message": encoded([b"message", words[1], text])}[mode]
+            endless(connection, b"", flood * (CHUNK // len(flood)))
+
+
+def serve(mode, text, connection, number):
     try:
+        if mode in SPEAKING:
+            speak(mode, text, connection, number)
         if mode == "close":
             connection.close()
             return
@@ -61,15 +135,15 @@ def serve(mode, connection):
 
 
 def main():
-    mode = sys.argv[1]
+    mode, text = sys.argv[1], os.fsencode(sys.argv[2] if len(sys.argv) > 2 else "")
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(64)
     print(listener.getsockname()[1], flush=True)
-    while True:
+    for number in itertools.count(1):
         connection, _ = listener.accept()
         kept.append(connection)
-        threading.Thread(target=serve, args=(mode, connection), daemon=True).start()
+        threading.Thread(target=serve, args=(mode, text, connection, number), daemon=True).start()
 
 
 main()
