@@ -29,10 +29,13 @@ std::string in_words(const std::vector<lock::Status>& all, bool listing) {
   return !listing && all.size() == 1 ? status_in_full(all.front()) : status_table(all);
 }
 
+// Byte for byte for programs, as ls(1) does it; no name holds a newline. On a terminal what others have put into the
+// name of a lock must not act.
 std::string names_of(const std::vector<lock::Status>& all) {
+  const bool terminal = isatty(STDOUT_FILENO);
   std::string text;
   for (const lock::Status& status : all) {
-    if (status.state == State::held) text += status.name().text() + "\n";
+    if (status.state == State::held) text += (terminal ? status.name().display() : status.name().text()) + "\n";
   }
   return text;
 }

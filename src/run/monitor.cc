@@ -13,6 +13,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "run/control.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
@@ -443,7 +444,9 @@ class Monitor {
       return;
     }
     using Outcome = lock::ReleaseOutcome;
-    if (!released->fault.empty()) log::warning(which + "released, but waiters could not be told: " + released->fault);
+    if (!released->fault.empty()) {
+      log::warning(which + "released, but waiters could not be told: " + escaped(released->fault, 200));
+    }
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
     if (!ours && lost_ && hold == lost_hold_) return;
     if (!lock::lasted(given_back, *released, lease_ends_at(), BootClock::now())) return lost_unnoticed(hold);

@@ -11,6 +11,10 @@ setup() {
   redis srv flushall >/dev/null
 }
 teardown() {
+  if [[ -n ${odd_pid:-} ]]; then
+    kill "$odd_pid" 2>/dev/null || true
+    wait_until gone "$odd_pid"
+  fi
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || "$RLOCK" --url "local:$BATS_TEST_TMPDIR/l" local stop --yes >/dev/null 2>&1 || true
   assert_clean srv
 }
@@ -227,4 +231,50 @@ on_terminal() {
   run -75 --separate-stderr rlock run -n x -- true
   ((${#stderr} < 10000))
   drop x
+}
+
+# odd MODE TEXT: sets $RLOCK_URL to such a server, and $odd_pid.
+odd() {
+  python3 "$TESTS_DIR/lib/odd_server.py" "$@" >port 2>/dev/null </dev/null 3>&- &
+  odd_pid=$!
+  wait_until test -s port
+  RLOCK_URL=redis://127.0.0.1:$(cat port)
+}
+
+@test "why waiters could not be told of a release" {
+  odd fault "$(printf '%s%2000s' "$EVIL" '' | tr ' ' a)"
+  run -0 --separate-stderr rlock run x -- true
+  assert_says 'waiters could not be told'
+  harmless
+  ((${#stderr} < 1000))
+  run -0 --separate-stderr rlock release --owner a:1 x
+  assert_says 'waiters could not be told'
+  harmless
+  ((${#stderr} < 1000))
+}
+
+@test "an owner who did not ask for the lock that it is granted" {
+  odd grant "someone-$EVIL:7"
+  run -69 --separate-stderr rlock run x -- true
+  harmless
+  kill "$odd_pid"
+  wait_until gone "$odd_pid"
+  rm port
+  odd grant "someone-"$'\xc2\x9b31m\xe2\x80\xaeesrever\xff:7'
+  run -69 --separate-stderr rlock run x -- true
+  assert_says someone-
+  harmless
+}
+
+@test "status --names: escaped on a terminal, byte for byte elsewhere" {
+  local name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
+  redis srv hset "$name" owner-1 1 >/dev/null
+  redis srv pexpire "$name" 60000 >/dev/null
+  redis srv hset "rlock:holder:{$name}" owner owner-1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
+  redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
+  on_terminal nothing nothing status --names
+  [[ $status == 0 && $output == 'x\xc2\x9b31m\u{202e}esrever\xff' ]]
+  rlock status --names >names
+  cmp names <(printf '%s\n' "$name")
+  drop "$name"
 }
