@@ -38,11 +38,13 @@ Result<std::string> percent_decoded(std::string_view text, std::string_view what
   return out;
 }
 
-std::string percent_encoded(std::string_view text) {
+// `also`: what has a meaning of its own where it stands.
+std::string percent_encoded(std::string_view text, std::string_view also = "") {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7f && std::string_view("%@?#[]").find(c) == std::string_view::npos) {
+    const bool meant = std::string_view("%@?#[]").find(c) != std::string_view::npos || also.contains(c);
+    if (byte > 0x20 && byte < 0x7f && !meant) {
       out += c;
     } else {
       constexpr char hex[] = "0123456789ABCDEF";
@@ -191,12 +193,12 @@ std::string_view password_in(std::string_view url) {
 
 std::string Endpoint::display() const {
   if (kind == Kind::local) return "local:" + percent_encoded(path);
-  const std::string login = user.empty() ? "" : percent_encoded(user) + "@";
+  const std::string login = user.empty() ? "" : percent_encoded(user, ":/") + "@";
   if (kind == Kind::unix_socket) {
     return "unix://" + login + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
   }
   const bool v6 = host.find(':') != std::string::npos;
-  return "redis://" + login + (v6 ? "[" + host + "]" : percent_encoded(host)) + ":" + std::to_string(port) +
+  return "redis://" + login + (v6 ? "[" + percent_encoded(host, "/") + "]" : percent_encoded(host, "/")) + ":" + std::to_string(port) +
          (db ? "/" + std::to_string(db) : "");
 }
 

@@ -36,6 +36,25 @@ TEST(Endpoint, ReadsIpv6InBrackets) {
   EXPECT_EQ(parse_endpoint("redis://[fe80::1]")->port, 6379);
 }
 
+// RFC 6874: the % in front of a zone is written %25.
+TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
+  const auto endpoint = *parse_endpoint("redis://[fe80::1%25eth0]:6380/1");
+  EXPECT_EQ(endpoint.host, "fe80::1%eth0");
+  EXPECT_EQ(endpoint.display(), "redis://[fe80::1%25eth0]:6380/1");
+  EXPECT_EQ(parse_endpoint(endpoint.display())->host, endpoint.host);
+}
+
+// What is handed to nested runs in RLOCK_URL.
+TEST(Endpoint, WhatIsShownIsReadBack) {
+  for (const char* host : {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
+    const Endpoint endpoint{.host = host, .user = "u:/?#[]@%"};
+    const auto again = parse_endpoint(endpoint.display());
+    ASSERT_TRUE(again) << endpoint.display();
+    EXPECT_EQ(again->host, host);
+    EXPECT_EQ(again->user, endpoint.user);
+  }
+}
+
 TEST(Endpoint, APasswordWithAnAtSignDoesNotBecomeAHost) {
   const auto endpoint = *parse_endpoint("redis://:p@ss@host");
   EXPECT_EQ(endpoint.password->text(), "p@ss");
