@@ -64,8 +64,7 @@ class Client {
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
   // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
   // serve: after a failover another one has the name. What the server says of the caller (denied, wrong_kind, config)
-  // leaves it open. More than one reply is no reply (protocol). A connection
-  // that the server has closed before is replaced by another one.
+  // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced.
   // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
