@@ -200,7 +200,7 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
     if (*owner != request.owner && owner.value() != request.heir) {
       return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner who did not ask, " +
-                                             quoted(owner->text()) + "; is something between us and Redis?");
+                                             in_quotes(owner->text()) + "; is something between us and Redis?");
     }
     acquired.outcome = Acquired::Outcome::granted;
     acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
