@@ -58,7 +58,8 @@ Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options,
       // One of many has left by itself.
       if (!alone) return {};
       return not_ours(name + ": left alone: it has got another owner meanwhile");
-    case lock::ReleaseOutcome::other_kind: return not_ours(name + ": left alone: it is " + released.instead.text() + " by now");
+    case lock::ReleaseOutcome::other_kind:
+      return not_ours(name + ": left alone: it is " + released.instead.text() + " by now");
     case lock::ReleaseOutcome::free: return print(name + ": free by itself meanwhile\n");
     case lock::ReleaseOutcome::kept:
     case lock::ReleaseOutcome::released: break;

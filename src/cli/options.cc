@@ -89,7 +89,8 @@ class Reader {
     if (!renew) {
       return usage("--no-renew with --shared wants a lease of " + format_duration(most) + " at most: " + why);
     }
-    log::warning("--lease " + format_duration(lease) + " counts as " + format_duration(most) + " with --shared: " + why);
+    log::warning("--lease " + format_duration(lease) + " counts as " + format_duration(most) +
+                 " with --shared: " + why);
     return most;
   }
 

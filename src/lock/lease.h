@@ -18,9 +18,9 @@ namespace rlock::lock {
 
 inline constexpr milliseconds kDefaultLease = 30s;
 inline constexpr milliseconds kShortestLease = 1s;
-// A reader's lease is no longer than this, whatever is asked for: each renewal by a Java reader beside it sets the time of
-// the whole lock to Redisson's lockWatchdogTimeout (RedissonReadLock, ReadLockTask), 30 s unless configured otherwise, and
-// before 4.4.0 that of every reader. Where that is shorter, the lease has to be, too.
+// A reader's lease is no longer than this, whatever is asked for: each renewal by a Java reader beside it sets the time
+// of the whole lock to Redisson's lockWatchdogTimeout (RedissonReadLock, ReadLockTask), 30 s unless configured
+// otherwise, and before 4.4.0 that of every reader. Where that is shorter, the lease has to be, too.
 inline constexpr milliseconds kLongestReaderLease = 30s;
 // Under this the two fixed margins are scaled down in proportion.
 inline constexpr milliseconds kFullMarginLease = 5s;
