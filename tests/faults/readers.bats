@@ -52,7 +52,8 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   redis_stop srv
   tail -n 4 ./*.err
   # SIGTERM comes 23.2 s after the last renewal was sent.
-  [[ $(tries_for long) =~ ^[0-9]+$ ]] && (($(tries_for long) <= 23))
+  [[ $(tries_for long) =~ ^[0-9]+$ ]]
+  (($(tries_for long) <= 23))
   not grep 'ran ahead' old.err
   grep -q 'ran ahead.*Java readers shorten the lock' short.err
   grep -q -- '--lease 2m counts as 30s with --shared' long.err
