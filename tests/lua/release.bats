@@ -100,7 +100,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 && -z ${lines[2]} ]]
   acquire owner-2 30000 hold-2 ''
   run -0 release owner-1 hold-1 0 call-1 60000
-  [[ ${lines[0]} == released && $(redis srv hget "$lock" owner-2) == 1 ]]
+  [[ ${lines[0]} == released && $(redis srv hget "$lock" owner-2:0) == 1 ]]
   [[ $(count_calls publish) == 1 ]]
   # Another call is not this one.
   run -0 release owner-1 hold-1 0 call-2 60000
