@@ -28,24 +28,25 @@ bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
          std::ranges::any_of(status.holders, [&](const lock::Holding& one) { return one.owner == owner.text(); });
 }
 
-// Asks the holders to stop until they have released the lock, or have died and their leases have run out.
-// False: one of them holds the lock still when the wait is over.
+// Asks the holders to stop, once at least, until they have released the lock, or have died and their leases have run
+// out. False: one of them holds the lock still when the wait is over.
 Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
   bool heard = false;
-  for (const Until end = Until{}.at_most(options.wait); !end.over(); wait_for(-1, 0, end.at_most(kAskAgain))) {
+  for (const Until end = Until{}.at_most(options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
     const Until exchange = Until{}.at_most(options.common.timeout);
     for (const lock::OwnerId& owner : owners) {
       const bool hears =
           RLOCK_TRY(lock::ask_to_stop(client, options.name, owner, asker("rlock force-unlock"), exchange)) > 0;
       if (hears && !std::exchange(heard, true)) {
-        RLOCK_TRY(print(options.name.display() + ": the holder has been asked to stop; waiting for it\n"));
+        RLOCK_TRY(print(options.name.display() + ": the holder has been asked to stop" +
+                        (options.wait > 0ms ? "; waiting for it\n" : "\n")));
       }
     }
     const auto status = RLOCK_TRY(lock::inspect(client, options.name, exchange));
     std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
     if (owners.empty()) return true;
+    if (end.over()) return false;
   }
-  return false;
 }
 
 Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
