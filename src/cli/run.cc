@@ -73,7 +73,13 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
           .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
 }
 
-Ending ending_of(const run::JobEnd& end, const RunOptions& options) {
+void say_not_found(const RunOptions& options, const run::Inherited& inherited) {
+  const std::string why = run::missing_interpreter(options.command.front(), inherited.folder());
+  log::error(escaped(options.command.front(), 200) + ": " +
+             (why.empty() ? "command not found" : "cannot be executed: " + why));
+}
+
+Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::Inherited& inherited) {
   using Kind = run::JobEnd::Kind;
   const std::string program = escaped(options.command.front(), 200);
   switch (end.kind) {
@@ -82,7 +88,7 @@ Ending ending_of(const run::JobEnd& end, const RunOptions& options) {
     case Kind::lost: return {"lost", kLost};
     case Kind::timed_out: return {"timed-out", kTimedOut};
     case Kind::hook_failed: return {"hook-failed", kConfig};
-    case Kind::not_found: log::error(program + ": command not found"); return {"not-found", kNotFound};
+    case Kind::not_found: say_not_found(options, inherited); return {"not-found", kNotFound};
     case Kind::not_executable:
       log::error(program + ": cannot be executed: " + errno_text(end.value));
       return {"not-executable", kNotExecutable};
@@ -123,7 +129,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
   const run::Job job = job_for(options, holds, client.endpoint(), inherited, events);
-  return ending_of(RLOCK_TRY(run::run_job(job, std::move(guards), std::move(client), signals)), options);
+  return ending_of(RLOCK_TRY(run::run_job(job, std::move(guards), std::move(client), signals)), options, inherited);
 }
 
 }  // namespace

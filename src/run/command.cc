@@ -5,7 +5,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/text.h"
 
 namespace rlock::run {
 std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
@@ -13,6 +18,43 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
   return out;
+}
+
+namespace {
+
+// Where execvpe(3) finds it; empty: nowhere.
+std::string found_in_path(const std::string& program, const std::string& folder) {
+  const auto is_there = [&](const std::string& path) {
+    return access((path.starts_with('/') ? path : folder + "/" + path).c_str(), X_OK) == 0;
+  };
+  if (program.find('/') != std::string::npos) return is_there(program) ? program : "";
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable ? variable : "/bin:/usr/bin";
+  for (bool more = true; more;) {
+    const std::string_view one = path.substr(0, path.find(':'));
+    more = one.size() < path.size();
+    path.remove_prefix(std::min(one.size() + 1, path.size()));
+    const std::string candidate = (one.empty() ? "." : std::string(one)) + "/" + program;
+    if (is_there(candidate)) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string missing_interpreter(const std::string& program, const std::string& folder) {
+  const std::string path = found_in_path(program, folder);
+  if (path.empty()) return "";
+  const UniqueFd file(open((path.starts_with('/') ? path : folder + "/" + path).c_str(), O_RDONLY | O_CLOEXEC));
+  char begin[256];  // more of it the kernel does not read (BINPRM_BUF_SIZE)
+  const ssize_t length = file ? read(file.get(), begin, sizeof begin) : 0;
+  std::string_view line(begin, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (!line.starts_with("#!")) return "the loader that it needs was not found: it is a binary for another system";
+  line = line.substr(2, line.find('\n') - 2);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::string_view interpreter = line.substr(0, line.find_first_of(" \t"));
+  return "its interpreter " + in_quotes(interpreter) + " was not found" +
+         (line.ends_with('\r') ? "; its lines end as those of DOS do, with CR LF" : "");
 }
 
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,

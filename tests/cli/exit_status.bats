@@ -129,3 +129,25 @@ PYTHON
   wait "$frontend" || got=$?
   ((got == 5))
 }
+
+@test "127: a script whose interpreter is missing says which one, wherever it is found" {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir -p bin
+  printf '#! /no/such/python3 -u\n' >script
+  printf '#!/bin/sh\r\necho hello\r\n' >bin/dos
+  printf '\177ELF' >binary
+  chmod +x script bin/dos
+  run -127 --separate-stderr rlock run a -- ./script
+  [[ $stderr == "rlock: ./script: cannot be executed: its interpreter '/no/such/python3' was not found" ]]
+  run -127 --separate-stderr rlock run a -- "$PWD/script"
+  assert_says "interpreter '/no/such/python3' was not found"
+  PATH=/nowhere:$PWD/bin:$PATH run -127 --separate-stderr rlock run a -- dos
+  assert_says "interpreter '/bin/sh\\x0d' was not found; its lines end as those of DOS do"
+  # A relative folder in PATH is that of where we were started.
+  PATH=bin:$PATH run -127 --separate-stderr rlock run a -- dos
+  assert_says "interpreter '/bin/sh\\x0d' was not found"
+  run -127 --separate-stderr rlock run a -- ./none
+  [[ $stderr == 'rlock: ./none: command not found' ]]
+  run -127 --separate-stderr rlock run a -- no-such-command-anywhere
+  [[ $stderr == 'rlock: no-such-command-anywhere: command not found' ]]
+}
