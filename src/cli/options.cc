@@ -449,6 +449,7 @@ Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
   const CommonOptions common = RLOCK_TRY(reader.common());
   const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
   log::start(least, common.json_log ? json_log_line : log::text_format);
+  warn_of_unknown_variables();
   reader.report();
 
   const std::string_view name = parsed.subcommand->name;

@@ -131,14 +131,15 @@ void hide_passwords(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) hide_password(argv[i]);
 }
 
+bool is_own_variable(std::string_view name) {
+  return std::ranges::find(kSecretVariables, name) != std::end(kSecretVariables) ||
+         std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
+}
+
 std::vector<std::string> environment_without_secrets(std::vector<std::string> additions) {
-  const auto dropped = [](std::string_view name) {
-    return std::ranges::find(kSecretVariables, name) != std::end(kSecretVariables) ||
-           std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
-  };
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
-    if (!dropped(text.substr(0, text.find('=')))) additions.emplace_back(text);
+    if (!is_own_variable(text.substr(0, text.find('=')))) additions.emplace_back(text);
   }
   return additions;
 }

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/log.h"
 #include "base/text.h"
+#include "cli/server.h"
 #include "cli/suggest.h"
 #include "cli/trusted_file.h"
 #include "redis/endpoint.h"
@@ -63,6 +65,18 @@ std::string variable_of(std::string_view name) {
     variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
   }
   return variable;
+}
+
+void warn_of_unknown_variables() {
+  std::vector<std::string> known;
+  for (const std::string_view name : setting_names()) known.push_back(variable_of(name));
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view variable = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
+    if (!variable.starts_with("RLOCK_") || is_own_variable(variable)) continue;
+    if (std::ranges::find(known, variable) != known.end()) continue;
+    log::warning(escaped(variable, 100) + " is no variable of rlock's" +
+                 suggestion(variable, {known.begin(), known.end()}));
+  }
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {

@@ -40,6 +40,9 @@ class Settings {
   std::optional<std::string> address_, file_;
 };
 
+// Warns of variables that look like settings and are none: a misspelt one would leave its setting unset in silence.
+void warn_of_unknown_variables();
+
 // "kill-after" -> "RLOCK_KILL_AFTER"
 std::string variable_of(std::string_view name);
 

@@ -213,6 +213,25 @@ with_host_file() {
   [[ $stderr != *s3cr3t* ]]
 }
 
+@test "an unknown variable: warned of, and the nearest is named" {
+  RLOCK_LEESE=1m run -0 --separate-stderr rlock run x -- true
+  [[ $stderr == "rlock: warning: RLOCK_LEESE is no variable of rlock's; did you mean RLOCK_LEASE?" ]]
+  RLOCK_FROBNICATE=$'s3cr3t' run -0 --separate-stderr rlock status
+  [[ $stderr == "rlock: warning: RLOCK_FROBNICATE is no variable of rlock's" ]]
+  RLOCK_LEESE=1m run -0 --separate-stderr rlock run -q x -- true
+  [[ -z $stderr ]]
+  RLOCK_LEESE=1m run -0 --separate-stderr rlock run --log-format json x -- true
+  json_lines 1
+}
+
+@test "what rlock gives to commands and hooks is no unknown variable, nor is a setting, nor a password" {
+  RLOCK_NAME=a RLOCK_OWNER=b:1 RLOCK_TOKEN=1 RLOCK_HELD= RLOCK_WHY=x RLOCK_EXIT_STATUS=1 RLOCK_LEASE=40s RLOCK_ON_LOST=true \
+    run -0 --separate-stderr rlock run x -- "$RLOCK" run y -- "$RLOCK" status x
+  [[ -z $stderr ]]
+  run -0 --separate-stderr rlock run --on-release "\"$RLOCK\" status x" x -- true
+  [[ $stderr != *variable* && $stderr == *held* ]]
+}
+
 @test "a table" {
   printf '[server]\nlease = "1m"\n' >c.toml
   wrong c.toml server
