@@ -77,6 +77,12 @@ void write(Level level, std::string_view message) {
 
 bool enabled(Level level) { return logger()->should_log(to_spdlog(level)); }
 
+std::string library() {
+  return "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) + "." +
+         std::to_string(SPDLOG_VER_PATCH) + ", fmt " + std::to_string(FMT_VERSION / 10000) + "." +
+         std::to_string(FMT_VERSION / 100 % 100) + "." + std::to_string(FMT_VERSION % 100);
+}
+
 std::string text_format(Level level, std::string_view message) {
   return std::string(level == Level::warning ? "rlock: warning: " : "rlock: ") + std::string(message);
 }

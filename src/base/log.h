@@ -29,6 +29,9 @@ inline void error(std::string_view message) { write(Level::error, message); }
 
 bool enabled(Level level);
 
+// The libraries behind it, with their versions.
+std::string library();
+
 // "rlock: message", with "warning: " where it is one.
 std::string text_format(Level level, std::string_view message);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 
+#include <locale.h>
+#include <wchar.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -65,6 +68,21 @@ std::string escaped(std::string_view text, std::size_t limit) {
     text.remove_prefix(rune.length);
   }
   return out;
+}
+
+std::size_t columns(std::string_view text) {
+  // wcwidth(3) knows the characters of the current locale, and the one that we start in has ASCII alone.
+  static const locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  const locale_t former = unicode ? uselocale(unicode) : nullptr;
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Rune rune = decode(text);
+    const int one = rune.length == 0 ? 1 : wcwidth(static_cast<wchar_t>(rune.value));
+    width += one < 0 ? 1 : static_cast<std::size_t>(one);
+    text.remove_prefix(std::max<std::size_t>(rune.length, 1));
+  }
+  if (former) uselocale(former);
+  return width;
 }
 
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) + "'"; }

@@ -13,6 +13,10 @@ namespace rlock {
 // Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
+// How many columns of a terminal `text` takes: two for each wide character of East Asia, none for what combines.
+// REQUIRES: escaped text.
+std::size_t columns(std::string_view text);
+
 // escaped(text) in single quotes, for messages. Not called quoted: a call with a std::string would find
 // std::quoted too, wherever a standard header brings <iomanip> along.
 std::string in_quotes(std::string_view text);

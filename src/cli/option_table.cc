@@ -6,32 +6,51 @@
 namespace rlock::cli {
 namespace {
 
+constexpr bool kSetting = true, kNoSetting = false, kOften = true;
+
 constexpr OptionSpec kCommon[] = {
-    {"--url", "URL", "the server: redis://host:port/db, unix:///path or local: (redis://127.0.0.1:6379)", true},
-    {"--password-file", "FILE", "read the password from FILE, which only you may be able to read", true},
-    {"--timeout", "DUR", "time for one exchange with the server (5s)", true},
-    {"--config", "FILE", "read this configuration file instead of the usual ones", true},
-    {"-q,--quiet", "", "print errors only", true},
-    {"-v,--verbose", "", "say what is done, and where each option comes from", true},
-    {"--log-format", "FORMAT", "how messages look: text or json (text)", true},
+    {"--url", "URL", "the server: redis://host:port/db, unix:///path or local: (redis://127.0.0.1:6379)",
+     Group::common, kSetting, kOften},
+    {"--password-file", "FILE", "read the password from FILE, which only you may be able to read",
+     Group::common, kSetting},
+    {"--timeout", "DUR", "time for one exchange with the server (5s)", Group::common, kSetting},
+    {"--config", "FILE", "read this configuration file instead of the usual ones", Group::common, kSetting},
+    {"-q,--quiet", "", "print errors only", Group::common, kSetting, kOften},
+    {"-v,--verbose", "", "say what is done, and where each option comes from", Group::common, kSetting},
+    {"--log-format", "FORMAT", "how messages look: text or json (text)", Group::common, kSetting},
 };
 
-constexpr OptionSpec kNonblock{"-n,--nonblock", "", "do not wait: end with 75 at once if the lock is held"};
-constexpr OptionSpec kWait{"-w,--wait", "DUR", "wait at most DUR, then end with 75; 0 is -n (without limit)", true};
-constexpr OptionSpec kConflict{"-E,--conflict-exit-code", "N", "the status for \"not acquired\" instead of 75", true};
-constexpr OptionSpec kMaxQueue{"--max-queue", "N", "end with 75 at once if N wait already (without limit)", true};
+constexpr OptionSpec kInforming[] = {
+    {"-h,--help", "", "explain: -h in short, --help in full", Group::common, kNoSetting, kOften},
+    {"-V,--version", "", "print the version, and what it was built from", Group::common},
+};
+
+constexpr OptionSpec kNonblock{"-n,--nonblock", "", "do not wait: end with 75 at once if it is held",
+                               Group::waiting, kNoSetting, kOften};
+constexpr OptionSpec kWait{"-w,--wait", "DUR", "wait at most DUR, then end with 75; 0 is -n (without limit)",
+                           Group::waiting, kSetting, kOften};
+constexpr OptionSpec kConflict{"-E,--conflict-exit-code", "N", "the status for \"not acquired\" instead of 75",
+                               Group::waiting, kSetting, kOften};
+constexpr OptionSpec kMaxQueue{"--max-queue", "N", "end with 75 at once if N wait already (without limit)",
+                               Group::waiting, kSetting};
 constexpr OptionSpec kReplace{"--replace-waiting", "",
-                              "take the place of the last waiter that said so; it ends with 75", true};
+                              "take the place of the last waiter that said so; it ends with 75",
+                              Group::waiting, kSetting};
 constexpr OptionSpec kSupersede{"--supersede", "", "ask the holder to stop, and wait until it has released the lock",
-                                true};
-constexpr OptionSpec kPriority{"--priority", "N", "wait in front of lower ones: -1000 to 1000 (0)", true};
-constexpr OptionSpec kShared{"-s,--shared", "", "hold a read-write lock for reading, beside others that read"};
-constexpr OptionSpec kExclusive{"-x,--exclusive", "", "hold a read-write lock for writing, alone"};
-constexpr OptionSpec kSlots{"--slots", "N", "hold one of N slots: a semaphore"};
-constexpr OptionSpec kResize{"--resize", "", "make it N slots where there is another number of them"};
-constexpr OptionSpec kJava{"--java-semaphore", "", "of a semaphore that a Java program makes: NAME is no counter"};
-constexpr OptionSpec kReason{"--reason", "TEXT", "a note for others: for those who wait, and for status", true};
-constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)"};
+                                Group::waiting, kSetting};
+constexpr OptionSpec kPriority{"--priority", "N", "wait in front of lower ones: -1000 to 1000 (0)",
+                               Group::waiting, kSetting};
+constexpr OptionSpec kShared{"-s,--shared", "", "hold a read-write lock for reading, with others",
+                             Group::kind, kNoSetting, kOften};
+constexpr OptionSpec kExclusive{"-x,--exclusive", "", "hold a read-write lock for writing, alone", Group::kind};
+constexpr OptionSpec kSlots{"--slots", "N", "hold one of N slots: a semaphore", Group::kind, kNoSetting, kOften};
+constexpr OptionSpec kResize{"--resize", "", "make it N slots where there is another number of them", Group::kind};
+constexpr OptionSpec kJava{"--java-semaphore", "", "of a semaphore that a Java program makes: NAME is no counter",
+                           Group::kind};
+constexpr OptionSpec kReason{"--reason", "TEXT", "a note for those who wait, and for status",
+                             Group::general, kSetting, kOften};
+constexpr OptionSpec kOwner{"--owner", "ID", "the owner id that acquire printed (RLOCK_OWNER)",
+                            Group::general, kNoSetting, kOften};
 
 constexpr OptionSpec kRun[] = {
     kNonblock,
@@ -46,25 +65,37 @@ constexpr OptionSpec kRun[] = {
     kReplace,
     kSupersede,
     kPriority,
-    {"-l,--lease", "DUR", "how long the server keeps the lock without a renewal (30s)", true},
-    {"-k,--kill-after", "DUR", "time between SIGTERM and SIGKILL (5s, or a sixth of a shorter lease)", true},
-    {"--no-renew", "", "do not renew: the command is stopped before the lease ends", true},
-    {"--max-hold", "DUR", "stop the command after DUR, then end with 124 (without limit)", true},
-    {"--min-hold", "DUR", "keep the lock at least DUR, even if the command ends sooner (0)", true},
-    {"--leftovers", "WHAT", "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)", true},
-    {"--isolate", "", "run the command in a PID namespace: nothing of it can outlive rlock", true},
-    {"--on-acquire", "TEXT", "run TEXT by /bin/sh before the command; if it fails, the command is not started", true},
-    {"--on-release", "TEXT", "run TEXT by /bin/sh after the command, before the lock is released", true},
-    {"--on-lost", "TEXT", "run TEXT by /bin/sh when the lock was lost and the command has been stopped", true},
-    {"--hook-timeout", "DUR", "how long each of these may take (30s)", true},
-    {"--status-fd", "N", "write what happens as JSON lines to this descriptor"},
-    {"-c,--command", "TEXT", "run TEXT by $SHELL, or /bin/sh, instead of a COMMAND"},
+    {"-l,--lease", "DUR", "how long the server keeps it without a renewal (30s)",
+     Group::supervision, kSetting, kOften},
+    {"-k,--kill-after", "DUR", "time between SIGTERM and SIGKILL (5s, or a sixth of a shorter lease)",
+     Group::supervision, kSetting},
+    {"--no-renew", "", "do not renew: the command is stopped before the lease ends", Group::supervision, kSetting},
+    {"--max-hold", "DUR", "stop the command after DUR, then end with 124 (without limit)",
+     Group::supervision, kSetting, kOften},
+    {"--min-hold", "DUR", "keep the lock at least DUR, even if the command ends sooner (0)",
+     Group::supervision, kSetting},
+    {"--leftovers", "WHAT", "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)",
+     Group::supervision, kSetting},
+    {"--isolate", "", "run the command in a PID namespace: nothing of it can outlive rlock",
+     Group::supervision, kSetting},
+    {"--on-acquire", "TEXT", "run TEXT by /bin/sh before the command; if it fails, the command is not started",
+     Group::hooks, kSetting},
+    {"--on-release", "TEXT", "run TEXT by /bin/sh after the command, before the lock is released",
+     Group::hooks, kSetting},
+    {"--on-lost", "TEXT", "run TEXT by /bin/sh when the lock was lost and the command has been stopped",
+     Group::hooks, kSetting},
+    {"--hook-timeout", "DUR", "how long each of these may take (30s)", Group::hooks, kSetting},
+    {"--status-fd", "N", "write what happens as JSON lines to this descriptor", Group::general},
+    {"-c,--command", "TEXT", "run TEXT by $SHELL, or /bin/sh, as the COMMAND",
+     Group::general, kNoSetting, kOften},
     kReason,
 };
 
 constexpr OptionSpec kAcquire[] = {
-    {"-l,--lease", "DUR", "how long to hold the lock; needed where nobody renews it (30s with --for-pid)"},
-    {"--for-pid", "PID", "leave a keeper in the background that renews while PID lives, and then releases"},
+    {"-l,--lease", "DUR", "how long to hold the lock; needed where nobody renews it (30s with --for-pid)",
+     Group::supervision, kNoSetting, kOften},
+    {"--for-pid", "PID", "leave a keeper in the background that renews while PID lives, and then releases",
+     Group::supervision, kNoSetting, kOften},
     kNonblock,
     kWait,
     kConflict,
@@ -78,33 +109,38 @@ constexpr OptionSpec kAcquire[] = {
     kSupersede,
     kPriority,
     kReason,
-    {"--export", "", "print RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN for eval, which fails without the lock"},
-    {"--json", "", "print a JSON object"},
+    {"--export", "", "print RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN for eval, which fails without the lock",
+     Group::general, kNoSetting, kOften},
+    {"--json", "", "print a JSON object", Group::general, kNoSetting, kOften},
 };
 
 constexpr OptionSpec kRenew[] = {
     kOwner,
-    {"-l,--lease", "DUR", "the new lease, from now on (as long as the granted one)"},
+    {"-l,--lease", "DUR", "the new lease, from now on (as long as the granted one)",
+     Group::general, kNoSetting, kOften},
 };
 
 constexpr OptionSpec kRelease[] = {kOwner};
 
 constexpr OptionSpec kStatus[] = {
-    {"--json", "", "print a JSON array"},
-    {"--names", "", "print only the names of held locks, a line each"},
-    {"--is-held", "", "print nothing: status 0 if all are held, 1 if one is free"},
-    {"--watch", "", "look again each second, and show it when something has changed"},
+    {"--json", "", "print a JSON array", Group::general, kNoSetting, kOften},
+    {"--names", "", "print only the names of held locks, a line each", Group::general, kNoSetting, kOften},
+    {"--is-held", "", "print nothing: status 0 if all are held, 1 if one is free", Group::general, kNoSetting, kOften},
+    {"--watch", "", "look again each second, and show it when something has changed",
+     Group::general, kNoSetting, kOften},
 };
 
 constexpr OptionSpec kForceUnlock[] = {
-    {"-y,--yes", "", "do not ask"},
-    {"--owner", "ID", "only if this owner still holds it"},
-    {"--now", "", "delete the lock at once, while the command under it may still run"},
-    {"-w,--wait", "DUR", "how long to wait for the holder to stop, then end with 75 (1m)"},
+    {"-y,--yes", "", "do not ask", Group::general, kNoSetting, kOften},
+    {"--owner", "ID", "only if this owner still holds it", Group::general, kNoSetting, kOften},
+    {"--now", "", "delete the lock at once, while the command under it may still run",
+     Group::general, kNoSetting, kOften},
+    {"-w,--wait", "DUR", "how long to wait for the holder to stop, then end with 75 (1m)",
+     Group::general, kNoSetting, kOften},
 };
 
 constexpr OptionSpec kLocal[] = {
-    {"-y,--yes", "", "stop even though locks are held"},
+    {"-y,--yes", "", "stop even though locks are held", Group::general, kNoSetting, kOften},
 };
 
 constexpr SubcommandSpec kSubcommands[] = {
@@ -114,12 +150,12 @@ command started has ended. rlock ends as the command ended.
 
 Examples:
   rlock --url local: run hello -- echo "I have the lock"
-  rlock run -n -E 0 nightly -- /usr/local/bin/backup       in a crontab: quiet if busy
-  rlock run --wait 10m deploy -- ./deploy.sh               in a pipeline
+  rlock run -n -E 0 nightly -- /usr/local/bin/backup   in a crontab
+  rlock run --wait 10m deploy -- ./deploy.sh           in a pipeline
   rlock run deploy -c 'make && make install'
-  rlock run -s data -- ./report.sh                         beside other readers of data
-  rlock run --slots 3 builds -- make                       at most three at a time
-  rlock run deploy database -- ./migrate.sh                both or none
+  rlock run -s data -- ./report.sh                     beside other readers
+  rlock run --slots 3 builds -- make                   at most three at a time
+  rlock run deploy database -- ./migrate.sh            both or none
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,
@@ -135,7 +171,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 
   eval "$(rlock acquire deploy --lease 10m --export)" || exit
   ./deploy.sh; rlock release deploy
-  owner=$(rlock acquire deploy --for-pid $$) || exit       for as long as this shell lives
+  owner=$(rlock acquire deploy --for-pid $$) || exit   while this shell lives
 
 Exit status: 75 if the lock was not acquired.
 )~"},
@@ -167,7 +203,7 @@ runs beside the next holder, a command of rlock run until its next renewal.
 
 Examples:
   rlock force-unlock deploy
-  rlock force-unlock deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242 --yes
+  rlock force-unlock -y deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242
 
 Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
 no, 76 if another owner has it or it is no lock.
@@ -177,8 +213,10 @@ no, 76 if another owner has it or it is no lock.
 
   rlock local status                     is it running, and where
   rlock local stop                       stop it
-  rlock --url local:/srv/locks local serve    run it in the foreground, as a service manager wants it
+  rlock --url local:/srv/locks local serve   run it in the foreground
 )~"},
+    {"help", "explain rlock or one of its subcommands", "[SUBCOMMAND]", {}, ""},
+    {"version", "print the version, its commit and the libraries in it", "", {}, ""},
 };
 
 }  // namespace
@@ -191,5 +229,7 @@ const SubcommandSpec* find_subcommand(std::string_view name) {
 }
 
 std::span<const OptionSpec> common_options() { return kCommon; }
+
+std::span<const OptionSpec> informing_options() { return kInforming; }
 
 }  // namespace rlock::cli

@@ -234,12 +234,12 @@ std::string status_table(const std::vector<Status>& all) {
   }
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    for (std::size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(widths[i] - columns(row[i]) + 2, ' ');
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -318,6 +318,11 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
   const auto same = [&](const lock::Hold& hold) { return hold.owner == holds.front().owner; };
   if (std::ranges::all_of(holds, same)) texts.owners = holds.front().owner.text();
   return texts;
+}
+
+std::string json_library() {
+  return "nlohmann-json " + std::to_string(NLOHMANN_JSON_VERSION_MAJOR) + "." +
+         std::to_string(NLOHMANN_JSON_VERSION_MINOR) + "." + std::to_string(NLOHMANN_JSON_VERSION_PATCH);
 }
 
 std::string json_log_line(log::Level level, std::string_view message) {

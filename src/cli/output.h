@@ -38,8 +38,8 @@ std::string lost_event(const lock::LockName& name, const std::string& why);
 std::string released_event(const lock::LockName& name, milliseconds free_in);
 std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal);
 
-// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is known,
-// "and 2 others".
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is
+// known, "and 2 others".
 std::string held_by(const lock::Holding& holding, long long holders = 1);
 // The same of a lock that is found held: "held by another" where nobody is known.
 std::string held_by(const lock::Acquired& found);
@@ -47,6 +47,9 @@ std::string held_by(const lock::Status& status);
 
 // "1st" for one that nobody is ahead of, "2nd" …
 std::string place_text(long long ahead);
+
+// The library behind all JSON, with its version.
+std::string json_library();
 
 // A message as a JSON object with time, level and message; a log::Format.
 std::string json_log_line(log::Level level, std::string_view message);

@@ -2,30 +2,26 @@
 #include "cli/parse.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
 
+#include "base/log.h"
 #include "base/text.h"
+#include "cli/build_commit.h"
+#include "cli/help.h"
+#include "cli/output.h"
 #include "cli/suggest.h"
+#include "redis/reply.h"
 
 namespace rlock::cli {
 namespace {
 
-// "--wait DUR" where CLI11 would write "--wait DUR x 1 ..."; the usage line is ours.
-class HelpFormat : public CLI::Formatter {
- public:
-  HelpFormat() { column_width(34); }
-  std::string make_usage(const CLI::App*, std::string) const override { return "\n"; }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
-  }
-};
-
 // Describes `options` to `app`. CLI11 only takes the texts apart: what they mean is decided later.
-void add_options(CLI::App& app, std::span<const OptionSpec> options, const std::string& group) {
+void add_options(CLI::App& app, std::span<const OptionSpec> options) {
   for (const OptionSpec& spec : options) {
-    const std::string names(spec.names), help(spec.help);
-    CLI::Option* option = spec.value.empty() ? app.add_flag(names, help) : app.add_option(names, help);
-    option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    const std::string names(spec.names);
+    CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     if (!spec.value.empty()) option->type_name(std::string(spec.value))->type_size(1);
   }
 }
@@ -66,45 +62,28 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
                                       (spec ? std::string(spec->name) + " " : "") + "--help");
 }
 
+// What other programs call what ours do.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"list", "status"}, {"ls", "status"},  {"ps", "status"},    {"show", "status"},
+    {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"}, {"break", "force-unlock"},
+};
+
 std::unexpected<Error> unknown_subcommand(const std::string& word) {
+  const auto* elsewhere = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
+  if (elsewhere != std::end(kElsewhere)) {
+    return fail(Error::Code::usage, "unknown subcommand " + in_quotes(word) + "; did you mean rlock " +
+                                        std::string(elsewhere->second) + "? See rlock --help");
+  }
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
   return fail(Error::Code::usage,
               "unknown subcommand " + in_quotes(word) + suggestion(word, names) + "; see rlock --help");
 }
 
-// CLI11's text for the options, without its usage line, and with single empty lines between groups.
-std::string options_help(const CLI::App& app) {
-  std::string text = app.help();
-  text.erase(0, text.find('\n') + 1);
-  for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
-  return text;
-}
-
-std::string top_help(const CLI::App& app) {
-  std::string text =
-      "rlock - run a command under a lock that many hosts share through Redis\n\n"
-      "Usage: rlock [options] SUBCOMMAND ...\n\nSubcommands:\n";
-  for (const SubcommandSpec& spec : subcommands()) {
-    text += "  " + std::string(spec.name) + std::string(14 - spec.name.size(), ' ') + std::string(spec.summary) + "\n";
-  }
-  return text + options_help(app) +
-         "\nTry it:   rlock --url local: run hello -- echo \"I have the lock\"\n"
-         "Learn it: rlock SUBCOMMAND --help, man rlock\n";
-}
-
-std::string subcommand_help(const CLI::App& app, const SubcommandSpec& spec) {
-  return "rlock " + std::string(spec.name) + " - " + std::string(spec.summary) + "\n\nUsage: rlock " +
-         std::string(spec.name) + " [options] " + std::string(spec.synopsis) + "\n" + options_help(app) + "\n" +
-         std::string(spec.notes);
-}
-
-void describe(CLI::App& app, const std::string& common_group) {
-  app.formatter(std::make_shared<HelpFormat>());
-  app.set_help_flag("-h,--help", "print this help")->group(common_group);
-  const std::string version_help = "print the version";
-  app.add_flag("-V,--version", version_help)->group(common_group);
-  add_options(app, common_options(), common_group);
+void describe(CLI::App& app) {
+  app.set_help_flag("-h,--help");
+  app.add_flag("-V,--version");
+  add_options(app, common_options());
 }
 
 // CLI11 would take the next word for the value of `--name=`, which has an empty one.
@@ -141,16 +120,24 @@ Result<bool> take_apart(CLI::App& app, std::vector<std::string> words, const Sub
   return true;
 }
 
-Parsed version() { return Parsed{.text = "rlock " RLOCK_VERSION "\n"}; }
+Parsed version() {
+  std::string text = "rlock " RLOCK_VERSION "\n";
+  if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
+  return Parsed{.text = text + "with " + redis::protocol_library() + ", CLI11 " CLI11_VERSION ", " + json_library() +
+                        ", " + log::library() + "\n"};
+}
 
 // What stands from the subcommand on. An application of its own: a lock may be called as a subcommand is.
-Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::string> words, Parsed parsed) {
+Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
   CLI::App app;
-  add_options(app, spec.options, "Options");
-  describe(app, "Options of all subcommands");
+  add_options(app, spec.options);
+  describe(app);
   app.allow_extras();
-  if (!RLOCK_TRY(take_apart(app, std::move(words), &spec))) return Parsed{.text = subcommand_help(app, spec)};
-  if (app.count("--version") > 0) return version();
+  if (!RLOCK_TRY(take_apart(app, words, &spec))) {
+    const bool in_full = std::ranges::find(words, "--help") != words.end();
+    return Parsed{.text = subcommand_help(spec, in_full ? Detail::full : Detail::brief)};
+  }
+  if (app.count("--version") > 0 || spec.name == "version") return version();
 
   parsed.subcommand = &spec;
   RLOCK_TRY(collect(app, common_options(), parsed));
@@ -162,7 +149,11 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, std::vector<std::str
     if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
     parsed.names.push_back(word);
   }
-  return parsed;
+  if (spec.name != "help") return parsed;
+  if (parsed.names.empty()) return Parsed{.text = overview()};
+  const SubcommandSpec* explained = find_subcommand(parsed.names.front());
+  if (!explained) return unknown_subcommand(parsed.names.front());
+  return Parsed{.text = subcommand_help(*explained, Detail::full)};
 }
 
 // The text without its comments. CLI11 would cut a quoted value at a # in it.
@@ -192,10 +183,10 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   // CLI11 must not see the command: it would take its options for ours.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   CLI::App app;
-  describe(app, "Options");
+  describe(app);
   app.prefix_command();  // stop at the subcommand
   auto words = with_empty_values({arguments.begin(), dashes});
-  if (!RLOCK_TRY(take_apart(app, std::move(words), nullptr))) return Parsed{.text = top_help(app)};
+  if (!RLOCK_TRY(take_apart(app, std::move(words), nullptr))) return Parsed{.text = overview()};
   if (app.count("--version") > 0) return version();
 
   Parsed parsed;
@@ -208,7 +199,7 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   const SubcommandSpec* spec = find_subcommand(word);
   if (!spec) return unknown_subcommand(word);
   rest.erase(rest.begin());
-  return parse_subcommand(*spec, std::move(rest), std::move(parsed));
+  return parse_subcommand(*spec, rest, std::move(parsed));
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text) {

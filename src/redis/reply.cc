@@ -170,4 +170,9 @@ Result<std::optional<Reply>> ReplyReader::next() {
   return std::move(*reply);
 }
 
+std::string protocol_library() {
+  return "hiredis " + std::to_string(HIREDIS_MAJOR) + "." + std::to_string(HIREDIS_MINOR) + "." +
+         std::to_string(HIREDIS_PATCH);
+}
+
 }  // namespace rlock::redis

@@ -55,4 +55,7 @@ class ReplyReader {
   std::unique_ptr<Impl> impl_;
 };
 
+// The library that takes replies apart, with its version.
+std::string protocol_library();
+
 }  // namespace rlock::redis

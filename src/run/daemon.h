@@ -13,8 +13,8 @@
 namespace rlock::run {
 
 // Starts this very program with other arguments as a daemon (daemon(7): own session, not our child, root
-// folder, umask 077, no signal blocked, few of our variables), with standard error at the end of the file `log_path`. Returns a descriptor
-// that becomes readable when the daemon and all that inherit from it have ended. Errors: system.
+// folder, umask 077, no signal blocked, few of our variables), with standard error at the end of the file `log_path`.
+// Returns a descriptor that becomes readable when the daemon and all that inherit from it have ended. Errors: system.
 Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::string& log_path);
 
 // How a program is looked after that is kept running.

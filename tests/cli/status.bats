@@ -193,3 +193,18 @@ EOF
   [[ $output != *$'\e'* && $output != *$'\r'* && $output != *$'\a'* && $output != *$'\nstate free'* ]]
   redis srv del a 'rlock:holder:{a}'
 }
+
+@test "names and reasons of any script are in line in the table" {
+  local name
+  for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock acquire "$name" --lease 1m; done
+  run -0 rlock status
+  python3 - "$output" <<'EOF'
+import sys, unicodedata
+def width(text):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+lines = sys.argv[1].splitlines()
+assert len(lines) == 5, lines
+assert len({width(line[:line.index(" held ")]) + 1 for line in lines[1:]} | {lines[0].index("STATE")}) == 1, lines
+EOF
+  for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock force-unlock -y "$name"; done
+}

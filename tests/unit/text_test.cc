@@ -38,5 +38,14 @@ TEST(ShellWord, QuotesOnlyWhereNeeded) {
   EXPECT_EQ(shell_word("$(x)"), "'$(x)'");
 }
 
+TEST(Columns, AreThoseOfATerminal) {
+  EXPECT_EQ(columns(""), 0u);
+  EXPECT_EQ(columns("deploy"), 6u);
+  EXPECT_EQ(columns("Büro"), 4u);
+  EXPECT_EQ(columns("日本語"), 6u);
+  EXPECT_EQ(columns("e\u0301"), 1u);  // a letter and its accent
+  EXPECT_EQ(columns("\xff"), 1u);
+}
+
 }  // namespace
 }  // namespace rlock

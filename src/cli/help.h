@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What --help and -h print, made from the option table, as wide as the terminal.
+#pragma once
+
+#include <string>
+
+#include "cli/option_table.h"
+
+namespace rlock::cli {
+
+// rlock --help: the subcommands, and the options of all of them.
+std::string overview();
+
+enum class Detail { brief, full };
+
+// A subcommand. Brief, for -h: the options that are used often, on one screen. Full, for --help: all of them by what
+// they are about, and the notes.
+std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
+
+}  // namespace rlock::cli
