@@ -29,6 +29,7 @@ void fill_closed_streams() {
 rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   rlock::cli::hide_passwords(argc, argv);
+  if (rlock::cli::assignments_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
   return rlock::cli::read_invocation(arguments);
 }
 

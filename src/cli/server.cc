@@ -102,6 +102,8 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
   if (endpoint.password) keep_memory_private();
   has_password = endpoint.password.has_value();
+  log::debug("server " + escaped(endpoint.display()) + ", from " +
+             (options.url_origin.empty() ? "the default" : options.url_origin));
   if (endpoint.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
     RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));
