@@ -53,14 +53,7 @@ class Frontend {
   }
 
  private:
-  // How long after the deadline the killing is left to the monitor, which can also release: a quarter of the second
-  // that the deadline keeps free for guards. A monitor that goes on killing is alive: without it nobody would keep the
-  // lock until the last one has died.
-  TimePoint act_at() const {
-    if (shared_.tree_empty) return TimePoint::max();
-    return std::max(shared_.deadline(), shared_.last_killing() + 2 * kLongestLook) +
-           lock::scaled(250ms, job_.timing.lease);
-  }
+  TimePoint act_at() const { return frontend_acts_at(job_, shared_); }
 
   // Returns when to do it again: the monitor need not die at once.
   TimePoint act_by_the_deadline() {

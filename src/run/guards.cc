@@ -49,7 +49,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
     guards->control_.reset();
     client.disconnect();
     if (disconnect) disconnect();
-    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get());
+    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get(), guards->timer_);
   }
   guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
   if (!guards->alive_) return std::unexpected(system_error("pidfd_open"));

@@ -13,8 +13,8 @@
 #include <set>
 #include <vector>
 
+#include "base/timer.h"
 #include "run/job.h"
-#include "run/timer.h"
 
 namespace rlock::run {
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "run/frontend.h"
 #include "run/guards.h"
+#include "run/termination.h"
 
 namespace rlock::run {
 namespace {
@@ -23,6 +24,12 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
 
 TimePoint runs_out_at(const Job& job, const Shared& shared) {
   return shared.deadline() - job.timing.kill_at + std::max(job.timing.lease, job.min_hold);
+}
+
+TimePoint frontend_acts_at(const Job& job, const Shared& shared) {
+  if (shared.tree_empty) return TimePoint::max();
+  return std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook) +
+         lock::scaled(250ms, job.timing.lease);
 }
 
 void release_all(redis::Client& client, const Job& job) {

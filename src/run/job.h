@@ -66,6 +66,11 @@ struct Job {
 // When the lock is free if nobody renews or releases it any more.
 TimePoint runs_out_at(const Job& job, const Shared& shared);
 
+// When the frontend kills the tree if the monitor has not: never, once it is known to be empty. A quarter of the second
+// that the deadline keeps free for guards is the monitor's, which can also release. A monitor that goes on killing is
+// alive: without it nobody would keep the lock until the last one has died.
+TimePoint frontend_acts_at(const Job& job, const Shared& shared);
+
 // Gives all its locks back; what fails is reported.
 void release_all(redis::Client& client, const Job& job);
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,12 +15,12 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "run/control.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
 #include "run/termination.h"
-#include "run/timer.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -48,12 +49,14 @@ struct RunningHook {
 
 class Monitor {
  public:
-  Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, int control)
+  Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, int control,
+          Timer& frontend_timer)
       : job_(job),
         client_(client),
         signals_(signals),
         shared_(shared),
         control_(control),
+        frontend_timer_(frontend_timer),
         termination_(job.name(), job.grace) {}
 
   // Start, wait for the lock, run, watch until the tree is empty, release. The whole life of a job. Errors: there was
@@ -111,7 +114,6 @@ class Monitor {
     prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
     frontend_ = UniqueFd(pidfd_open(frontend, 0));
     if (!frontend_ || frontend_is_dead()) return fail(Error::Code::system, "the frontend died");
-    group_ = getpgrp();
     client_.keep_password_from_children();
     // Forked before this process has a thread, and before it leaves the frontend's process group.
     command_.emplace(
@@ -350,12 +352,21 @@ class Monitor {
                         {frontend_died_ ? -1 : control_, POLLIN, 0},
                         {lost_ || !renewer_ ? -1 : renewer_->lost_fd(), POLLIN, 0},
                         {lost_ || !listener_ ? -1 : listener_->asked_fd(), POLLIN, 0},
-                        {frontend_died_ ? -1 : frontend_.get(), POLLIN, 0}};
+                        {frontend_died_ ? -1 : frontend_.get(), POLLIN, 0},
+                        {renewer_ ? renewer_->moved_fd() : -1, POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     while (signals_.next()) {
     }
     if (watched[5].revents) frontend_died_ = true;
+    if (watched[6].revents) move_deadline();
     if (watched[2].revents) take_packets();
+  }
+
+  // Neither guard has to wake up for a deadline that is not its deadline any more; ours is set before each wait.
+  void move_deadline() {
+    eventfd_t unused;
+    eventfd_read(renewer_->moved_fd(), &unused);
+    frontend_timer_.set(frontend_acts_at(job_, shared_));
   }
 
   void take_packets() {
@@ -500,6 +511,7 @@ class Monitor {
   SignalBlock& signals_;
   Shared& shared_;
   int control_;
+  Timer& frontend_timer_;
   TimePoint begun_;                         // with the lock
   TimePoint listen_at_ = TimePoint::max();  // known with the lock
   std::optional<Timer> timer_;
@@ -507,7 +519,8 @@ class Monitor {
   UniqueFd frontend_;  // its pidfd
   std::optional<GatedCommand> command_;
   Isolation isolation_;
-  pid_t command_pid_ = -1, group_ = -1;  // the command's process group, which is the frontend's
+  pid_t command_pid_ = -1;
+  const pid_t group_ = getpgrp();  // the command's process group, which is the frontend's
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 
@@ -533,8 +546,8 @@ class Monitor {
 }  // namespace
 
 void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t frontend,
-                 int control) {
-  Monitor monitor(job, client, signals, shared, control);
+                 int control, Timer& frontend_timer) {
+  Monitor monitor(job, client, signals, shared, control, frontend_timer);
   const auto end = monitor.run(frontend);
   if (end) {
     shared.set_end(*end);

@@ -29,8 +29,9 @@ Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span
                                                 const lock::LeaseTiming& timing, Shared& shared) {
   std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
   renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  renewer->moved_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!renewer->lost_ || !renewer->stop_) return std::unexpected(system_error("eventfd"));
+  if (!renewer->lost_ || !renewer->moved_ || !renewer->stop_) return std::unexpected(system_error("eventfd"));
   try {
     renewer->thread_ = std::thread([&self = *renewer] { self.work(); });
   } catch (const std::system_error& error) {
@@ -106,6 +107,7 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
     case Watchdog::Answer::counts: break;
   }
   shared_.set_deadline(watchdog_->deadline());
+  eventfd_write(moved_.get(), 1);
   if (failing_) log::warning(display(holds_) + ": renewed again");
   failing_ = false;
   if (watchdog_->clock_lead() > timing_.clock_step / 2) {

@@ -40,6 +40,9 @@ class Renewer {
   // The index of that one; none if all may still be ours: the server's clock makes us give up, or a right is missing.
   std::optional<std::size_t> which() const { return which_; }
 
+  // Readable once the deadline in `shared` has moved, until it is read (eventfd(2)).
+  int moved_fd() const { return moved_.get(); }
+
   // There is no renewal any more; one that is under way is given up.
   void stop();
 
@@ -67,7 +70,7 @@ class Renewer {
   std::optional<std::size_t> which_;
   std::atomic<bool> is_lost_ = false;
   std::atomic<State> state_ = State::idle;
-  UniqueFd lost_, stop_;
+  UniqueFd lost_, moved_, stop_;
   std::thread thread_;
 };
 

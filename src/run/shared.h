@@ -62,7 +62,8 @@ struct Shared {
   std::string token(std::size_t hold) const { return std::to_string(tokens_[hold]); }
   void set_token(std::size_t hold, long long token) { tokens_[hold] = token; }
 
-  // When the monitor last killed everything that it saw: it is alive, and must go on if something does not die.
+  // When the monitor last began to kill what it sees, or was still about it: it is alive, and must go on if something
+  // does not die.
   TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
   void set_last_killing(TimePoint now) { killing_ns = now.time_since_epoch().count(); }
 

@@ -26,10 +26,13 @@ stuck() { python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
 
 @test "a process whose first thread has ended is part of the tree" {
   cc -pthread -o headless -xc - <<'PROGRAM'
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+static const char *told;
+static void term(int number) { _exit(creat(told, 0600) < 0 ? number : 0); }
 static void *work(void *path) {
   FILE *file = fopen(path, "a");
   fprintf(file, "%d\n", getpid());
@@ -38,15 +41,18 @@ static void *work(void *path) {
 }
 int main(int count, char **arguments) {
   pthread_t thread;
+  told = arguments[1];
+  signal(SIGTERM, term);
   pthread_create(&thread, 0, work, arguments[count - 1]);
   pthread_exit(0);
 }
 PROGRAM
-  job_start --lease 6s -k 200ms job -- ./headless "$pids"
+  job_start --lease 10s -k 3s job -- ./headless told "$pids"
   wait_until lines_in "$pids" 1
   lose
   job_status
   [[ $status == 74 ]]
+  [[ -e told ]] # by SIGTERM
   # all_gone would take it for a zombie.
   [[ ! -d /proc/$(cat "$pids") ]]
 }
@@ -176,4 +182,38 @@ PROGRAM
   [[ $status == 78 ]]
   echo "$used ticks"
   ((used < 40))
+}
+
+listening() { [[ $(redis srv pubsub numsub 'rlock:control:{job}' | tail -n 1) == 1 ]]; }
+
+@test "a job that runs wakes up for nothing but its renewals" {
+  job_start --lease 10m job -- sleep 1000
+  job_parts
+  wait_until listening
+  local began before after
+  began=$(now_ms)
+  before=$(naps "$frontend" "$monitor")
+  wait_until past 5000
+  after=$(naps "$frontend" "$monitor")
+  kill -TERM "$frontend"
+  job_status
+  echo "$((after - before)) times"
+  # The thread that listens may just have begun.
+  ((before > 0 && after - before <= 3))
+}
+
+@test "the frontend sleeps for as long as the lock is renewed" {
+  job_start --lease 2s job -- sleep 1000
+  job_parts
+  wait_until listening
+  local began before after
+  began=$(now_ms)
+  before=$(naps "$frontend")
+  wait_until past 6000 # its first deadline is after 1.5 s
+  after=$(naps "$frontend")
+  redis srv exists job | grep -qx 1
+  kill -TERM "$frontend"
+  job_status
+  echo "$((after - before)) times"
+  ((before > 0 && after - before <= 1))
 }

@@ -6,6 +6,7 @@
 #   kill_guards                                  SIGKILL for both guards, at one instant for what they can see
 #   tree FILE                                    a command: a tree of processes that is hard to end
 #   heartbeat FILE                               a command: writes the time every 20 ms, for ever
+#   naps PID ...                                 how often the threads of these processes have gone to sleep so far
 
 job_start() {
   "$RLOCK" run "$@" >"$BATS_TEST_TMPDIR/job.out" 2>"$BATS_TEST_TMPDIR/job.err" 3>&- &
@@ -69,3 +70,5 @@ lines_in() { [[ $(wc -l <"$1") -ge $2 ]]; }
 
 # said TEXT: the job has written that to standard error.
 said() { grep -qF -- "$1" "$BATS_TEST_TMPDIR/job.err"; }
+
+naps() { local pid; for pid; do cat "/proc/$pid/task/"*/status; done | awk '/^voluntary_ctxt_switches/ { sum += $2 } END { print sum + 0 }'; }

@@ -3,11 +3,13 @@
 
 #include <sys/timerfd.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
 
-namespace rlock::run {
+namespace rlock {
 
 // A descriptor that becomes readable at a point in time, and at once when a suspended machine wakes up
 // after it (timerfd_create(2) with CLOCK_BOOTTIME; poll(2) alone would sleep on).
@@ -33,4 +35,4 @@ class Timer {
   UniqueFd fd_;
 };
 
-}  // namespace rlock::run
+}  // namespace rlock
