@@ -60,7 +60,7 @@ class Frontend {
     if (BootClock::now() < act_at()) return act_at();
     why_ = "the monitor of this job has let the deadline pass";
     pidfd_send_signal(guards_.alive(), SIGKILL, nullptr, 0);
-    signal_descendants(SIGKILL, children_);
+    kill_descendants(children_, getpgrp(), [] {});
     return BootClock::now() + kLongestLook;
   }
 

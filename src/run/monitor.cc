@@ -57,7 +57,7 @@ class Monitor {
         shared_(shared),
         control_(control),
         frontend_timer_(frontend_timer),
-        termination_(job.name(), job.grace) {}
+        termination_(new_termination()) {}
 
   // Start, wait for the lock, run, watch until the tree is empty, release. The whole life of a job. Errors: there was
   // no job.
@@ -165,7 +165,7 @@ class Monitor {
   void run_on_release() {
     if (job_.hooks.on_release.empty() || lost_ || !opened_ || frontend_died_) return;
     command_is_over_ = true;
-    termination_ = Termination(name(), job_.grace);
+    termination_ = new_termination();
     run_hook("--on-release", job_.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(shell_status())});
     if (job_.leftovers == Leftovers::ignore) return;
     termination_.begin(BootClock::now());  // of what it has left behind
@@ -204,6 +204,14 @@ class Monitor {
     }
   }
 
+  // The frontend must not take the killing of many for none.
+  Termination new_termination() {
+    Termination termination(name(), job_.grace);
+    termination.set_group(group_);
+    termination.set_sign_of_life([this] { shared_.set_last_killing(BootClock::now()); });
+    return termination;
+  }
+
   // Collects what has ended.
   void reap() {
     for (;;) {
@@ -235,6 +243,7 @@ class Monitor {
   // The frontend stops and goes on with what the terminal shows.
   void follow(bool stopped) {
     if (!told_to_go_) return;
+    if (stopped && termination_.killing()) return;  // by us
     shared_.command_stopped = stopped;
     if (stopped) tell_frontend(Packet::Kind::stopped);
   }
@@ -264,7 +273,6 @@ class Monitor {
     if (command_status_ && !hook_ && !termination_.begun()) clear_up_after_command(now);
     if (frontend_died_ || now >= shared_.deadline()) termination_.kill_all(now);
     termination_.go_on(now);
-    if (termination_.killing()) shared_.set_last_killing(now);
     if (isolation_.life && command_status_ && (termination_.killing() || only_init_left())) isolation_.life.reset();
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/termination.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <csignal>
 #include <utility>
@@ -13,6 +15,23 @@ namespace {
 
 // What has survived SIGKILL for so long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
+constexpr std::size_t kMostNamed = 5;
+
+// "pid 12 (make), pid 14 (cc) and 3 more"
+std::string describe_some(const std::vector<pid_t>& pids) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(pids.size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : ", ") + describe_process(pids[i]);
+  }
+  if (pids.size() > kMostNamed) text += " and " + std::to_string(pids.size() - kMostNamed) + " more";
+  return text;
+}
+
+// A child of ours waits to be reaped.
+bool somebody_has_ended() {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
 
 }  // namespace
 
@@ -37,8 +56,8 @@ void Termination::kill_all(TimePoint now) {
 void Termination::go_on(TimePoint now) {
   if (phase_ == Phase::terminating && now >= kill_at_) kill_all(now);
   if (!killing()) return;
-  signal(SIGKILL);
-  look_again_ = std::min(2 * look_again_, kLongestLook);
+  kill_once();
+  look_again_ = forking_ ? milliseconds(1) : std::min(2 * look_again_, kLongestLook);
   if (now >= killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
 }
 
@@ -50,6 +69,14 @@ void Termination::signal(int number) {
   for (const pid_t child : children_) kill(child, number);
 }
 
+void Termination::kill_once() {
+  sign_of_life_();
+  for (const pid_t child : children_) kill(child, SIGKILL);  // what is known needs no looking for
+  const Killed killed = kill_descendants(spared_, group_, sign_of_life_);
+  forking_ = killed.forking;
+  for (const pid_t pid : killed.refused) complain_of(pid);
+}
+
 void Termination::complain_of(pid_t pid) {
   if (std::exchange(complained_, true)) return;
   log::error(name_ + ": " + describe_process(pid) + " runs as another user and cannot be stopped from here; " +
@@ -57,11 +84,18 @@ void Termination::complain_of(pid_t pid) {
 }
 
 void Termination::complain_of_survivors() {
+  const std::vector<pid_t> left = descendants(spared_);
+  if (left.empty() && somebody_has_ended()) return;  // perhaps all: ask again when it has been reaped
   complained_ = true;
-  std::string who;
-  for (const pid_t pid : descendants(spared_)) who += (who.empty() ? "" : ", ") + describe_process(pid);
-  if (who.empty()) who = "a process that cannot be seen, because /proc does not show it (--isolate would end it),";
-  log::error(name_ + ": " + who + " cannot be killed; " + consequence_);
+  if (forking_) {
+    log::error(name_ + ": what the command has started keeps forking, faster than it can be killed" +
+               (left.empty() ? "" : ": " + describe_some(left)) + "; " + consequence_);
+  } else {
+    const std::string who =
+        left.empty() ? "a process that cannot be seen, because /proc does not show it (--isolate would end it),"
+                     : describe_some(left);
+    log::error(name_ + ": " + who + " cannot be killed; " + consequence_);
+  }
 }
 
 }  // namespace rlock::run

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +30,12 @@ class Termination {
 
   // What comes of it if something cannot be ended, for the message that says so.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
+
+  // The process group that we share with others who are not ours to end; ours unless it is said.
+  void set_group(pid_t group) { group_ = group; }
+
+  // To be called again and again while we kill, from before the first process is looked for: it shows that we do.
+  void set_sign_of_life(std::function<void()> sign) { sign_of_life_ = std::move(sign); }
 
   // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
   void started(pid_t child) { children_.push_back(child); }
@@ -56,16 +64,20 @@ class Termination {
   enum class Phase { running, terminating, killing };
 
   void signal(int number);
+  void kill_once();
   void complain_of_survivors();
 
   std::string name_;
   milliseconds grace_;
   std::set<pid_t> spared_;
   std::string consequence_ = "the lock is kept until it ends";
+  pid_t group_ = getpgrp();
+  std::function<void()> sign_of_life_ = [] {};
   std::vector<pid_t> children_;
   Phase phase_ = Phase::running;
   TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max();
   milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often
+  bool forking_ = false;  // new processes go on appearing
   bool complained_ = false;
 };
 

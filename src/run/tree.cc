@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -23,38 +24,138 @@ namespace {
 
 struct Process {
   pid_t parent = 0;
+  long threads = 0;
   bool dead = false;  // a zombie
 };
 
-// Reads /proc/PID/stat: "pid (comm) state ppid … num_threads …". The name may hold anything, even parentheses, so the
-// last one counts (proc(5)). A process whose first thread has ended is shown as a zombie while the others run.
-bool read_stat(const char* pid, Process& process) {
-  const UniqueFd fd(open((std::string("/proc/") + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+// Reads a file "stat" of /proc: "pid (comm) state ppid … num_threads …". The name may hold anything, even parentheses,
+// so the last one counts (proc(5)). A process whose first thread has ended is shown as a zombie while the others run.
+bool read_stat_at(int folder, const char* path, Process& process) {
+  const UniqueFd fd(openat(folder, path, O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t length = fd ? read(fd.get(), text, sizeof text - 1) : -1;
   if (length <= 0) return false;
   text[length] = '\0';
   const char* end = std::strrchr(text, ')');
   char state = 0;
-  long threads = 0;
   if (!end || std::sscanf(end + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
-                          &process.parent, &threads) != 3) {
+                          &process.parent, &process.threads) != 3) {
     return false;
   }
-  process.dead = state == 'Z' && threads <= 1;
+  process.dead = state == 'Z' && process.threads <= 1;
   return true;
 }
 
-std::map<pid_t, Process> all_processes() {
-  std::map<pid_t, Process> processes;
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  while (const dirent* entry = proc ? readdir(proc.get()) : nullptr) {
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    pid_t pid = 0;
-    if (std::from_chars(entry->d_name, end, pid).ptr != end || pid <= 0) continue;
-    if (Process process; read_stat(entry->d_name, process)) processes[pid] = process;
+bool read_stat(pid_t pid, Process& process) {
+  return read_stat_at(AT_FDCWD, ("/proc/" + std::to_string(pid) + "/stat").c_str(), process);
+}
+
+using Alive = std::function<void()>;
+
+// The number that is the whole of a file name; 0 if it is none.
+pid_t number_of(const char* name) {
+  const char* end = name + std::strlen(name);
+  pid_t number = 0;
+  return std::from_chars(name, end, number).ptr == end ? number : 0;
+}
+
+// Calls `found` with each entry of a folder that is a number.
+template <class Found>
+void each_number_in(UniqueFd folder, Found found) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(folder.get()), closedir);
+  if (entries) folder.release();
+  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
+    if (const pid_t number = number_of(entry->d_name); number > 0) found(number);
   }
-  return processes;
+}
+
+UniqueFd open_folder(int at, const char* path) { return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+
+// Who is a child of whom, by one look at every process of the host.
+std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
+  std::multimap<pid_t, pid_t> children;
+  each_number_in(open_folder(AT_FDCWD, "/proc"), [&](pid_t pid) {
+    alive();
+    if (Process process; read_stat(pid, process)) children.emplace(process.parent, pid);
+  });
+  return children;
+}
+
+bool kernel_lists_children() { return access("/proc/thread-self/children", R_OK) == 0; }
+
+// Appends the children of one thread: "12 13 14 ".
+void read_children(int process, pid_t thread, std::vector<pid_t>& children) {
+  const std::string path = "task/" + std::to_string(thread) + "/children";
+  const UniqueFd fd(openat(process, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char some[4096];
+  for (ssize_t length; fd && (length = read(fd.get(), some, sizeof some)) > 0;) {
+    text.append(some, static_cast<std::size_t>(length));
+  }
+  const char *at = text.data(), *end = at + text.size();
+  for (pid_t pid = 0; at < end; ++at) {
+    const auto [after, error] = std::from_chars(at, end, pid);
+    if (error == std::errc() && pid > 0) children.push_back(pid);  // 0: of a PID namespace outside of ours
+    at = after;
+  }
+}
+
+// The children of all threads of a process that is ours, or a child of one of `known`: else its pid is a stranger's by
+// now. What is open of a process in /proc never becomes another one's.
+std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
+  std::vector<pid_t> children;
+  const UniqueFd folder = open_folder(AT_FDCWD, ("/proc/" + std::to_string(pid)).c_str());
+  Process process;
+  if (!folder || !read_stat_at(folder.get(), "stat", process) || process.dead) return children;
+  if (pid != getpid() && !known.contains(process.parent)) return children;
+  if (process.threads == 1) {
+    read_children(folder.get(), pid, children);
+  } else {
+    each_number_in(open_folder(folder.get(), "task"),
+                   [&](pid_t thread) { read_children(folder.get(), thread, children); });
+  }
+  return children;
+}
+
+enum class Next { on, again, stop };
+
+// Calls `visit` with each descendant as soon as it is seen, once: all children of one process, then what is below them.
+// `again`: our own children are looked at again before those of others; whatever happens to a tree, orphans come to us.
+template <class Visit>
+void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
+  alive();
+  if (!processes_visible()) return;
+  const bool listed = kernel_lists_children();
+  const auto all = listed ? std::multimap<pid_t, pid_t>() : look_at_all(alive);
+  // Each process once: pids that are used again while we read could form a circle.
+  std::vector<pid_t> found = {getpid()};
+  std::set<pid_t> known = {getpid()};
+  const auto children_of = [&](pid_t pid) {
+    if (listed) return listed_children(pid, known);
+    std::vector<pid_t> children;
+    const auto [begin, end] = all.equal_range(pid);
+    for (auto child = begin; child != end; ++child) children.push_back(child->second);
+    return children;
+  };
+  for (std::size_t i = 0; i < found.size();) {
+    bool again = false;
+    for (const pid_t child : children_of(found[i])) {
+      if (spared.contains(child) || !known.insert(child).second) continue;
+      found.push_back(child);
+      alive();
+      const Next next = visit(child);
+      if (next == Next::stop) return;
+      again = again || next == Next::again;
+    }
+    if (i > 0 || !again) ++i;
+  }
+}
+
+// A zombie, or gone. What /proc hides from us (hidepid) lives.
+bool is_dead(pid_t pid) {
+  Process process;
+  if (read_stat(pid, process)) return process.dead;
+  return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace
@@ -65,21 +166,12 @@ Result<void> become_subreaper() {
 }
 
 std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
-  auto processes = all_processes();
-  std::multimap<pid_t, pid_t> children;
-  for (const auto& [pid, process] : processes) children.emplace(process.parent, pid);
-
-  std::vector<pid_t> found = {getpid()};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [begin, end] = children.equal_range(found[i]);
-    for (auto child = begin; child != end; ++child) {
-      if (!spared.contains(child->second)) found.push_back(child->second);
-    }
-    // Each process once: pids that are used again while we read could form a circle.
-    children.erase(begin, end);
-  }
-  found.erase(found.begin());
-  std::erase_if(found, [&](pid_t pid) { return processes[pid].dead; });
+  std::vector<pid_t> found;
+  walk(spared, [] {}, [&](pid_t pid) {
+    found.push_back(pid);
+    return Next::on;
+  });
+  std::erase_if(found, is_dead);
   return found;
 }
 
@@ -91,14 +183,16 @@ bool group_is_orphaned() {
     const bool outside = getpgid(pid) != group;
     if (inside && outside && getsid(pid) == session) return false;
     inside = !outside;  // the guard of an rlock around us is not, but its parent may be
-    if (!read_stat(std::to_string(pid).c_str(), process)) break;
+    if (!read_stat(pid, process)) break;
   }
   return true;
 }
 
 bool processes_visible() {
+  char name[32] = "";
+  if (readlink("/proc/self", name, sizeof name - 1) <= 0 || number_of(name) != getpid()) return false;
   Process self;
-  return read_stat(std::to_string(getpid()).c_str(), self) && self.parent == getppid();
+  return read_stat(getpid(), self) && self.parent == getppid();
 }
 
 std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared) {
@@ -107,6 +201,35 @@ std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared)
     if (kill(pid, signal) != 0 && errno != ESRCH) refused.push_back(pid);
   }
   return refused;
+}
+
+Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive& alive) {
+  constexpr milliseconds at_most = 1s;
+  const Until end = Until{}.at_most(at_most);
+  Killed killed;
+  std::set<pid_t> signalled;
+  std::vector<pid_t> stopped;
+  bool any = true;
+  for (int look = 1; any && !end.over(); ++look) {
+    any = false;
+    // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
+    killed.forking = look > 2;
+    walk(spared, alive, [&](pid_t pid) {
+      if (signalled.contains(pid)) return Next::on;
+      const bool stop = killed.forking && getpgid(pid) != group;
+      const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
+      if (!sent && errno == EPERM && look == 1 && !is_dead(pid)) killed.refused.push_back(pid);
+      if (!sent) return Next::on;
+      signalled.insert(pid);
+      if (stop) stopped.push_back(pid);
+      any = true;
+      return end.over() ? Next::stop : Next::again;
+    });
+  }
+  killed.forking = any || !stopped.empty();
+  // A group that is stopped gets SIGCONT when the death of a parent orphans it (POSIX, _Exit()): parents are last.
+  for (auto pid = stopped.rbegin(); pid != stopped.rend(); ++pid) kill(*pid, SIGKILL);
+  return killed;
 }
 
 std::string describe_process(pid_t pid) {

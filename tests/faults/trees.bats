@@ -1,0 +1,180 @@
+# Killing costs what the tree costs, whatever else runs on the host; a tree that keeps forking is ended, too.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() {
+  redis_start srv
+  cc -O2 -o "$BATS_FILE_TMPDIR/hopper" "$TESTS_DIR/lib/hopper.c"
+}
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  pids=$BATS_TEST_TMPDIR/pids
+  touch "$pids"
+  hopper=$BATS_FILE_TMPDIR/hopper
+  # Nobody of the job, nor above it: a guard that looks for its tree has no business there.
+  sleep 1000 3>&- &
+  stranger=$!
+}
+teardown() {
+  kill "$stranger"
+  [[ ! -e page ]] || "$hopper" page end
+  all_gone "$pids"
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# What is watched with strace(1) is slow, but does the same.
+traced=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" strace -f -qq -o trace)
+can_trace() { "${traced[@]}" true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
+lists_children() { [[ -r /proc/thread-self/children ]] || skip 'THIS KERNEL DOES NOT LIST CHILDREN (CONFIG_PROC_CHILDREN)'; }
+# watched [OPTION ...] NAME -- COMMAND ...: a job like that of job_start; what its processes open is noted in `trace`.
+watched() {
+  "${traced[@]}" -e trace=open,openat "$RLOCK" run "$@" >job.out 2>job.err 3>&- &
+  frontend=$!
+}
+nothing_of_strangers() {
+  [[ -s trace ]]
+  ! grep -F "/proc/$stranger/" trace
+}
+lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
+# daemons N: so many processes in sessions of their own, which die of SIGKILL only; their pids are in the file.
+daemons() {
+  echo "trap '' TERM; for i in {1..$1}; do setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do read -t 1000 <>fifo; done' </dev/null >/dev/null 2>&1 & done; while :; do read -t 1000 <>fifo; done"
+}
+free() { [[ $(redis srv exists job) == 0 ]]; }
+
+@test "a lost lock: only processes of the tree are looked at" {
+  can_trace
+  lists_children
+  mkfifo fifo
+  watched --lease 3s -k 200ms job -- bash -c "$(daemons 3)"
+  wait_until lines_in "$pids" 3
+  lose
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+  nothing_of_strangers
+}
+
+@test "a monitor that is killed: only processes of the tree are looked at" {
+  can_trace
+  lists_children
+  mkfifo fifo
+  watched --lease 2s job -- bash -c "$(daemons 3)"
+  wait_until lines_in "$pids" 3
+  # strace(1) is the parent of the frontend.
+  kill -9 "$(child_of "$(child_of "$frontend")")"
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+  nothing_of_strangers
+}
+
+@test "the end of a job, and of what it has left behind: only processes of the tree are looked at" {
+  can_trace
+  lists_children
+  local isolate
+  for isolate in '' --isolate; do
+    [[ -z $isolate ]] || unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null || continue
+    watched $isolate -k 200ms job -- bash -c '(trap "" TERM; touch ready; exec sleep 1000) & until [[ -e ready ]]; do sleep 0.02; done; exit 3'
+    job_status
+    show
+    [[ $status == 3 ]]
+    nothing_of_strangers
+    rm ready
+  done
+}
+
+@test "where the kernel does not list children, the tree is found all the same" {
+  can_trace
+  mkfifo fifo
+  "${traced[@]}" -P /proc/thread-self/children -e trace='?access,?faccessat,?faccessat2' \
+    -e inject='?access,?faccessat,?faccessat2:error=ENOENT' \
+    "$RLOCK" run --lease 3s -k 200ms job -- bash -c "$(daemons 3)" >job.out 2>job.err 3>&- &
+  frontend=$!
+  wait_until lines_in "$pids" 3
+  lose
+  job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+  grep -q INJECTED trace
+}
+
+@test "the monitor takes long to kill many: the frontend sees that it is about it" {
+  can_trace
+  mkfifo fifo
+  # 60 signals at the begin of the end, which come in time; then each SIGKILL takes 100 ms.
+  "${traced[@]}" -e trace=kill -e inject=kill:delay_enter=100000:when=62+ \
+    "$RLOCK" run --no-renew --lease 4s -k 1s job -- bash -c "$(daemons 30)" >job.out 2>job.err 3>&- &
+  frontend=$!
+  WAIT_SECONDS=60 job_status
+  show
+  [[ $status == 74 ]]
+  all_gone "$pids"
+  [[ $(grep -c DELAYED trace) -gt 20 ]]
+  [[ $stderr != *'monitor of this job'* ]]
+}
+
+@test "the monitor of a tree that keeps forking is killed: the tree is dead before the next one has the lock" {
+  job_start --lease 4s job -- "$hopper" page 200 20 100000
+  forks() { (($("$hopper" page read | cut -d' ' -f2) > $1)); }
+  wait_until test -s page
+  wait_until forks 400
+  job_parts
+  kill -9 "$monitor"
+  local began last
+  began=$(rlock run -q job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)')
+  job_status
+  show
+  [[ $status == 74 ]]
+  last=$("$hopper" page read | cut -d' ' -f1)
+  echo "the next one began $((began - last)) ms after the last sign of life"
+  ((last < began))
+  # Nobody of the tree is left who could write that.
+  [[ $("$hopper" page read) == "$last "* ]]
+}
+
+@test "a tree that forks faster than it is killed: that is said, with some of its pids, and that it cannot be killed is not" {
+  can_trace
+  # A hopper lives for 10 ms, and no signal goes out in less than 50 ms.
+  "${traced[@]}" -e trace=kill -e inject=kill:delay_enter=50000 \
+    "$RLOCK" run --max-hold 300ms -k 100ms job -- "$hopper" page 7 10 5000 >job.out 2>job.err 3>&- &
+  frontend=$!
+  WAIT_SECONDS=30 wait_until said 'keeps forking, faster than it can be killed'
+  "$hopper" page end
+  job_status
+  show
+  [[ $status == 124 ]]
+  [[ $(grep -c 'keeps forking' job.err) == 1 ]]
+  [[ $(grep 'keeps forking' job.err | grep -o '(hopper)' | wc -l) -le 5 ]]
+  ! said 'cannot be killed;'
+  ! said 'does not show it'
+}
+
+@test "a stop that is part of the killing stops nobody but the tree" {
+  job_start --max-hold 500ms -k 100ms job -- "$hopper" page 50 10 5000
+  # The frontend would wait for somebody to let it go on.
+  job_status
+  show
+  [[ $status == 124 ]]
+  free
+}
+
+@test "/proc is that of another PID namespace: its processes are not taken for ours" {
+  unshare -p -f true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
+  # What the command leaves behind does not end by SIGTERM, which it does not get, but by itself.
+  unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c 'until [ -e go ]; do sleep 0.05; done & exit 6' >job.out 2>job.err 3>&- &
+  frontend=$!
+  wait_until said 'a process that cannot be seen'
+  [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
+  touch go
+  job_status
+  [[ $status == 6 ]]
+}
