@@ -2,10 +2,12 @@
 #include "run/isolation.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 namespace rlock::run {
 namespace {
@@ -53,11 +57,25 @@ int show_own_processes_only() {
   close_range(STDERR_FILENO, ~0u, 0);
   close(STDOUT_FILENO);
   if (chdir("/") != 0) _exit(1);
-  signal(SIGCHLD, SIG_IGN);  // the kernel reaps (wait(2))
-  char never;
-  while (read(STDIN_FILENO, &never, 1) < 0 && errno == EINTR) {
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, nullptr);
+  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {signalfd(-1, &children, SFD_NONBLOCK), POLLIN, 0}};
+  for (bool command_ended = false;;) {
+    poll(watched, std::size(watched), watched[1].fd >= 0 ? -1 : 50);  // without a descriptor: look again and again
+    signalfd_siginfo unused;
+    if (watched[1].revents && read(watched[1].fd, &unused, sizeof unused) < 0) continue;
+    char text;
+    if (watched[0].revents && read(STDIN_FILENO, &text, 1) != 1) _exit(0);
+    command_ended = command_ended || watched[0].revents;
+    pid_t reaped;
+    while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    // The kernel gives the orphans of a namespace to its first process, before it tells of the end of their parent. So
+    // nobody is left (ECHILD).
+    if (command_ended && reaped < 0) _exit(0);
   }
-  _exit(0);
 }
 
 // In a process between us and the namespace. Returns 0 in the command only: its parent is our parent.
@@ -91,6 +109,13 @@ pid_t make_namespace(int life, int report_to) {
 }
 
 }  // namespace
+
+void Isolation::command_ended() {
+  if (!life || std::exchange(told_, true)) return;
+  const char text = 0;
+  // If that cannot be said, all that is left is ended.
+  if (write(life.get(), &text, 1) != 1) life.reset();
+}
 
 Result<pid_t> fork_isolated(Isolation& isolation) {
   int life[2], answer[2];

@@ -14,6 +14,13 @@ struct Isolation {
   UniqueFd life;         // the namespace lives as long as this is open in anybody
   pid_t init = -1;       // its first process, our child; it does nothing but to reap
   int proc_failure = 0;  // errno, if /proc could not be made to show this namespace only
+
+  // The command has ended, and been waited for. What it has left in the namespace belongs to init from now on, which
+  // ends as soon as none of that is left. May be called again.
+  void command_ended();
+
+ private:
+  bool told_ = false;
 };
 
 // As fork(2), but the child is in a PID namespace of its own; it is our child all the same. Returns 0 in it.

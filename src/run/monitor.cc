@@ -273,7 +273,8 @@ class Monitor {
     if (command_status_ && !hook_ && !termination_.begun()) clear_up_after_command(now);
     if (frontend_died_ || now >= shared_.deadline()) termination_.kill_all(now);
     termination_.go_on(now);
-    if (isolation_.life && command_status_ && (termination_.killing() || only_init_left())) isolation_.life.reset();
+    if (command_status_) isolation_.command_ended();
+    if (command_status_ && termination_.killing()) isolation_.life.reset();
   }
 
   TimePoint next_listening() const { return listener_ || lost_ ? TimePoint::max() : listen_at_; }
@@ -348,8 +349,10 @@ class Monitor {
     // It may have been about to stop when it was told to go on.
     if (shared_.frontend_stopped && !shared_.command_stopped)
       next = std::min(next, BootClock::now() + kLongestLook / 5);
-    // Who ends in a namespace is reaped there: nobody tells us.
-    if (isolation_.init > 0 && command_status_) next = std::min(next, BootClock::now() + kLongestLook / 2);
+    // There is more than init, or it would have ended, and we may not have seen it.
+    if (isolation_.init > 0 && command_status_ && job_.leftovers == Leftovers::kill && !termination_.begun()) {
+      next = std::min(next, BootClock::now() + kLongestLook / 2);
+    }
     return next;
   }
 

@@ -304,3 +304,25 @@ PYTHON
   [[ ${lines[-1]} == *'"event":"exit"'*'"status":71'* ]]
   free
 }
+
+@test "--leftovers wait: rlock is told of the end, it does not look for it" {
+  job_start --isolate --leftovers wait --lease 10m a -- bash -c "($(sleeper)) & exit 7"
+  listening() { [[ $(redis srv pubsub numsub 'rlock:control:{a}' | tail -n 1) == 1 ]]; }
+  wait_until listening
+  monitor=$(child_of "$frontend")
+  # Only the first process of the namespace is left below it.
+  alone() { [[ $(pgrep -c -P "$monitor") == 1 ]]; }
+  wait_until alone
+  local before began after
+  before=$(naps "$monitor")
+  began=$(now_ms)
+  wait_until past 2000
+  after=$(naps "$monitor")
+  sleepers 1
+  kill -9 "$(marked)"
+  job_status
+  [[ $status == 7 ]]
+  echo "$((after - before)) times"
+  ((before > 0 && after - before <= 3))
+  free
+}
