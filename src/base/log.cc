@@ -5,10 +5,14 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/write_line.h"
 
@@ -32,6 +36,21 @@ Level from_spdlog(spdlog::level::level_enum level) {
   return Level::debug;
 }
 
+std::atomic<bool> holding = false;
+constexpr std::size_t kMostHeld = 100;
+
+// What a terminal does with what is written to it.
+struct TerminalModes {
+  bool in_lines = true;       // else a program draws on it
+  bool returns_line = true;  // a newline goes to the begin of the line, too
+};
+
+TerminalModes modes_of_stderr() {
+  termios modes;
+  if (tcgetattr(STDERR_FILENO, &modes) != 0) return {};
+  return {(modes.c_lflag & ICANON) != 0, (modes.c_oflag & OPOST) != 0};
+}
+
 // No error when standard error is closed, and no waiting for a reader that is stuck: a message that cannot be shown
 // must not end a job that is well, nor hold up one that has to be stopped.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -40,12 +59,26 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    write_line(STDERR_FILENO,
-               format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()}) + "\n");
+    std::string line = format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()});
+    if (holding && message.level < spdlog::level::err && !modes_of_stderr().in_lines) {
+      held_.push_back(std::move(line));
+      if (held_.size() > kMostHeld) held_.pop_front();
+      return;
+    }
+    flush_();
+    say(line);
   }
-  void flush_() override {}
+
+  void flush_() override {
+    for (const std::string& line : std::exchange(held_, {})) say(line);
+  }
+
+  static void say(const std::string& line) {
+    write_line(STDERR_FILENO, line + (modes_of_stderr().returns_line ? "\n" : "\r\n"));
+  }
 
   Format format_;
+  std::deque<std::string> held_;
 };
 
 std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {
@@ -62,6 +95,13 @@ std::unique_ptr<spdlog::logger>& logger() {
 }  // namespace
 
 void start(Level least, Format format) { logger() = make_logger(least, format); }
+
+void hold_for_full_screen() { holding = true; }
+
+void say_held() {
+  holding = false;
+  logger()->flush();
+}
 
 void to_syslog() {
   const auto level = logger()->level();

@@ -21,6 +21,13 @@ void start(Level least, Format format);
 // From now on messages go to syslog(3), for a process that has no terminal.
 void to_syslog();
 
+// From now on what is less than an error is kept back while standard error is a terminal that somebody draws on, a
+// full-screen program or a shell that edits a line: it is not in canonical mode (termios(3)). What was kept back is
+// written before the next message that is not, and by say_held(). Of very much, only the end.
+void hold_for_full_screen();
+// Writes what was kept back, and keeps back no more.
+void say_held();
+
 void write(Level level, std::string_view message);
 inline void debug(std::string_view message) { write(Level::debug, message); }
 inline void info(std::string_view message) { write(Level::info, message); }

@@ -12,7 +12,7 @@ struct Packet {
     ready,    // to the frontend: the command is there, behind its gate; what the terminal sends reaches it from now on
     signal,   // to the monitor: this has reached the frontend
     go,       // to the monitor: the lock is ours; comes with the connection, and after what came before `ready`
-    stopped,  // to the frontend: the command has been stopped; stop, too
+    stopped,  // to the frontend: the command has been stopped by that signal; stop, too
   };
   Kind kind = Kind::signal;
   int number = 0;

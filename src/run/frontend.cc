@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "run/control.h"
 #include "run/pidfd.h"
+#include "run/terminal.h"
 #include "run/termination.h"
 #include "run/tree.h"
 
@@ -48,6 +49,7 @@ class Frontend {
     } else if (killed) {
       log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
     }
+    if (end.kind == JobEnd::Kind::lost || end.kind == JobEnd::Kind::timed_out) terminal_.restore();
     if (end.kind == JobEnd::Kind::lost && !job_.hooks.on_lost.empty()) run_on_lost();
     return end;
   }
@@ -92,10 +94,10 @@ class Frontend {
 
   void do_as_told() {
     Packet packet;
-    bool stop = false;
+    int stopped_by = 0;
     Received received;
     while ((received = receive_packet(guards_.control(), packet)) == Received::packet) {
-      if (packet.kind == Packet::Kind::stopped) stop = true;
+      if (packet.kind == Packet::Kind::stopped) stopped_by = packet.number;
       if (packet.kind == Packet::Kind::ready) go_asked_ = true;
     }
     // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
@@ -104,7 +106,7 @@ class Frontend {
       unsent_.reset();
     }
     if (go_asked_) go();
-    if (stop) stop_with_command();
+    if (stopped_by != 0) stop_with_command(stopped_by);
   }
 
   // Lets the command go, after the signals that came before it was there: from then on the terminal's reach it too.
@@ -122,13 +124,13 @@ class Frontend {
   }
 
   // A shell wants to see its job stopped. A stopped process guards nothing, so another one takes our place meanwhile.
-  void stop_with_command() {
+  void stop_with_command(int signal) {
     shared_.frontend_stopped = true;
     // What was true when it was sent may be over: look.
     if (shared_.command_stopped && shared_.end().kind == JobEnd::Kind::none) {
       const pid_t frontend = getpid(), stand_in = fork();
       if (stand_in == 0) wake_in_need(frontend);
-      raise(SIGSTOP);
+      stop_by(signal);
       if (stand_in > 0) {
         kill(stand_in, SIGKILL);
         waitpid(stand_in, nullptr, 0);
@@ -184,6 +186,7 @@ class Frontend {
     shared_.set_why(why_);
     job_.report({LockEvent::Kind::lost, why_, 0, 0ms});
     see_through(termination);
+    terminal_.restore();
     log::error(name() + ": the command was stopped; " + free_again());
     return {JobEnd::Kind::lost, 0};
   }
@@ -245,6 +248,7 @@ class Frontend {
   Timer& timer_;
   std::set<pid_t>& children_;
   redis::Client& client_;
+  const TerminalState terminal_ = TerminalState::look();
   bool dead_ = false;
   std::optional<Packet> unsent_;
   bool control_closed_ = false;  // by the monitor

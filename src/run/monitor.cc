@@ -227,7 +227,7 @@ class Monitor {
       if (ended) termination_.reaped(pid);
       if (hook_ && pid == hook_->pid) {
         if (ended) hook_->status = status;
-        follow(WIFSTOPPED(status));
+        follow(status);
       }
       if (pid == isolation_.init && ended) isolation_.init = -1;
       if (pid == command_pid_) {
@@ -235,20 +235,21 @@ class Monitor {
           command_status_ = status;
           command_ended_ = BootClock::now();
         }
-        follow(WIFSTOPPED(status));
+        follow(status);
       }
     }
   }
 
   // The frontend stops and goes on with what the terminal shows.
-  void follow(bool stopped) {
+  void follow(int status) {
+    const bool stopped = WIFSTOPPED(status);
     if (!told_to_go_) return;
     if (stopped && termination_.killing()) return;  // by us
     shared_.command_stopped = stopped;
-    if (stopped) tell_frontend(Packet::Kind::stopped);
+    if (stopped) tell_frontend(Packet::Kind::stopped, WSTOPSIG(status));
   }
 
-  void tell_frontend(Packet::Kind kind) const { send_packet(control_, {kind}); }
+  void tell_frontend(Packet::Kind kind, int number = 0) const { send_packet(control_, {kind, number}); }
 
   void decide(TimePoint now) {
     if (now >= next_listening()) listen(now);
@@ -558,6 +559,7 @@ class Monitor {
 
 void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t frontend,
                  int control, Timer& frontend_timer) {
+  log::hold_for_full_screen();
   Monitor monitor(job, client, signals, shared, control, frontend_timer);
   const auto end = monitor.run(frontend);
   if (end) {
@@ -566,6 +568,7 @@ void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Sh
     monitor.abandon();
     shared.set_why(end.error().message);  // the frontend says it, and gives the lock back if it has it
   }
+  log::say_held();
   monitor.wake_frontend();
   _exit(0);
 }

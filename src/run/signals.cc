@@ -99,6 +99,20 @@ bool SignalBlock::asks_to_end(int signal) const {
   return to_end && !ignored(signal) && !sigismember(&former_mask_, signal);
 }
 
+void stop_by(int signal) {
+  sigset_t only, mask, pending;
+  sigemptyset(&only);
+  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
+    sigaddset(&only, signal);
+    raise(signal);
+    sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+    // Who was stopped has been sent SIGCONT since, which is held back.
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT)) return;
+  }
+  raise(SIGSTOP);
+}
+
 void die_of(int signal) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

@@ -56,6 +56,11 @@ class SignalBlock {
   bool children_ignored_ = false;
 };
 
+// Stops this process by `signal`, SIGTSTP and the like, so that its shell sees what has stopped the command; by SIGSTOP
+// where the kernel ignores it: in an orphaned process group (POSIX, "Orphaned Process Group"), or where it was ignored
+// when we were started. Returns when somebody has let it go on. REQUIRES: all signals are held back.
+void stop_by(int signal);
+
 // Ends this process by `signal`, without a core file: the shell sees what it would have seen without us.
 [[noreturn]] void die_of(int signal);
 

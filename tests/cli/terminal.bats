@@ -34,6 +34,15 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "a background job that reads the terminal is stopped, and goes on with fg" { at_terminal background; }
 @test "a shell as the command: its prompt, its job control, its status" { at_terminal a_shell_as_the_command; }
 @test "a full-screen program, stopped and continued, leaves a sane terminal" { at_terminal full_screen; }
+@test "a program that draws on the terminal is not disturbed: what is not urgent is said when it has ended" { at_terminal messages_while_somebody_draws; }
+@test "elsewhere messages are said at once" { at_terminal held_back_only_while_somebody_draws; }
+@test "74: it is said while the program draws, and the terminal has its modes back" { at_terminal modes_after_a_loss; }
+@test "124: the terminal has its modes back" { at_terminal modes_after_max_hold; }
+@test "74 because the monitor was killed: the terminal has its modes back" { at_terminal modes_after_the_monitor_was_killed; }
+@test "a shell is killed: the terminal has its modes and its foreground back" { at_terminal a_shell_that_was_killed; }
+@test "the lock of a stopped job is lost: the modes of the shell that reads a line are left alone" { at_terminal modes_of_others_are_left_alone; }
+@test "rlock stops by the signal that has stopped the command: the shell sees 148 after Ctrl-Z" { at_terminal stopped_by_the_same_signal; }
+@test "where the kernel stops nobody by SIGTSTP, rlock stops all the same" { at_terminal stopped_where_the_kernel_stops_nobody; }
 @test "a new window size reaches the command once" { at_terminal window_size; }
 @test "the shell goes away while the job is stopped: the job ends, and the lock is free" { at_terminal shell_goes_away; }
 @test "the terminal closes: nothing of the tree is left, and the lock is free" { at_terminal terminal_closes; }

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 import pexpect
@@ -275,6 +276,163 @@ def full_screen():
     child.sendintr()
     child.expect_exact(PROMPT)
     assert status(child) == 130
+
+
+# A full-screen program: it takes the terminal as such programs do, and ends at "q", giving it back; SIGTERM does nothing.
+DRAWER = ("import os, signal, sys, termios, tty\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+          "before = termios.tcgetattr(0)\ntty.setraw(0)\nos.write(1, b'DRAWN')\n"
+          "while os.read(0, 1) != b'q': pass\n"
+          "termios.tcsetattr(0, termios.TCSANOW, before)\nprint('GIVEN BACK', flush=True)\n")
+
+
+def drawer():
+    path = os.path.join(os.environ["FOLDER"], "drawer.py")
+    with open(path, "w") as file:
+        file.write(DRAWER)
+    return "/usr/bin/python3 " + path
+
+
+def redis(*words):
+    return subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], *words], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def messages_while_somebody_draws():
+    """What is not urgent waits for the end of the program that draws on the terminal."""
+    child = shell()
+    do(child, f"{RLOCK} -v run --lease 1s job -- {drawer()}", "DRAWN")
+    until(held, "the lock")
+    past_the_lease()  # renewed several times, which is said
+    child.send("q")
+    child.expect_exact("GIVEN BACK")
+    assert "renewed" not in child.before, child.before
+    child.expect_exact("renewed for 1s")
+    child.expect_exact(PROMPT)
+    assert status(child) == 0
+
+
+def held_back_only_while_somebody_draws():
+    child = shell()
+    do(child, f"{RLOCK} -v run --lease 1s job -- sh -c 'echo u''p; exec sleep 1000'", "up", "renewed for 1s")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert status(child) == 130
+
+
+def modes():
+    """The settings that a shell script finds."""
+    return "stty -g </dev/tty"
+
+
+def modes_come_back(options, why, wanted):
+    """A program that draws is killed, in a script: what comes after it finds the terminal as it was."""
+    child = shell()
+    path = os.path.join(os.environ["FOLDER"], "script")
+    with open(path, "w") as file:
+        file.write(f"a=$({modes()})\n{RLOCK} run -k 100ms {options} job -- {drawer()}\ns=$?\nb=$({modes()})\n"
+                   "stty sane </dev/tty\necho status=$s=\n[ \"$a\" = \"$b\" ] && echo THE SAME || echo \"OTHERS: $a $b\"\n")
+    do(child, f"sh {path}", "DRAWN")
+    why(child)
+    child.expect_exact(f"status={wanted}=")
+    child.expect_exact(["THE SAME", "OTHERS: "])
+    assert child.after == "THE SAME", child.buffer
+    child.expect_exact(PROMPT)
+
+
+def modes_after_a_loss():
+    def lose(child):
+        redis("del", "job", "rlock:holder:{job}")
+        child.expect_exact("the lock is lost")  # urgent: while the program still draws
+    modes_come_back("--lease 3s", lose, 74)
+
+
+def modes_after_max_hold():
+    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("is over"), 124)
+
+
+def modes_after_the_monitor_was_killed():
+    def kill(child):
+        rlocks = subprocess.run(["pgrep", "-f", "drawer.py"], capture_output=True, text=True).stdout.split()
+        pids = [int(pid) for pid in rlocks if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(RLOCK)]
+        # The frontend is the parent of the monitor.
+        parents = [int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]) for pid in pids]
+        os.kill(next(pid for pid, parent in zip(pids, parents) if parent in pids), signal.SIGKILL)
+    modes_come_back("--lease 2s", kill, 74)
+    until(lambda: not held(), "the end of the lease")
+
+
+def a_shell_that_was_killed():
+    """An interactive shell as the command has taken modes and foreground; both come back when it is killed."""
+    child = shell()
+    path = os.path.join(os.environ["FOLDER"], "script")
+    with open(path, "w") as file:
+        file.write(f"{RLOCK} run --max-hold 1s -k 100ms job -- env PS1='inner> ' bash --norc --noprofile -i\n"
+                   "read answer && echo got $answer\n")
+    do(child, f"sh {path}", "inner> ", "is over")
+    until(lambda: not held(), "the release")
+    child.sendline("hello")
+    child.expect_exact("got hello")
+    child.expect_exact(PROMPT)
+
+
+def modes_of_others_are_left_alone():
+    """The job was stopped, and its shell reads a line, in modes of its own, when the lock is lost."""
+    child = shell()
+    do(child, f"{RLOCK} run -k 100ms --lease 3s job -- {drawer().replace('tty.setraw', 'tty.setcbreak')}", "DRAWN")
+    pid = command_of(child, "/usr/bin/python3")
+    os.kill(pid, signal.SIGSTOP)
+    child.expect_exact("Stopped")
+    child.expect_exact(PROMPT)
+    before = termios.tcgetattr(child.child_fd)
+    redis("del", "job", "rlock:holder:{job}")
+    child.expect_exact("the lock is lost")
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command")
+    frontend_gone = lambda: "drawer.py" not in subprocess.run(["ps", "-A", "-o", "args="], capture_output=True,
+                                                              text=True).stdout
+    until(frontend_gone, "the end of rlock")
+    assert termios.tcgetattr(child.child_fd) == before
+
+
+def stopped_by_the_same_signal():
+    child = shell()
+    for how, wanted in ("\x1a", 148), (signal.SIGSTOP, 147), (signal.SIGTTOU, 150):
+        do(child, f"{RLOCK} run job -- sh -c 'echo u''p; exec sleep 1000'", "up")
+        pid = command_of(child, "sleep 1000")
+        if isinstance(how, str):
+            child.send(how)
+        else:
+            os.kill(pid, how)
+        child.expect_exact("Stopped")
+        child.expect_exact(PROMPT)
+        assert status(child) == wanted, (status(child), wanted)
+        do(child, "fg", "sleep 1000")
+        until(lambda: state_of(pid) == "S", "SIGCONT")
+        child.sendintr()
+        child.expect_exact(PROMPT)
+        assert status(child) == 130
+        assert not held()
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def stopped_where_the_kernel_stops_nobody():
+    """An orphaned group: the kernel ignores SIGTSTP there. The command has left it, and is stopped by one."""
+    text = "import os, time\nos.setpgid(0, 0)\nprint('up', flush=True)\ntime.sleep(1000)\n"
+    child = pexpect.spawn(RLOCK, ["run", "job", "--", "/usr/bin/python3", "-c",
+                                  "import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', sys.argv[1]])", text],
+                          timeout=10, encoding="utf-8")
+    child.expect_exact("up")
+    inner = command_of(child, "/usr/bin/python3 -c import subprocess")
+    os.kill(inner, signal.SIGSTOP)
+    until(lambda: state_of(child.pid) == "T", "the stop of rlock")
+    os.kill(inner, signal.SIGCONT)
+    until(lambda: state_of(child.pid) == "S", "its going on")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.close()
 
 
 def window_size():
