@@ -74,7 +74,7 @@ mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
     termination.go_on(BootClock::now());
     log::error' '    log::error' \
   src/run/frontend.cc '    see_through(termination);
-    log::error' '    log::error' \
+    terminal_' '    terminal_' \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'there is no second guard' tests/faults/guards.bats \
   src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' '' \
@@ -98,11 +98,33 @@ mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
 mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
-  src/run/frontend.cc 'std::max(shared_.deadline(), shared_.last_killing() + 2 * kLongestLook)' 'shared_.deadline()'
+  src/run/job.cc 'std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook)' 'shared.deadline()'
 mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.bats \
   src/run/frontend.cc 'if (stand_in == 0) wake_in_need(frontend);' 'if (stand_in == 0) _exit(0);'
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
-  src/run/tree.cc " && threads <= 1" ''
+  src/run/tree.cc " && process.threads <= 1" ''
+mutant 'a killing pass reads the whole of /proc' tests/faults/trees.bats \
+  src/run/tree.cc 'return access("/proc/thread-self/children", R_OK) == 0;' 'return false;'
+mutant 'a killing is marked by nobody' tests/faults/trees.bats \
+  src/run/monitor.cc 'termination.set_sign_of_life([this] { shared_.set_last_killing(BootClock::now()); });' ''
+mutant 'what keeps forking is said to be undying' tests/faults/trees.bats \
+  src/run/termination.cc 'if (forking_) {' 'if (false) {'
+mutant 'the processes of another /proc are taken for ours' tests/faults/trees.bats \
+  src/run/tree.cc ' || number_of(name) != getpid()' ''
+mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
+  src/run/monitor.cc ' && job_.leftovers == Leftovers::kill && !termination_.begun()' ''
+mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
+  src/base/clock.cc 'left > is_short && (fd < 0 || !first)' false
+mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
+  src/run/monitor.cc 'frontend_timer_.set(frontend_acts_at(job_, shared_));' ''
+mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
+  src/base/log.cc 'holding = true;' ''
+mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats \
+  src/run/frontend.cc 'terminal_.restore();' ''
+mutant 'the modes of a shell that has the terminal again are changed' tests/cli/terminal.bats \
+  src/run/terminal.cc 'if (foreground == ours) ' ''
+mutant 'rlock stops by SIGSTOP, whatever has stopped the command' tests/cli/terminal.bats \
+  src/run/frontend.cc 'stop_by(signal);' 'raise(SIGSTOP);'
 mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
   src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
   src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''
