@@ -16,14 +16,18 @@
 --       14 replace  1: take the place of the last one that said so, and be replaced by the next one
 --       15…         field, value, field, value … describing the holder, for people
 -- Reply {'granted', owner, token}   owner is ARGV[4], or ARGV[7] for a re-entry
---       {'held', ttl, ahead, place, now, number, holder}
+--       {'held', ttl, ahead, place, now, number, holder, joined}
 --                     ttl     milliseconds until it may be available; -1: nobody knows
 --                     ahead   how many stand in front of it, and its place; both '' for one that does not wait
 --                     now     the server's clock, milliseconds since 1970
 --                     number  of its holders, and one of them as in describe.lua; {} if that is not known
+--                     joined  1: it stands in the queue of Redisson's RFairLock, too; its turn there is told on
+--                             <channel>:<owner>. Else absent
+--       {'again'}                   ask again at once: it takes longer than one call may
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
 --       {'other-kind', …}           as in lock.lua
+--       {'no-token'}                what stands at the key of the fencing token is no number below 2^53
 --       {'other-slots', slots}      it has another number of slots
 --       {'no-upgrade'}              the ancestor holds it as a reader, so that no writer could ever get it
 --       error                       wrong type at a key, out of memory, a missing right
@@ -53,7 +57,8 @@ if other then
 end
 
 local function known_token(description)
-  return redis.call('hget', description, 'token') or redis.call('get', token_key) or '0'
+  local token = number_in(peek('hget', description, 'token'), 1) or number_in(peek('get', token_key), 1)
+  return text(token or 0)
 end
 
 if count_of(owner) then
@@ -73,11 +78,11 @@ if heir ~= '' and count then
     return {'other-slots', slots_instead}
   end
   local description = description_of(heir)
-  local granted = tonumber(redis.call('hget', description, 'lease')) or lease
+  local granted = number_in(peek('hget', description, 'lease'), 1, kLongestLease) or lease
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  if redis.call('hexists', description, 'hold:' .. hold) == 0 then
+  if peek('hexists', description, 'hold:' .. hold) == 0 then
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
   end
@@ -97,7 +102,7 @@ end
 
 local free = available(mode)
 if free and not next_token() then
-  return {'other-kind', 'fencing token that is not a number below 2^53'}
+  return {'no-token'}
 end
 
 local first = first_waiter()
@@ -129,19 +134,19 @@ if wait then
   -- must be able to say that it lives. And tried on what may be missing, as in grant().
   redis.call('pexpire', queue, alive_for(5))
   if not stands_in_queue() then
-    local by = redis.call('get', waiters .. ':' .. owner)
+    local by = peek('get', waiters .. ':' .. owner)
     if by then
       redis.call('del', waiters .. ':' .. owner)
-      return {'replaced', by}
+      return {'replaced', string.sub(by, 1, 512)}
     end
     local latest = replace and redis.call('hget', waiters, 'latest')
     local vacated = latest and redis.call('zscore', queue, latest)
     local waits = not free or first
     if waits and most and not place and not vacated and redis.call('zcard', queue) >= most then
-      prune(owner)
+      local gone = prune(owner)
       local waiting = redis.call('zcard', queue)
       if waiting >= most then
-        return {'queue-full', waiting}
+        return gone > 0 and {'again'} or {'queue-full', waiting}
       end
     end
     if not place and vacated then
@@ -162,7 +167,8 @@ end
 if free and not wait and first then
   prune(nil)  -- the dead are in nobody's way
 end
-if free and others_turn() == 0 then
+local turn, open = others_turn()
+if free and turn == 0 and (open or not call_stranger()) then
   local tokens = hand_over(wait and owner or nil)
   if tokens and tokens[owner] then
     return {'granted', owner, tokens[owner]}
@@ -173,12 +179,54 @@ if free and others_turn() == 0 then
     return {'granted', owner, token}
   end
 end
+if unfinished then
+  return {'again'}
+end
 
 local number, entries = holders(1)
-local turn = others_turn()
-local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now), number, entries[1] and describe(entries[1]) or {}}
+-- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. So each side has
+-- its turns, and ours hears of the release of a fair holder. It looks every five seconds.
+local kAliveThere = 15000
+
+local function join(owner)
+  local ids = redis.pcall('lrange', fair_queue, 0, 99)
+  local ours = #ids == 0 and redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1
+  if ids.err or ours and not joined(owner) then
+    return false
+  end
+  -- Redisson takes the time that each one waits from the ends of all behind it, so each adds its own to the last one's.
+  local at, standing = #ids + 1, #ids == 100 and joined(owner)
+  for i, id in ipairs(ids) do
+    if id == owner then
+      at, standing = i, true
+    end
+  end
+  local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
+  local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
+  if type(redis.pcall('zadd', fair_times, text(ends), owner)) == 'table' then
+    return false
+  end
+  if not standing and type(redis.pcall('rpush', fair_queue, owner)) == 'table' then
+    redis.pcall('zrem', fair_times, owner)
+    return false
+  end
+  -- Redisson's keys never expire; what we alone have left does.
+  if math.max(#ids, at) == 1 then
+    redis.call('pexpire', fair_queue, 2 * kAliveThere)
+    redis.call('pexpire', fair_times, 2 * kAliveThere)
+  else
+    redis.pcall('persist', fair_queue)
+    redis.pcall('persist', fair_times)
+  end
+  return true
+end
+
+turn = others_turn()
+local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now), number,
+  entries[1] and describe(entries[1]) or {}}
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
+  held[8] = fair_queue and held[3] == 0 and join(owner) and 1 or nil
 end
 return held

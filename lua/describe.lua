@@ -2,26 +2,17 @@
 --
 -- KEYS, ARGV, Reply  as in lock.lua
 
--- What is no key of ours says nothing.
-local function quietly(...)
-  local reply = redis.pcall(...)
-  if type(reply) == 'table' and reply.err then
-    if string.find(reply.err, 'WRONGTYPE', 1, true) then
-      return false
-    end
-    error(reply.err, 0)
-  end
-  return reply
-end
+-- As long as what we write there; more would only burden who reads it.
+local kLongest = {owner = 512, host = 512, user = 512, command = 512, reason = 512}
 
 -- {owner, mode, holds, ms left, field, value …}, '' for an absent value. The fields may be those of an earlier owner:
 -- compare the one called owner.
 local function describe(entry)
   local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept'}
-  local values = quietly('hmget', key_of(entry[1]), unpack(names)) or {}
+  local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}
   for i, name in ipairs(names) do
     entry[3 + 2 * i] = name
-    entry[4 + 2 * i] = values[i] or ''
+    entry[4 + 2 * i] = string.sub(values[i] or '', 1, kLongest[name] or 32)
   end
   return entry
 end

@@ -3,7 +3,8 @@
 -- KEYS  as in lock.lua
 -- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
 --       4 owner     the one to take it from: nobody else's hold is touched
--- Reply {'released', 0, fault}   it holds the lock no more, and who waits has been told or has it; fault: why nobody could be told, else ''
+-- Reply {'released', 0, fault, more}   it holds the lock no more, and who waits has been told or has it; fault: why
+--                              nobody could be told, else ''; more: as in release.lua, which goes on with it
 --       {'free'}                 nobody holds it (any more)
 --       {'other-owner'}          somebody else holds it (by now); nothing was changed
 --       {'other-kind', …}        as in lock.lua
@@ -34,4 +35,5 @@ until not count_of(owner)
 if described then
   redis.call('del', description)
 end
-return {'released', 0, pass_on(payload)}
+local fault = pass_on(payload)
+return with_more({'released', 0, fault})

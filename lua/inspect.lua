@@ -2,7 +2,7 @@
 --
 -- KEYS  as in lock.lua
 -- ARGV  as in lock.lua
--- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue}
+-- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue, strangers}
 --         ttl      milliseconds until it may be available; -1: nobody knows, -2: it is
 --         now      the server's clock, milliseconds since 1970
 --         token    the last fencing token that was granted, '' if none is known
@@ -11,6 +11,7 @@
 --         holders  the first hundred: {owner, mode, holds, ms left, field, value …}
 --         waiting  how many stand in the queue
 --         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for one that is not known
+--         strangers  the first hundred who wait in the queue of another program: RFairLock's
 --       {'other-kind', …}        as in lock.lua
 --       error                    a missing right
 
@@ -29,13 +30,16 @@ for _, entry in ipairs(entries) do
   describe(entry)
 end
 
-local ids, first_ones = quietly('zrange', queue, 0, 99) or {}, {}
+local ids, first_ones = peek('zrange', queue, 0, 99) or {}, {}
 for i, id in ipairs(ids) do
-  local known, waiter = pcall(cmsgpack.unpack, quietly('hget', waiters, id) or '')
-  first_ones[i] = {}
-  if known and type(waiter) == 'table' and type(waiter[5]) == 'table' and #waiter[5] <= 64 then
-    first_ones[i] = {text(tonumber(waiter[2]) or 0), tostring(waiter[6]), unpack(waiter[5])}
+  local waiter = record_of(id)
+  first_ones[i] = waiter and {text(waiter[2]), waiter[6], unpack(waiter[5])} or {}
+end
+local others = {}
+for _, id in ipairs(strangers(100)) do
+  if not peek('zscore', queue, id) then
+    others[#others + 1] = id
   end
 end
-return {'lock', free_in(), text(now), quietly('get', token_key) or '', slots(), number, entries,
-  quietly('zcard', queue) or 0, first_ones}
+return {'lock', free_in(), text(now), string.sub(peek('get', token_key) or '', 1, 64), slots(), number, entries,
+  peek('zcard', queue) or 0, first_ones, others}

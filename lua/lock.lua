@@ -29,7 +29,12 @@
 --   expire(owner, ttl)        its holds end in so many milliseconds
 --   set_count(owner, count)   how many holds it has
 --   drop(owner)               it has none any more. What is to be published on the channel; nil: nothing
--- REQUIRES of the last five: other_kind() is nil, and count_of(owner) is not for the last three.
+--   clear()                   takes out dead holders that drop() had no time for. As drop()
+--   strangers(most)           the first who wait in a queue that another program keeps, and count as alive there
+--   fair_queue, fair_times    the keys of that queue, where there may be one; else nil
+--   joined(id)                whether a waiter of ours stands there, too; see acquire.lua
+--   part(id)                  it does so no more
+-- REQUIRES of put to drop: other_kind() is nil, and count_of(owner) is not for the last three.
 
 local lock, token_key, holder, queue, waiters = unpack(KEYS)
 local channel, grants, holds = ARGV[1], ARGV[2], ARGV[3]
@@ -42,16 +47,60 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
+-- Companion keys can hold anything, because others may write there, too. What is of another type says nothing.
+local function peek(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then
+      return false
+    end
+    error(reply.err, 0)
+  end
+  return reply
+end
+
+local kMonth = 30 * 24 * 3600 * 1000
+local kLongestLease = 122 * kMonth
+
+-- The number that is written there, if it is one from `least` to `most`; else nil.
+local function number_in(value, least, most)
+  local number = (type(value) == 'number' or type(value) == 'string' and #value <= 20) and tonumber(value)
+  return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
+end
+
+-- A script keeps all other clients waiting, so one call does so much at most. What is left is for the next one.
+local unfinished = false
+
+-- What is known of a waiter, as acquire.lua packs it; nil: nothing, or what stands there comes from somebody else.
+local kLongestRecord = 4096
+local function record_of(id)
+  local packed = peek('hget', waiters, id)
+  if not packed or #packed > kLongestRecord then
+    return
+  end
+  local known, waiter = pcall(cmsgpack.unpack, packed)
+  if not known or type(waiter) ~= 'table' or not (number_in(waiter[1], 0) and number_in(waiter[2], 0) and
+    number_in(waiter[3], 1, kLongestLease)) or type(waiter[4]) ~= 'string' or type(waiter[5]) ~= 'table' or
+    #waiter[5] > 64 or #waiter[5] % 2 ~= 0 or type(waiter[6]) ~= 'string' then
+    return
+  end
+  for _, field in ipairs(waiter[5]) do
+    if type(field) ~= 'string' then
+      return
+    end
+  end
+  return waiter
+end
+
 -- What Redisson puts in front of the companions that it names by what stands behind.
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 local permits = tag .. ':timeout'
-local kMonth = 30 * 24 * 3600 * 1000
 
 -- A semaphore of ours stays for a while when nobody holds a slot any more: a Java program that has found it counts on
 -- it. It is in the way of no other kind of lock. The mark has the same time as the semaphore: what was put at the name
 -- after somebody had deleted that has another one, or none.
 local function made_here()
-  return redis.call('hexists', holder, 'made') == 1 and
+  return peek('hexists', holder, 'made') == 1 and
     math.abs(redis.call('pttl', lock) - redis.call('pttl', holder)) < 1000
 end
 

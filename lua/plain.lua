@@ -33,7 +33,7 @@ local function key_of()
 end
 
 local function description_of(owner)
-  return holder, redis.call('hget', holder, 'owner') == owner
+  return holder, peek('hget', holder, 'owner') == owner
 end
 
 -- More than one: no lock, whatever it is.
@@ -75,4 +75,39 @@ local function drop(owner)
     redis.call('del', lock)
   end
   return '0'
+end
+
+local function clear()
+end
+
+-- Redisson's RFairLock is the same lock, with a queue of its own: a list of owners, and until when each of them counts
+-- as alive. A release by a fair holder is published to the first there, on <channel>:<id>. A user without a right to these
+-- keys sees nobody there.
+local fair_queue, fair_times = 'redisson_lock_queue:' .. tag, 'redisson_lock_timeout:' .. tag
+
+local function strangers(most)
+  local ids, living = redis.pcall('lrange', fair_queue, 0, most - 1), {}
+  for _, id in ipairs(ids) do
+    local alive_until = redis.pcall('zscore', fair_times, id)
+    if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then
+      living[#living + 1] = id
+    end
+  end
+  return living
+end
+
+local function joined(id)
+  return type(redis.pcall('zscore', fair_times, id)) == 'string'
+end
+
+local fair_in_use
+
+local function part(id)
+  if fair_in_use == nil then
+    fair_in_use = redis.pcall('exists', fair_queue) == 1
+  end
+  if fair_in_use then
+    redis.pcall('lrem', fair_queue, 0, id)
+    redis.pcall('zrem', fair_times, id)
+  end
 end

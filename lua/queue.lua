@@ -26,10 +26,12 @@ end
 
 -- nil: what stands there is no token.
 local function next_token()
-  local previous = tonumber(redis.call('get', token_key) or '0')
-  if previous and previous >= 0 and previous < 2 ^ 53 - 1 then  -- NaN too
-    return text(math.max(previous + 1, now_us))
+  local previous = redis.pcall('get', token_key) or '0'
+  if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
+    error(previous.err, 0)
   end
+  previous = number_in(previous, 0, 2 ^ 53 - 2)
+  return previous and text(math.max(previous + 1, now_us))
 end
 
 -- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode).
@@ -54,17 +56,16 @@ end
 
 -- What is known of a waiter that was heard of lately; else nil.
 local function living(id)
-  local known, waiter = pcall(cmsgpack.unpack, redis.call('hget', waiters, id) or '')
-  if known and type(waiter) == 'table' and (tonumber(waiter[1]) or 0) >= now and tonumber(waiter[3]) and
-    type(waiter[4]) == 'string' and type(waiter[5]) == 'table' and #waiter[5] <= 64 and #waiter[5] % 2 == 0 and
-    type(waiter[6]) == 'string' then
-    for _, field in ipairs(waiter[5]) do
-      if type(field) ~= 'string' then
-        return
-      end
-    end
-    return waiter
-  end
+  local waiter = record_of(id)
+  return waiter and waiter[1] >= now and waiter or nil
+end
+
+-- Waiters that were called, or found dead, in this call.
+local kAtOnce, done = 100, 0
+local function has_time()
+  done = done + 1
+  unfinished = unfinished or done > kAtOnce
+  return done <= kAtOnce
 end
 
 -- Nothing of the queue stays for ever: so long after the last one was heard of.
@@ -76,6 +77,7 @@ end
 local function forget(id)
   redis.call('zrem', queue, id)
   redis.call('hdel', waiters, id)
+  part(id)
 end
 
 -- False: nobody listens there. Without the right to publish nobody can say.
@@ -84,11 +86,17 @@ local function tell(id, what)
   return type(heard) == 'table' or heard > 0
 end
 
--- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more. It is not
--- told again if it is `known`.
+-- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more, or none was
+-- found in time. It is not told again if it is `known`.
 local function tell_first(what, known)
   local front = first_waiter()
-  while front and front ~= known and not (living(front) and tell(front, what)) do
+  while front and front ~= known do
+    if not has_time() then
+      return
+    end
+    if living(front) and tell(front, what) then
+      break
+    end
     forget(front)
     front = first_waiter()
   end
@@ -112,7 +120,7 @@ local function hand_over(asker, most)
   if not first then
     return  -- and nothing is written
   end
-  while first and given < (most or math.huge) do
+  while first and given < (most or math.huge) and has_time() do
     local waiter = living(first)
     local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
     if waiter and not token then
@@ -120,7 +128,7 @@ local function hand_over(asker, most)
     end
     forget(first)
     if waiter and (first == asker or tell(first, 'granted')) then
-      local lease = tonumber(waiter[3])
+      local lease = waiter[3]
       grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token
@@ -140,17 +148,43 @@ local function fault_of(reply)
   return type(reply) == 'table' and (reply.err or '') or ''
 end
 
--- Milliseconds for which the lock is left to others.
+-- Milliseconds for which the lock is left to others, and whether they have had a turn since it was ours.
 local function others_turn()
-  local since = tonumber(redis.call('hget', waiters, 'open'))
-  return since and math.max(math.min(since, now) + kOthersTurn - now, 0) or 0
+  local since = redis.call('hget', waiters, 'open')
+  local began = number_in(since, 0)
+  return began and math.max(math.min(began, now) + kOthersTurn - now, 0) or 0, since ~= false
+end
+
+-- Calls who is first in the queue of another program, unless that is one of ours. `payload`: as Redisson publishes it.
+-- False: nobody is there.
+local function call_stranger()
+  local id = strangers(20)[1]
+  if not id or redis.call('zscore', queue, id) then
+    return false
+  end
+  local heard = redis.pcall('publish', channel .. ':' .. id, '0')
+  if type(heard) == 'table' or heard == 0 then
+    return false
+  end
+  local ours = tell_first('free')
+  redis.call('hset', waiters, 'open', text(now))
+  redis.call('pexpire', waiters, ours and alive_for(5) or kOthersTurn)
+  return true
 end
 
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
--- not starve behind our queue. `payload`: what the layout wants to be published there, if anything.
+-- not starve behind our queue. So it is for one that another program's queue begins with; if our first waiter stands
+-- there as well, the order of that queue decides. `payload`: what the layout wants to be published, if anything.
 local function call_next(payload)
-  if first_waiter() then
-    local open = redis.call('hexists', waiters, 'open') == 1
+  local first = first_waiter()
+  local turn, open = 0, false
+  if first then
+    turn, open = others_turn()
+  end
+  if payload and not (open and not joined(first)) and call_stranger() then
+    return fault_of(redis.pcall('publish', channel, payload))
+  end
+  if first then
     if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
       if tell_first('free') then
         redis.call('hset', waiters, 'open', text(now))
@@ -158,7 +192,7 @@ local function call_next(payload)
       end
     else
       -- Of several slots the one that was left to others stays theirs.
-      local left_to_others = others_turn() > 0
+      local left_to_others = turn > 0
       if payload then
         redis.call('hdel', waiters, 'open')
       end
@@ -190,30 +224,49 @@ local function pass_on(payload)
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end
 
--- Takes the dead from the front of the queue. `asker` lives.
+-- The reply of a release, which says whether there is more to do.
+local function with_more(reply)
+  if unfinished then
+    return {reply[1], reply[2] or '', reply[3] or '', 1}
+  end
+  return reply
+end
+
+-- What an earlier call had no time for.
+local function go_on()
+  local payload = clear()
+  if (payload or first_waiter()) and something_left() and others_turn() == 0 then
+    pass_on(payload)
+  end
+end
+
+-- Takes the dead from the front of the queue. `asker` lives. Returns how many were found.
 local function prune(asker)
   local ids = redis.call('zrange', queue, 0, 99)
   if #ids == 0 then
-    return
+    return 0
   end
   local channels = {}
   for i, id in ipairs(ids) do
     channels[i] = grants .. id
   end
+  local gone = 0
   local listeners = redis.call('pubsub', 'numsub', unpack(channels))
   for i, id in ipairs(ids) do
     if id ~= asker and (listeners[2 * i] == 0 or (i == 1 and not living(id))) then
       forget(id)
+      gone = gone + 1
     end
   end
   tell_first('front', ids[1])
+  return gone
 end
 
 -- Takes one that has given up out of the queue.
 local function leave(id)
   local first = first_waiter()
   if first and redis.call('zrem', queue, id) == 1 then
-    redis.call('hdel', waiters, id)
+    forget(id)
     tell_first('front', first)
   end
 end

@@ -7,10 +7,13 @@
 --       6 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
 --       7 request  id of this call, the same in each sending of it
 --       8 remember milliseconds for which it may be sent again; 0: it is sent once
--- Reply {'released', left, fault}   holds that remain; 0: the lock is available and that was published, or the first
---                                   waiter has it now. fault: why nobody could be told, else ''
+-- Reply {'released', left, fault, more}   holds that remain; 0: the lock is available and that was published, or the
+--                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
+--                                   was more to do than one call may take: a release by nobody goes on; else
+--                                   absent
 --       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
---       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known
+--       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known. Its
+--                                   fourth element is `more` as well, also that of the next
 --       {'other-owner', token}      somebody else holds it; nothing was changed
 --       {'other-kind', …}           as in lock.lua
 --       error                       wrong type at a key, a missing right
@@ -52,7 +55,8 @@ if not count then
   if other then
     return {'other-kind', unpack(other)}
   end
-  return {holders(1) == 0 and 'free' or 'other-owner', text_at(token_key) or ''}
+  pcall(go_on)
+  return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
 end
 
 local description, described = description_of(owner)
@@ -84,4 +88,6 @@ local payload = drop(owner)
 if described then
   redis.call('del', description)
 end
-return {remember('released'), 0, pass_on(payload)}
+local outcome = remember('released')
+local fault = pass_on(payload)
+return with_more({outcome, 0, fault})

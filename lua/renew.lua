@@ -30,7 +30,7 @@ if not count_of(owner) then
 end
 
 local description, described = description_of(owner)
-local ttl, granted = left_of(owner), described and tonumber(redis.call('hget', description, 'lease'))
+local ttl, granted = left_of(owner), described and number_in(peek('hget', description, 'lease'), 1, kLongestLease)
 if lease == 0 then
   lease = granted
 end

@@ -44,43 +44,61 @@ local function reader_left(reader, count)
   return left
 end
 
--- {reader, 'read', holds, ms left} of the living, `most` of them, how long the longest of these has left, and the dead.
+-- So many fields are looked at in one call, a few more or less. With more readers than that, not all are known.
+local kReadersAtOnce = 256
+
+-- {reader, 'read', holds, ms left} of the living, `most` of them at most, the dead, and whether these are all.
 local function readers(most)
-  local fields, living, dead, longest = redis.call('hgetall', lock), {}, {}, 0
-  for i = 1, #fields, 2 do
-    if #living == most then
-      break
-    end
-    local reader = fields[i]
-    if reader ~= 'mode' and string.sub(reader, -6) ~= ':write' then
-      local left = reader_left(reader, fields[i + 1])
-      if left > 0 then
-        living[#living + 1] = {reader, 'read', tonumber(fields[i + 1]) or 1, left}
-        longest = math.max(longest, left)
-      else
-        dead[#dead + 1] = reader
+  local living, dead, seen, cursor, page = {}, {}, 0, '0', 10
+  repeat
+    local reply = redis.call('hscan', lock, cursor, 'count', page)
+    cursor, page = reply[1], kReadersAtOnce
+    local fields = reply[2]
+    for i = 1, #fields, 2 do
+      local reader = fields[i]
+      if reader ~= 'mode' and string.sub(reader, -6) ~= ':write' then
+        local left = reader_left(reader, fields[i + 1])
+        if left > 0 then
+          living[#living + 1] = {reader, 'read', number_in(fields[i + 1], 1) or 1, left}
+          if #living == most then
+            return living, dead, false
+          end
+        else
+          dead[#dead + 1] = reader
+        end
       end
     end
-  end
-  return living, longest, dead
+    seen = seen + #fields / 2
+  until cursor == '0' or seen >= kReadersAtOnce
+  return living, dead, cursor == '0'
 end
 
--- Takes dead readers out; without any left there is no lock. Returns how many live, and how long the longest has left.
-local function prune_readers()
-  local living, longest, dead = readers()
+-- Takes dead readers out, as far as there is time for that; without any left there is no lock. Returns whether one lives,
+-- or may live.
+local function somebody_reads(living, dead, all)
   for _, reader in ipairs(dead) do
     redis.call('hdel', lock, reader)
   end
-  if #living == 0 and redis.call('hget', lock, 'mode') == 'read' then
+  if #living == 0 and all and redis.call('hget', lock, 'mode') == 'read' then
     redis.call('del', lock)
   end
-  return #living, longest
+  unfinished = unfinished or #living == 0 and not all
+  return #living > 0 or not all
+end
+
+local function longest_of(living)
+  local longest = 0
+  for _, reader in ipairs(living) do
+    longest = math.max(longest, reader[4])
+  end
+  return longest
 end
 
 local function available(mode)
   local now_in = redis.call('hget', lock, 'mode')
   if now_in == 'read' and mode == 'write' then
-    return #readers(1) == 0 and prune_readers() == 0
+    local living, dead, all = readers(1)
+    return #living == 0 and not somebody_reads(living, dead, all)
   end
   return not now_in or (now_in == 'read' and mode == 'read')
 end
@@ -91,10 +109,12 @@ end
 
 local function free_in()
   if redis.call('hget', lock, 'mode') == 'read' then
-    local living, longest = readers()
-    return #living > 0 and longest or -2
+    local living, _, all = readers()
+    if all then
+      return #living > 0 and longest_of(living) or -2
+    end
   end
-  return redis.call('pttl', lock)
+  return redis.call('pttl', lock)  -- no reader lives longer than the lock
 end
 
 -- The field of an owner, and its holds.
@@ -130,15 +150,15 @@ local function key_of(owner)
 end
 
 local function description_of(owner)
-  return key_of(owner), redis.call('exists', key_of(owner)) == 1
+  return key_of(owner), peek('hexists', key_of(owner), 'owner') == 1
 end
 
 local function holders(most)
   if redis.call('hget', lock, 'mode') == 'read' then
-    local living = readers()
-    return #living, {unpack(living, 1, most)}
+    local living, dead, all = readers()
+    return all and #living or redis.call('hlen', lock) - 1 - #dead, {unpack(living, 1, math.min(most, #living))}
   end
-  local fields = redis.call('hgetall', lock)
+  local fields = redis.call('hscan', lock, '0', 'count', 100)[2]
   for i = 1, #fields, 2 do
     if string.sub(fields[i], -6) == ':write' then
       return 1, {{string.sub(fields[i], 1, -7), 'write', tonumber(fields[i + 1]) or 1, redis.call('pttl', lock)}}
@@ -151,11 +171,12 @@ local function slots()
   return ''
 end
 
-local function keep_for(ttl)
+local function keep_for(ttl, call)
   ttl = math.max(ttl, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl)
   redis.call('pexpire', holder, ttl)  -- tried before it is written
-  redis.call('hset', holder, 'kind', 'shared')
+  call = call or redis.call
+  call('hset', holder, 'kind', 'shared')
   redis.call('pexpire', holder, ttl)
 end
 
@@ -179,7 +200,7 @@ local function expire(owner, ttl)
   for _, number in ipairs(numbers_of(count)) do
     redis.call('pexpire', timeout_of(owner, number), ttl)
   end
-  keep_for(ttl)
+  keep_for(ttl, peek)
 end
 
 local function set_count(owner, count)
@@ -188,19 +209,45 @@ end
 
 local function drop(owner)
   local field, count, mode = field_of(owner)
+  -- Where another one lives longer, the time of the lock is that one's.
+  local longest = mode == 'write' or reader_left(owner, count) >= redis.call('pttl', lock) - 1
   redis.call('hdel', lock, field)
   if mode == 'read' then
     for _, number in ipairs(numbers_of(count)) do
       redis.call('del', timeout_of(owner, number))
     end
   end
-  local living, longest = prune_readers()
-  if living == 0 then
+  local living, dead, all = readers(not longest and 1 or nil)
+  if not somebody_reads(living, dead, all) then
     redis.call('del', lock, holder)
     return mode == 'write' and '1' or '0'
   end
   redis.call('hset', lock, 'mode', 'read')  -- a foreign writer may go on as a reader
-  redis.call('pexpire', lock, longest)
-  redis.call('pexpire', holder, longest)
+  if longest and all then
+    redis.call('pexpire', lock, longest_of(living))
+    redis.call('pexpire', holder, longest_of(living))
+  end
   return mode == 'write' and '1' or nil
+end
+
+local function clear()
+  if redis.call('hget', lock, 'mode') == 'read' then
+    local living, dead, all = readers(1)
+    if #living == 0 and not somebody_reads(living, dead, all) then
+      redis.call('del', holder)
+      return '0'
+    end
+  end
+end
+
+local function strangers()
+  return {}
+end
+
+local function joined()
+end
+
+local fair_queue, fair_times
+
+local function part()
 end

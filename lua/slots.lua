@@ -46,7 +46,7 @@ local function reclaim()
   end
 end
 
-local function keep_for()
+local function keep_for(_, call)
   local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
   local ours = made_here()
   redis.call('pexpire', holder, kMonth)  -- tried before it is written
@@ -57,7 +57,8 @@ local function keep_for()
   if ttl > 0 then
     redis.call('pexpire', permits, ttl)
   end
-  redis.call('hset', holder, 'kind', 'slots')
+  call = call or redis.call
+  call('hset', holder, 'kind', 'slots')
   redis.call('pexpire', holder, math.max(ttl, kMonth))
 end
 
@@ -121,7 +122,7 @@ local function key_of(owner)
 end
 
 local function description_of(owner)
-  return key_of(owner), redis.call('exists', key_of(owner)) == 1
+  return key_of(owner), peek('hexists', key_of(owner), 'owner') == 1
 end
 
 local function count_of(owner)
@@ -129,7 +130,7 @@ local function count_of(owner)
   -- Permits of a semaphore that was deleted are over.
   local ends = permit and redis.call('exists', lock) == 1 and tonumber(redis.call('zscore', permits, permit))
   if ends and ends > now then
-    return tonumber(redis.call('hget', key_of(owner), 'holds')) or 1
+    return number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
   end
 end
 
@@ -177,7 +178,7 @@ end
 
 local function expire(owner, ttl)
   redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
-  keep_for()
+  keep_for(nil, peek)
 end
 
 local function set_count(owner, count)
@@ -191,9 +192,23 @@ local function drop(owner)
   redis.call('zrem', permits, (permit_of(owner)))
   local free = redis.call('incrby', lock, 1)
   if made_here() then
-    keep_for()
+    keep_for(nil, peek)
   elseif redis.call('zcard', permits) == 0 then
     redis.call('del', holder)
   end
   return free > 0 and text(free) or nil
 end
+
+local function clear()
+end
+
+local function strangers()
+  return {}
+end
+
+local function joined()
+end
+
+local fair_queue, fair_times
+
+local part = clear

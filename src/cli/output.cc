@@ -111,6 +111,10 @@ Json to_json(const Status& status) {
     entry["waiting_for_ms"] = waiter.for_so_long.count();
     json["queue"].push_back(std::move(entry));
   }
+  if (!status.fair_queue.empty()) {
+    json["fair_queue"] = Json::array();
+    for (const std::string& id : status.fair_queue) json["fair_queue"].push_back(id);
+  }
   return json;
 }
 
@@ -209,6 +213,10 @@ std::string status_in_full(const Status& status) {
          std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) + mode + reason);
   }
   if (status.waiting > place) line("", "and " + std::to_string(status.waiting - place) + " more");
+  bool first_of_fair = place == 0;
+  for (const std::string& id : status.fair_queue) {
+    line(std::exchange(first_of_fair, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
+  }
   return text;
 }
 

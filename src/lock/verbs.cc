@@ -129,6 +129,7 @@ Result<Released> read_release(const Reply& reply) {
   } else if (outcome != "free") {
     return unexpected_reply("release");
   }
+  released.unfinished = reply.at(3).as_number() == 1;
   if (outcome == "free" || outcome == "other-owner") {
     released.token = reply.at(1).as_text();
     return released;
@@ -208,6 +209,7 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     acquired.expires_in = ttl_of(reply.at(1));
     acquired.ahead = count_of(reply.at(2));
     acquired.place = reply.at(3).as_text();
+    if (reply.at(7).as_number() == 1) acquired.other_channel = lock.channel() + ":" + request.owner.text();
     acquired.holders = count_of(reply.at(5)).value_or(0);
     if (!reply.at(6).elements.empty()) {
       acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
@@ -226,6 +228,11 @@ Result<Acquired> read_acquire(const Reply& reply, const AcquireRequest& request,
     acquired.number = count_of(reply.at(1)).value_or(0);
   } else if (outcome == "no-upgrade") {
     acquired.outcome = Acquired::Outcome::no_upgrade;
+  } else if (outcome == "no-token") {
+    return fail(Error::Code::wrong_kind,
+                request.name.display() + ": " + escaped(request.name.token_key()) +
+                    " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to "
+                    "the largest token that was ever granted, or delete it if nobody checks tokens");
   } else {
     return unexpected_reply("acquire");
   }
@@ -241,6 +248,26 @@ std::string display(std::span<const Hold> holds) {
 }
 
 TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
+
+namespace {
+
+// Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
+void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {
+  const std::pair<std::string, std::string_view> keys[] = {{lock.name.holder_key(), "hash"},
+                                                           {lock.name.queue_key(), "zset"},
+                                                           {lock.name.waiters_key(), "hash"}};
+  for (const auto& [key, right] : keys) {
+    const auto type = client.insist({"TYPE", key}, until);
+    if (!type) return;
+    if (type->as_text() == right || type->as_text() == "none") continue;
+    error.message = lock.name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
+                    escaped(type->as_text(), 20) +
+                    " that something else has put there; delete it: no lock is lost by that";
+    return;
+  }
+}
+
+}  // namespace
 
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
   const std::string lease = std::to_string(request.lease.count());
@@ -282,7 +309,13 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
-  return checked(client, read_acquire(RLOCK_TRY(client.insist(words, until)), request, sent));
+  auto reply = client.insist(words, until);
+  while (reply && reply->at(0).as_text() == "again") {
+    if (until.over()) return Acquired{.expires_in = 0ms};
+    reply = client.insist(words, until);
+  }
+  if (!reply && reply.error().code == Error::Code::wrong_kind) explain(client, lock, reply.error(), until);
+  return checked(client, read_acquire(RLOCK_TRY(std::move(reply)), request, sent));
 }
 
 namespace {
@@ -332,13 +365,31 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
   return all;
 }
 
+namespace {
+
+// A release that found more to do than one call may take goes on with it in the name of nobody. What it was to release
+// is released, whatever comes of this.
+void go_on(redis::Client& client, const Lock& lock, const Until& until) {
+  const Call call(lock);
+  const std::string nobody = OwnerId::fresh().text();
+  const Words words = call.words(scripts_of(lock.layout).release, {nobody, nobody, "0", nobody, "0"});
+  for (bool more = true; more && !until.over();) {
+    const auto reply = client.call(words, until);
+    more = reply && reply->at(3).as_number() == 1;
+  }
+}
+
+}  // namespace
+
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep) {
   const Call call(lock);
   const std::string keep_ms = std::to_string(keep.count()), request = random_uuid(), remember = remembered_for(until);
   const Words words =
       call.words(scripts_of(lock.layout).release, {owner.text(), hold_id, keep_ms, request, remember});
-  return read_release(RLOCK_TRY(client.insist(words, until)));
+  const Released released = RLOCK_TRY(read_release(RLOCK_TRY(client.insist(words, until))));
+  if (released.unfinished) go_on(client, lock, until);
+  return released;
 }
 
 Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep) {
@@ -376,8 +427,10 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
   const Call call(lock);
-  return read_release(
-      RLOCK_TRY(client.insist(call.words(scripts_of(lock.layout).force_unlock, {owner.text()}), until)));
+  const Released released = RLOCK_TRY(read_release(
+      RLOCK_TRY(client.insist(call.words(scripts_of(lock.layout).force_unlock, {owner.text()}), until))));
+  if (released.unfinished) go_on(client, lock, until);
+  return released;
 }
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
@@ -409,6 +462,7 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
     status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now)));
   }
   status.waiting = count_of(reply.at(7)).value_or(0);
+  for (const Reply& id : reply.at(9).elements) status.fair_queue.push_back(id.as_text());
   for (const Reply& waiter : reply.at(8).elements) {
     Fields known = fields_of(waiter, 2);
     const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
@@ -434,6 +488,7 @@ std::size_t size_of(const Status& status) {
   std::size_t size = sizeof status + status.name().text().size();
   for (const Holding& one : status.holders) size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
   for (const Waiting& one : status.queue) size += sizeof one + size_of(one.who);
+  for (const std::string& id : status.fair_queue) size += sizeof id + id.size();
   return size;
 }
 

@@ -97,6 +97,7 @@ struct Acquired {
   std::optional<milliseconds> expires_in;  // held: until it may be available; none: nobody knows
   std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
   std::string place;                       // held: see Queueing
+  std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
   long long holders = 0;                   // held: how many there are
   std::optional<Holding> holder;           // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
@@ -137,7 +138,8 @@ enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
   long long holds_left = 0;
-  std::string fault;    // why waiters were not told, "" if they were
+  std::string fault;        // why waiters were not told, "" if they were
+  bool unfinished = false;  // there was more to do than one script may take
   OtherKind instead;    // other_kind
   std::string token;    // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
 };
@@ -192,6 +194,8 @@ struct Status {
   std::vector<Holding> holders;  // the first hundred of them
   long long waiting = 0;         // how many stand in the queue
   std::vector<Waiting> queue;    // the first hundred of them, in order
+  // The first hundred owner ids that stand in the queue of Redisson's RFairLock, in order. Untrusted text.
+  std::vector<std::string> fair_queue;
 
   const LockName& name() const { return lock.name; }
   // The first of them, which is the only one where there is one at most; none if nobody holds it.

@@ -59,6 +59,7 @@ class Wakeups {
     if (opened) {
       subscriber_.emplace(std::move(*opened));
       hears_releases_ = false;
+      other_channel_.clear();
       return {};
     }
     if (opened.error().code == Error::Code::interrupted) return std::unexpected(std::move(opened).error());
@@ -73,6 +74,17 @@ class Wakeups {
     if (!subscriber_ || hears_releases_) return false;
     hears_releases_ = true;
     if (auto asked = subscriber_->also(releases_, until); !asked) {
+      RLOCK_TRY(lost(std::move(asked).error(), until));
+      return false;
+    }
+    return true;
+  }
+
+  // The same for a channel of the queue of another program, where we are told of our turn there.
+  Result<bool> hear_turn(const std::string& channel, const Until& until) {
+    if (!subscriber_ || channel.empty() || channel == other_channel_) return false;
+    other_channel_ = channel;
+    if (auto asked = subscriber_->also(channel, until); !asked) {
       RLOCK_TRY(lost(std::move(asked).error(), until));
       return false;
     }
@@ -161,6 +173,7 @@ class Wakeups {
   std::function<TimePoint()> meanwhile_;
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
+  std::string other_channel_;  // that is listened to as well
   bool refused_ = false;
   bool warned_ = false;
 };
@@ -219,7 +232,10 @@ class Waiter {
         continue;
       }
       const bool first = acquired->ahead == 0;
-      if (first && RLOCK_TRY(wakeups.hear_releases(exchange()))) continue;
+      // Both: what was missed on either is found by one look.
+      const bool hears_more = first && RLOCK_TRY(wakeups.hear_releases(exchange()));
+      const bool hears_turn = first && RLOCK_TRY(wakeups.hear_turn(acquired->other_channel, exchange()));
+      if (hears_more || hears_turn) continue;
       if (first) at_front(wakeups);
       milliseconds look_again = std::min(next_look(*acquired), patience_.longest_look);
       // Nobody can tell us anything: listen again soon.

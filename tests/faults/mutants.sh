@@ -191,13 +191,23 @@ mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tes
 mutant 'all that wait are woken' tests/cli/queue.bats \
   src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/queue.lua 'while front and front ~= known and not (living(front) and tell(front, what)) do' 'while false do'
+  lua/queue.lua 'while front and front ~= known do' 'while false do'
 mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/queue.lua 'if payload and not open and' 'if false and'
+mutant 'fair waiters starve' tests/lua/fair.bats \
+  lua/queue.lua "if not id or redis.call('zscore', queue, id) then" 'if true then'
+mutant 'a fair waiter that is dead is waited for' tests/lua/fair.bats \
+  lua/plain.lua 'tonumber(alive_until) > now' true
+mutant 'one call does as much as there is' tests/lua/bounded.bats \
+  lua/queue.lua 'return done <= kAtOnce' 'return true'
+mutant 'what a call had no time for is left' tests/lua/bounded.bats \
+  lua/release.lua 'pcall(go_on)' ''
+mutant 'some readers are taken for all' tests/lua/bounded.bats \
+  lua/shared.lua "return living, dead, cursor == '0'" 'return living, dead, true'
 mutant 'a writer gets in beside readers' 'tests/lua/shared.bats tests/cli/shared.bats' \
-  lua/shared.lua 'return #readers(1) == 0 and prune_readers() == 0' 'return true'
+  lua/shared.lua 'return #living == 0 and not somebody_reads(living, dead, all)' 'return true'
 mutant 'dead readers are waited for' 'tests/lua/shared.bats' \
   lua/shared.lua 'if left > 0 then' 'if true then'
 mutant 'readers overtake a writer that waits' 'tests/lua/shared.bats tests/cli/shared.bats' \

@@ -23,7 +23,8 @@ LUA_DIR=$TESTS_DIR/../lua
 
 # Every command that some script uses.
 SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
-  getrange hscan zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby'
+  getrange hscan zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby
+  lrange rpush lrem persist'
 
 use_lock() {
   lock=$1

@@ -71,11 +71,11 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $(redis srv get "$lock") == text && $(redis srv dbsize) == 1 ]]
 }
 
-@test "another type at the token's key is an error, and nothing is changed" {
+@test "another type at the token's key is refused, and nothing is changed" {
   redis srv rpush "$token_key" 1
   redis srv pexpire "$token_key" 60000
-  run -1 acquire owner-1 5000 hold-1 ''
-  assert_says WRONGTYPE
+  run -0 acquire owner-1 5000 hold-1 ''
+  [[ $output == no-token ]]
   [[ $(redis srv dbsize) == 1 ]]
 }
 

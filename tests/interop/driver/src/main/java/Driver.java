@@ -39,6 +39,7 @@ public final class Driver {
     private Driver(RedissonClient redisson) {
         this.redisson = redisson;
         lockVerbs("", redisson::getLock);
+        lockVerbs("fair-", redisson::getFairLock);
         lockVerbs("read-", name -> redisson.getReadWriteLock(name).readLock());
         lockVerbs("write-", name -> redisson.getReadWriteLock(name).writeLock());
         verbs.put("fenced-lock", (name, args) -> redisson.getFencedLock(name).lockAndGetToken());

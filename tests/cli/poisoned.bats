@@ -1,0 +1,128 @@
+# What somebody else has written into the keys beside a lock: rlock goes on, or says which key it is and what to do.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+teardown_file() { redis_stop srv; }
+setup() {
+  redis srv flushall >/dev/null
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+}
+
+# each_kind TEST: with the options that make a lock of that kind.
+each_kind() {
+  local kind
+  for kind in '' -s -x '--slots 2'; do
+    redis srv flushall >/dev/null
+    "$@" || {
+      echo "kind: $kind" >&2
+      return 1
+    }
+  done
+}
+
+# Puts a list in place of every key beside the lock.
+poison() {
+  local key
+  while IFS= read -r key; do
+    redis srv del "$key"
+    redis srv rpush "$key" junk
+  done < <(
+    printf '%s\n' 'rlock:queue:{job}' 'rlock:waiters:{job}' 'rlock:holder:{job}' 'redisson_lock_token:{job}'
+    redis srv --scan --pattern 'rlock:hold:*'
+  )
+} >/dev/null
+
+forced() {
+  # shellcheck disable=SC2086 # options
+  rlock acquire $kind job --lease 1m
+  poison
+  rlock status job && rlock status --is-held job || return
+  run -0 rlock force-unlock --yes job || return
+  assert_says 'job: free' || return
+  # What is left of a semaphore without its mark could be anybody's: it is left alone.
+  [[ $(redis srv exists job '{job}:timeout') == 0 || $(redis srv get job) == 2 ]]
+}
+
+@test "force-unlock and status need no key beside the lock" { each_kind forced; }
+
+@test "a description of more than a megabyte is shown in part, and in nobody's way" {
+  local owner
+  owner=$(rlock acquire job --lease 1m --reason spoilt)
+  for field in command reason host; do
+    head -c 1200000 /dev/zero | tr '\0' x | redis srv -x hset 'rlock:holder:{job}' "$field"
+  done
+  run -0 rlock status job
+  assert_says "$owner"
+  assert_says xxxxxxxx
+  run -75 --separate-stderr rlock run -n job -- true
+  ((${#stderr} < 2000))
+  run -0 rlock force-unlock --yes job
+}
+
+@test "a waiter's record that is nested deeply, or of a megabyte, is in nobody's way" {
+  local record
+  for record in "string.rep('\\145', 100) .. '\\1'" \
+    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', {{{{{{{{{{1}}}}}}}}}}}, ''})" \
+    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})"; do
+    rlock acquire job --lease 1m
+    redis srv eval "redis.call('zadd', KEYS[1], 1, 'x'); redis.call('hset', KEYS[2], 'x', $record)" 2 \
+      'rlock:queue:{job}' 'rlock:waiters:{job}'
+    run -0 rlock status job
+    assert_says 'held'
+    run -0 rlock force-unlock --yes job
+    run -0 rlock run -n job -- true
+  done
+}
+
+@test "a fencing token that is none: 76, which key, and what to do" {
+  local write
+  for write in 'set redisson_lock_token:{job} junk' 'rpush redisson_lock_token:{job} 1'; do
+    redis srv del 'redisson_lock_token:{job}'
+    # shellcheck disable=SC2086 # words
+    redis srv $write
+    run -76 rlock run job -- true
+    assert_says 'redisson_lock_token:{job}'
+    assert_says 'delete it'
+    redis srv del 'redisson_lock_token:{job}'
+    rlock run -n job -- true
+  done
+}
+
+@test "a key beside the lock that is of another type: 76, which key, and what to do" {
+  local key
+  for key in 'rlock:queue:{job}' 'rlock:waiters:{job}'; do
+    redis srv set "$key" junk
+    run -76 rlock run job -- true
+    assert_says "the key $key"
+    assert_says 'delete it'
+    redis srv del "$key"
+    rlock run -n job -- true
+  done
+}
+
+# Waiters that died all at once, a thousand in the queue: none keeps anybody waiting.
+@test "a free lock behind a thousand dead waiters is had at once, and a release finds who lives" {
+  dead() {
+    redis srv eval "
+      for i = 1, 1000 do
+        redis.call('zadd', KEYS[1], i, 'dead-' .. i)
+      end
+      redis.call('pexpire', KEYS[1], 600000)" 1 'rlock:queue:{job}'
+  }
+  dead
+  run -0 rlock run -n job -- true
+  [[ $(redis srv exists 'rlock:queue:{job}') == 0 ]]
+  local owner waiter
+  owner=$(rlock acquire job --lease 1m)
+  rlock run -q job -- true 3>&- &
+  waiter=$!
+  waits() { [[ $(redis srv zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits
+  dead
+  rlock release job --owner "$owner"
+  # It would look for itself later.
+  WAIT_SECONDS=4 wait_until gone "$waiter"
+  wait "$waiter"
+}

@@ -1,0 +1,154 @@
+# rlock and Redisson's RFairLock, which has a queue of its own: turns for both sides.
+
+load ../lib/common
+load interop
+
+setup_file() { interop_setup_file; }
+teardown_file() { interop_teardown_file; }
+
+setup() {
+  interop_setup
+  name=fair-$BATS_TEST_NUMBER.
+  fair_queue="redisson_lock_queue:{$name}"
+  fair_times="redisson_lock_timeout:{$name}"
+}
+
+teardown() {
+  touch "$BATS_TEST_TMPDIR/stop"
+  interop_teardown
+}
+
+# So many Java threads stand in Redisson's queue, and listen for their turn.
+fair_waiters() {
+  [[ $(redis r pubsub channels "redisson_lock__channel:{$name}:*" | grep -c .) == "$1" ]]
+}
+
+# One job after the other, until the test ends.
+jobs_keep_coming() {
+  # shellcheck disable=SC2016 # for the sh of the command
+  while [[ ! -e $BATS_TEST_TMPDIR/stop ]]; do
+    "$RLOCK" run -q "$name" -- sh -c 'echo >>"$0"; sleep 0.05' "$BATS_TEST_TMPDIR/jobs" || exit
+  done </dev/null >"$BATS_TEST_TMPDIR/$1.log" 2>&1 3>&- &
+  job_pids[$1]=$!
+}
+
+jobs_so_far() { wc -l <"$BATS_TEST_TMPDIR/jobs"; }
+jobs_done() { (($(jobs_so_far) >= $1)); }
+
+# Turns of a fair lock while LOOPS loops of rlock jobs go on: at most so many jobs come between.
+fair_turns_beside() {
+  local i before=0 most=0 between
+  : >"$BATS_TEST_TMPDIR/jobs"
+  for ((i = 0; i < $1; i++)); do jobs_keep_coming "loop$i"; done
+  wait_until jobs_done 3
+  for i in 1 2 3 4 5; do
+    before=$(jobs_so_far)
+    redisson f fair-lock "$name"
+    between=$(($(jobs_so_far) - before))
+    ((between <= most)) || most=$between
+    redisson f fair-unlock "$name"
+  done
+  echo "# $1 loops: a fair waiter let at most $most jobs pass" >&3
+  # A JVM that the machine does not let run may miss its turn now and then.
+  ((most <= 12))
+  before=$(jobs_so_far)
+  wait_until jobs_done $((before + 3))
+  touch "$BATS_TEST_TMPDIR/stop"
+  for ((i = 0; i < $1; i++)); do job_ends "loop$i" 0; done
+}
+
+@test "a fair waiter gets its turns while one job comes after the other" { fair_turns_beside 1; }
+@test "a fair waiter gets its turns while jobs stand in rlock's queue" { fair_turns_beside 4; }
+
+@test "the release of the last job wakes a fair waiter" {
+  start_job a
+  wait_until job_runs a
+  redisson_send f fair-lock "$name"
+  wait_until fair_waiters 1
+  local ended
+  ended=$(now_ms)
+  end_job a
+  redisson_wakes f "$ended"
+  redisson f fair-unlock "$name"
+  wait_until lock_free
+}
+
+@test "force-unlock wakes a fair waiter" {
+  rlock acquire "$name" --lease 1m
+  redisson_send f fair-lock "$name"
+  wait_until fair_waiters 1
+  local forced
+  forced=$(now_ms)
+  rlock force-unlock --yes "$name"
+  redisson_wakes f "$forced"
+  redisson f fair-unlock "$name"
+  wait_until lock_free
+}
+
+@test "the release of a fair holder wakes a job" {
+  redisson f fair-lock "$name"
+  start_job a
+  wait_until jobs_wait 1
+  our_turn_is_heard() { fair_waiters 1; }
+  wait_until our_turn_is_heard
+  not job_runs a
+  local released
+  released=$(now_ms)
+  redisson f fair-unlock "$name"
+  job_wakes a "$released"
+  end_job a
+  wait_until lock_free
+}
+
+@test "a job gets its turn while fair waiters keep coming" {
+  local threads=(f g h) i turns=0 holder=0
+  redisson f fair-lock "$name"
+  redisson_send g fair-lock "$name"
+  wait_until fair_waiters 1
+  start_job a
+  wait_until fair_waiters 2
+  redisson_send h fair-lock "$name"
+  wait_until fair_waiters 3
+  # f, g, then the job, then h.
+  redisson f fair-unlock "$name"
+  wait_until redisson_replies g
+  redisson_send f fair-lock "$name"
+  not job_runs a
+  redisson g fair-unlock "$name"
+  wait_until job_runs a
+  not redisson_replies h
+  end_job a
+  wait_until redisson_replies h
+  redisson h fair-unlock "$name"
+  wait_until redisson_replies f
+  redisson f fair-unlock "$name"
+  wait_until lock_free
+}
+
+@test "a job that gives up leaves Redisson's queue, too" {
+  redisson f fair-lock "$name"
+  start_job a
+  wait_until fair_waiters 1
+  kill -TERM "${job_pids[a]}"
+  job_ends a 143
+  [[ $(redis r exists "$fair_queue" "$fair_times") == 0 ]]
+  redisson f fair-unlock "$name"
+  wait_until lock_free
+}
+
+@test "status shows who waits in Redisson's queue" {
+  start_job a
+  wait_until job_runs a
+  redisson_send f fair-lock "$name"
+  wait_until fair_waiters 1
+  local id
+  id=$(redis r lindex "$fair_queue" 0)
+  run -0 rlock status "$name"
+  assert_says "$id  (Redisson's fair queue)"
+  run -0 rlock status --json "$name"
+  assert_says "\"fair_queue\": ["
+  assert_says "\"$id\""
+  end_job a
+  wait_until redisson_replies f
+  redisson f fair-unlock "$name"
+}

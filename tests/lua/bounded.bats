@@ -1,0 +1,195 @@
+#!/usr/bin/env bats
+# However much there is to do, one call of a script does little: a script keeps all other clients of the server waiting.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+}
+teardown() {
+  # As assert_mortal, of thousands of keys.
+  [[ $(redis srv eval "
+    local immortal = 0
+    for _, key in ipairs(redis.call('keys', '*')) do
+      immortal = immortal + (redis.call('pttl', key) == -1 and 1 or 0)
+    end
+    return immortal" 0) == 0 ]]
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
+
+# So many commands has the server executed, in scripts as well.
+commands() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_/ { sum += $2 } END { print sum }'; }
+
+# little COMMAND ...: runs it, and it makes the server do no more than a thousand commands or two.
+little() {
+  local before
+  before=$(commands)
+  run -0 --keep-empty-lines "$@"
+  before=$(($(commands) - before))
+  ((before < 2000)) || {
+    echo "$* took $before commands" >&2
+    return 1
+  }
+}
+
+# dead_waiters N: stand in front, with a record as of one that lives, or with none.
+dead_waiters() {
+  redis srv eval "
+    local now = redis.call('time')[1] * 1000
+    for i = 1, ARGV[1] do
+      redis.call('zadd', KEYS[1], i, 'dead-' .. i .. ':0')
+      if i % 2 == 0 then
+        redis.call('hset', KEYS[2], 'dead-' .. i .. ':0', cmsgpack.pack({now + 60000, now, 30000, 'h', {}, ARGV[2]}))
+      end
+    end
+    redis.call('pexpire', KEYS[1], 600000)
+    redis.call('pexpire', KEYS[2], 600000)" 2 "$queue" "$waiters" "$1" "$mode"
+}
+
+# readers N MS: as Redisson stores them; those with MS 0 are dead.
+readers() {
+  redis srv eval "
+    redis.call('hset', KEYS[1], 'mode', 'read')
+    for i = 1, ARGV[1] do
+      redis.call('hset', KEYS[1], 'reader-' .. i .. ':1', 1)
+      if ARGV[2] ~= '0' then
+        redis.call('set', '{' .. KEYS[1] .. '}:reader-' .. i .. ':1:rwlock_timeout:1', 1, 'px', ARGV[2])
+      end
+    end
+    redis.call('pexpire', KEYS[1], 600000)" 1 "$lock" "$1" "$2"
+}
+
+# until_done MOST COMMAND ...: again and again until it says something else than `again`; $calls.
+until_done() {
+  local most=$1
+  shift
+  for ((calls = 1; ; calls++)); do
+    ((calls <= most))
+    little "$@"
+    [[ ${lines[0]} == again ]] || return 0
+  done
+}
+
+@test "a newcomer finds a free lock behind many dead waiters" {
+  dead_waiters 2500
+  until_done 30 acquire x 30000 hx ''
+  [[ ${lines[0]} == granted && ${lines[1]} == x ]]
+  ((calls > 5))
+  [[ $(redis srv exists "$queue" "$waiters") == 0 ]]
+}
+
+@test "the first that lives has the lock, however many dead ones stand in front" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  dead_waiters 1000
+  little release a ha
+  [[ ${lines[0]} == released && ${lines[3]} == 1 && -z $(owner_of) ]]
+  # The same by nobody goes on.
+  while [[ ${lines[3]} == 1 ]]; do little release nobody nothing; done
+  [[ $(owner_of) == b && $(in_queue) == c ]]
+  hears b granted
+}
+
+@test "a renewal, and one that leaves or looks, do little as well" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  dead_waiters 3000
+  little renew a 30000
+  [[ ${lines[0]} == renewed ]]
+  little enqueue b 30000 hb
+  [[ ${lines[0]} == held || ${lines[0]} == again ]]
+  little release b hb
+  little inspect
+  [[ $(owner_of) == a ]]
+}
+
+@test "a queue is full only of those who live" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  dead_waiters 1000
+  until_done 30 enqueue d 30000 hd '' 0 3
+  [[ ${lines[0]} == held && $(in_queue) == 'b c d' ]]
+  until_done 1 enqueue x 30000 hx '' 0 3
+  [[ ${lines[0]} == queue-full && ${lines[1]} == 3 ]]
+}
+
+@test "readers come and go beside many others" {
+  use_lock "$lock" shared read
+  readers 3000 500000
+  little acquire x 30000 hx ''
+  [[ ${lines[0]} == granted ]]
+  little renew x 30000
+  little release x hx
+  [[ ${lines[0]} == released && $(redis srv hlen "$lock") == 3001 ]]
+  (($(redis srv pttl "$lock") > 400000))
+  little inspect
+  [[ ${lines[5]} == 3000 ]]
+}
+
+@test "the reader that would live longest leaves: no other one is taken for dead" {
+  use_lock "$lock" shared read
+  readers 3000 300000
+  acquire x 900000 hx ''
+  little release x hx
+  [[ ${lines[0]} == released ]]
+  (($(redis srv pttl "$lock") > 200000))
+  # With fewer of them, the lock lasts as long as the longest of these.
+  redis srv flushall
+  readers 100 300000
+  acquire x 900000 hx ''
+  release x hx
+  (($(redis srv pttl "$lock") <= 300000))
+}
+
+@test "a writer waits for one reader that lives among many dead, and for no dead ones" {
+  use_lock "$lock" shared read
+  readers 2000 0
+  acquire x 30000 hx ''
+  mode=write until_done 30 acquire w 30000 hw ''
+  [[ ${lines[0]} == held ]]
+  release x hx
+  readers 2000 0
+  mode=write until_done 30 acquire w 30000 hw ''
+  [[ ${lines[0]} == granted && $(redis srv hget "$lock" mode) == write ]]
+}
+
+@test "the last reader that lives leaves many dead ones: the writer that waits has the lock" {
+  use_lock "$lock" shared read
+  listen w
+  acquire x 30000 hx ''
+  mode=write enqueue w 30000 hw
+  readers 2000 0
+  little release x hx
+  [[ ${lines[0]} == released ]]
+  while [[ ${lines[3]} == 1 ]]; do little release nobody nothing; done
+  [[ $(owner_of) == *w:0:write* ]]
+  hears w granted
+}
+
+@test "many readers that waited get the lock, some in each call" {
+  use_lock "$lock" shared read
+  mode=write acquire w 30000 hw ''
+  dead_waiters 400
+  as_weak_user publish # so that nobody knows that they are dead
+  little release w hw
+  local calls=1
+  while [[ ${lines[3]} == 1 ]]; do
+    little release nobody nothing
+    calls=$((calls + 1))
+  done
+  ((calls > 3))
+  as_full_user
+  [[ $(redis srv zcard "$queue") == 0 && $(redis srv hlen "$lock") == 201 ]]
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# The queue of Redisson's RFairLock beside ours, as lua/plain.lua and lua/queue.lua see it. Redisson itself: tests/interop.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+  fair_queue="redisson_lock_queue:{$lock}"
+  fair_times="redisson_lock_timeout:{$lock}"
+}
+teardown() {
+  # What Redisson writes there never expires.
+  redis srv del "$fair_queue" "$fair_times" >/dev/null
+  assert_mortal
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+# fair_waiter ID [MS]: stands in Redisson's queue, and counts as alive for so long.
+fair_waiter() {
+  redis srv rpush "$fair_queue" "$1"
+  redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 + ${2:-300000})) "$1"
+}
+# hears_turns ID: and listens for its turn.
+hears_turns() {
+  redis-cli -s "$srv_sock" subscribe "$channel:$1" >"turns-$1" 3>&- &
+  listeners+=($!)
+  wait_until grep -q subscribe "turns-$1"
+}
+is_called() { wait_until grep -qx 0 "turns-$1"; }
+not_called() { ! grep -q '^message' "turns-$1"; }
+owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
+fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
+
+@test "a release calls the first fair waiter, and no newcomer of ours gets in before it" {
+  acquire a 30000 ha ''
+  fair_waiter F:1
+  hears_turns F:1
+  run -0 release a ha
+  [[ ${lines[0]} == released && -z ${lines[2]} ]]
+  is_called F:1
+  redis srv hset "$waiters" open 9000000000000000 # for as long as this test takes
+  redis srv pexpire "$waiters" 60000
+  run -0 acquire b 30000 hb ''
+  [[ ${lines[0]} == held && -z $(owner_of) ]] && ((lines[1] > 0 && lines[1] <= 90))
+  # Its turn is over, and it has not come.
+  redis srv hset "$waiters" open 1
+  run -0 acquire b 30000 hb ''
+  [[ ${lines[0]} == granted ]]
+}
+
+@test "the turn of others is over soon, and nothing of it stays" {
+  acquire a 30000 ha ''
+  fair_waiter F:1
+  hears_turns F:1
+  release a ha
+  over() { [[ $(redis srv exists "$waiters") == 0 ]]; }
+  wait_until over
+}
+
+@test "a lock that was left by its lease: the fair waiter is called before one of ours has it" {
+  fair_waiter F:1
+  hears_turns F:1
+  run -0 acquire a 30000 ha ''
+  [[ ${lines[0]} == held ]]
+  is_called F:1
+}
+
+@test "a fair waiter that has timed out, or that nobody listens for, is passed over" {
+  fair_waiter F:1 -1
+  fair_waiter F:2
+  hears_turns F:1
+  acquire a 30000 ha ''
+  release a ha
+  run -0 acquire b 30000 hb ''
+  [[ ${lines[0]} == granted ]]
+  not_called F:1
+  # The first that lives is called, if Redisson counts time as the server does.
+  hears_turns F:2
+  release b hb
+  is_called F:2
+  not_called F:1
+}
+
+@test "our waiters and a fair one take turns where ours do not stand in that queue" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  enqueue c 30000 hc
+  fair_waiter F:1
+  hears_turns F:1
+  release a ha
+  is_called F:1
+  hears b free
+  [[ -z $(owner_of) ]]
+  redis srv hset "$lock" F:1 1
+  redis srv pexpire "$lock" 30000
+  redis srv del "$lock"
+  redis srv hset "$waiters" open 1
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == granted ]]
+  release b hb
+  [[ $(owner_of) == c ]] # this one was ours
+  release c hc
+  [[ -z $(owner_of) ]]   # and this one is theirs
+}
+
+@test "our first waiter stands in that queue, and leaves it when it has the lock" {
+  listen b c
+  acquire a 30000 ha ''
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == held && $(redis srv exists "$fair_queue") == 0 ]]
+  fair_waiter F:1
+  hears_turns F:1
+  run -0 enqueue b 30000 hb
+  [[ ${lines[-1]} == 1 && $(fair_ids) == 'F:1 b' ]]
+  run -0 enqueue c 30000 hc
+  [[ ${lines[0]} == held && $(fair_ids) == 'F:1 b' ]]
+  # That queue decides, turn after turn.
+  redis srv hset "$waiters" open 1
+  release a ha
+  is_called F:1
+  [[ -z $(owner_of) && $(fair_ids) == 'F:1 b' ]]
+  redis srv lpop "$fair_queue"
+  redis srv zrem "$fair_times" F:1
+  redis srv hset "$waiters" open 1
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == granted && -z $(fair_ids) ]]
+}
+
+@test "a fair newcomer finds our first waiter in front; alone there, it does not stay for ever" {
+  listen b
+  redis srv hset "$lock" F:9 1 # a fair holder looks like any other of Redisson
+  redis srv pexpire "$lock" 30000
+  run -0 enqueue b 30000 hb
+  [[ ${lines[-1]} == 1 && $(fair_ids) == b ]]
+  assert_bounded "$fair_queue"
+  assert_bounded "$fair_times"
+  fair_waiter F:1
+  enqueue b 30000 hb
+  # F:1 must not be lost with ours.
+  [[ $(fair_ids) == 'b F:1' && $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
+  run -0 release b hb
+  [[ $(fair_ids) == F:1 && $(redis srv zcard "$fair_times") == 1 ]]
+}
+
+@test "a time that Redisson takes from all behind a grant leaves ours alive" {
+  listen b
+  acquire a 30000 ha ''
+  fair_waiter F:1 330000 # a lease of 30 s, and 300 s to wait
+  enqueue b 30000 hb
+  redis srv zincrby "$fair_times" -300000 b:0
+  (($(redis srv zscore "$fair_times" b:0) > $(redis srv time | head -n 1) * 1000))
+}
+
+@test "keys of another type, or without a right to them, are nobody's queue" {
+  listen b
+  local what
+  for what in "set $fair_queue text" "set $fair_times text" "rpush $fair_queue F:1"; do
+    # shellcheck disable=SC2086 # words
+    redis srv $what
+    run -0 acquire a 30000 ha ''
+    [[ ${lines[0]} == granted ]]
+    run -0 enqueue b 30000 hb
+    run -0 inspect
+    run -0 release a ha
+    [[ ${lines[0]} == released && $(owner_of) == b ]]
+    redis srv del "$lock" "$queue" "$waiters" "$fair_queue" "$fair_times"
+  done
+  fair_waiter F:1
+  hears_turns F:1
+  for right in lrange rpush lrem persist; do
+    as_weak_user "$right"
+    run -0 enqueue b 30000 hb
+    run -0 release b hb
+    as_full_user
+    redis srv del "$lock" "$queue" "$waiters"
+    [[ $(fair_ids) != *b* ]] || [[ $right == lrem ]]
+  done
+  redis srv acl setuser weak reset on '>pw' "~$lock" "~$token_key" '~rlock:*' '&*' +@all
+  script_user=(--user weak --pass pw --no-auth-warning)
+  run -0 acquire a 30000 ha ''
+  [[ ${lines[0]} == granted ]]
+  run -0 release a ha
+  [[ ${lines[0]} == released ]]
+}
+
+@test "inspect shows who waits there" {
+  listen b
+  acquire a 30000 ha ''
+  fair_waiter F:1
+  fair_waiter F:2
+  fair_waiter F:3 -1
+  enqueue b 30000 hb
+  run -0 inspect
+  [[ ${lines[-2]} == F:1 && ${lines[-1]} == F:2 ]]
+}

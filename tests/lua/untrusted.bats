@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# What stands in the companion keys of a lock may come from anybody who may write there: it is cut, or it says nothing.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
+}
+teardown() {
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
+teardown_file() { redis_stop srv; }
+
+owner=0b3ad7a2-5ee2-4a6e-9b0a-6a1f1d7f0c01:1
+each_layout() {
+  local one
+  for one in 'plain ' 'shared read' 'slots 2'; do
+    redis srv flushall
+    # shellcheck disable=SC2086 # layout and mode
+    use_lock "$lock" $one
+    "$@" || {
+      echo "layout: $one" >&2
+      return 1
+    }
+  done
+}
+
+other_types() {
+  local key
+  for key in "$holder" "$queue" "$waiters" "$hold_keys$owner" "$hold_keys${owner//-/}"; do
+    redis srv del "$key"
+    redis srv rpush "$key" text
+  done
+  redis srv del "$hold_keys$(tr -d - <<<"${owner%:*}")" "$token_key"
+  redis srv rpush "$hold_keys$(tr -d - <<<"${owner%:*}")" text
+  redis srv rpush "$token_key" text
+} >/dev/null
+
+renewed_and_released() {
+  acquire "$owner" 30000 h ''
+  other_types
+  run -0 renew "$owner" 20000
+  [[ ${lines[0]} == renewed ]] || return
+  run -0 --keep-empty-lines inspect
+  [[ ${lines[0]} == lock && ${lines[5]} == 1 ]] || return
+  run -0 release "$owner" h
+  [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
+}
+
+forced() {
+  acquire "$owner" 30000 h ''
+  other_types
+  run -0 force_unlock "$owner"
+  [[ ${lines[0]} == released ]] || return
+  # What is left of a semaphore without its mark could be anybody's: it is left alone.
+  if [[ $layout == slots ]]; then
+    [[ $(redis srv exists "{$lock}:timeout") == 0 && $(redis srv get "$lock") == 2 ]]
+  else
+    [[ $(redis srv exists "$lock") == 0 ]]
+  fi
+}
+
+@test "no companion of another type keeps a lock from being renewed, shown and released" { each_layout renewed_and_released; }
+@test "no companion of another type keeps a lock from being taken away" { each_layout forced; }
+
+# long_description OWNER KEY
+long_description() {
+  redis srv eval "
+    for _, field in ipairs({'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept'}) do
+      redis.call('hset', KEYS[1], field, string.rep('x', 1200000))
+    end
+    redis.call('hset', KEYS[1], 'owner', ARGV[1])" 1 "$2" "$1" >/dev/null
+}
+
+@test "a long description is cut" {
+  acquire "$owner" 30000 h ''
+  long_description "$owner" "$holder"
+  inspect >reply
+  (($(wc -c <reply) < 20000))
+  grep -qx 'x\{512\}' reply
+  run -0 renew "$owner" 0
+  [[ $output == lease-unknown ]]
+  run -0 renew "$owner" 20000
+  [[ ${lines[0]} == renewed ]]
+  # The same request once more: the token is known from its own key.
+  run -0 acquire "$owner" 30000 h ''
+  [[ ${lines[0]} == granted && ${lines[2]} == $(redis srv get "$token_key") ]]
+  run -0 release "$owner" h
+  [[ ${lines[0]} == released ]]
+}
+
+@test "a lease that is no time does not reach PEXPIRE" {
+  local lease
+  for lease in 1e300 nan -5 inf 0 99999999999999999999 ''; do
+    acquire "$owner" 30000 h ''
+    redis srv hset "$holder" lease "$lease"
+    run -0 renew "$owner" 20000
+    [[ ${lines[0]} == renewed ]] && (($(redis srv pttl "$lock") > 10000))
+    run -0 acquire new 30000 h2 "$owner"
+    [[ ${lines[0]} == granted ]] && (($(redis srv pttl "$lock") > 10000))
+    redis srv flushall
+  done
+}
+
+@test "records of waiters that are long, deep or of other types are those of dead ones, and not shown" {
+  local record
+  listen b c
+  for record in "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})" \
+    "string.rep('\\145', 1000) .. '\\1'" "string.rep('\\145', 1000000) .. '\\1'" \
+    "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', {{{{{{{{{{1}}}}}}}}}}}, ''})" \
+    "cmsgpack.pack({9e15, 1, 1000, 'h', {}, {{{{{{{{{{{1}}}}}}}}}}}})" \
+    "cmsgpack.pack({9e15, 1, -5, 'h', {}, ''})" "cmsgpack.pack({9e15, 1, 1e300, 'h', {}, ''})" \
+    "cmsgpack.pack({0/0, 1, 1000, 'h', {}, ''})" "cmsgpack.pack({9e15, {}, 1000, 'h', {}, ''})"; do
+    acquire a 30000 ha ''
+    enqueue b 30000 hb
+    enqueue c 30000 hc
+    redis srv eval "redis.call('hset', KEYS[1], 'b:0', $record)" 1 "$waiters"
+    inspect >reply
+    (($(wc -c <reply) < 3000))
+    [[ $(grep -cx 'host' reply) == 2 ]] # of the holder and of c
+    run -0 release a ha
+    [[ ${lines[0]} == released && $(redis srv hkeys "$lock") == c:0 ]]
+    release c hc
+  done
+}
+
+@test "a hundred holders and waiters with all that may be said fit into a reply" {
+  use_lock "$lock" slots 200
+  local text i
+  printf -v text '%0512d' 0
+  redis srv eval "
+    redis.call('set', KEYS[1], 100, 'px', 60000)
+    for i = 1, 100 do
+      local hex = string.format('%032x', i)
+      local bytes = string.gsub(hex, '..', function(byte) return string.char(tonumber(byte, 16)) end)
+      redis.call('zadd', KEYS[2], 9e15, bytes)
+      for _, field in ipairs({'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept'}) do
+        redis.call('hset', ARGV[1] .. hex, field, string.rep('x', 2000))
+      end
+      redis.call('zadd', KEYS[3], i, 'w' .. i)
+      redis.call('hset', KEYS[4], 'w' .. i, cmsgpack.pack({9e15, 1, 1000, 'h', {'a', string.rep('x', 4000)}, ''}))
+    end" 4 "$lock" "{$lock}:timeout" "$queue" "$waiters" "$hold_keys"
+  inspect >reply
+  [[ $(grep -c '^x\{4000\}$' reply) == 100 && $(grep -c '^x\{512\}$' reply) -ge 100 ]]
+  (($(wc -c <reply) < 1000000))
+}
+
+@test "a token that is no number keeps the lock from being granted, and stays as it is" {
+  local token
+  for token in text -1 nan 9007199254740991 "$(printf '%030d' 0)"; do
+    redis srv set "$token_key" "$token"
+    run -0 acquire a 30000 ha ''
+    [[ $output == no-token && $(redis srv get "$token_key") == "$token" && $(redis srv exists "$lock") == 0 ]]
+  done
+}
+
+@test "when the last turn of others was is a time, or nothing" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  local junk
+  for junk in nan inf -inf text 1e400 -7; do
+    redis srv hset "$waiters" open "$junk"
+    redis srv del "$lock"
+    run -0 acquire x 30000 hx ''
+    [[ ${lines[0]} == held && $(redis srv hkeys "$lock") == b:0 ]]
+    run -0 release b hb
+    acquire a 30000 ha ''
+    enqueue b 30000 hb
+  done
+}
