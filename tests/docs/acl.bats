@@ -11,8 +11,19 @@ acl_of_readme() {
   sed -n '/^ACL SETUSER rlock/,/^```/p' "$TESTS_DIR/../README.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
 }
 
+# The patterns of the README for a team, for names that begin with $1.
+patterns_of_readme() {
+  sed -n '/^~p:/,/^```/p' "$TESTS_DIR/../README.md" | grep -v '```' | tr '\n' ' ' | sed "s/p:/$1/g"
+}
+
+# grant [RIGHT]: the rights of the README but for one.
 grant() { # shellcheck disable=SC2046 # words of a command
-  redis srv $(acl_of_readme) "$@"
+  redis srv $(acl_of_readme | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
+}
+
+# grant_team PREFIX: a user called after it, with the README's rights to these names.
+grant_team() { # shellcheck disable=SC2046 # words of a command
+  redis srv $(acl_of_readme | sed "s/SETUSER rlock/SETUSER team-${1%:}/" | tr ' ' '\n' | grep -v '^[~&]') $(patterns_of_readme "$1")
 }
 
 # everything: what a user of rlock does. Quietly; fails with the first thing that fails.
@@ -22,7 +33,37 @@ everything() {
     owner=$(rlock acquire job --lease 30s) && rlock renew job --owner "$owner" && rlock status job &&
     rlock status && ! rlock run --wait 100ms job -- true && handed_over "$owner" &&
     released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --yes &&
-    rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots
+    rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots && beside_fair_locks
+}
+
+# A fair waiter of Redisson is called; and one of ours stands in its queue, and leaves it.
+beside_fair_locks() {
+  local waiter list='redisson_lock_queue:{job}' times='redisson_lock_timeout:{job}' fine=1
+  is_in() { [[ $(redis srv -n 1 lrange "$list" 0 -1 | xargs) == $1 ]]; }
+  stays() { redis srv publish 'redisson_lock__channel:{job}' 0 && [[ $(redis srv -n 1 pttl "$list") == -1 ]]; }
+  redis srv -n 1 del job
+  redis srv -n 1 hset job F:9 1 && redis srv -n 1 pexpire job 60000
+  "$RLOCK" run -q --wait 30s job -- true 3>&- &
+  waiter=$!
+  WAIT_SECONDS=5 wait_until is_in '*:*' && redis srv -n 1 rpush "$list" F:1 && redis srv -n 1 zadd "$times" 9000000000000 F:1 &&
+    WAIT_SECONDS=5 wait_until stays || fine=
+  kill -TERM "$waiter"
+  wait "$waiter" || true
+  [[ $fine ]] && is_in F:1 && redis srv -n 1 del job && called && redis srv -n 1 del "$list" "$times" || fine=
+  [[ $fine ]]
+}
+
+# F:1 stands in Redisson's queue, and hears of a release.
+called() {
+  local owner listener
+  owner=$(rlock acquire job --lease 30s) || return
+  redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{job}:F:1' >"$BATS_TEST_TMPDIR/turns" 3>&- &
+  listener=$!
+  wait_until grep -q subscribe "$BATS_TEST_TMPDIR/turns" && rlock release job --owner "$owner" &&
+    WAIT_SECONDS=2 wait_until grep -qx 0 "$BATS_TEST_TMPDIR/turns"
+  local status=$?
+  kill "$listener" || true
+  return $status
 }
 
 slots() {
@@ -71,11 +112,104 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://rlock@$srv_sock?db=1"
   local right
   for right in $(acl_of_readme | tr ' ' '\n' | grep '^+'); do
-    grant "-${right#+}"
+    grant "$right"
     if everything 2>"$BATS_TEST_TMPDIR/err" && silent; then
       echo "$right is not needed"
       return 1
     fi
     redis srv -n 1 flushdb
   done
+}
+
+# As the user of a team: a command on the server, and the same in a script.
+as_team() {
+  local user=team-${1%:}
+  shift
+  redis-cli -s "$srv_sock" --user "$user" --pass pw --no-auth-warning -n 1 "$@" 2>&1
+}
+refused_to() {
+  local team=$1 reply
+  shift
+  reply=$(as_team "$team" "$@")
+  [[ $reply == *NOPERM* ]] || {
+    echo "$*: $reply" >&2
+    return 1
+  }
+  [[ $1 == pubsub || $1 == subscribe ]] && return
+  # shellcheck disable=SC2016 # Lua
+  reply=$(as_team "$team" eval 'return redis.call(unpack(ARGV))' 0 "$@")
+  [[ $reply == *"can't"* || $reply == *NOPERM* || $reply == *'ACL failure'* || $reply == *'o permissions'* ]] || {
+    echo "in a script, $*: $reply" >&2
+    return 1
+  }
+}
+
+@test "a team has all that it needs of its own names" {
+  set -f
+  grant_team p:
+  printf pw >"$BATS_TEST_TMPDIR/password"
+  chmod 600 "$BATS_TEST_TMPDIR/password"
+  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  # The name of the tests above, with the prefix.
+  source <(declare -f everything slots handed_over beside_fair_locks called released_before |
+    sed 's/{job}/{p:job}/g; s/\bjob\b/p:job/g; s/p:p:/p:/g')
+  everything 2>"$BATS_TEST_TMPDIR/err" || {
+    cat "$BATS_TEST_TMPDIR/err"
+    return 1
+  }
+  silent
+}
+
+@test "no team gets at the names of another" {
+  set -f
+  grant_team p:
+  grant_team q:
+  printf pw >"$BATS_TEST_TMPDIR/password"
+  chmod 600 "$BATS_TEST_TMPDIR/password"
+  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password
+  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  local owner name right
+  owner=$(rlock acquire p:job --lease 1m)
+  rlock run -q --wait 30s p:job -- true 3>&- &
+  local waiter=$!
+  waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{p:job}') == 1 ]]; }
+  wait_until waiting
+  # A token that keeps the lock from being granted for ever, a place in the queue, a description without end, a record
+  # that nobody can read, a grant, a request to stop, a wake-up, the lock itself.
+  refused_to q: set 'redisson_lock_token:{p:job}' junk
+  refused_to q: zadd 'rlock:queue:{p:job}' 1 me
+  refused_to q: hset 'rlock:waiters:{p:job}' me record
+  refused_to q: zrange 'rlock:queue:{p:job}' 0 -1
+  refused_to q: hset 'rlock:holder:{p:job}' command long
+  refused_to q: hset "rlock:hold:{p:job}:$owner" command long
+  refused_to q: del p:job
+  refused_to q: set '{p:job}:x:rwlock_timeout:1' 1
+  refused_to q: zadd '{p:job}:timeout' 1 one
+  refused_to q: rpush 'redisson_lock_queue:{p:job}' me
+  refused_to q: zadd 'redisson_lock_timeout:{p:job}' 1 me
+  refused_to q: publish 'rlock:grant:{p:job}:me' granted
+  refused_to q: publish 'rlock:control:{p:job}' "$owner"
+  refused_to q: publish 'redisson_lock__channel:{p:job}' 0
+  refused_to q: publish 'redisson_rwlock:{p:job}' 0
+  refused_to q: publish 'redisson_sc:{p:job}' 1
+  refused_to q: subscribe 'rlock:grant:{p:job}:me'
+  refused_to q: subscribe 'rlock:control:{p:job}'
+  # Where waiters listen says what they will be called as owners.
+  refused_to q: pubsub channels '*'
+  refused_to q: pubsub numpat
+  export RLOCK_URL="unix://team-q@$srv_sock?db=1"
+  for name in p:job '{p:job}x' 'p:{job}' other; do
+    run -77 rlock run -n "$name" -- true
+    run -77 rlock status "$name"
+    run -77 rlock force-unlock --yes "$name"
+    run -77 rlock release "$name" --owner "$owner"
+  done
+  # Without names it is shown what is its own.
+  rlock acquire q:job --lease 1m
+  run -0 rlock status
+  [[ $output == *q:job* && $output != *p:job* ]]
+  rlock force-unlock --yes q:job
+  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  rlock release p:job --owner "$owner"
+  wait "$waiter"
 }
