@@ -141,6 +141,9 @@ local function hex_of(permit)
 end
 
 local function holders(most)
+  if redis.call('exists', lock) == 0 then
+    return 0, {}  -- as for count_of
+  end
   local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, most)
   local entries = {}
   for i = 1, #living, 2 do
