@@ -122,7 +122,7 @@ start_tree() {
 }
 
 @test "without the right to the channel a job runs, and force-unlock says what is missing" {
-  redis srv acl setuser weak on '>pw' '~*' '&redisson_lock__channel:*' +@all
+  redis srv acl setuser weak resetchannels on '>pw' '~*' '&redisson_lock__channel:*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://weak@$srv_sock
   job_start --lease 6s job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.02; done; exit 4"

@@ -164,10 +164,15 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   dir=$BATS_TEST_TMPDIR/small/l
   mkdir -m 700 "$dir"
   head -c 100000 /dev/zero >"$dir/filler" 2>/dev/null || true
-  RLOCK_URL=local:$dir run --separate-stderr -69 rlock run job -- touch "$BATS_TEST_TMPDIR/started"
+  RLOCK_URL=local:$dir run --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
   show
-  assert_says 'did not start'
-  [[ ! -e $BATS_TEST_TMPDIR/started ]]
+  if [[ $status == 0 && $("$REDIS_SERVER" --version) == *'v=6.'* ]]; then
+    assert_says MISCONF # 6.2 starts, and finds out after its first write
+    rlock --url "local:$dir" local stop --yes
+  else
+    assert_says 'did not start'
+    [[ $status == 69 && ! -e $BATS_TEST_TMPDIR/started ]]
+  fi
   wait_until not running
 }
 

@@ -33,7 +33,7 @@ class Server:
             # It ends with this script, however that ends.
             ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
              "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--logfile", "server.log"])
-        if not wait_until(lambda: self.cli("ping") == "PONG", 10):
+        if not wait_until(lambda: self.cli("ping") == "PONG", 60):
             sys.exit("the server does not answer")
 
     def cli(self, *words):

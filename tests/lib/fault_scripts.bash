@@ -11,6 +11,7 @@
 #   id_of LABEL            the whole id
 #   field NAME             a field of the holder key
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
+#   lacks_a_right TEXT     so the server says that a right is missing
 #   fill_memory            from now on the server refuses what needs memory
 #   assert_bounded KEY     the key has a TTL
 #   assert_mortal          every key has, but fencing tokens
@@ -80,9 +81,12 @@ as_weak_user() {
   script_user=(--user weak --pass pw --no-auth-warning)
 }
 
+# In a script Redis 7.0 says it with the first words, later ones and Valkey with the second, 6.2 as outside of one.
+lacks_a_right() { [[ $1 == *"can't run this command"* || $1 == *'ACL failure'* || $1 == *NOPERM* ]]; }
+
 as_full_user() { script_user=(); }
 
-fill_memory() { redis srv config set maxmemory-policy noeviction maxmemory 1; }
+fill_memory() { redis srv config set maxmemory-policy noeviction && redis srv config set maxmemory 1; }
 
 free_memory() { redis srv config set maxmemory 0; }
 

@@ -9,7 +9,16 @@
 #   redis_free_port                       a TCP port that nobody uses at the moment
 #   assert_clean NAME                     nothing is left behind: see there
 
+# The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on it is what PATH has
+# as redis-server, for tests' own scripts and for `local:`, too.
 REDIS_SERVER=${REDIS_SERVER:-redis-server}
+if [[ $REDIS_SERVER != redis-server ]]; then
+  mkdir -p "$BATS_RUN_TMPDIR/chosen"
+  ln -s "$(realpath -s "$(command -v "$REDIS_SERVER")")" "$BATS_RUN_TMPDIR/chosen/$BASHPID"
+  mv -T "$BATS_RUN_TMPDIR/chosen/$BASHPID" "$BATS_RUN_TMPDIR/chosen/redis-server"
+  PATH=$BATS_RUN_TMPDIR/chosen:$PATH
+  export PATH REDIS_SERVER=redis-server
+fi
 
 # redis_folder: where this test's (or this file's) servers live. Socket paths are short: sun_path has 108 bytes.
 redis_folder() {
@@ -79,7 +88,7 @@ redis_start_with_clock() {
   cc -shared -fPIC -o "$BATS_TEST_TMPDIR/shim.so" "$TESTS_DIR/lib/clock_shim.c" || return
   cat >"$BATS_TEST_TMPDIR/redis-with-clock" <<SCRIPT
 #!/bin/sh
-LD_PRELOAD=$BATS_TEST_TMPDIR/shim.so CLOCK_SHIM_FILE=$BATS_TEST_TMPDIR/clock exec redis-server "\$@"
+LD_PRELOAD=$BATS_TEST_TMPDIR/shim.so CLOCK_SHIM_FILE=$BATS_TEST_TMPDIR/clock exec $REDIS_SERVER "\$@"
 SCRIPT
   chmod +x "$BATS_TEST_TMPDIR/redis-with-clock"
   REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"

@@ -48,7 +48,7 @@ teardown_file() { redis_stop srv; }
       [[ ${lines[0]} == granted ]]
       assert_bounded "$lock"
     else
-      [[ $status == 1 && ($output == *"can't run this command"* || $output == *NOPERM*) ]]
+      [[ $status == 1 ]] && lacks_a_right "$output"
       [[ $(redis srv exists "$lock") == 0 ]] || {
         echo "without $right a lock was left"
         return 1

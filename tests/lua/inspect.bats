@@ -105,7 +105,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   for right in type hlen hgetall hmget time pttl get eval; do
     as_weak_user "$right"
     run -1 inspect
-    [[ $output == *"can't run this command"* || $output == *NOPERM* ]]
+    lacks_a_right "$output"
   done
 }
 
