@@ -17,14 +17,23 @@ known_system() {
   command -v apt-get >/dev/null && command -v dpkg-query >/dev/null
 }
 
+# may_be_root: this is root, or sudo(8) lets us be; it may ask for a password, on a terminal only.
+may_be_root() {
+  [ "$(id -u)" = 0 ] && return
+  command -v sudo >/dev/null || return
+  sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }
+}
+
 as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null; then
-    sudo "$@"
-  else
-    fail "packages are missing, and this is neither root nor is there sudo. As root: apt-get install $missing"
-  fi
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# own FOLDER: what is built there can be built again by this user.
+own() {
+  [ "$(id -u)" != 0 ] && [ -e "$1" ] || return 0
+  foreign=$(find "$1" ! -user "$(id -u)" ! -name 'install*manifest*' -print -quit)
+  [ -z "$foreign" ] || fail "$1/ holds files of another user, as $foreign: was it built by root?
+   As root: chown -R $(id -un) $PWD/$1"
 }
 
 need_packages() {
@@ -36,6 +45,8 @@ need_packages() {
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
   done
   [ -n "$missing" ] || return 0
+  may_be_root || fail "packages are missing, and you are neither root nor may you use sudo. As root:
+   apt-get update && apt-get install --no-install-recommends$missing"
   say "Installing:$missing"
   # A server that a package brings shall not start by itself: nobody asked for it.
   as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 sh -c "

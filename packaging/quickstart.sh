@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 PACKAGES='cmake ninja-build g++ libhiredis-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 . packaging/install.sh
 need_packages $PACKAGES
+own build
 
 say 'Building build/rlock (about a minute) ...'
 cmake --preset release -G Ninja -DBUILD_TESTING=OFF >build.log 2>&1 &&

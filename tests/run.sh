@@ -5,9 +5,11 @@
 #   sh tests/run.sh --sanitize   the same, built with AddressSanitizer and UBSan
 #   sh tests/run.sh FILE...      only these bats files or folders (the unit tests run always)
 #
-# May be repeated. JOBS=8 sets how many test files run at a time.
+# Prints a line for each file that is done; at the end what was skipped and why, then what failed with its output.
+# May be repeated. JOBS=8 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
+# from 6.2 on, or Valkey.
 set -eu
-# shellcheck disable=SC1091,SC2015,SC2086 # lists of words, && || as if
+# shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
 cd "$(dirname "$0")/.."
 
 . packaging/install.sh
@@ -22,10 +24,11 @@ if [ "${1:-}" = --sanitize ]; then
 fi
 
 PACKAGES='cmake ninja-build g++ libhiredis-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server
-  libgtest-dev bats parallel procps strace python3 python3-pexpect less mandoc util-linux hostname'
+  libgtest-dev bats procps strace python3 python3-pexpect less mandoc util-linux hostname'
 # The meeting with the real Redisson: everywhere in CI, else where Maven is there already.
 [ -z "${CI:-}" ] || PACKAGES="$PACKAGES maven default-jdk-headless"
 need_packages $PACKAGES
+own "$build"
 
 say "Building (preset $preset) ..."
 cmake --preset "$preset" -G Ninja -DBUILD_TESTING=ON >build.log 2>&1 && cmake --build "$build" >>build.log 2>&1 || {
@@ -38,30 +41,63 @@ say 'Unit tests'
 "$build/unit_tests" --gtest_brief=1
 
 say 'Tests on real servers'
-[ $# -gt 0 ] || set -- tests/lint tests/lua tests/cli tests/faults tests/docs tests/interop
+# Those that take longest come first.
+[ $# -gt 0 ] || set -- tests/faults tests/cli tests/interop tests/docs tests/lua tests/lint
 RLOCK=$PWD/$build/rlock
 export RLOCK
 # A test that hangs fails, with what it has printed.
-export BATS_TEST_TIMEOUT=120
-# GNU parallel asks to be cited, once for each user, and waits for an answer on a terminal.
-mkdir -p "$HOME/.parallel" && touch "$HOME/.parallel/will-cite"
+export BATS_TEST_TIMEOUT=300
 # Temporary folders with short names: the path of a Unix socket has 107 bytes at most.
-BATS_TMPDIR=$(mktemp -d /tmp/rt.XXXX)
-chmod 711 "$BATS_TMPDIR" # one test runs a server as another user
-export TMPDIR="$BATS_TMPDIR"
-status=0
-bats --print-output-on-failure -j "${JOBS:-8}" --no-parallelize-within-files "$@" >"$BATS_TMPDIR/tap" 2>&1 || status=$?
-cat "$BATS_TMPDIR/tap"
-passed=$(grep -c '^ok ' "$BATS_TMPDIR/tap") || true
-skipped=$(grep -c '^ok .* # skip' "$BATS_TMPDIR/tap") || true
-failed=$(grep -c '^not ok ' "$BATS_TMPDIR/tap") || true
-# Whatever names the tests' folder and still runs was forgotten by a test.
-if pgrep -af -- "$BATS_TMPDIR"; then
-  say 'the processes above were left running by the tests'
-  status=1
+TMPDIR=$(mktemp -d /tmp/rt.XXXX)
+export TMPDIR
+chmod 711 "$TMPDIR" # one test runs a server as another user
+trap 'rm -rf "$TMPDIR"' EXIT
+trap 'exit 1' HUP INT TERM
+
+for path; do
+  if [ -d "$path" ]; then printf '%s\n' "$path"/*.bats; else printf '%s\n' "$path"; fi
+done >"$TMPDIR/files"
+count_of=$(wc -l <"$TMPDIR/files")
+export count_of
+mkdir "$TMPDIR/results"
+# Each file's results become a file of the same name, with - for /.
+xargs -P "${JOBS:-8}" -n 1 sh -c '
+  result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
+  status=0
+  bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 || status=$?
+  if [ "$status" = 0 ]; then told="^ok "; else told="^not ok "; fi
+  grep -q "$told" "$result.running" || echo "not ok 0 the file as a whole" >>"$result.running"
+  mv "$result.running" "$result"
+  number() { grep -cE "$1" "$result"; }
+  done_now=$(find "$TMPDIR/results" ! -name "*.running" -type f | wc -l)
+  skipped=$(number "^ok .* # skip") failed=$(number "^not ok ")
+  echo "[$done_now/$count_of] $1: $(($(number "^ok ") - skipped)) passed$(
+    [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $(($(date +%s) - began)) s"
+' sh <"$TMPDIR/files"
+
+cat "$TMPDIR"/results/* >"$TMPDIR/all"
+passed=$(grep -c '^ok ' "$TMPDIR/all") || true
+skipped=$(grep -c '^ok .* # skip' "$TMPDIR/all") || true
+failed=$(grep -c '^not ok ' "$TMPDIR/all") || true
+if [ "$skipped" != 0 ]; then
+  say 'Skipped, and why'
+  sed -n 's/^ok [0-9]* \(.*\) # skip *\(.*\)/\2: \1/p' "$TMPDIR/all" | sort
 fi
-rm -rf "$BATS_TMPDIR"
-[ "$skipped" = 0 ] || say "$skipped tests were skipped: see the lines with # skip above"
+if [ "$failed" != 0 ]; then
+  say 'Failed'
+  while read -r file; do
+    result=$TMPDIR/results/$(echo "$file" | tr / -)
+    ! grep -q '^not ok ' "$result" || echo "$file:"
+    # Of a file that did not run as a whole everything is shown: there may be no test to tell it.
+    awk '/^1\.\./ { next } /^not ok 0 / { whole = 1 } { line[NR] = $0 } /^(ok|not ok) / { bad = /^not/ } bad { show[NR] = 1 }
+         END { for (i = 1; i <= NR; i++) if (line[i] != "" && (whole || show[i])) print "  " line[i] }' "$result"
+  done <"$TMPDIR/files"
+fi
+# Whatever names the tests' folder and still runs was forgotten by a test.
+if pgrep -af -- "$TMPDIR" | grep -v ' pgrep '; then
+  say 'The processes above were left running by the tests'
+  failed=$((failed + 1))
+fi
 echo
 echo "$((passed - skipped)) passed, $failed failed, $skipped skipped"
-[ "$status" = 0 ] && [ "$failed" = 0 ]
+[ "$failed" = 0 ]

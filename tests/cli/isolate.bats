@@ -12,7 +12,7 @@ setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
-  [[ $BATS_TEST_DESCRIPTION == refused:* ]] || isolated || skip "PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested"
+  [[ $BATS_TEST_DESCRIPTION == refused:* ]] || needs_pid_namespaces
 }
 teardown() {
   # What a failed test has left must not hold up the others.
@@ -22,7 +22,6 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-isolated() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 drop() { redis srv del a 'rlock:holder:{a}'; }
 # Pids inside are not ours: the processes are found by a word of theirs, the name of the test's folder.

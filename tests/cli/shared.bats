@@ -103,10 +103,11 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
 }
 
 @test "kill -9 of everything of one reader: its time runs out, that of the other goes on, then a writer has it" {
+  needs_pid_namespaces
   job a --lease 6s --isolate -s 2>/dev/null
   job b --lease 6s -s
   wait_until started b
-  if ! wait_until started a; then skip 'no namespaces here'; fi
+  wait_until started a
   kill -KILL "$(pgrep -P "$job_a")" "$job_a"
   job w -x
   only_b() { [[ $(number_of_holders) == 1 ]]; }

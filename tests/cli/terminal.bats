@@ -48,5 +48,5 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "the terminal closes: nothing of the tree is left, and the lock is free" { at_terminal terminal_closes; }
 
 @test "Ctrl-Z at a terminal without a shell stops nobody: nobody could let them go on" { at_terminal ctrl_z_without_a_shell; }
-@test "Ctrl-Z there when a namespace has orphans stops nobody" { at_terminal ctrl_z_without_a_shell_isolated; }
+@test "Ctrl-Z there when a namespace has orphans stops nobody" { needs_pid_namespaces && at_terminal ctrl_z_without_a_shell_isolated; }
 @test "Ctrl-C at a terminal without a shell ends the job" { at_terminal ctrl_c_without_a_shell; }

@@ -39,11 +39,13 @@ in_script() {
 }
 
 @test "a job with a namespace of its own does" {
+  needs_pid_namespaces
   in_script '"$RLOCK" run --isolate x -- echo inside; echo "status $?"'
   [[ $output == $'inside\nstatus 0' ]]
 }
 
 @test "a job with a namespace of its own and orphans in it does" {
+  needs_pid_namespaces
   in_script '"$RLOCK" run --isolate x -- sh -c "
       (true & echo \$! >orphan)
       while kill -0 \$(cat orphan) 2>/dev/null; do sleep 0.02; done

@@ -170,7 +170,8 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 }
 
 @test "--isolate for a waiter: its namespace is ready too, and ends with it" {
-  rlock run --isolate y -- true || skip "no PID namespaces here"
+  pid_namespaces || let_go
+  needs_pid_namespaces
   wait_first --isolate x -- touch ran
   kill -KILL "$frontend"
   wait_until gone "$monitor"

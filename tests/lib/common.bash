@@ -83,3 +83,7 @@ as_nobody() {
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   HOME=/nonexistent "${as[@]}" "$@"
 }
+
+# needs_pid_namespaces: skips the test where nobody lets us make one.
+pid_namespaces() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
+needs_pid_namespaces() { pid_namespaces || skip 'PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested'; }
