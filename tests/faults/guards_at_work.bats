@@ -70,16 +70,16 @@ PROGRAM
 }
 
 @test "nobody reads standard error: a short outage does no harm" {
-  stuck 2 "$RLOCK" run --lease 12s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
+  stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
   frontend=$!
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   local began
   began=$(now_ms)
   redis_freeze srv
-  wait_until past 5500 # the renewal after 4 s has failed
+  wait_until past 11000 # the renewal after 8 s has failed
   redis_thaw srv
-  wait_until past 10000 # without another one the job would be stopped after 8.4 s
+  wait_until past 20000 # without another one the job would be stopped after 18.3 s
   touch go
   status=0
   wait "$frontend" || status=$?
@@ -166,7 +166,7 @@ PROGRAM
 }
 
 @test "a hook that is over its time costs no time of the processor" {
-  job_start --hook-timeout 100ms -k 1500ms --lease 20s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
+  job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
   wait_until test -e hangs
   wait_until child_of "$frontend"
   monitor=$(child_of "$frontend")

@@ -81,7 +81,7 @@ told_at_once() {
 }
 
 @test "server killed and back without its data: the tree is stopped" {
-  start_tree 6s
+  start_tree 15s
   redis_kill9 srv
   redis_start srv
   stopped_with_74
