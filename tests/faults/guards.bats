@@ -167,7 +167,8 @@ sys.exit(seen)"
 }
 
 @test "a stopped job keeps its lock and goes on" {
-  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
+  job_start --lease 6s job -- bash -c "touch $BATS_TEST_TMPDIR/up; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
+  wait_until test -e "$BATS_TEST_TMPDIR/up"
   job_parts
   kill -TSTP "$command"
   wait_until in_state "$frontend" T
