@@ -60,11 +60,16 @@ done >"$TMPDIR/files"
 count_of=$(wc -l <"$TMPDIR/files")
 export count_of
 mkdir "$TMPDIR/results"
-# Each file's results become a file of the same name, with - for /.
-xargs -P "${JOBS:-8}" -n 1 sh -c '
+# Each file's results become a file of the same name, with - for /. Each is run in a process group of its own, as a shell
+# with job control does it: in an orphaned one, which ours may be, no Ctrl-Z stops anybody.
+xargs -P "${JOBS:-8}" -n 1 bash -c '
+  trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
   result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
   status=0
-  bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 || status=$?
+  set -m
+  bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 &
+  set +m
+  wait "$!" || status=$?
   if [ "$status" = 0 ]; then told="^ok "; else told="^not ok "; fi
   grep -q "$told" "$result.running" || echo "not ok 0 the file as a whole" >>"$result.running"
   mv "$result.running" "$result"
@@ -73,7 +78,7 @@ xargs -P "${JOBS:-8}" -n 1 sh -c '
   skipped=$(number "^ok .* # skip") failed=$(number "^not ok ")
   echo "[$done_now/$count_of] $1: $(($(number "^ok ") - skipped)) passed$(
     [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $(($(date +%s) - began)) s"
-' sh <"$TMPDIR/files"
+' bash <"$TMPDIR/files"
 
 cat "$TMPDIR"/results/* >"$TMPDIR/all"
 passed=$(grep -c '^ok ' "$TMPDIR/all") || true

@@ -19,7 +19,7 @@ teardown_file() { redis_stop srv; }
 
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 # hold [OPTION ...]: somebody has the lock; sets $owner. let_go gives it back.
-hold() { owner=$(rlock acquire x --lease 1m); }
+hold() { owner=$(rlock acquire x --lease 10m); }
 let_go() { rlock release x --owner "$owner"; }
 # wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; back when it waits.
 wait_in_line() {
@@ -181,7 +181,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   redis_start aof --appendonly yes --appendfsync always
   export RLOCK_URL
   RLOCK_URL=$(redis_url aof)
-  owner=$(rlock acquire x --lease 1m)
+  owner=$(rlock acquire x --lease 10m)
   local id
   aof_waiting() { [[ $(redis aof zcard 'rlock:queue:{x}') == "$1" ]]; }
   for id in a b c; do

@@ -36,7 +36,7 @@ ends() {
 
 @test "one is held: none is taken, and it is said which" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   run -75 --separate-stderr rlock run -n a b c -- touch ran
   [[ $stderr == 'rlock: b: not acquired: held by '* && ! -e ran ]]
   free a && free c
@@ -50,8 +50,8 @@ ends() {
 
 @test "one time limit for all of them" {
   local owner other
-  owner=$(rlock acquire a --lease 1m)
-  other=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire a --lease 10m)
+  other=$(rlock acquire b --lease 10m)
   began=$(now_ms)
   "$RLOCK" run -w 10s a b -- touch ran 2>err 3>&- &
   jobs+=($!)
@@ -68,7 +68,7 @@ ends() {
 
 @test "those that are held already are kept while another is waited for" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job --lease 6s a b
   wait_until waiting_for b
   began=$(now_ms)
@@ -82,7 +82,7 @@ ends() {
 
 @test "one that is taken away meanwhile is begun with again" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job --lease 6s a b
   wait_until waiting_for b
   rlock force-unlock --now --yes a
@@ -94,7 +94,7 @@ ends() {
 
 @test "one that somebody asks for meanwhile is given up, and the job is not started: 75" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job a b
   wait_until waiting_for b
   run -0 rlock run --supersede -w 1m a -- echo instead
@@ -113,7 +113,7 @@ ends() {
 
 @test "what was lost with the server while waiting is taken again before the command starts" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job a b
   wait_until waiting_for b
   redis srv del a 'rlock:holder:{a}'
@@ -125,7 +125,7 @@ ends() {
 
 @test "--min-hold, longer than the lease: what is held while another is waited for is renewed in time all the same" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job --lease 6s --min-hold 12s a b
   wait_until waiting_for b
   began=$(now_ms)
@@ -179,7 +179,7 @@ ends() {
 
 @test "a signal while waiting for the second gives the first back" {
   local owner
-  owner=$(rlock acquire b --lease 1m)
+  owner=$(rlock acquire b --lease 10m)
   job a b
   wait_until waiting_for b
   kill -TERM "$job"

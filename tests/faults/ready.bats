@@ -10,7 +10,7 @@ setup() {
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
   redis srv flushall >/dev/null # of a test that failed
-  owner=$(rlock acquire x --lease 1m)
+  owner=$(rlock acquire x --lease 10m)
 }
 teardown() {
   kill -CONT "$frontend" 2>/dev/null || true
@@ -94,7 +94,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
     let_go
     job_status
     [[ $status == 7 && -z $(grep -v 'waiting for' <<<"$stderr") ]]
-    owner=$(rlock acquire x --lease 1m)
+    owner=$(rlock acquire x --lease 10m)
   done
   [[ $(wc -l <log) == 2 ]]
   let_go
