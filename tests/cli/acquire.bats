@@ -28,14 +28,14 @@ is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
 
 @test "the keys: the lock, the holder's description and the fencing token, and a time for all but that" {
   local owner keys
-  owner=$(rlock acquire --lease 40s a)
-  [[ $(holder a) == "$owner"$'\n1' ]]
-  (($(redis srv pttl a) > 0 && $(redis srv pttl a) <= 40000))
-  (($(redis srv pttl 'rlock:holder:{a}') > 0 && $(redis srv pttl 'rlock:holder:{a}') <= 40000))
-  keys=$(redis srv keys '*a*' | sort)
-  [[ $keys == $'a\nredisson_lock_token:{a}\nrlock:holder:{a}' ]]
-  [[ $(redis srv ttl 'redisson_lock_token:{a}') == -1 ]]
-  rlock release a --owner "$owner"
+  owner=$(rlock acquire --lease 40s fresh)
+  [[ $(holder fresh) == "$owner"$'\n1' ]]
+  (($(redis srv pttl fresh) > 0 && $(redis srv pttl fresh) <= 40000))
+  (($(redis srv pttl 'rlock:holder:{fresh}') > 0 && $(redis srv pttl 'rlock:holder:{fresh}') <= 40000))
+  keys=$(redis srv keys '*fresh*' | sort)
+  [[ $keys == $'fresh\nredisson_lock_token:{fresh}\nrlock:holder:{fresh}' ]]
+  [[ $(redis srv ttl 'redisson_lock_token:{fresh}') == -1 ]]
+  rlock release fresh --owner "$owner"
 }
 
 @test "without --lease it is an error of the command line" {
