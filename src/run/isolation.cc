@@ -18,6 +18,8 @@
 #include <iterator>
 #include <utility>
 
+#include "run/signals.h"
+
 namespace rlock::run {
 namespace {
 
@@ -57,15 +59,12 @@ int show_own_processes_only() {
   close_range(STDERR_FILENO, ~0u, 0);
   close(STDOUT_FILENO);
   if (chdir("/") != 0) _exit(1);
-  sigset_t children;
-  sigemptyset(&children);
-  sigaddset(&children, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &children, nullptr);
-  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {signalfd(-1, &children, SFD_NONBLOCK), POLLIN, 0}};
+  const UniqueFd children = hold_children_back();
+  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {children.get(), POLLIN, 0}};
   for (bool command_ended = false;;) {
-    poll(watched, std::size(watched), watched[1].fd >= 0 ? -1 : 50);  // without a descriptor: look again and again
+    poll(watched, std::size(watched), children ? -1 : 50);  // without a descriptor: look again and again
     signalfd_siginfo unused;
-    if (watched[1].revents && read(watched[1].fd, &unused, sizeof unused) < 0) continue;
+    if (watched[1].revents && read(children.get(), &unused, sizeof unused) < 0) continue;
     char text;
     if (watched[0].revents && read(STDIN_FILENO, &text, 1) != 1) _exit(0);
     command_ended = command_ended || watched[0].revents;

@@ -99,6 +99,14 @@ bool SignalBlock::asks_to_end(int signal) const {
   return to_end && !ignored(signal) && !sigismember(&former_mask_, signal);
 }
 
+UniqueFd hold_children_back() {
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, nullptr);
+  return UniqueFd(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
 void stop_by(int signal) {
   sigset_t only, mask, pending;
   sigemptyset(&only);

@@ -56,6 +56,10 @@ class SignalBlock {
   bool children_ignored_ = false;
 };
 
+// Holds SIGCHLD back. A descriptor that is readable while there is one to be read, without waiting; none if
+// there is none to be had.
+UniqueFd hold_children_back();
+
 // Stops this process by `signal`, SIGTSTP and the like, so that its shell sees what has stopped the command; by SIGSTOP
 // where the kernel ignores it: in an orphaned process group (POSIX, "Orphaned Process Group"), or where it was ignored
 // when we were started. Returns when somebody has let it go on. REQUIRES: all signals are held back.
