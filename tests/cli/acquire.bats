@@ -129,7 +129,8 @@ import os, signal, subprocess, sys
 # As the $(...) of a shell at a terminal runs it.
 waiter = subprocess.Popen([os.environ["RLOCK"], "acquire", "-v", "--lease", "30s", "--export", "a"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                          preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL)
+                                              for one in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)])
 while "waiting for a" not in waiter.stderr.readline():
     pass
 waiter.send_signal(getattr(signal, "SIG" + os.environ["SIGNAL"]))

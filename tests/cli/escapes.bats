@@ -268,9 +268,9 @@ odd() {
 
 @test "status --names: escaped on a terminal, byte for byte elsewhere" {
   local name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
-  redis srv hset "$name" owner-1 1 >/dev/null
+  redis srv hset "$name" owner:1 1 >/dev/null
   redis srv pexpire "$name" 60000 >/dev/null
-  redis srv hset "rlock:holder:{$name}" owner owner-1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
+  redis srv hset "rlock:holder:{$name}" owner owner:1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
   redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
   on_terminal nothing nothing status --names
   [[ $status == 0 && $output == 'x\xc2\x9b31m\u{202e}esrever\xff' ]]

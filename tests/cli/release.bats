@@ -103,11 +103,12 @@ waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n
   [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
 }
 
-@test "a string and a read-write lock at the key are refused with 76 and kept" {
+@test "a string, and a read-write lock of somebody else, are refused with 76 and kept" {
   redis srv set s text px 60000
-  redis srv hset rw mode read "$FOREIGN" 1
+  redis srv hset rw mode write "$FOREIGN:write" 1
+  redis srv pexpire rw 60000
   run -76 rlock release s --owner "$FOREIGN"
-  run -76 rlock release rw --owner "$FOREIGN"
+  run -76 rlock release rw --owner other:1
   [[ $(redis srv get s) == text && $(redis srv hlen rw) == 2 ]]
   redis srv del s rw
 }

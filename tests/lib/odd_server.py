@@ -74,7 +74,7 @@ def answer(mode, text, words):
     if words[0] != b"EVAL":
         return encoded([words[0].lower(), words[1], 1])
     owner, arguments = words[11] if len(words) > 11 else b"", len(words) - 11
-    if arguments == 3:
+    if arguments == 5:
         return encoded([b"released", 0, text if mode == "fault" else b""])
     if arguments == 2:
         return encoded([b"renewed", 30000])
