@@ -61,8 +61,9 @@ count_of=$(wc -l <"$TMPDIR/files")
 export count_of
 mkdir "$TMPDIR/results"
 # Each file's results become a file of the same name, with - for /. Each is run in a process group of its own, as a shell
-# with job control does it: in an orphaned one, which ours may be, no Ctrl-Z stops anybody.
-xargs -P "${JOBS:-8}" -n 1 bash -c '
+# with job control does it: in an orphaned one, which ours may be, no Ctrl-Z stops anybody. Signals that our caller ignores,
+# as nohup(1) and a shell's & have it, end what they should end.
+env --default-signal=HUP,INT,QUIT xargs -P "${JOBS:-8}" -n 1 bash -c '
   trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
   result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
   status=0
