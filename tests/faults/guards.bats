@@ -79,13 +79,13 @@ start_tree() {
 }
 
 @test "SIGSTOP of the frontend: the lock is kept, and the job ends as it would" {
-  job_start --lease 6s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 3"
+  job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 3"
   job_parts
   kill -STOP "$frontend"
   local token
   token=$(redis srv hget 'rlock:holder:{job}' token)
   # Renewed beyond its first lease.
-  sleep_until_past_first_lease() { (($(now_ms) > started + 7000)); }
+  sleep_until_past_first_lease() { (($(now_ms) > started + 13000)); }
   started=$(now_ms)
   wait_until sleep_until_past_first_lease
   [[ $(redis srv hget 'rlock:holder:{job}' token) == "$token" ]]
@@ -167,13 +167,13 @@ sys.exit(seen)"
 }
 
 @test "a stopped job keeps its lock and goes on" {
-  job_start --lease 6s job -- bash -c "touch $BATS_TEST_TMPDIR/up; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
+  job_start --lease 12s job -- bash -c "touch $BATS_TEST_TMPDIR/up; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
   wait_until test -e "$BATS_TEST_TMPDIR/up"
   job_parts
   kill -TSTP "$command"
   wait_until in_state "$frontend" T
   started=$(now_ms)
-  past_first_lease() { (($(now_ms) > started + 7000)); }
+  past_first_lease() { (($(now_ms) > started + 13000)); }
   wait_until past_first_lease
   run -75 rlock run -n job -- true
   touch "$BATS_TEST_TMPDIR/go"
