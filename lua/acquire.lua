@@ -82,7 +82,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  if peek('hexists', description, 'hold:' .. hold) == 0 then
+  if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before anything is granted that cannot count
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
   end

@@ -73,12 +73,18 @@ local function other_than_permits()
   return kind
 end
 
+-- Permits have the same time as their number, or both have none: they may be left from a semaphore that was deleted.
+local function permits_of_it()
+  local ends, own = redis.call('pttl', permits), redis.call('pttl', lock)
+  return ends ~= -2 and (ends == -1) == (own == -1) and math.abs(ends - own) < 1000
+end
+
 local function string_kind(adopt)
   local number = redis.call('getrange', lock, 0, kBytes)
   if not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
     return nil, 'text'
   end
-  local proven = redis.call('exists', permits) == 1 or made_here() or adopt and redis.call('pttl', lock) == -1
+  local proven = permits_of_it() or made_here() or adopt and redis.call('pttl', lock) == -1
   if proven and not other_than_permits() then
     return 'semaphore'
   end

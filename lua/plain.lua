@@ -106,8 +106,11 @@ local function part(id)
   if fair_in_use == nil then
     fair_in_use = redis.pcall('exists', fair_queue) == 1
   end
-  if fair_in_use then
+  if fair_in_use and joined(id) then
     redis.pcall('lrem', fair_queue, 0, id)
     redis.pcall('zrem', fair_times, id)
+    -- Those behind it may have come while the keys had a time, because it stood there alone.
+    redis.pcall('persist', fair_queue)
+    redis.pcall('persist', fair_times)
   end
 end

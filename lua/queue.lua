@@ -152,14 +152,25 @@ end
 local function others_turn()
   local since = redis.call('hget', waiters, 'open')
   local began = number_in(since, 0)
-  return began and math.max(math.min(began, now) + kOthersTurn - now, 0) or 0, since ~= false
+  -- One that begins in the future comes from before a step of the clock, or from somebody else.
+  return began and began <= now and math.max(began + kOthersTurn - now, 0) or 0, since ~= false
 end
 
--- Calls who is first in the queue of another program, unless that is one of ours. `payload`: as Redisson publishes it.
--- False: nobody is there.
+-- Calls who is first in the queue of another program, unless that is our first waiter. Another one of ours was first
+-- when it joined, and is overtaken since: it stands in the way there. False: nobody is there.
 local function call_stranger()
-  local id = strangers(20)[1]
-  if not id or redis.call('zscore', queue, id) then
+  local first, id = first_waiter(), nil
+  for _, one in ipairs(strangers(20)) do
+    if one == first then
+      return false
+    end
+    if not redis.call('zscore', queue, one) then
+      id = one
+      break
+    end
+    part(one)
+  end
+  if not id then
     return false
   end
   local heard = redis.pcall('publish', channel .. ':' .. id, '0')

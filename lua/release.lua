@@ -18,9 +18,9 @@
 --       {'other-kind', …}           as in lock.lua
 --       error                       wrong type at a key, a missing right
 --
--- Sent twice: a hold is given back once, because its id goes with it. <holds><request>:released keeps the outcome of the
--- first one for those that follow it: without that, 'free' after a lost reply could also mean that the lock was lost
--- long before. (Redisson's unlock latch is for the same.)
+-- Sent twice: a hold is given back once. <holds><request>:released keeps the outcome of the first sending for those that
+-- follow it: without that, 'free' after a lost reply could also mean that the lock was lost long before. (Redisson's
+-- unlock latch is for the same.) Another request for the same hold finds that its id is gone.
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include lock.lua
@@ -46,11 +46,11 @@ end
 
 local other = other_kind({owner})
 local count = not other and count_of(owner)
+local before = remember_for > 0 and text_at(outcome_key)
+if before then
+  return {before, before == 'kept' and keep or count or 0, ''}
+end
 if not count then
-  local before = text_at(outcome_key)
-  if before then
-    return {before, 0, ''}
-  end
   pcall(leave, owner)  -- no release fails because of those who wait
   if other then
     return {'other-kind', unpack(other)}
@@ -60,8 +60,10 @@ if not count then
 end
 
 local description, described = description_of(owner)
-if described and redis.call('hdel', description, hold) == 0 then
-  return {text_at(outcome_key) or 'released', count, ''}
+-- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
+local first_hold = 'hold:' .. string.match(owner, '^[^:]*')
+if described and redis.call('hdel', description, hold) == 0 or not described and count == 1 and hold ~= first_hold then
+  return {'released', count, ''}
 end
 if count > 1 then
   -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
@@ -70,7 +72,7 @@ if count > 1 then
     expire(owner, ttl)
   end
   set_count(owner, count - 1)
-  return {'released', count - 1, ''}
+  return {remember('released'), count - 1, ''}
 end
 
 if keep > 0 then

@@ -32,10 +32,16 @@ local function numbers_of(count)
   return numbers
 end
 
--- Milliseconds that a reader has left; 0: it is dead.
+-- More holds than this no reader has: such a number is not believed.
+local kMostHolds = 10000
+
+-- Milliseconds that a reader has left; 0: it is dead. One of whose holds not all are looked at has as long as the lock.
 local function reader_left(reader, count)
-  local left = 0
-  for _, number in ipairs(numbers_of(count)) do
+  local left, numbers = 0, numbers_of(count)
+  if #numbers < (number_in(count, 1, kMostHolds) or 1) then
+    left = math.max(redis.call('pttl', lock), 0)
+  end
+  for _, number in ipairs(numbers) do
     local ttl = redis.call('pttl', timeout_of(reader, number))
     if ttl ~= -2 then
       left = math.max(left, ttl == -1 and redis.call('pttl', lock) or ttl)

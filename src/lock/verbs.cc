@@ -139,9 +139,9 @@ Result<Released> read_release(const Reply& reply) {
   return released;
 }
 
-// For how long the server remembers that it has executed a release: until that is sent again no more.
+// For how long the server remembers that it has executed a release: until that is sent again no more, or for an hour.
 std::string remembered_for(const Until& until) {
-  return std::to_string(std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1min).count());
+  return std::to_string(std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h).count());
 }
 
 // Fields and values from `begin` on.
@@ -367,6 +367,9 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
 
 namespace {
 
+// Others may wait for their release; waiters and newcomers do the rest.
+constexpr milliseconds kGoOn = 300ms;
+
 // A release that found more to do than one call may take goes on with it in the name of nobody. What it was to release
 // is released, whatever comes of this.
 void go_on(redis::Client& client, const Lock& lock, const Until& until) {
@@ -388,7 +391,7 @@ Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId&
   const Words words =
       call.words(scripts_of(lock.layout).release, {owner.text(), hold_id, keep_ms, request, remember});
   const Released released = RLOCK_TRY(read_release(RLOCK_TRY(client.insist(words, until))));
-  if (released.unfinished) go_on(client, lock, until);
+  if (released.unfinished) go_on(client, lock, until.at_most(kGoOn));
   return released;
 }
 

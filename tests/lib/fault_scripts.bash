@@ -9,6 +9,7 @@
 #                          print the reply, an element on each line, or fail with the error's text. An owner id has a
 #                          colon; a LABEL without one is short for LABEL:0, here, in replies and in the functions below
 #   id_of LABEL            the whole id
+#   in_others_turn COMMAND ...   the scripts that it runs run in the turn of others
 #   field NAME             a field of the holder key
 #   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
 #   lacks_a_right TEXT     so the server says that a right is missing
@@ -60,11 +61,19 @@ script() {
   shift
   local text=$BATS_TEST_TMPDIR/${file}_$layout.lua
   [[ -e $text ]] || whole_script "$file" "$layout" >"$text"
+  [[ -z ${first_line:-} ]] || { echo "$first_line" | cat - "$text" >"$text.begun"; text=$text.begun; }
   redis srv "${script_user[@]}" -e --eval "$text" \
     "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$hold_keys" "$@" \
     >"$BATS_TEST_TMPDIR/$file.reply" || status=$?
   sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$file.reply"
   return "$status"
+}
+
+# in_others_turn COMMAND ...: the scripts that it runs run in the turn of others, however slow this test is.
+in_others_turn() {
+  local first_line="do local t = redis.call('time')
+    redis.call('hset', KEYS[5], 'open', string.format('%.0f', math.floor(t[1] * 1000 + t[2] / 1000))) end"
+  "$@"
 }
 
 acquire() { script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }

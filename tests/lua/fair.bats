@@ -43,9 +43,8 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 release a ha
   [[ ${lines[0]} == released && -z ${lines[2]} ]]
   is_called F:1
-  redis srv hset "$waiters" open 9000000000000000 # for as long as this test takes
+  run -0 in_others_turn acquire b 30000 hb ''
   redis srv pexpire "$waiters" 60000
-  run -0 acquire b 30000 hb ''
   [[ ${lines[0]} == held && -z $(owner_of) ]] && ((lines[1] > 0 && lines[1] <= 90))
   # Its turn is over, and it has not come.
   redis srv hset "$waiters" open 1
@@ -198,4 +197,33 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   enqueue b 30000 hb
   run -0 inspect
   [[ ${lines[-2]} == F:1 && ${lines[-1]} == F:2 ]]
+}
+
+@test "a fair waiter that has come while ours stood there alone does not go with the time of the keys" {
+  listen b
+  redis srv hset "$lock" F:1 1
+  redis srv pexpire "$lock" 30000
+  run -0 enqueue b 30000 hb
+  [[ $(fair_ids) == b ]]
+  assert_bounded "$fair_queue"
+  fair_waiter J:1
+  redis srv del "$lock"
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == granted && $(fair_ids) == J:1 ]]
+  [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
+}
+
+@test "a waiter of ours that was overtaken in our queue holds up nobody in theirs" {
+  listen b p
+  redis srv hset "$lock" F:1 1
+  redis srv pexpire "$lock" 30000
+  enqueue b 30000 hb
+  fair_waiter J:1
+  hears_turns J:1
+  enqueue p 30000 hp '' 5
+  [[ $(in_queue | sed 's/:0//g') == 'p b' ]]
+  redis srv del "$lock"
+  run -0 enqueue p 30000 hp
+  [[ ${lines[0]} == held ]]
+  is_called J:1
 }

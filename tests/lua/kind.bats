@@ -209,3 +209,12 @@ refused_by_all() {
   run -0 release "$UUID:1" h
   [[ ${lines[0]} == released && $(redis srv hkeys "$lock" | xargs) == "c2E9 c2E9:$OWNER:lock_count" ]]
 }
+
+@test "permits that are left from a semaphore which was deleted prove nothing of a number in its place" {
+  use_lock "$lock" slots 1
+  acquire 00000001-0000-4000-8000-000000000000:1 30000 h ''
+  redis srv set "$lock" 7
+  resize=1 run -0 acquire 00000002-0000-4000-8000-000000000000:1 30000 h2 ''
+  [[ ${lines[0]} == other-kind && ${lines[1]} == string && $(redis srv get "$lock") == 7 ]]
+  redis srv del "$lock" # it never expires
+}

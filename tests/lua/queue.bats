@@ -289,8 +289,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   wait_until grep -qx 0 java
   hears b free
   # For a moment it is for others only; then it competes, and has it.
-  redis srv hset "$waiters" open 9000000000000000
-  run -0 enqueue b 30000 hb
+  run -0 in_others_turn enqueue b 30000 hb
   [[ ${lines[0]} == held ]] && ((lines[1] <= 90))
   redis srv hset "$waiters" open 1
   competes() { run -0 enqueue b 30000 hb && [[ ${lines[0]} == granted ]]; }

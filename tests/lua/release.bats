@@ -153,15 +153,39 @@ teardown_file() { redis_stop srv; }
   free_memory
 }
 
+@test "without the description, only the hold that came with the owner id frees the lock" {
+  acquire owner-1 30000 owner-1 ''
+  redis srv del "$holder"
+  run -0 release owner-1 another-hold
+  [[ ${lines[0]} == released && ${lines[1]} == 1 && $(redis srv hget "$lock" owner-1:0) == 1 ]]
+  run -0 release owner-1 owner-1
+  [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "sent twice as one call, an inner hold is given back once, with and without the description" {
+  acquire owner-1 30000 owner-1 ''
+  redis srv del "$holder"
+  acquire owner-2 30000 hold-2 owner-1
+  redis srv del "$holder"
+  local i
+  for i in 1 2; do
+    run -0 release owner-1 hold-2 0 call-1 60000
+    [[ ${lines[0]} == released && ${lines[1]} == 1 && $(redis srv hget "$lock" owner-1:0) == 1 ]]
+  done
+  release owner-1 owner-1
+  run -0 release owner-1 hold-2 0 call-1 60000
+  [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
+}
+
 @test "a lock that Redisson granted is given back, and another's description stays" {
   redis srv hset "$lock" java:1 2
   redis srv pexpire "$lock" 30000
   redis srv hset "$holder" owner owner-1:0
   redis srv pexpire "$holder" 30000
-  run -0 release java:1 hold-1
+  run -0 release java:1 java
   [[ ${lines[1]} == 1 ]]
   assert_bounded "$lock"
-  run -0 release java:1 hold-1
+  run -0 release java:1 java
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
   [[ $(field owner) == owner-1:0 ]]
 }
@@ -180,7 +204,7 @@ teardown_file() { redis_stop srv; }
   redis srv hset "$lock" java:1 2
   redis srv pexpire "$lock" 30000
   fill_memory
-  run -0 release java:1 hold-1
+  run -0 release java:1 java
   [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
 }
 

@@ -329,3 +329,11 @@ mode_now() { redis srv hget "$lock" mode; }
     done
   done
 }
+
+@test "a reader with more holds than are looked at lives as long as the lock" {
+  redis srv hset "$lock" mode read java:1 20
+  redis srv pexpire "$lock" 3600000
+  redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 3600000
+  mode=write run -0 acquire w 30000 hw ''
+  [[ ${lines[0]} == held && $(redis srv hget "$lock" java:1) == 20 ]]
+}

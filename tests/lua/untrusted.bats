@@ -41,13 +41,13 @@ other_types() {
 } >/dev/null
 
 renewed_and_released() {
-  acquire "$owner" 30000 h ''
+  acquire "$owner" 30000 "${owner%:*}" ''
   other_types
   run -0 renew "$owner" 20000
   [[ ${lines[0]} == renewed ]] || return
   run -0 --keep-empty-lines inspect
   [[ ${lines[0]} == lock && ${lines[5]} == 1 ]] || return
-  run -0 release "$owner" h
+  run -0 release "$owner" "${owner%:*}"
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
 }
 
@@ -143,7 +143,8 @@ long_description() {
       end
       redis.call('zadd', KEYS[3], i, 'w' .. i)
       redis.call('hset', KEYS[4], 'w' .. i, cmsgpack.pack({9e15, 1, 1000, 'h', {'a', string.rep('x', 4000)}, ''}))
-    end" 4 "$lock" "{$lock}:timeout" "$queue" "$waiters" "$hold_keys"
+    end
+    redis.call('pexpire', KEYS[2], 60000)" 4 "$lock" "{$lock}:timeout" "$queue" "$waiters" "$hold_keys"
   inspect >reply
   [[ $(grep -c '^x\{4000\}$' reply) == 100 && $(grep -c '^x\{512\}$' reply) -ge 100 ]]
   (($(wc -c <reply) < 1000000))
@@ -163,7 +164,7 @@ long_description() {
   acquire a 30000 ha ''
   enqueue b 30000 hb
   local junk
-  for junk in nan inf -inf text 1e400 -7; do
+  for junk in nan inf -inf text 1e400 -7 9000000000000000; do
     redis srv hset "$waiters" open "$junk"
     redis srv del "$lock"
     run -0 acquire x 30000 hx ''
@@ -172,4 +173,11 @@ long_description() {
     acquire a 30000 ha ''
     enqueue b 30000 hb
   done
+}
+
+@test "a hold that cannot be counted is not granted: its release would free the lock of the one around it" {
+  acquire a 30000 ha ''
+  redis srv set "$holder" junk px 60000
+  run ! acquire b 30000 hb a
+  [[ $output == *WRONGTYPE* && $(redis srv hget "$lock" a:0) == 1 ]]
 }
