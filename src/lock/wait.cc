@@ -135,12 +135,12 @@ class Wakeups {
       if (patience_.on_message) RLOCK_TRY(patience_.on_message(**message));
       if (!heard.starts_with("first ")) {
         // At the front, and a release may have been missed: look.
-        if (heard == "front") RLOCK_TRY(hear_releases(until));
+        if (heard == "front") static_cast<void>(RLOCK_TRY(hear_releases(until)));
         return Heard::look;
       }
       // At the front; nothing has been missed, because the lock has changed hands just now.
       at_front_();
-      RLOCK_TRY(hear_releases(until));
+      static_cast<void>(RLOCK_TRY(hear_releases(until)));
       if (!subscriber_) return Heard::look;
       until = until.at_most(expiry(number(heard.substr(6))));
     }
