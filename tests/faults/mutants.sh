@@ -197,7 +197,7 @@ mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bat
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/queue.lua 'if payload and not open and' 'if false and'
 mutant 'fair waiters starve' tests/lua/fair.bats \
-  lua/queue.lua "if not id or redis.call('zscore', queue, id) then" 'if true then'
+  lua/queue.lua "if not id then" 'if true then'
 mutant 'a fair waiter that is dead is waited for' tests/lua/fair.bats \
   lua/plain.lua 'tonumber(alive_until) > now' true
 mutant 'one call does as much as there is' tests/lua/bounded.bats \
@@ -218,6 +218,13 @@ mutant 'slots of the dead do not come back' tests/lua/slots.bats \
   lua/slots.lua 'tonumber(first_end) <= now' false
 mutant 'any number of slots will do' 'tests/lua/slots.bats tests/cli/shared.bats' \
   lua/slots.lua 'if slots == wanted then' 'if true then'
+mutant 'a hold that was never counted frees the lock' tests/lua/release.bats \
+  lua/release.lua 'or not described and count == 1 and hold ~= first_hold then' 'then'
+mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
+  lua/queue.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
+  'return began and math.max(math.min(began, now) + kOthersTurn - now, 0)'
+mutant 'left permits prove a semaphore' tests/lua/kind.bats \
+  lua/kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
 mutant 'one lock of several is enough' tests/cli/several.bats \
   src/lock/several.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
   'if (acquired.outcome != Acquired::Outcome::granted) break;'
