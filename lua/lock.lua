@@ -24,7 +24,8 @@
 --   slots()                   how many there are, '' where that means nothing
 --   key_of(owner)             the key that describes it
 --   description_of(owner)     the same, and whether that is known to be of this owner
---   keep_for(ttl)             what all holders share lives so long at least
+--   keep_for(ttl, call)       what all holders share lives so long at least. call: redis.call, or peek where a companion of
+--                             another type is to be passed over
 --   put(owner, ttl, mode)     its first hold; REQUIRES: available(mode)
 --   expire(owner, ttl)        its holds end in so many milliseconds
 --   set_count(owner, count)   how many holds it has
