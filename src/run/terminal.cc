@@ -10,9 +10,13 @@
 namespace rlock::run {
 
 TerminalState TerminalState::look() {
+  // Only our controlling terminal has a session for us, and it is ours.
+  const pid_t session = getsid(0);
+  if (tcgetsid(STDIN_FILENO) != session || tcgetsid(STDOUT_FILENO) != session) return {};
   TerminalState state;
   state.terminal_ = UniqueFd(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!state.terminal_ || tcgetattr(state.terminal_.get(), &state.modes_) != 0) return {};
+  if ((state.modes_.c_lflag & ICANON) == 0) return {};
   state.foreground_ = tcgetpgrp(state.terminal_.get());
   return state;
 }

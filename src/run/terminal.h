@@ -13,7 +13,9 @@ namespace rlock::run {
 // them as it has set them: without echo, without lines, without Ctrl-C.
 class TerminalState {
  public:
-  // As they are now. Without a terminal there is nothing to restore.
+  // As they are now. Nothing is restored without a terminal; nor where standard input or output is something else, as
+  // another program of a pipeline, such as a pager, may have set the modes and give them back itself; nor where lines
+  // are off (ICANON): those are the modes of somebody who draws.
   static TerminalState look();
 
   // Gives the modes back, and the foreground if it was ours and belongs to nobody that lives. Nothing where others use

@@ -41,6 +41,7 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "74 because the monitor was killed: the terminal has its modes back" { at_terminal modes_after_the_monitor_was_killed; }
 @test "a shell is killed: the terminal has its modes and its foreground back" { at_terminal a_shell_that_was_killed; }
 @test "the lock of a stopped job is lost: the modes of the shell that reads a line are left alone" { at_terminal modes_of_others_are_left_alone; }
+@test "a job whose output goes to a pager is stopped: the modes that the pager sets are left alone" { at_terminal modes_of_pagers_are_left_alone; }
 @test "rlock stops by the signal that has stopped the command: the shell sees 148 after Ctrl-Z" { at_terminal stopped_by_the_same_signal; }
 @test "where the kernel stops nobody by SIGTSTP, rlock stops all the same" { at_terminal stopped_where_the_kernel_stops_nobody; }
 @test "a new window size reaches the command once" { at_terminal window_size; }

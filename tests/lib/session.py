@@ -361,6 +361,42 @@ def modes_after_the_monitor_was_killed():
     until(lambda: not held(), "the end of the lease")
 
 
+# A pager: it takes the terminal before or after the job has begun, and gives it back or keeps it, as its argument says.
+PAGER = ("import os, sys, termios, time, tty\nfolder, early = os.environ['FOLDER'], sys.argv[1] == 'early'\n"
+         "def wait_for(name):\n    while not os.path.exists(folder + '/' + name): time.sleep(0.02)\n"
+         "terminal = os.open('/dev/tty', os.O_RDWR)\nbefore = termios.tcgetattr(terminal)\n"
+         "early or wait_for('begun')\n"
+         "tty.setraw(terminal)\nraw = termios.tcgetattr(terminal)\nopen(folder + '/drawn', 'w').close()\n"
+         "wait_for('begun')\n"
+         "if early: termios.tcsetattr(terminal, termios.TCSANOW, before)\n"
+         "wanted = before if early else raw\nprint('PA' + 'GING', flush=True)\nsys.stdin.read()\nwait_for('ended')\n"
+         "found = termios.tcgetattr(terminal)\ntermios.tcsetattr(terminal, termios.TCSANOW, before)\n"
+         "print('THE SAME' if found == wanted else 'OTHERS', flush=True)\n")
+
+
+def modes_of_a_pager(when):
+    """The output of a job that is stopped goes to a pager, which sets the modes, perhaps before the job has begun."""
+    child = shell()
+    folder = os.environ["FOLDER"]
+    for name in "drawn", "begun", "ended":
+        if os.path.exists(f"{folder}/{name}"):
+            os.remove(f"{folder}/{name}")
+    with open(folder + "/pager.py", "w") as file:
+        file.write(PAGER)
+    first = f"until [ -e {folder}/drawn ]; do sleep 0.02; done" if when == "early" else ":"
+    do(child, f"({first}; {RLOCK} run -k 100ms --lease 3s job -- sh -c 'touch {folder}/begun; exec sleep 1000'; touch {folder}/ended) | "
+              f"/usr/bin/python3 {folder}/pager.py {when}", "PAGING")
+    redis("del", "job", "rlock:holder:{job}")
+    child.expect_exact(["THE SAME", "OTHERS"])
+    assert child.after == "THE SAME"
+    child.expect_exact(PROMPT)
+
+
+def modes_of_pagers_are_left_alone():
+    modes_of_a_pager("early")
+    modes_of_a_pager("late")
+
+
 def a_shell_that_was_killed():
     """An interactive shell as the command has taken modes and foreground; both come back when it is killed."""
     child = shell()
