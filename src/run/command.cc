@@ -49,7 +49,9 @@ std::string missing_interpreter(const std::string& program, const std::string& f
   char begin[256];  // more of it the kernel does not read (BINPRM_BUF_SIZE)
   const ssize_t length = file ? read(file.get(), begin, sizeof begin) : 0;
   std::string_view line(begin, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  if (!line.starts_with("#!")) return "the loader that it needs was not found: it is a binary for another system";
+  if (line.starts_with("\177ELF")) return "the loader that it needs was not found: it is a binary for another system";
+  // Perhaps a script that we may execute but not read, or what binfmt_misc would have run.
+  if (!line.starts_with("#!")) return "what it needs to run was not found";
   line = line.substr(2, line.find('\n') - 2);
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   const std::string_view interpreter = line.substr(0, line.find_first_of(" \t"));

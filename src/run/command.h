@@ -25,8 +25,8 @@ struct Command {
 std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 
 // Why execve(2) says ENOENT of a file that is there: the program that has to run it is missing, which a script's first
-// line names, or the loader of a foreign binary. For people, escaped; empty where `program`, looked up in PATH as a
-// shell does, is not there itself. `folder` is where the command would have run.
+// line names, the loader of a foreign binary, or something that we cannot see. For people, escaped; empty where
+// `program`, looked up in PATH as a shell does, is not there itself. `folder` is where the command would have run.
 std::string missing_interpreter(const std::string& program, const std::string& folder);
 
 // A command that has been forked and waits for its gate to open before it executes anything.

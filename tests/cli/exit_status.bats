@@ -151,3 +151,13 @@ PYTHON
   run -127 --separate-stderr rlock run a -- no-such-command-anywhere
   [[ $stderr == 'rlock: no-such-command-anywhere: command not found' ]]
 }
+
+@test "127: what is missing is not guessed at where the program cannot be read" {
+  printf '#!/no/such/python3\n' >secret
+  chmod 111 secret
+  local as=()
+  # To root nothing is unreadable.
+  ((EUID != 0)) || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
+  run -127 --separate-stderr "${as[@]}" "$RLOCK" run a -- ./secret
+  [[ $stderr == "rlock: ./secret: cannot be executed: what it needs to run was not found" ]]
+}
