@@ -38,7 +38,8 @@ class Frontend {
     shared_.set_deadline(oldest(job_.holds) + job_.timing.kill_at);
     while (!dead_) {
       do_as_told();
-      wait(act_by_the_deadline());
+      act_by_the_deadline();
+      wait();
       pass_on_signals();
     }
     const bool killed = WIFSIGNALED(guards_.monitor_status());
@@ -57,17 +58,27 @@ class Frontend {
  private:
   TimePoint act_at() const { return frontend_acts_at(job_, shared_); }
 
-  // Returns when to do it again: the monitor need not die at once.
-  TimePoint act_by_the_deadline() {
-    if (BootClock::now() < act_at()) return act_at();
+  // Sets the timer for it. False: it is time. The deadline may also come nearer, and the monitor then sets the timer
+  // after it; ours may come in between, so look again after it.
+  bool set_timer() {
+    for (TimePoint at = act_at(); BootClock::now() < at;) {
+      timer_.set(at);
+      const TimePoint by_now = act_at();
+      if (by_now >= at) return true;
+      at = by_now;
+    }
+    return false;
+  }
+
+  void act_by_the_deadline() {
+    if (set_timer()) return;
     why_ = "the monitor of this job has let the deadline pass";
     pidfd_send_signal(guards_.alive(), SIGKILL, nullptr, 0);
     kill_descendants(children_, getpgrp(), [] {});
-    return BootClock::now() + kLongestLook;
+    timer_.set(BootClock::now() + kLongestLook);  // again: the monitor need not die at once
   }
 
-  void wait(TimePoint until) {
-    timer_.set(until);
+  void wait() {
     // Signals are read only when there is room for them where they go.
     pollfd watched[] = {{guards_.alive(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
@@ -144,8 +155,7 @@ class Frontend {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != frontend) _exit(0);
     setpgid(0, 0);  // what stops the others must not stop this one
-    while (BootClock::now() < act_at() && !dead_) {
-      timer_.set(act_at());
+    while (!dead_ && set_timer()) {
       pollfd watched[] = {{guards_.alive(), POLLIN, 0}, {timer_.fd(), POLLIN, 0}};
       poll(watched, std::size(watched), -1);
       dead_ = watched[0].revents != 0;

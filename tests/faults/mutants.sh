@@ -58,9 +58,9 @@ mutant 'released before the tree is empty' tests/faults/guards.bats \
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
   src/run/monitor.cc ' || now >= shared_.deadline()' '' \
-  src/run/frontend.cc 'if (BootClock::now() < act_at()) return act_at();' 'return TimePoint::max();'
+  src/run/frontend.cc 'if (set_timer()) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
-  src/run/frontend.cc 'if (BootClock::now() < act_at()) return act_at();' 'return TimePoint::max();'
+  src/run/frontend.cc 'if (set_timer()) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
