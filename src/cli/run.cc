@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/server.h"
 #include "cli/take.h"
+#include "redis/resolve.h"
 #include "run/guards.h"
 
 namespace rlock::cli {
@@ -109,7 +110,8 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const auto prepare = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards && guards->fit({expected})) return;
     guards.reset();
-    if (tries_left-- <= 0) return;
+    // A lookup that was given up ends by itself: that is no try.
+    if (!redis::end_lookups(Until{}.at_most(0ms)) || tries_left-- <= 0) return;
     const run::Job job = job_for(options, {expected}, client.endpoint(), inherited, events);
     auto started = run::Guards::start(job, client, signals, disconnect);
     if (started) guards = std::move(*started);
@@ -119,17 +121,20 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const TimePoint begun = BootClock::now();
   auto taken = take(client, requests_for(options), options.timing.renew_at, options.wait, options.common, signals,
                     events, prepare);
-  if (!taken && taken.error().code == Error::Code::interrupted) {
+  const auto signalled = [&] {
     const int signal = ending_signal(signals);
     return Ending{"signalled", 128 + signal, signal};
-  }
+  };
+  if (!taken && taken.error().code == Error::Code::interrupted) return signalled();
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
   if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
   const run::Job job = job_for(options, holds, client.endpoint(), inherited, events);
-  return ending_of(RLOCK_TRY(run::run_job(job, std::move(guards), std::move(client), signals)), options, inherited);
+  const auto end = run::run_job(job, std::move(guards), std::move(client), signals);
+  if (!end && end.error().code == Error::Code::interrupted) return signalled();
+  return ending_of(RLOCK_TRY(end), options, inherited);
 }
 
 }  // namespace

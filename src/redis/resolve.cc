@@ -111,6 +111,9 @@ Result<void> end_lookups(const Until& until) {
     return true;
   });
   if (given_up().lookups.empty()) return {};
+  if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) {
+    return fail(Error::Code::interrupted, "interrupted");
+  }
   return fail(Error::Code::system, "a host name is still being looked up, and the lookup does not end");
 }
 

@@ -27,8 +27,7 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
 Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals,
                                               const std::function<void()>& disconnect) {
-  // Who only prepares can do that later.
-  RLOCK_TRY(redis::end_lookups(Until{}.at_most(disconnect ? 0ms : job.exchange)));
+  RLOCK_TRY(redis::end_lookups(Until{}.at_most(0ms)));
   std::unique_ptr<Guards> guards(new Guards(job.holds));
   guards->shared_.reset(RLOCK_TRY(Shared::map()));
   int ends[2];

@@ -24,7 +24,7 @@ class Guards {
   // this process dies, and nothing has been executed then. The monitor has a copy of the job, which may be one that has
   // no lock yet: the tokens of its holds come later. The new process begins with `disconnect`, to close its copies of
   // connections that are not `client`'s; none: there are none, and somebody waits for the guards. Errors: system.
-  // REQUIRES: this process has one thread, but for lookups that were given up: it waits for those.
+  // REQUIRES: this process has one thread, but for lookups that were given up: while one of them is left, this fails.
   static Result<std::unique_ptr<Guards>> start(const Job& job, redis::Client& client, SignalBlock& signals,
                                                const std::function<void()>& disconnect = {});
   Guards(const Guards&) = delete;

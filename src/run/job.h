@@ -79,8 +79,9 @@ class Guards;  // run/guards.h
 // Runs the command, keeps the lock renewed, and releases it when the whole tree has ended: waitpid(2) says
 // ECHILD. Returns how it ended; messages about the lock have been written then, and the hooks have run.
 // `guards`: those that were forked for it before; null, or not fit for it any more: they are forked now.
-// Errors: system (no guard could be started; the lock was released, the command has not run).
-// REQUIRES: this process has one thread.
+// Errors: system (no guard could be started), interrupted (a signal that is to end this process came, and is still to
+// be read); the lock was released, and the command has not run.
+// REQUIRES: this process has one thread, but for lookups that were given up.
 Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals);
 
 }  // namespace rlock::run

@@ -383,7 +383,7 @@ threads_of_more_than_one() { (($(ls /proc/"$pid"/task | wc -l) > 1)); }
 
 @test "a lookup that was given up is waited for before a guard is forked" {
   local pid
-  waiter_whose_lookup_hangs --timeout 10s
+  waiter_whose_lookup_hangs --timeout 10s --lease 1m
   redis other del x >/dev/null
   WAIT_SECONDS=40 wait_until taken
   touch go
@@ -394,6 +394,21 @@ threads_of_more_than_one() { (($(ls /proc/"$pid"/task | wc -l) > 1)); }
   }
 }
 taken() { [[ $(redis other exists x) == 1 ]]; }
+
+@test "a lookup that never ends, and a signal: it ends rlock at once, and the lock is released" {
+  local pid status=0
+  waiter_whose_lookup_hangs --timeout 1m --lease 1m
+  redis other del x >/dev/null
+  WAIT_SECONDS=40 wait_until taken
+  kill -s TERM "$pid"
+  wait "$pid" || status=$?
+  [[ $status == 143 && ! -e ran && ! -e forks ]] || {
+    echo "$status"
+    cat forks said
+    return 1
+  }
+  [[ $(redis other exists x) == 0 ]]
+}
 
 @test "a lookup that never ends: the command is not started, and the lock is released" {
   local pid status=0
