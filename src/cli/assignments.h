@@ -24,7 +24,7 @@ bool assignments_wanted(const std::vector<std::string>& arguments);
 // The beginning, before anything else is done. Errors (system): it cannot be printed.
 Result<void> begin_assignments();
 
-// The end, one of the two. REQUIRES: begun.
+// The end, one of the two, with the beginning where that is still missing.
 Result<void> print_assignments(const std::vector<lock::Hold>& holds);
 // `status` is not 0. What cannot be printed is left out: the beginning fails as well.
 void print_failure(int status);

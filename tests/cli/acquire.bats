@@ -115,6 +115,11 @@ SCRIPT
   without_lock -64 --for-pid 4194305 a
   without_lock -78 --config none.toml --lease 30s a
   without_lock -69 --url "unix://$PWD/none" --lease 30s a
+  # What looks like another subcommand is the value of an option, or of one that nobody knows.
+  run -64 --separate-stderr rlock --no-such-option run acquire --lease 30s --export a
+  [[ $output == '(exit 70) || (exit 64)' ]]
+  run -78 --separate-stderr rlock --config run acquire --lease 30s --export a
+  [[ $output == '(exit 70) || (exit 78)' ]]
   [[ $(redis srv exists a) == 0 ]]
 }
 
@@ -156,6 +161,16 @@ SCRIPT
   done
 }
 
+@test "--export: the value of an option may look like a subcommand, and the text is whole" {
+  echo 'timeout = "5s"' >run
+  run -0 --separate-stderr rlock --config run acquire --lease 30s --export a
+  [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
+  rlock force-unlock -y a
+  run -0 --separate-stderr rlock acquire --lease 30s --reason --help --export a
+  [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
+  rlock force-unlock -y a
+}
+
 @test "nothing else is printed for --help, --version and other subcommands" {
   run -0 --separate-stderr rlock acquire --export --help
   [[ $output == 'rlock acquire'* ]]
@@ -163,6 +178,11 @@ SCRIPT
   [[ $output == 'rlock '[0-9]* ]]
   run -0 --separate-stderr rlock run --reason --export acquire -- echo mine
   [[ $output == mine ]]
+  run -0 --separate-stderr rlock -qv --timeout 9s run --reason --export acquire -- echo mine
+  [[ $output == mine ]]
+  run -0 --separate-stderr rlock acquire --lease 30s --reason --export a
+  [[ $output != *exit* ]]
+  rlock force-unlock -y a
 }
 
 @test "--json is one object with name, owner, token and lease" {
