@@ -145,7 +145,10 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
   if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
 
   const Endpoint here{.kind = Endpoint::Kind::local, .path = folder_};
-  const UniqueFd ended = RLOCK_TRY(launch({"rlock", "local", "serve", "--url", here.display()}, log_path()));
+  // It needs to know nothing else. A configuration that its caller does not use, or has by a name that means nothing to
+  // another process (relative, /dev/fd/N), must not keep it from starting.
+  const UniqueFd ended = RLOCK_TRY(
+      launch({"rlock", "local", "serve", "--url", here.display(), "--config", "/dev/null"}, log_path()));
   for (bool launched_ended = false; !RLOCK_TRY(answers(until));) {
     // It also ends when another serves the folder, which has just lost its redis-server and is starting a new one.
     const bool nobody_serves = launched_ended && claim().has_value();

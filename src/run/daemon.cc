@@ -22,7 +22,7 @@ namespace {
 // A daemon serves others as well as its caller: CI systems end what a job has left behind by the variables of that job,
 // which they read in /proc/PID/environ. It gets only what a program is found, loaded and set up by.
 bool is_passed_on(std::string_view variable) {
-  constexpr std::string_view kNames[] = {"PATH=", "HOME=", "TMPDIR=", "TZ=", "RLOCK_CONFIG="};
+  constexpr std::string_view kNames[] = {"PATH=", "HOME=", "TMPDIR=", "TZ="};
   constexpr std::string_view kKinds[] = {"XDG_", "LD_", "ASAN_", "UBSAN_"};
   const auto begins = [&](std::string_view start) { return variable.starts_with(start); };
   return std::ranges::any_of(kNames, begins) || std::ranges::any_of(kKinds, begins);

@@ -201,6 +201,20 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   assert_says 'install the package redis-server'
 }
 
+@test "the server starts whatever configuration its first user has, and how that is named" {
+  local stop=("$RLOCK" local stop --url "local:$dir")
+  cd "$BATS_TEST_TMPDIR"
+  echo 'timeout = "20s"' >c.toml
+  RLOCK_CONFIG=c.toml run -0 --separate-stderr rlock run job -- true
+  "${stop[@]}"
+  RLOCK_CONFIG=/dev/fd/9 run -0 --separate-stderr rlock run job -- true 9< <(cat c.toml)
+  "${stop[@]}"
+  # The usual file cannot be used, and its first user does not.
+  mkdir -p config/rlock
+  echo 'no-such-setting = 1' >config/rlock/rlock.toml
+  XDG_CONFIG_HOME=$PWD/config run -0 --separate-stderr rlock run --config c.toml job -- true
+}
+
 @test "a password meant for another server is not sent to it" {
   REDISCLI_AUTH=secret RLOCK_PASSWORD=secret run --separate-stderr -0 rlock run job -- true
   [[ -z $stderr ]]
