@@ -2,11 +2,16 @@
 #include "base/trust.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include "base/text.h"
 
@@ -28,6 +33,31 @@ bool unmapped(uid_t user) {
   return true;
 }
 
+// Whether nobody but us is in the group, as where each user has a group of their own and a umask of 002. Not so for
+// root: processes of any user may run with root's group, as in containers.
+bool only_we_are_in(gid_t group) {
+  if (geteuid() == 0) return false;
+  const passwd* us = getpwuid(geteuid());
+  if (!us || us->pw_gid != group) return false;
+  const std::string name = us->pw_name;
+  const struct group* entry = getgrgid(group);
+  if (!entry || entry->gr_name != name) return false;
+  for (char** member = entry->gr_mem; *member; ++member) {
+    if (*member != name) return false;
+  }
+  return true;
+}
+
+// The mode's bits for the group stand for all that an access control list allows (acl(5)).
+bool has_access_list(const std::string& path) {
+  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
+
+bool is_mounted_read_only(const std::string& path) {
+  struct statvfs info{};
+  return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY);
+}
+
 }  // namespace
 
 Result<void> only_ours_to_change(const struct stat& info, const std::string& path) {
@@ -37,8 +67,10 @@ Result<void> only_ours_to_change(const struct stat& info, const std::string& pat
                    "); have its owner be you or root");
   }
   const bool sticky_folder = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX);
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) && !sticky_folder) {
-    return refused(std::string("not trusted, because ") + (info.st_mode & S_IWOTH ? "others" : "its group") +
+  const bool others = info.st_mode & S_IWOTH;
+  if (!(info.st_mode & (S_IWGRP | S_IWOTH)) || sticky_folder || is_mounted_read_only(path)) return {};
+  if (others || !only_we_are_in(info.st_gid) || has_access_list(path)) {
+    return refused(std::string("not trusted, because ") + (others ? "others" : "its group") +
                    " may write to it; chmod go-w " + escaped(shell_word(path)));
   }
   return {};

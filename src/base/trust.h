@@ -10,11 +10,13 @@
 
 namespace rlock {
 
-// As sshd(8) has it with StrictModes: what we rely on belongs to root or to us, and neither its group nor others may
-// write to it. A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it.
+// As sshd(8) has it with StrictModes on Debian: what we rely on belongs to root or to us, and neither its group, unless
+// that is our own with nobody else in it, nor others may write to it.
+// A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it. So may what is
+// mounted read-only, as the volumes of Kubernetes are: nobody can write it there.
 // In a user namespace that shows everybody else as one unmapped id (user_namespaces(7)), root cannot be told from
 // others; what such an owner has is let pass, or a job under --isolate could not read /etc/rlock/rlock.toml.
-// `path` is for the message. Errors (config): says who could change it, and what to do.
+// `path` is where it is, also for the message. Errors (config): says who could change it, and what to do.
 Result<void> only_ours_to_change(const struct stat& info, const std::string& path);
 
 // The same for the folder that is at `path`, or that a link there leads to. One that does not exist is nobody's to

@@ -382,10 +382,14 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   [[ ! -e ran ]]
 }
 
+# A user whose group has no other member may let it write.
+own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
+
 @test "a file that its group or others may write is refused, and chmod go-w helps" {
   local mode
   echo 'lease = "41s"' >c.toml
   for mode in 666 664 646 620; do
+    [[ $mode != 664 && $mode != 620 ]] || ! own_group || continue
     chmod $mode c.toml
     wrong c.toml 'chmod go-w c.toml'
   done
@@ -400,7 +404,7 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   echo 'lease = "41s"' >open/c.toml
   wrong open/c.toml 'chmod go-w open'
   chmod 775 open
-  wrong open/c.toml 'chmod go-w open'
+  own_group || wrong open/c.toml 'chmod go-w open'
   chmod 1777 open # as /tmp is: nobody can take our file away
   [[ $(lease_of --config open/c.toml) == 41s ]]
   # Nor does a link lead out of such a folder, or into it.
@@ -412,6 +416,43 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   ln -s ../d.toml open/d.toml
   wrong open/d.toml 'chmod go-w open'
   [[ ! -e ran ]]
+}
+
+# Debian has the user daemon, with a group of that name, and the group games.
+@test "the user's own group may write, as where the umask is 002; no other group, and no group of root's" {
+  foreign
+  local folder as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
+  "${as[@]}" test -x "$RLOCK" || skip 'daemon may not run rlock here'
+  folder=$(mktemp -d)
+  echo 'lease = "41s"' >"$folder/c.toml"
+  chown -R daemon:daemon "$folder"
+  chmod 775 "$folder"
+  chmod 664 "$folder/c.toml"
+  as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true)
+  # Without a server: a configuration that is refused is said first.
+  run -69 --separate-stderr "${as[@]}"
+  chgrp games "$folder/c.toml"
+  run -78 --separate-stderr "${as[@]}"
+  assert_says 'because its group may write'
+  chown root:root "$folder" "$folder/c.toml"
+  run -78 --separate-stderr "${as[@]}"
+  wrong "$folder/c.toml" 'because its group may write'
+  chgrp daemon "$folder" "$folder/c.toml"
+  chmod 666 "$folder/c.toml"
+  run -78 --separate-stderr "${as[@]}"
+  assert_says 'because others may write'
+  rm -rf "$folder"
+}
+
+@test "what is mounted read-only is nobody's to change" {
+  own_etc
+  mkdir -m 777 volume
+  echo 'lease = "41s"' >volume/c.toml
+  chmod 666 volume/c.toml
+  run -0 --separate-stderr timeout -k 1 60 unshare -m sh -c 'mount --bind volume volume
+    mount -o remount,bind,ro volume; exec "$@"' - "$RLOCK" run --config volume/c.toml x -- "$RLOCK" status x
+  [[ $output =~ lease\ +41s ]]
+  wrong volume/c.toml 'because others may write'
 }
 
 @test "a file in a folder of another user is refused" {
