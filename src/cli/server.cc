@@ -27,7 +27,10 @@ Result<Secret> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   const auto file = RLOCK_TRY(TrustedFile::open(path));
   if (!file) return bad_file(errno_text(ENOENT));
-  if (file->read_by_others()) return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)));
+  if (file->read_by_others()) {
+    return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
+                    ", or give the password in RLOCK_PASSWORD or through a pipe");
+  }
   Secret password = RLOCK_TRY(Secret::written(kLongestPassword, [&](std::span<char> out) -> Result<std::size_t> {
     std::size_t length = RLOCK_TRY(file->read(out));
     if (length > 0 && out[length - 1] == '\n') --length;

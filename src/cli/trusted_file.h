@@ -25,7 +25,9 @@ class TrustedFile {
   // Errors (config): longer than the buffer, not there in time, unreadable.
   Result<std::size_t> read(std::span<char> buffer) const;
 
-  bool read_by_others() const { return (info_.st_mode & (S_IRGRP | S_IROTH)) != 0; }
+  // Its group counts as others, unless root lets us read it by that, as service managers and Kubernetes hand out
+  // secrets; libpq has the same rule for its keys.
+  bool read_by_others() const;
   bool is_file() const { return S_ISREG(info_.st_mode); }  // which others can open again
 
  private:

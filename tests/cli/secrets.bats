@@ -243,6 +243,32 @@ watched() {
   [[ ! -e ran ]]
 }
 
+@test "a password file of root's that its group may read is good for a user in that group" {
+  ((EUID == 0)) || skip 'only root can give a file away'
+  local folder as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
+  folder=$(mktemp -d)
+  chmod 755 "$folder"
+  echo "$SECRET" >"$folder/pass"
+  chown 0:65534 "$folder/pass"
+  chmod 440 "$folder/pass"
+  as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --password-file "$folder/pass" x -- true)
+  # Without a server: a file that is refused is said first.
+  run -69 --separate-stderr "${as[@]}"
+  run -78 --separate-stderr rlock run --url "$URL" --password-file "$folder/pass" x -- touch ran
+  assert_says 'others may read it'
+  chmod 444 "$folder/pass"
+  run -78 --separate-stderr "${as[@]}"
+  assert_says 'others may read it'
+  assert_says RLOCK_PASSWORD
+  chmod 440 "$folder/pass"
+  chown 65534 "$folder/pass"
+  run -78 --separate-stderr "${as[@]}"
+  assert_says 'others may read it'
+  rm -rf "$folder"
+  [[ ! -e ran ]]
+}
+
 @test "a password file that is a folder, empty, or missing" {
   mkdir -m 700 folder
   run -78 --separate-stderr rlock run --url "$URL" --password-file folder x -- touch ran
