@@ -2,6 +2,7 @@
 // rlock local: the private server of local: addresses.
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/duration.h"
@@ -68,7 +69,7 @@ Result<int> serve(const redis::LocalServer& server) {
   using Advice = run::Upkeep::Advice;
   const UniqueFd claim = RLOCK_TRY(server.claim());
   server.leave_word("");
-  bool replaced = false, crashed = false;
+  bool replaced = false, crashed = false, unknown = false;
   // Looks without the socket since the start. Redis makes it before it does anything that takes long, and takes it away
   // when it ends: once it was there, two looks are enough.
   int missing = 0;
@@ -76,9 +77,16 @@ Result<int> serve(const redis::LocalServer& server) {
   run::Upkeep upkeep;
   upkeep.look = [&] {
     if (std::exchange(crashed, false)) server.leave_word("");
-    switch (server.look(claim)) {
+    const State state = server.look(claim);
+    const int why = errno;
+    const bool still_unknown = std::exchange(unknown, state == State::unknown);
+    switch (state) {
       case State::reachable: missing = kLooksForSocket - 2; return Advice::go_on;
       case State::replaced: replaced = true; return Advice::give_up;
+      case State::unknown:
+        // Its locks would be lost for nothing.
+        if (!still_unknown) log::warning(in_quotes(server.folder()) + ": " + errno_text(why) + "; its server goes on");
+        return Advice::go_on;
       case State::no_socket:
         if (!missed()) return Advice::go_on;
         missing = 0;

@@ -176,16 +176,22 @@ Result<UniqueFd> LocalServer::claim() const {
 
 LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
   struct stat ours{}, there{}, inside{};
-  if (fstat(claimed.get(), &ours) != 0 || lstat(folder_.c_str(), &there) != 0 || !same(ours, there)) {
-    return State::replaced;
+  if (fstat(claimed.get(), &ours) != 0) return State::unknown;
+  if (lstat(folder_.c_str(), &there) != 0) {
+    return errno == ENOENT || errno == ENOTDIR ? State::replaced : State::unknown;
   }
-  if (fstatat(claimed.get(), "redis.sock", &inside, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(inside.st_mode)) {
-    return State::reachable;
+  if (!same(ours, there)) return State::replaced;
+  if (fstatat(claimed.get(), "redis.sock", &inside, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (S_ISSOCK(inside.st_mode)) return State::reachable;
+  } else if (errno != ENOENT) {
+    return State::unknown;
   }
   // A folder from Redis 7.0 on, a file before.
-  const bool kept = fstatat(claimed.get(), "appendonlydir", &inside, AT_SYMLINK_NOFOLLOW) == 0 ||
-                    fstatat(claimed.get(), "appendonly.aof", &inside, AT_SYMLINK_NOFOLLOW) == 0;
-  return kept ? State::no_socket : State::files_taken;
+  for (const char* kept : {"appendonlydir", "appendonly.aof"}) {
+    if (fstatat(claimed.get(), kept, &inside, AT_SYMLINK_NOFOLLOW) == 0) return State::no_socket;
+    if (errno != ENOENT) return State::unknown;
+  }
+  return State::files_taken;
 }
 
 void LocalServer::leave_word(const std::string& trouble) const {

@@ -70,6 +70,7 @@ class LocalServer {
     no_socket,    // no server can be reached: none has been started yet, or its socket was removed
     files_taken,  // the same, and the append-only file is not there either
     replaced,     // it is not at its path any more: others would start a second server there
+    unknown,      // it could not be looked at, which may pass (a disk or an NFS server that fails); errno says why
   };
   State look(const UniqueFd& claimed) const;
 

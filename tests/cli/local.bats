@@ -443,6 +443,23 @@ held() {
   run -0 rlock run -n job -- true
 }
 
+@test "a folder that cannot be looked at for a while keeps its server and its locks" {
+  local above=$BATS_TEST_TMPDIR/above server
+  mkdir "$above"
+  dir=$above/l
+  export RLOCK_URL=local:$dir
+  run -0 rlock acquire --lease 10m job
+  server=$(servers)
+  mv "$above" "$above.away"
+  ln -s above "$above" # to itself: ELOOP, in place of a disk's EIO
+  wait_until grep -q 'its server goes on' "$above.away/l/redis.log"
+  rm "$above"
+  mv "$above.away" "$above"
+  run -75 rlock run -n job -- true
+  [[ $(servers) == "$server" ]]
+  [[ $(grep -c 'its server goes on' "$dir/redis.log") == 1 ]]
+}
+
 @test "a server that keeps crashing is started more and more rarely, and those who wait are told" {
   mkdir "$BATS_TEST_TMPDIR/bin"
   printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
