@@ -36,7 +36,8 @@ Result<void> check_folders(const std::string& path) {
   };
   RLOCK_TRY(only_ours_to_change(folder_of(path)));
   const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
-  if (!real) return {};  // it has been removed just now
+  if (!real && errno == ENOENT) return {};  // it has been removed, as what a shell passes for <<< may be
+  if (!real) return fail(Error::Code::config, "cannot tell which folder it is in: " + errno_text(errno));
   return only_ours_to_change(folder_of(real.get()));
 }
 

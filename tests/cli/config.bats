@@ -455,6 +455,26 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   wrong volume/c.toml 'because others may write'
 }
 
+@test "a file of which nobody can tell where it is is refused; one that is gone already is not" {
+  run -78 --separate-stderr python3 - "$RLOCK" <<'EOF'
+import os, sys
+for _ in range(20):  # more than PATH_MAX
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+with open("c.toml", "w") as file:
+    file.write('lease = "41s"\n')
+os.execv(sys.argv[1], ["rlock", "run", "--config", "c.toml", "x", "--", "echo", "ran"])
+EOF
+  assert_says 'c.toml: cannot tell'
+  [[ -z $output ]]
+  echo 'lease = "41s"' >gone
+  exec 9<gone
+  rm gone
+  run -0 --separate-stderr rlock run --config /dev/fd/9 x -- "$RLOCK" status x
+  exec 9<&-
+  [[ $output =~ lease\ +41s ]]
+}
+
 @test "a file in a folder of another user is refused" {
   foreign
   mkdir theirs
