@@ -79,12 +79,17 @@ def running(options, sig):
     assert lines_of("out") == ["ready", str(int(sig))], lines_of("out")
 
 
+def children_of(pid):
+    return subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+
+
 def releasing(options, sig):
     # The command stops the server as its last act; nobody answers the release until its time is over.
     job = start(options, "sh", "-c", f"kill -STOP {options.server}; exit 9")
     stat = f"/proc/{options.server}/stat"
-    until(lambda: open(stat).read().split()[2] == "T", "the end of the command")
-    time.sleep(0.03)
+    until(lambda: open(stat).read().split()[2] == "T", "the last act of the command")
+    monitor = children_of(job.pid)[0]
+    until(lambda: not children_of(monitor), "the end of the command")
     job.send_signal(sig)
     time.sleep(0.01)
     os.kill(options.server, signal.SIGCONT)
