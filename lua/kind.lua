@@ -34,19 +34,22 @@ local function hash_kind(mine)
       return kind
     end
   end
-  local fields = redis.call('hscan', lock, 0, 'count', kFields)[2]
   local owners, others = 0, mode and mode ~= 'read' and mode ~= 'write'
-  for i = 1, #fields, 2 do
-    local field = fields[i]
-    if string.find(field, ':expire_time$') or string.find(field, ':lock_count$') then
-      return nil, 'multilock'
+  local cursor, fields = '0'
+  repeat  -- a page of a hash that has shrunk may be empty
+    cursor, fields = unpack(redis.call('hscan', lock, cursor, 'count', kFields))
+    for i = 1, #fields, 2 do
+      local field = fields[i]
+      if string.find(field, ':expire_time$') or string.find(field, ':lock_count$') then
+        return nil, 'multilock'
+      end
+      if not (mode and field == 'mode') then
+        local owner = mode and string.gsub(field, ':write$', '') or field
+        owners = owners + 1
+        others = others or not (is_owner(owner) and is_count(fields[i + 1]))
+      end
     end
-    if not (mode and field == 'mode') then
-      local owner = mode and string.gsub(field, ':write$', '') or field
-      owners = owners + 1
-      others = others or not (is_owner(owner) and is_count(fields[i + 1]))
-    end
-  end
+  until owners > 0 or cursor == '0'
   if others or owners == 0 or not mode and redis.call('hlen', lock) > 1 then
     return nil, 'data'
   end

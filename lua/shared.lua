@@ -164,12 +164,16 @@ local function holders(most)
     local living, dead, all = readers()
     return all and #living or redis.call('hlen', lock) - 1 - #dead, {unpack(living, 1, math.min(most, #living))}
   end
-  local fields = redis.call('hscan', lock, '0', 'count', 100)[2]
-  for i = 1, #fields, 2 do
-    if string.sub(fields[i], -6) == ':write' then
-      return 1, {{string.sub(fields[i], 1, -7), 'write', tonumber(fields[i + 1]) or 1, redis.call('pttl', lock)}}
+  local cursor, fields, seen = '0', nil, 0
+  repeat
+    cursor, fields = unpack(redis.call('hscan', lock, cursor, 'count', 100))
+    for i = 1, #fields, 2 do
+      if string.sub(fields[i], -6) == ':write' then
+        return 1, {{string.sub(fields[i], 1, -7), 'write', tonumber(fields[i + 1]) or 1, redis.call('pttl', lock)}}
+      end
     end
-  end
+    seen = seen + #fields / 2
+  until cursor == '0' or seen >= kReadersAtOnce
   return 0, {}
 end
 

@@ -169,11 +169,11 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 # bounded: as refused with 69, and less than 256 MiB of memory at the peak.
 bounded() {
   run -0 python3 - "$RLOCK" run --url "$url" --timeout "$1" x -- touch ran <<'PYTHON'
-import os, resource, subprocess, sys
+import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], timeout=60, stderr=subprocess.PIPE)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 print(done.returncode, peak, len(done.stderr), done.stderr[:500])
-assert done.returncode == 69 and peak < int(os.environ["MOST"]) and 0 < len(done.stderr) < 8192
+assert done.returncode == 69 and peak < 256 and 0 < len(done.stderr) < 8192
 PYTHON
   [[ ! -e ran ]]
 }
@@ -331,8 +331,9 @@ flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
 
 @test "a SCAN that never ends ends" {
   odd scan
-  in_time 69 "$RLOCK" status --url "$url" --timeout 50ms
-  assert_says 'takes too long'
+  in_time 69 "$RLOCK" status --url "$url" --timeout 200ms
+  # Or a machine that is too busy for one answer in that time.
+  [[ $stderr == *'takes too long'* || $stderr == *'no answer in time'* ]]
 }
 
 @test "a SCAN that finds names without end takes little memory" {
