@@ -50,7 +50,7 @@ local function reader_left(reader, count)
   return left
 end
 
--- So many fields are looked at in one call, a few more or less. With more readers than that, not all are known.
+-- One call looks at this many fields, a few more or less. With more readers than that, not all are known.
 local kReadersAtOnce = 256
 
 -- {reader, 'read', holds, ms left} of the living, `most` of them at most, the dead, and whether these are all.
