@@ -204,7 +204,7 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
 
 @test "the same without renewal: the guard that cannot kill is left alone, and the loss is told once" {
   unstoppable
-  as_user ./rlock run --lease 3s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &
+  as_user ./rlock run --lease 6s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &
   local job=$! began
   wait_until grep -q 'runs as another user and cannot be stopped' err
   began=$(now_ms)
