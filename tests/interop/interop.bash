@@ -39,7 +39,7 @@
 #   redisson_wakes THREAD START    the reply has come, it is a good one, and it came by what happened at START
 
 # A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
-WOKEN_MS=2000
+WOKEN_MS=3500
 
 DRIVER=$TESTS_DIR/interop/driver
 declare -gA replies_before job_pids
