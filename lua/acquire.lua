@@ -50,7 +50,7 @@ local fields = {unpack(ARGV, 15)}
 if not fits('1') then
   remove_idle_semaphore()
 end
--- Who stands in the queue was let in when it was a semaphore, and nobody may hold a permit of it just now.
+-- A waiter in the queue was let in when this was a semaphore, of which nobody may hold a permit just now.
 local other = other_kind({owner, heir}, adopt or wait and fits('1') and redis.call('zscore', queue, owner))
 if other then
   return {'other-kind', unpack(other)}

@@ -48,7 +48,7 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- Companion keys can hold anything, because others may write there, too. What is of another type says nothing.
+-- Companion keys can hold anything, because others may write there, too. A key of another type says nothing.
 local function peek(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
