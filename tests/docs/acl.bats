@@ -1,4 +1,4 @@
-# The rights that the README grants are enough, and each of them is needed.
+# The rights that docs/security.md grants are enough, and each of them is needed.
 
 load ../lib/common
 
@@ -6,24 +6,24 @@ setup_file() { redis_start srv; }
 teardown_file() { redis_stop srv; }
 teardown() { assert_clean srv; }
 
-# The command of the README, in one line.
-acl_of_readme() {
-  sed -n '/^ACL SETUSER rlock/,/^```/p' "$TESTS_DIR/../README.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
+# The command of docs/security.md, in one line.
+acl_of_docs() {
+  sed -n '/^ACL SETUSER rlock/,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
 }
 
-# The patterns of the README for a team, for names that begin with $1.
-patterns_of_readme() {
-  sed -n '/^~p:/,/^```/p' "$TESTS_DIR/../README.md" | grep -v '```' | tr '\n' ' ' | sed "s/p:/$1/g"
+# The patterns of docs/security.md for a team, for names that begin with $1.
+patterns_of_docs() {
+  sed -n '/^~p:/,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed "s/p:/$1/g"
 }
 
-# grant [RIGHT]: the rights of the README but for one.
+# grant [RIGHT]: the rights of docs/security.md but for one.
 grant() { # shellcheck disable=SC2046 # words of a command
-  redis srv $(acl_of_readme | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
+  redis srv $(acl_of_docs | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }
 
-# grant_team PREFIX: a user called after it, with the README's rights to these names.
+# grant_team PREFIX: a user called after it, with the documented rights to these names.
 grant_team() { # shellcheck disable=SC2046 # words of a command
-  redis srv $(acl_of_readme | sed "s/SETUSER rlock/SETUSER team-${1%:}/" | tr ' ' '\n' | grep -v '^[~&]') $(patterns_of_readme "$1")
+  redis srv $(acl_of_docs | sed "s/SETUSER rlock/SETUSER team-${1%:}/" | tr ' ' '\n' | grep -v '^[~&]') $(patterns_of_docs "$1")
 }
 
 # everything: what a user of rlock does. Quietly; fails with the first thing that fails.
@@ -90,7 +90,7 @@ released_before() {
 # silent: nothing was written but what belongs there.
 silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err"; }
 
-@test "with the rights of the README everything works, without a warning" {
+@test "with the documented rights everything works, without a warning" {
   set -f
   grant
   export RLOCK_URL="unix://rlock@$srv_sock?db=1" RLOCK_PASSWORD=pw
@@ -113,7 +113,7 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   local right
   # Most of what a right is missing for is waited for in vain.
   export WAIT_SECONDS=1
-  for right in $(acl_of_readme | tr ' ' '\n' | grep '^+'); do
+  for right in $(acl_of_docs | tr ' ' '\n' | grep '^+'); do
     grant "$right"
     if everything 2>"$BATS_TEST_TMPDIR/err" && silent; then
       echo "$right is not needed"

@@ -166,10 +166,10 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   done
 }
 
-@test "the README names no option that there is not" {
+@test "the README and docs name no option that there is not" {
   local option
   of_help >known
-  for option in $(grep -E 'rlock ' "$README" | grep -oE -- ' --[a-z][a-z-]+' | sort -u); do
+  for option in $(grep -hE 'rlock ' "$README" "$ROOT"/docs/{security,java,architecture}.md | grep -oE -- ' --[a-z][a-z-]+' | sort -u); do
     grep -qx -- "$option" known || grep -qE "(git|cmake|sh) .*$option" "$README"
   done
 }

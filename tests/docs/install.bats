@@ -17,6 +17,7 @@ load ../lib/common
   [[ $("$BATS_TEST_TMPDIR/usr/bin/rlock" --version) == "rlock "* ]]
   [[ -s $BATS_TEST_TMPDIR/usr/share/man/man1/rlock.1 ]]
   [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/README.md && -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/LICENSE ]]
+  [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/docs/security.md ]]
 }
 
 @test "the crontab line of the README works in cron's bare environment, and is silent when busy" {

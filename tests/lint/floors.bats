@@ -25,7 +25,7 @@ includes_of() {
   done
 }
 
-@test "the top level holds what the README names" {
+@test "the top level holds what docs/architecture.md names" {
   git rev-parse --git-dir >/dev/null 2>&1 || skip "not a clone"
   local known=(.ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt
     CMakePresets.json CONTRIBUTING.md LICENSE README.md bench completions docs lua man packaging src tests)
