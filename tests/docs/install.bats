@@ -1,4 +1,4 @@
-# What users install, and the crontab of the README.
+# The files that users install, and the crontab of the README.
 
 load ../lib/common
 

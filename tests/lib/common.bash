@@ -1,4 +1,4 @@
-# What every test file loads: `load ../lib/common`.
+# Every test file loads this: `load ../lib/common`.
 #
 # $RLOCK is the program under test (build/rlock unless set): an installed one works too.
 
@@ -10,7 +10,7 @@ export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
 
 source "$TESTS_DIR/lib/redis.bash"
 
-# What a user has set must not reach the tests. Once only: what setup_file exports must.
+# Variables that a user has set must not reach the tests. Once only: those that setup_file exports must.
 if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
   for variable in $(compgen -e RLOCK_) REDISCLI_AUTH; do
     unset "$variable"

@@ -1,4 +1,4 @@
-# What the documents hold. Source it after common.
+# The examples in the documents. Source it after common.
 
 # blocks: the README's shell blocks that are marked, as block.1, block.2 … in this folder
 blocks() {

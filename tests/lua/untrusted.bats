@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What stands in the companion keys of a lock may come from anybody who may write there: it is cut, or it says nothing.
+# The companion keys of a lock may hold whatever anybody who may write there puts there: it is cut, or it says nothing.
 
 load ../lib/common
 load ../lib/fault_scripts
