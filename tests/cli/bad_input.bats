@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a user can get wrong on the command line: a clear message, the documented status, nothing changed.
+# Mistakes on the command line: a clear message, the documented status, nothing changed.
 
 load ../lib/common
 

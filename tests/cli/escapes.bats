@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Whoever can write to Redis cannot write to the terminal of the one who looks.
+# A user who can write to Redis cannot write to the terminal of another who looks.
 
 load ../lib/common
 

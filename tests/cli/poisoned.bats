@@ -1,4 +1,4 @@
-# What somebody else has written into the keys beside a lock: rlock goes on, or says which key it is and what to do.
+# Values that somebody else has written into the keys beside a lock: rlock goes on, or says which key it is and what to do.
 
 load ../lib/common
 

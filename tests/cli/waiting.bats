@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a waiter says, and when.
+# The messages of a waiter, and when they come.
 
 load ../lib/common
 

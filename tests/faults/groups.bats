@@ -2,7 +2,7 @@
 # script that calls rlock is in it. It fares as it would without rlock.
 #
 # When a group becomes orphaned by the end of a process, and somebody in it is stopped, the kernel sends all of it a
-# SIGHUP (POSIX, _Exit()). So one that is orphaned must never look as if it was not.
+# SIGHUP (POSIX, _Exit()). A group that is orphaned must never look as if it was not.
 
 load ../lib/common
 load ../lib/job

@@ -1,4 +1,4 @@
-# What an uncontended lock costs.
+# The cost of an uncontended lock.
 
 load ../lib/common
 

@@ -1,4 +1,4 @@
-# What the tests with Redisson share. Source it after common.
+# The tests with Redisson share this. Source it after common.
 #
 #   interop_setup_file [MS]        a server and Redisson; MS: how long its locks last without a renewal
 #   interop_teardown_file          and an end to both
