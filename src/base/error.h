@@ -20,6 +20,7 @@ struct [[nodiscard]] Error {
     unavailable,  // no server could be reached, or it cannot serve now; trying again may help
     denied,       // authentication or a missing right; trying again does not help
     wrong_kind,   // the key is in use for something else
+    no_script,    // the server does not know the script that was named: nothing was executed
     protocol,     // the peer did not answer as Redis does, or refused a command it should know
     interrupted,  // a signal asked us to stop
     system,       // the operating system refused something

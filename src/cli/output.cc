@@ -37,7 +37,7 @@ std::string state_text(const Status& status) {
     case Status::State::held: break;
     case Status::State::other_kind: return "not a lock";
   }
-  if (status.lock.layout == lock::Layout::slots) {
+  if (status.lock.layout == lock::Layout::semaphore) {
     return std::to_string(status.number) + " of " + std::to_string(status.slots) + " slots taken";
   }
   const std::string mode = status.holders.empty() ? "" : status.holders.front().mode;
@@ -95,7 +95,7 @@ Json to_json(const Status& status) {
   } else {
     json["kind"] = noun(status.lock.layout);
   }
-  if (status.lock.layout == lock::Layout::slots) json["slots"] = status.slots;
+  if (status.lock.layout == lock::Layout::semaphore) json["slots"] = status.slots;
   if (!status.token.empty()) json["token"] = status.token;
   if (status.lock.layout == lock::Layout::plain && status.holder()) json.update(to_json(*status.holder()));
   if (status.lock.layout != lock::Layout::plain) {

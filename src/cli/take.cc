@@ -88,7 +88,7 @@ class WhileWaiting {
     if (mode_.kind == lock::Mode::Kind::read) {
       std::erase_if(in_the_way, [](const lock::Holding& holding) { return holding.mode == "read"; });
     }
-    if (status->lock.layout == lock::Layout::slots) {
+    if (status->lock.layout == lock::Layout::semaphore) {
       const auto rank = [&](const lock::Holding& one) {
         return std::tuple(one.who.listens && asked_.contains(one.owner), one.who.listens, one.held_for);
       };
@@ -154,8 +154,8 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const lock::
     const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
     if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
   }
-  if (layout == lock::Layout::shared) message += "; use -s or -x";
-  if (layout == lock::Layout::slots) message += "; use --slots";
+  if (layout == lock::Layout::read_write) message += "; use -s or -x";
+  if (layout == lock::Layout::semaphore) message += "; use --slots";
   if (layout == lock::Layout::plain) message += "; use neither -s, -x nor --slots";
   return {Error::Code::wrong_kind, message};
 }

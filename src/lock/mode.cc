@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lock/mode.h"
 
+#include <cctype>
+
 #include "base/duration.h"
 #include "base/text.h"
 
@@ -9,14 +11,14 @@ namespace rlock::lock {
 std::string_view noun(Layout layout) {
   switch (layout) {
     case Layout::plain: return "plain lock";
-    case Layout::shared: return "read-write lock";
-    case Layout::slots: return "semaphore";
+    case Layout::read_write: return "read-write lock";
+    case Layout::semaphore: return "semaphore";
   }
   return "?";
 }
 
 std::optional<Layout> OtherKind::layout() const {
-  for (const Layout layout : {Layout::plain, Layout::shared, Layout::slots}) {
+  for (const Layout layout : {Layout::plain, Layout::read_write, Layout::semaphore}) {
     if (!foreign && noun(layout) == what) return layout;
   }
   return {};
@@ -42,7 +44,7 @@ std::string OtherKind::text() const {
 }
 
 Layout Mode::layout() const {
-  return kind == Kind::plain ? Layout::plain : kind == Kind::slots ? Layout::slots : Layout::shared;
+  return kind == Kind::plain ? Layout::plain : kind == Kind::slots ? Layout::semaphore : Layout::read_write;
 }
 
 std::string Mode::text() const {
@@ -55,13 +57,34 @@ std::string Mode::text() const {
   return "";
 }
 
+namespace {
+
+// A permit's id: the 32 hexadecimal digits that our owner ids begin with; "" for other owners (lua/layout/semaphore.lua).
+std::string permit_of(const std::string& owner) {
+  std::string digits;
+  for (const char c : owner) {
+    if (digits.size() == 32) break;
+    if (c == '-') continue;
+    if (!std::isxdigit(static_cast<unsigned char>(c))) return "";
+    digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return digits.size() == 32 ? digits : "";
+}
+
+}  // namespace
+
 std::string Lock::channel() const {
   switch (layout) {
     case Layout::plain: break;
-    case Layout::shared: return name.companion("redisson_rwlock");
-    case Layout::slots: return name.companion("redisson_sc");
+    case Layout::read_write: return name.companion("redisson_rwlock");
+    case Layout::semaphore: return name.companion("redisson_sc");
   }
   return name.companion("redisson_lock__channel");
+}
+
+std::string Lock::description_key(const std::string& owner) const {
+  if (layout == Layout::plain) return name.holder_key();
+  return name.holds() + (layout == Layout::semaphore ? permit_of(owner) : owner);
 }
 
 }  // namespace rlock::lock

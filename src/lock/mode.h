@@ -11,17 +11,17 @@
 
 namespace rlock::lock {
 
-// How a lock is stored (lua/lock.lua): each is that of one of Redisson's objects.
+// How a lock is stored (lua/layout): each is that of one of Redisson's objects.
 enum class Layout {
-  plain,   // RLock: one owner
-  shared,  // RReadWriteLock: many readers or one writer
-  slots,   // RPermitExpirableSemaphore: so many owners at a time
+  plain,       // RLock: one owner
+  read_write,  // RReadWriteLock: many readers or one writer
+  semaphore,   // RPermitExpirableSemaphore: so many owners at a time
 };
 
 // "plain lock", "read-write lock" or "semaphore".
 std::string_view noun(Layout layout);
 
-// What stands at a name instead of a lock of the kind that is asked for (lua/kind.lua). Untrusted.
+// What stands at a name instead of a lock of the kind that is asked for (lua/part/kind.lua). Untrusted.
 struct OtherKind {
   std::string what;                        // the noun of another kind of lock; else the type of the key, or a few words
   bool foreign = false;                    // it is no lock, and the following is known:
@@ -52,6 +52,8 @@ struct Lock {
 
   // Where Redisson publishes releases of it.
   std::string channel() const;
+  // What describes the holder `owner`, for people.
+  std::string description_key(const std::string& owner) const;
 };
 
 }  // namespace rlock::lock

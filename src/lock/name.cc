@@ -54,9 +54,10 @@ Result<LockName> LockName::parse(std::string_view text) {
 std::string LockName::display() const { return escaped(text_); }
 
 std::string LockName::companion(std::string_view word) const {
-  const bool braced = text_.find('{') != std::string::npos;
-  return std::string(word) + (braced ? ":" + text_ : ":{" + text_ + "}");
+  return std::string(word) + ":" + tag();
 }
+
+std::string LockName::tag() const { return text_.find('{') == std::string::npos ? "{" + text_ + "}" : text_; }
 
 std::optional<LockName> LockName::of_holder_key(std::string_view key) {
   if (!key.starts_with(kHolder)) return {};

@@ -24,6 +24,11 @@ class LockName {
 
   // The key or channel that belongs to this name, by that rule.
   std::string companion(std::string_view word) const;
+  // What the keys begin with that Redisson names by what stands behind: {N}, or N where N holds a brace.
+  std::string tag() const;
+  std::string permits_key() const { return tag() + ":timeout"; }  // of a semaphore
+  // The time of a reader's first hold.
+  std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + ":rwlock_timeout:1"; }
 
   std::string token_key() const { return companion("redisson_lock_token"); }
   std::string holder_key() const { return companion(kHolder); }
@@ -64,7 +69,7 @@ class OwnerId {
   static OwnerId as_stored(std::string text) { return OwnerId(std::move(text)); }
 
   const std::string& text() const { return text_; }
-  // The id of the hold that was granted together with this owner id (lua/acquire.lua, ARGV 6).
+  // The id of the hold that was granted together with this owner id (lua/verb/acquire.lua).
   std::string first_hold() const { return text_.substr(0, text_.find(':')); }
 
   bool operator==(const OwnerId&) const = default;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "lock/mode.h"
 #include "lock/name.h"
+#include "lock/script.h"
 #include "redis/client.h"
 #include "redis/subscriber.h"
 
@@ -60,7 +61,7 @@ struct Holding {
   std::string token;
 };
 
-// How a request stands in the queue of a lock that is not free (lua/queue.lua).
+// How a request stands in the queue of a lock that is not free (lua/part/queue.lua).
 struct Queueing {
   std::string place;        // as the last reply said it, empty for a new waiter
   int priority = 0;         // higher ones stand in front
@@ -117,9 +118,6 @@ struct Renewed {
   milliseconds found{};  // renewed: what was left of the lease before, by the server's clock
   OtherKind instead;     // other_kind
 };
-
-// Whether a request is sent again until the deadline when no reply comes.
-enum class Attempts { one, until_deadline };
 
 // Lets the lease start anew. `lease` 0: as long as it was granted.
 Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,

@@ -8,16 +8,17 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "lua/timing.h"
 #include "redis/subscriber.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kLongestPoll = 5s;
+using lua::kLongestPoll, lua::kLongestSilence;
 constexpr milliseconds kListenAgain = 500ms;
 // Where foreign clients wait, too: a start that makes up for their being slower than we are.
 constexpr milliseconds kHeadStart = 100ms;
-constexpr milliseconds kLongestSilence = 35s;  // of a waiter that is not the first; queue.lua counts on it
+static_assert(kHeadStart > lua::kOthersTurn);
 // Who is in front may have died before the holder did, and nobody would tell: look for oneself some time after a lease
 // that is not renewed.
 constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;

@@ -36,7 +36,7 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 
 // Takes the lock, and waits for it where it is held.
 //
-// A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/queue.lua): whoever
+// A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/part/queue.lua): whoever
 // releases the lock gives it to the first one there. The first one listens on the lock's channel as well, for
 // releases by other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
 // looks when the lease of the holder ends, but every five seconds at least, as does the second, because the first may

@@ -20,7 +20,7 @@ constexpr Meaning kFirstWords[] = {
     {"NOAUTH", denied},          {"WRONGPASS", denied},       {"NOPERM", denied},       {"WRONGTYPE", wrong_kind},
     {"LOADING", unavailable},    {"BUSY", unavailable},       {"OOM", unavailable},     {"READONLY", unavailable},
     {"MASTERDOWN", unavailable}, {"NOREPLICAS", unavailable}, {"MISCONF", unavailable}, {"CLUSTERDOWN", unavailable},
-    {"TRYAGAIN", unavailable},
+    {"TRYAGAIN", unavailable},   {"NOSCRIPT", no_script},
 };
 
 // Parts of texts that begin with ERR. The marks with a dash or a colon are an inner error that a script

@@ -14,7 +14,7 @@ namespace {
 
 // A read-write lock may also be shortened by a Java reader whose watchdog keeps it for less time than we do.
 std::string or_by_another(std::span<const lock::Hold> holds) {
-  const auto shared = [](const lock::Hold& hold) { return hold.lock.layout == lock::Layout::shared; };
+  const auto shared = [](const lock::Hold& hold) { return hold.lock.layout == lock::Layout::read_write; };
   if (std::ranges::none_of(holds, shared)) return "";
   return "; or Java readers shorten the lock: then --lease must not be longer than their lockWatchdogTimeout";
 }

@@ -88,7 +88,7 @@ JOB
   python3 "$TESTS_DIR/lib/overlap.py" log
   [[ $(cut -d' ' -f1,2 log | tr '\n' ' ') == 'begin a end a begin b end b ' ]]
   local renewals
-  renewals=$(grep -c 'EVAL.*-- renew' monitor)
+  renewals=$(grep -c 'EVALSHA.*"rlock renew"' monitor)
   echo "renewals of a lease of 6s in 18s: $renewals"
   ((renewals >= 6 && renewals <= 10))
 }

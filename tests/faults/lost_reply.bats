@@ -5,6 +5,7 @@ load ../lib/job
 
 setup() {
   redis_start srv
+  know_scripts srv
   export RLOCK_URL="unix://$BATS_TEST_TMPDIR/p"
   redis srv subscribe 'redisson_lock__channel:{job}' >"$BATS_TEST_TMPDIR/heard" 3>&- &
   listener=$!
@@ -26,7 +27,7 @@ lose() {
   wait_until test -S "$BATS_TEST_TMPDIR/p"
 }
 
-commands_of() { grep -c -- "-- $1_plain" "$BATS_TEST_TMPDIR/passed"; }
+commands_of() { grep -c -- "rlock $1" "$BATS_TEST_TMPDIR/passed"; }
 # releases: how many the server has published so far. What it publishes after them is heard after them.
 releases() {
   local mark=mark-$RANDOM$RANDOM
@@ -36,22 +37,22 @@ releases() {
 }
 
 @test "a reply lost after acquire: one hold, count 1, one release" {
-  lose '-- acquire' 2
+  lose 'rlock acquire' 2
   run --separate-stderr -7 rlock run job -- sh -c 'redis-cli -s "$0" hvals job; exit 7' "$srv_sock"
   [[ $output == 1 ]]
   [[ $(commands_of acquire) == 3 && $(commands_of release) == 1 && $(releases) == 1 ]]
 }
 
 @test "every reply lost after acquire: given up in time, and what it may have taken is given back" {
-  lose '-- acquire' 1000
+  lose 'rlock acquire' 1000
   run -69 --separate-stderr rlock run -n --timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
   [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis srv exists job) == 0 ]]
 }
 
 @test "a reply lost after renew: the job goes on" {
-  lose '-- renew' 2
+  lose 'rlock renew' 2
   run --separate-stderr -7 rlock run --lease 18s job -- bash -c '
-    until (($(grep -cF -- "-- renew" "$0") >= 4)); do sleep 0.05; done; redis-cli -s "$1" hvals job; exit 7' \
+    until (($(grep -cF -- "rlock renew" "$0") >= 4)); do sleep 0.05; done; redis-cli -s "$1" hvals job; exit 7' \
     "$BATS_TEST_TMPDIR/passed" "$srv_sock"
   [[ $output == 1 ]]
   assert_says 'cannot renew'
@@ -60,7 +61,7 @@ releases() {
 }
 
 @test "a reply lost after release: released once, and the job's own status" {
-  lose '-- release' 1
+  lose 'rlock release' 1
   run --separate-stderr -7 rlock run job -- sh -c 'exit 7'
   show
   [[ $(commands_of release) == 2 && $(releases) == 1 ]]
@@ -68,7 +69,7 @@ releases() {
 }
 
 @test "a reply lost after release that another owner follows: still the job's own status" {
-  lose '-- release' 1
+  lose 'rlock release' 1
   "$RLOCK" --url "$(redis_url srv)" run job -- sleep 0.2 3>&- &
   local other=$!
   run --separate-stderr -7 rlock run job -- sh -c 'exit 7'
@@ -77,7 +78,7 @@ releases() {
 }
 
 @test "the reply to a release is lost, and so was the lock, before it: 74" {
-  lose '-- release' 1
+  lose 'rlock release' 1
   run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
   [[ $(commands_of release) == 2 ]]
   assert_says 'lost while the command ran'
@@ -85,7 +86,7 @@ releases() {
 
 @test "the reply to a release by hand is lost, and so was the lock, before it: 76" {
   local owner
-  lose '-- release' 1
+  lose 'rlock release' 1
   owner=$(rlock acquire job --lease 30s)
   redis srv del job
   run --separate-stderr -76 rlock release job --owner "$owner"
@@ -93,11 +94,11 @@ releases() {
 }
 
 @test "replies lost after every verb of acquire, renew and release by hand" {
-  lose '-- acquire' 1
+  lose 'rlock acquire' 1
   local owner
   owner=$(rlock acquire job --lease 30s)
   kill "$proxy" && wait_until gone "$proxy" && rm "$BATS_TEST_TMPDIR/p"
-  lose '-- re' 2
+  lose 'rlock re' 2
   rlock renew job --owner "$owner"
   [[ $(redis srv hget job "$owner") == 1 ]]
   rlock release job --owner "$owner"
@@ -105,7 +106,7 @@ releases() {
 }
 
 @test "a reply lost after an inner acquire and release: the outer hold is left as it was" {
-  lose '-- acquire' 2
+  lose 'rlock acquire' 2
   run --separate-stderr -0 rlock run job -- "$RLOCK" run job -- redis-cli -s "$srv_sock" hvals job
   [[ $output == 2 ]]
   [[ $(releases) == 1 ]]

@@ -53,7 +53,7 @@ teardown() {
 
 # A proxy that writes down when requests pass, and whose replies to renewals leave so many seconds later.
 through_proxy() {
-  PROXY_DELAY="-- renew:$1" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/passed" 3>&- &
+  PROXY_DELAY="rlock renew:$1" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/passed" 3>&- &
   proxy=$!
   wait_until test -S p
   RLOCK_URL=unix://$PWD/p

@@ -4,6 +4,7 @@ load ../lib/common
 
 @test "an uncontended run takes one connection and two commands: acquire and release" {
   redis_start srv
+  know_scripts srv
   export RLOCK_URL="unix://$BATS_TEST_TMPDIR/p"
   python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
   local proxy=$!
@@ -14,8 +15,8 @@ load ../lib/common
   cat "$BATS_TEST_TMPDIR/passed"
   [[ $(cut -d' ' -f1 "$BATS_TEST_TMPDIR/passed" | sort -u | wc -l) == 1 ]]
   [[ $(wc -l <"$BATS_TEST_TMPDIR/passed") == 2 ]]
-  grep -q "EVAL b'-- acquire" "$BATS_TEST_TMPDIR/passed"
-  grep -q "EVAL b'-- release" "$BATS_TEST_TMPDIR/passed"
+  grep -q "EVALSHA b'rlock acquire" "$BATS_TEST_TMPDIR/passed"
+  grep -q "EVALSHA b'rlock release" "$BATS_TEST_TMPDIR/passed"
   assert_clean srv
   redis_stop srv
 }

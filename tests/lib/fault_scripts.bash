@@ -1,4 +1,4 @@
-# The scripts of lua/, run as the files that they are on the server srv. Source it after common.
+# The scripts of lua/, built as for the program and run on the server srv. Source it after common.
 #
 #   use_lock NAME [LAYOUT [MODE]]
 #                          sets $lock, $token_key, $holder, $queue, $waiters, $channel, $grant_channels and
@@ -38,8 +38,8 @@ use_lock() {
   waiters="rlock:waiters:{$1}"
   case $layout in
     plain) channel="redisson_lock__channel:{$1}" ;;
-    shared) channel="redisson_rwlock:{$1}" ;;
-    slots) channel="redisson_sc:{$1}" ;;
+    read_write) channel="redisson_rwlock:{$1}" ;;
+    semaphore) channel="redisson_sc:{$1}" ;;
   esac
   grant_channels="rlock:grant:{$1}:"
   hold_keys="rlock:hold:{$1}:"
@@ -47,25 +47,20 @@ use_lock() {
   script_user=()
 }
 
-# whole_script FILE LAYOUT: as the build puts it together; tests/lint/floors.bats compares the two.
-whole_script() {
-  echo "-- $1_$2"
-  sed -e "s/^--- include layout\$/--- include $2.lua/" \
-    -e "/^--- include \(.*\)/{s||cat $LUA_DIR/\1|e" -e '}' "$LUA_DIR/$1.lua" | sed -e '/^ *--/d' -e 's/  --.*//' -e 's/^ *//' -e '/^$/d'
-}
-
 id_of() { [[ $1 == *:* || -z $1 ]] && echo "$1" || echo "$1:0"; }
 
 script() {
-  local file=$1 status=0
+  local verb=$1 status=0
   shift
-  local text=$BATS_TEST_TMPDIR/${file}_$layout.lua
-  [[ -e $text ]] || whole_script "$file" "$layout" >"$text"
-  [[ -z ${first_line:-} ]] || { echo "$first_line" | cat - "$text" >"$text.begun"; text=$text.begun; }
+  local text=$BATS_FILE_TMPDIR/lua/${verb}_$layout.lua
+  if [[ -n ${first_line:-} ]]; then
+    echo "$first_line" | cat - "$text" >"$BATS_TEST_TMPDIR/begun.lua"
+    text=$BATS_TEST_TMPDIR/begun.lua
+  fi
   redis srv "${script_user[@]}" -e --eval "$text" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "$channel" "$grant_channels" "$hold_keys" "$@" \
-    >"$BATS_TEST_TMPDIR/$file.reply" || status=$?
-  sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$file.reply"
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "rlock $verb" "$channel" "$grant_channels" "$hold_keys" "$@" \
+    >"$BATS_TEST_TMPDIR/$verb.reply" || status=$?
+  sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$verb.reply"
   return "$status"
 }
 
@@ -152,7 +147,10 @@ leaves_the_line() {
 in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }
 
 # The parts that the files share: a server for the file, a lock and a clean database for each test.
-start_script_server() { redis_start srv; }
+start_script_server() {
+  redis_start srv
+  cmake -DOUT="$BATS_FILE_TMPDIR/lua" -P "$LUA_DIR/embed.cmake"
+}
 
 fresh_lock() {
   redis srv flushall
@@ -163,12 +161,12 @@ fresh_lock() {
 
 # script_is_well_formed FILE: begins with its contract, and the server can compile it.
 script_is_well_formed() {
-  local file=$LUA_DIR/$1.lua
+  local file=$LUA_DIR/verb/$1.lua
   [[ $(head -n 1 "$file") == "-- $1: "* ]]
   grep -q '^-- KEYS ' "$file"
   grep -q '^-- Reply ' "$file"
   local layout
-  for layout in plain shared slots; do
-    [[ $(whole_script "$1" "$layout" | redis srv -x script load) =~ ^[0-9a-f]{40}$ ]]
+  for layout in plain read_write semaphore; do
+    [[ $(redis srv -x script load <"$BATS_FILE_TMPDIR/lua/$1_$layout.lua") =~ ^[0-9a-f]{40}$ ]]
   done
 }

@@ -71,14 +71,17 @@ def answer(mode, text, words):
     if words[0] == b"SCAN":
         names = [b"rlock:holder:{%0500d}" % next(fresh) for _ in range(1000)] if mode == "names" else []
         return encoded([b"17", names])
+    if words[0] == b"EVALSHA":
+        return b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
     if words[0] != b"EVAL":
         return encoded([words[0].lower(), words[1], 1])
-    owner, arguments = words[11] if len(words) > 11 else b"", len(words) - 11
-    if arguments == 5:
+    named = next(i for i, word in enumerate(words) if word.startswith(b"rlock "))
+    verb, owner = words[named], b"".join(words[named + 4:named + 5])
+    if verb == b"rlock release":
         return encoded([b"released", 0, text if mode == "fault" else b""])
-    if arguments == 2:
-        return encoded([b"renewed", 30000])
-    if arguments < 2:
+    if verb == b"rlock renew":
+        return encoded([b"renewed", 30000, 0])
+    if verb == b"rlock inspect":
         return encoded([b"lock", -2, b"1700000000000", b"9", b"", 0, [], 0, []])
     if mode in ("confirm", "refuse", "message"):
         return encoded([b"held", 30000, 0, b"1", b"1700000000000", 1, []])

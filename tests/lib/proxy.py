@@ -2,7 +2,8 @@
 
 proxy.py LISTEN SERVER LOG [WORD COUNT]
 
-Both are paths of Unix sockets. Each command that passes is written to LOG as a line "CONNECTION FIRST-WORDS".
+Both are paths of Unix sockets. Each command that passes is written to LOG as a line
+"CONNECTION NAME ARGUMENT"; of a script, the argument is what rlock calls it, as b'rlock acquire'.
 The first COUNT commands that hold WORD reach the server and are executed there, but instead of their reply
 the client sees its connection closed.
 
@@ -45,9 +46,10 @@ def serve(number, client):
         if not command:
             break
         with lock:
-            words = command.split(b"\r\n")[2:9:2]
+            words = command.split(b"\r\n")[2::2]
+            named = next((word for word in words if word.startswith(b"rlock ")), words[1])
             with open(log, "a") as out:
-                out.write(f"{number} {words[0].decode()} {words[1][:30]!r}\n")
+                out.write(f"{number} {words[0].decode()} {named[:30]!r}\n")
             came = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
             lose = word is not None and word in command and to_lose > 0
             to_lose -= lose
@@ -62,7 +64,7 @@ def serve(number, client):
         except OSError:  # it has gone
             break
         with lock, open(log + ".answered", "a") as out:
-            out.write(f"{came} {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {words[1][:30]!r}\n")
+            out.write(f"{came} {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000} {named[:30]!r}\n")
         if words[0] == b"SUBSCRIBE":
             threading.Thread(target=lambda: forward(upstream, client), daemon=True).start()
     try:

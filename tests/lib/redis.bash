@@ -94,6 +94,15 @@ SCRIPT
   REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"
 }
 
+# know_scripts NAME: from now on the server knows the scripts of plain locks, and is sent only their names.
+know_scripts() {
+  local sock=${1}_sock owner
+  owner=$("$RLOCK" --url "unix://${!sock}" acquire known --lease 30s)
+  RLOCK_URL=unix://${!sock} "$RLOCK" renew known --owner "$owner"
+  RLOCK_URL=unix://${!sock} "$RLOCK" release known --owner "$owner"
+  redis "$1" del 'redisson_lock_token:{known}' >/dev/null
+}
+
 redis_free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -1,7 +1,6 @@
 # The shape of the source: includes go one way, and each library stays in its one place.
 
 load ../lib/common
-load ../lib/fault_scripts
 
 setup() {
   cd "$TESTS_DIR/.."
@@ -34,7 +33,7 @@ includes_of() {
 }
 
 @test "the scripts enter on the lock floor only" {
-  [[ $(grep -rlE '^#include "lua/' src) == src/lock/verbs.cc ]]
+  [[ $(grep -rlE '^#include "lua/scripts' src) == src/lock/script.cc ]]
 }
 
 # only_in PLACE PATTERN: no file outside of PLACE matches, and one inside does.
@@ -67,29 +66,28 @@ only_in() {
   only_in 'run/(signals|daemon)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
 }
 
-VERBS='acquire renew release force_unlock inspect'
-
 @test "every script begins with what it is, and a verb with its contract" {
-  local script verb
-  for script in lua/*.lua; do
+  local script
+  for script in lua/*/*.lua; do
     [[ $(head -n1 "$script") == "-- $(basename "$script" .lua): "* ]]
   done
-  for verb in $VERBS; do
-    grep -q '^-- KEYS' "lua/$verb.lua"
-    grep -q '^-- Reply' "lua/$verb.lua"
-    grep -q '^-- Sent twice\|Changes nothing' "lua/$verb.lua"
+  for script in lua/verb/*.lua; do
+    grep -q '^-- KEYS' "$script"
+    grep -q '^-- Reply' "$script"
+    grep -q '^-- Sent twice\|Changes nothing' "$script"
   done
 }
 
-@test "the scripts are embedded as they are, for each layout" {
-  local verb layout built
-  for verb in $VERBS; do
-    for layout in plain shared slots; do
-      built=$(dirname "$RLOCK")/generated/lua/${verb}_$layout.lua.h
-      [[ -e $built ]] || skip "the program under test was not built here"
-      sed '1,/R"LUA(/{s/.*R"LUA(//;t;d}' "$built" | sed '/)LUA";/,$d' |
-        diff - <(whole_script "$verb" "$layout")
+@test "the scripts are built as they are now, each with all that it uses and nothing else" {
+  local built=$BATS_TEST_TMPDIR/lua script names name
+  cmake -DOUT="$built" -P lua/embed.cmake
+  [[ ! -e $(dirname "$RLOCK")/generated/lua ]] || diff -r "$built" "$(dirname "$RLOCK")/generated/lua"
+  for script in "$built"/*.lua; do
+    names=$(sed -n 's/^local function \([A-Za-z_]*\).*/\1/p' "$script")
+    for name in $names; do
+      (($(grep -cw "$name" "$script") > 1)) || { echo "$script: $name is not used" && return 1; }
     done
+    ! grep -n '^ *--[^!]' "$script"
   done
 }
 

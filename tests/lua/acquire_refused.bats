@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
+# lua/verb/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
 
 load ../lib/common
 load ../lib/fault_scripts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The queue of Redisson's RFairLock beside ours, as lua/plain.lua and lua/queue.lua see it. Redisson itself: tests/interop.
+# The queue of Redisson's RFairLock beside ours, as lua/part/fair.lua and lua/part/queue.lua see it. Redisson itself: tests/interop.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -226,4 +226,34 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 enqueue p 30000 hp
   [[ ${lines[0]} == held ]]
   is_called J:1
+}
+
+@test "what only ours have left there expires, however many they were" {
+  listen a b
+  redis srv hset "$lock" F:9 1
+  redis srv pexpire "$lock" 60000
+  enqueue a 30000 ha
+  enqueue b 30000 hb '' 1
+  [[ $(fair_ids) == 'a b' ]]
+  assert_bounded "$fair_queue"
+  assert_bounded "$fair_times"
+  # With somebody else among them they stay.
+  fair_waiter F:1
+  enqueue b 30000 hb
+  [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
+  # One that has been dead for a minute is nobody. A minute ago it may still live, by its own clock.
+  redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 - 50000)) F:1
+  enqueue b 30000 hb
+  [[ $(fair_ids) == 'a b F:1' && $(redis srv pttl "$fair_queue") == -1 ]]
+  redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 - 70000)) F:1
+  enqueue b 30000 hb
+  [[ $(fair_ids) == 'a b' ]]
+  assert_bounded "$fair_queue"
+  assert_bounded "$fair_times"
+}
+
+@test "nobody joins that queue while a free lock is left to others" {
+  listen a
+  run -0 in_others_turn enqueue a 30000 ha
+  [[ ${lines[0]} == held && $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
 }

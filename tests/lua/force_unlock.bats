@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/force_unlock.lua: each outcome that its head names, and what holds for all of them.
+# lua/verb/force_unlock.lua: each outcome that its head names, and what holds for all of them.
 
 load ../lib/common
 load ../lib/fault_scripts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/inspect.lua: what its reply says, and that it changes nothing.
+# lua/verb/inspect.lua: what its reply says, and that it changes nothing.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -77,7 +77,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
 
 @test "a string at the lock's key is named as such" {
   redis srv set "$lock" text
-  for layout in plain shared slots; do
+  for layout in plain read_write semaphore; do
     inspected
     [[ "${lines[*]:0:4}" == 'other-kind string -1 text' ]]
   done

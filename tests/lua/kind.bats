@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/kind.lua: what is not of a lock's shape is refused by every verb, and stays as it is, byte for byte.
+# lua/part/kind.lua: what is not of a lock's shape is refused by every verb, and stays as it is, byte for byte.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -77,7 +77,8 @@ same_picture() {
   done 3<<<"$1" 4<<<"$after"
 }
 
-# refused COMMAND...: each, a word list, is refused as another kind, by the right words, and nothing was written.
+# refused COMMAND...: each, a word list, is refused as another kind, by the right words, and nothing was written. A renewal
+# only says that nobody has such a lock; the program asks `inspect` for the rest.
 refused() {
   local before type command
   before=$(picture)
@@ -85,7 +86,7 @@ refused() {
   for command in "$@"; do
     # shellcheck disable=SC2086 # a word list
     run -0 $command
-    [[ ${lines[0]} == other-kind && ${lines[1]} == "$type" && ${lines[3]} == "$guess" ]] || {
+    [[ $command == renew* && $output == other-owner ]] || [[ ${lines[0]} == other-kind && ${lines[1]} == "$type" && ${lines[3]} == "$guess" ]] || {
       echo "$what as $layout ${mode:-}: $command: $output"
       return 1
     }
@@ -109,9 +110,9 @@ refused_by_all() {
 }
 
 @test "other people's keys are no plain lock" { refused_by_all plain; }
-@test "other people's keys are no read-write lock, to read" { refused_by_all shared read; }
-@test "other people's keys are no read-write lock, to write" { refused_by_all shared write; }
-@test "other people's keys are no semaphore" { refused_by_all slots 2; }
+@test "other people's keys are no read-write lock, to read" { refused_by_all read_write read; }
+@test "other people's keys are no read-write lock, to write" { refused_by_all read_write write; }
+@test "other people's keys are no semaphore" { refused_by_all semaphore 2; }
 
 @test "what Redisson and its kin leave is a lock" {
   local owner
@@ -128,7 +129,7 @@ refused_by_all() {
 
     redis srv hset "$lock" mode write "$owner:write" 1 "$owner" 2
     redis srv pexpire "$lock" 60000
-    use_lock "$lock" shared write
+    use_lock "$lock" read_write write
     run -0 acquire "$UUID:1" 5000 h ''
     [[ ${lines[0]} == held ]]
   done
@@ -136,7 +137,7 @@ refused_by_all() {
 
 @test "a semaphore is proven by Redisson's permits, as bytes or as old versions wrote them, or by our mark" {
   local permit
-  use_lock "$lock" slots 2
+  use_lock "$lock" semaphore 2
   for permit in 0123456789abcdef 0123456789abcdef0123456789abcdef; do
     redis srv set "$lock" 1
     redis srv zadd "{$lock}:timeout" 9000000000000 "$permit"
@@ -151,7 +152,7 @@ refused_by_all() {
 }
 
 @test "our mark proves nothing of what was put at the name later" {
-  use_lock "$lock" slots 2
+  use_lock "$lock" semaphore 2
   acquire "$UUID:1" 5000 h ''
   release "$UUID:1" h
   local what guess=number value
@@ -163,14 +164,14 @@ refused_by_all() {
     refused "acquire $UUID:1 5000 h $UUID:2"
     use_lock "$lock" plain
     refused "acquire $UUID:1 5000 h $UUID:2"
-    use_lock "$lock" slots 2
+    use_lock "$lock" semaphore 2
   done
 }
 
 @test "a bare number is a semaphore for those who say so, and for those who wait for it, unless it expires" {
   cd "$BATS_TEST_TMPDIR" || return
   local permit
-  use_lock "$lock" slots 2
+  use_lock "$lock" semaphore 2
   redis srv set "$lock" 2
   resize=2 run -0 acquire "$UUID:1" 5000 h ''
   [[ ${lines[0]} == granted && $(redis srv get "$lock") == 1 ]]
@@ -211,7 +212,7 @@ refused_by_all() {
 }
 
 @test "permits that are left from a semaphore which was deleted prove nothing of a number in its place" {
-  use_lock "$lock" slots 1
+  use_lock "$lock" semaphore 1
   acquire 00000001-0000-4000-8000-000000000000:1 30000 h ''
   redis srv set "$lock" 7
   resize=1 run -0 acquire 00000002-0000-4000-8000-000000000000:1 30000 h2 ''

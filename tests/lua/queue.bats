@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/queue.lua: who waits, in which order, and who gets the lock next.
+# lua/part/queue.lua: who waits, in which order, and who gets the lock next.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -194,15 +194,19 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(owner_of) == c ]]
 }
 
-@test "dead ones at the front are taken out by a renewal, and by who looks" {
+@test "dead ones at the front are seen by a renewal, and taken out by a release by nobody and by who looks" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
   enqueue c 30000 hc
   enqueue d 30000 hd
   leaves_the_line b
-  renew a 30000
+  run -0 renew a 30000
+  [[ ${lines[2]} == 1 ]]
+  release nobody nothing
   [[ $(in_queue) == 'c d' ]]
+  run -0 renew a 30000
+  [[ ${lines[2]} == 0 ]]
   hears c front
   leaves_the_line c
   run -0 enqueue d 30000 hd

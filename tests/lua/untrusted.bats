@@ -18,7 +18,7 @@ teardown_file() { redis_stop srv; }
 owner=0b3ad7a2-5ee2-4a6e-9b0a-6a1f1d7f0c01:1
 each_layout() {
   local one
-  for one in 'plain ' 'shared read' 'slots 2'; do
+  for one in 'plain ' 'read_write read' 'semaphore 2'; do
     redis srv flushall
     # shellcheck disable=SC2086 # layout and mode
     use_lock "$lock" $one
@@ -57,7 +57,7 @@ forced() {
   run -0 force_unlock "$owner"
   [[ ${lines[0]} == released ]] || return
   # What is left of a semaphore without its mark could be anybody's: it is left alone.
-  if [[ $layout == slots ]]; then
+  if [[ $layout == semaphore ]]; then
     [[ $(redis srv exists "{$lock}:timeout") == 0 && $(redis srv get "$lock") == 2 ]]
   else
     [[ $(redis srv exists "$lock") == 0 ]]
@@ -129,7 +129,7 @@ long_description() {
 }
 
 @test "a hundred holders and waiters with all that may be said fit into a reply" {
-  use_lock "$lock" slots 200
+  use_lock "$lock" semaphore 200
   local text i
   printf -v text '%0512d' 0
   redis srv eval "

@@ -1,9 +1,13 @@
--- slots: the layout of Redisson's RPermitExpirableSemaphore. At most so many owners at a time; see lock.lua.
+-- semaphore: the layout of Redisson's RPermitExpirableSemaphore. At most so many owners at a time. lua/README.md says what
+-- a layout defines.
 --
 -- The lock is a string, the number of free slots. {lock}:timeout is a sorted set of permits, 16 raw bytes -> when it
 -- ends, in ms since 1970. The bytes are the UUID that our owner ids begin with. A semaphore that was made here is marked
 -- in the holder key, and stays for a month after its last use; its number of slots changes freely while nobody holds
 -- one. One that a Java program has made keeps both its number and its time.
+
+--- include part/kind
+--- include part/no_fair
 
 -- Redisson's "never" is the year 31207.
 local kNever = 366 * 24 * 3600 * 1000
@@ -128,7 +132,7 @@ end
 local function count_of(owner)
   local permit = permit_of(owner)
   -- Permits of a semaphore that was deleted are over.
-  local ends = permit and redis.call('exists', lock) == 1 and tonumber(redis.call('zscore', permits, permit))
+  local ends = permit and string_kind() == 'semaphore' and tonumber(redis.call('zscore', permits, permit))
   if ends and ends > now then
     return number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
   end
@@ -204,14 +208,3 @@ end
 
 local function clear()
 end
-
-local function strangers()
-  return {}
-end
-
-local function joined()
-end
-
-local fair_queue, fair_times
-
-local part = clear

@@ -1,6 +1,6 @@
--- describe: what is known of holders and waiters. Not a verb: a part of those that name it, behind a layout.
---
--- KEYS, ARGV, Reply  as in lock.lua
+-- describe: what is known of a holder.
+
+--- include layout
 
 -- As long as what we write there; more would only burden who reads it.
 local kLongest = {owner = 512, host = 512, user = 512, command = 512, reason = 512}

@@ -1,9 +1,12 @@
--- shared: the layout of Redisson's RReadWriteLock. Many readers or one writer; see lock.lua.
+-- read_write: the layout of Redisson's RReadWriteLock. Many readers or one writer. lua/README.md says what a layout defines.
 --
 -- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. Nothing else may stand
 -- there: Redisson takes every other number for a reader's holds. Each hold of a reader ends with a key of its own, so
 -- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
 -- many holds they have.
+
+--- include part/kind
+--- include part/no_fair
 
 local function other_kind(mine)
   return other_than('read-write lock', mine)
@@ -125,13 +128,15 @@ end
 
 -- The field of an owner, and its holds.
 local function field_of(owner)
-  local writes = redis.call('hget', lock, owner .. ':write')
-  if writes then
-    return owner .. ':write', tonumber(writes) or 1, 'write'
+  local found = peek('hmget', lock, 'mode', owner .. ':write', owner)
+  if not found or not found[1] then
+    return
   end
-  local reads = redis.call('hget', lock, owner)
-  if reads and reader_left(owner, reads) > 0 then
-    return owner, tonumber(reads) or 1, 'read'
+  if found[2] then
+    return owner .. ':write', tonumber(found[2]) or 1, 'write'
+  end
+  if found[3] and reader_left(owner, found[3]) > 0 then
+    return owner, tonumber(found[3]) or 1, 'read'
   end
 end
 
@@ -248,16 +253,4 @@ local function clear()
       return '0'
     end
   end
-end
-
-local function strangers()
-  return {}
-end
-
-local function joined()
-end
-
-local fair_queue, fair_times
-
-local function part()
 end

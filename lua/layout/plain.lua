@@ -1,4 +1,8 @@
--- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds. See lock.lua.
+-- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds.
+-- lua/README.md says what a layout defines.
+
+--- include part/kind
+--- include part/fair
 
 local function other_kind(mine)
   return other_than('plain lock', mine)
@@ -22,7 +26,8 @@ local function free_in()
 end
 
 local function count_of(owner)
-  local count = redis.call('hget', lock, owner)
+  local found = peek('hmget', lock, owner, 'mode')
+  local count = found and not found[2] and found[1]  -- a read-write lock has a mode
   return count and (tonumber(count) or 1)
 end
 
@@ -78,39 +83,4 @@ local function drop(owner)
 end
 
 local function clear()
-end
-
--- Redisson's RFairLock is the same lock, with a queue of its own: a list of owners, and until when each of them counts
--- as alive. A release by a fair holder is published to the first there, on <channel>:<id>. A user without a right to these
--- keys sees nobody there.
-local fair_queue, fair_times = 'redisson_lock_queue:' .. tag, 'redisson_lock_timeout:' .. tag
-
-local function strangers(most)
-  local ids, living = redis.pcall('lrange', fair_queue, 0, most - 1), {}
-  for _, id in ipairs(ids) do
-    local alive_until = redis.pcall('zscore', fair_times, id)
-    if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then
-      living[#living + 1] = id
-    end
-  end
-  return living
-end
-
-local function joined(id)
-  return type(redis.pcall('zscore', fair_times, id)) == 'string'
-end
-
-local fair_in_use
-
-local function part(id)
-  if fair_in_use == nil then
-    fair_in_use = redis.pcall('exists', fair_queue) == 1
-  end
-  if fair_in_use and joined(id) then
-    redis.pcall('lrem', fair_queue, 0, id)
-    redis.pcall('zrem', fair_times, id)
-    -- Those behind it may have come while the keys had a time, because it stood there alone.
-    redis.pcall('persist', fair_queue)
-    redis.pcall('persist', fair_times)
-  end
 end

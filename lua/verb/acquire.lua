@@ -1,21 +1,21 @@
 -- acquire: grant an available lock to a new owner, or one more hold to the owner that has it already; or let it wait.
 --
--- KEYS  as in lock.lua
--- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
---       4 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
+-- KEYS  as in base.lua, and what describes the heir, where there is one; <waiters>:<owner>, see queue.lua
+-- ARGV  1 to 4: as in base.lua
+--       5 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
 --                   granted to this very request, or to this waiter when its turn came
---       5 lease     milliseconds that the grant lasts without a renewal
---       6 hold      id of this request
---       7 heir      owner id inherited from an ancestor process, '' if there is none
---       8 mode      of holding it, as in lock.lua
---       9 slots     0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
---       10 wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
---       11 place    in the queue, as an earlier reply said; '' for a new waiter
---       12 priority whole number; higher ones stand in front
---       13 most     waiters that there may be already, '' for any number
---       14 replace  1: take the place of the last one that said so, and be replaced by the next one
---       15…         field, value, field, value … describing the holder, for people
--- Reply {'granted', owner, token}   owner is ARGV[4], or ARGV[7] for a re-entry
+--       6 lease     milliseconds that the grant lasts without a renewal
+--       7 hold      id of this request
+--       8 heir      owner id inherited from an ancestor process, '' if there is none
+--       9 mode      of holding it: '' a plain lock, 'read', 'write', or how many slots there are
+--       10 slots    0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
+--       11 wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
+--       12 place    in the queue, as an earlier reply said; '' for a new waiter
+--       13 priority whole number; higher ones stand in front
+--       14 most     waiters that there may be already, '' for any number
+--       15 replace  1: take the place of the last one that said so, and be replaced by the next one
+--       16…         field, value, field, value … describing the holder, for people
+-- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
 --       {'held', ttl, ahead, place, now, number, holder, joined}
 --                     ttl     milliseconds until it may be available; -1: nobody knows
 --                     ahead   how many stand in front of it, and its place; both '' for one that does not wait
@@ -26,7 +26,7 @@
 --       {'again'}                   ask again at once: it takes longer than one call may
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
---       {'other-kind', …}           as in lock.lua
+--       {'other-kind', …}           as in kind.lua
 --       {'no-token'}                what stands at the key of the fencing token is no number below 2^53
 --       {'other-slots', slots}      it has another number of slots
 --       {'no-upgrade'}              the ancestor holds it as a reader, so that no writer could ever get it
@@ -35,17 +35,29 @@
 -- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again: it says
 -- that they live.
 
---- include lock.lua
---- include kind.lua
---- include layout
---- include queue.lua
---- include describe.lua
+--- include part/base
+--- include part/grant
 
-local owner, lease, hold, heir = ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local mode, resize, adopt = ARGV[8], tonumber(ARGV[9]) % 2 == 1, tonumber(ARGV[9]) >= 2
-local wait, place, priority = ARGV[10] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
-local most, replace = tonumber(ARGV[13]), ARGV[14] == '1'
-local fields = {unpack(ARGV, 15)}
+local owner, lease, hold, heir = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local mode, resize, adopt = ARGV[9], tonumber(ARGV[10]) % 2 == 1, tonumber(ARGV[10]) >= 2
+local wait, place, priority = ARGV[11] == '1', tonumber(ARGV[12]), tonumber(ARGV[13])
+local most, replace = tonumber(ARGV[14]), ARGV[15] == '1'
+local fields = {unpack(ARGV, 16)}
+
+--- if plain
+-- Most locks are free, and nobody waits: nothing is there that a grant would have to look at.
+if redis.pcall('exists', lock, queue, waiters, waiters .. ':' .. owner, fair_queue, fair_times) == 0 then
+  local token = next_token()
+  if not token then
+    return {'no-token'}
+  end
+  grant(owner, token, lease, hold, fields, lease, mode)
+  return {'granted', owner, token}
+end
+--- end
+
+--- include part/handoff
+--- include part/describe
 
 if not fits('1') then
   remove_idle_semaphore()
@@ -160,7 +172,7 @@ if wait then
   end
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
-  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode}))
+  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode, kWire}))
   keep_queue()
 end
 
@@ -185,13 +197,11 @@ end
 
 local number, entries = holders(1)
 -- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. So each side has
--- its turns, and ours hears of the release of a fair holder. It looks every five seconds.
-local kAliveThere = 15000
-
+-- its turns, and ours hears of the release of a fair holder.
 local function join(owner)
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
-  local ours = #ids == 0 and redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1
-  if ids.err or ours and not joined(owner) then
+  local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
+  if ids.err or nobody and not joined(owner) then
     return false
   end
   -- Redisson takes the time that each one waits from the ends of all behind it, so each adds its own to the last one's.
@@ -210,14 +220,7 @@ local function join(owner)
     redis.pcall('zrem', fair_times, owner)
     return false
   end
-  -- Redisson's keys never expire; what we alone have left does.
-  if math.max(#ids, at) == 1 then
-    redis.call('pexpire', fair_queue, 2 * kAliveThere)
-    redis.call('pexpire', fair_times, 2 * kAliveThere)
-  else
-    redis.pcall('persist', fair_queue)
-    redis.pcall('persist', fair_times)
-  end
+  keep_fair()
   return true
 end
 

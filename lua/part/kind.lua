@@ -1,6 +1,4 @@
--- kind: what stands at the lock's name. Not a verb: a part of those that name it, between lock.lua and a layout.
---
--- KEYS, ARGV, Reply  as in lock.lua
+-- kind: what stands at the lock's name.
 --
 -- A key is ours to touch only if it has the shape of a lock, whoever made it. Everything else stays as it is.
 --   plain lock       a hash with a TTL and one field: <text>:<id> -> a positive whole number. That is what RLock,
@@ -11,6 +9,8 @@
 --   semaphore        a whole number, and a proof beside it: permits of RPermitExpirableSemaphore in {lock}:timeout, or
 --                    our own mark in the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and
 --                    so is an RPermitExpirableSemaphore that nobody holds: who knows that it is one says so (`adopt`)
+
+--- include part/permits
 
 -- As many fields of a hash, and as much of a string, as tell what it is.
 local kFields, kBytes = 100, 20
@@ -59,32 +59,9 @@ local function hash_kind(mine)
   return kind
 end
 
--- What is at {lock}:timeout, if it is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
-local function other_than_permits()
-  local kind = redis.call('type', permits).ok
-  if kind == 'none' then
-    return
-  end
-  if kind == 'zset' then
-    for _, id in ipairs(redis.call('zrange', permits, 0, 9)) do
-      if #id ~= 16 and not string.find(id, '^' .. string.rep('%x', 32) .. '$') then
-        return kind
-      end
-    end
-    return
-  end
-  return kind
-end
-
--- Permits have the same time as their number, or both have none: they may be left from a semaphore that was deleted.
-local function permits_of_it()
-  local ends, own = redis.call('pttl', permits), redis.call('pttl', lock)
-  return ends ~= -2 and (ends == -1) == (own == -1) and math.abs(ends - own) < 1000
-end
-
 local function string_kind(adopt)
-  local number = redis.call('getrange', lock, 0, kBytes)
-  if not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
+  local number = peek('getrange', lock, 0, kBytes)
+  if not number or not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
     return nil, 'text'
   end
   local proven = permits_of_it() or made_here() or adopt and redis.call('pttl', lock) == -1

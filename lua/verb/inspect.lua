@@ -1,7 +1,7 @@
 -- inspect: who holds a lock, until when, and who waits for it. Changes nothing.
 --
--- KEYS  as in lock.lua
--- ARGV  as in lock.lua
+-- KEYS  as in base.lua
+-- ARGV  as in base.lua
 -- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue, strangers}
 --         ttl      milliseconds until it may be available; -1: nobody knows, -2: it is
 --         now      the server's clock, milliseconds since 1970
@@ -12,13 +12,12 @@
 --         waiting  how many stand in the queue
 --         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for one that is not known
 --         strangers  the first hundred who wait in the queue of another program: RFairLock's
---       {'other-kind', …}        as in lock.lua
+--       {'other-kind', …}        as in kind.lua
 --       error                    a missing right
 
---- include lock.lua
---- include kind.lua
---- include layout
---- include describe.lua
+--- include part/base
+--- include part/waiter
+--- include part/describe
 
 local other = other_kind()
 if other then

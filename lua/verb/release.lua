@@ -1,12 +1,13 @@
--- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting.
+-- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, in
+-- the name of nobody, take dead waiters out of the queue and go on with what an earlier call had no time for.
 --
--- KEYS  as in lock.lua
--- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
---       4 owner    or the id under which it waits: it leaves the queue
---       5 hold     id of the request that acquired this hold
---       6 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
---       7 request  id of this call, the same in each sending of it
---       8 remember milliseconds for which it may be sent again; 0: it is sent once
+-- KEYS  as in base.lua, and <holds><request>:released
+-- ARGV  1 to 4: as in base.lua
+--       5 owner    or the id under which it waits: it leaves the queue
+--       6 hold     id of the request that acquired this hold
+--       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
+--       8 request  id of this call, the same in each sending of it
+--       9 remember milliseconds for which it may be sent again; 0: it is sent once
 -- Reply {'released', left, fault, more}   holds that remain; 0: the lock is available and that was published, or the
 --                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
 --                                   was more to do than one call may take: a release by nobody goes on; else
@@ -15,7 +16,7 @@
 --       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known. Its
 --                                   fourth element is `more` as well, also that of the next
 --       {'other-owner', token}      somebody else holds it; nothing was changed
---       {'other-kind', …}           as in lock.lua
+--       {'other-kind', …}           as in kind.lua
 --       error                       wrong type at a key, a missing right
 --
 -- Sent twice: a hold is given back once. <holds><request>:released keeps the outcome of the first sending for those that
@@ -23,13 +24,12 @@
 -- unlock latch is for the same.) Another request for the same hold finds that its id is gone.
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
---- include lock.lua
---- include kind.lua
+--- include part/base
 --- include layout
---- include queue.lua
+--- include part/handoff
 
-local owner, hold, keep = ARGV[4], 'hold:' .. ARGV[5], tonumber(ARGV[6])
-local outcome_key, remember_for = holds .. ARGV[7] .. ':released', tonumber(ARGV[8])
+local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
+local outcome_key, remember_for = holds .. ARGV[8] .. ':released', tonumber(ARGV[9])
 
 -- The text at a key; nil: there is none, or it cannot be read.
 local function text_at(key)
@@ -44,8 +44,8 @@ local function remember(outcome)
   return outcome
 end
 
-local other = other_kind({owner})
-local count = not other and count_of(owner)
+local count = count_of(owner)
+local other = not count and other_kind({owner})
 local before = remember_for > 0 and text_at(outcome_key)
 if before then
   return {before, before == 'kept' and keep or count or 0, ''}
@@ -55,6 +55,7 @@ if not count then
   if other then
     return {'other-kind', unpack(other)}
   end
+  pcall(prune)
   pcall(go_on)
   return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
 end

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/slots.lua: so many holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
+# lua/layout/semaphore.lua: so many holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -7,7 +7,7 @@ load ../lib/fault_scripts
 setup_file() { start_script_server; }
 setup() {
   fresh_lock
-  use_lock "lock-$BATS_TEST_NUMBER" slots 2
+  use_lock "lock-$BATS_TEST_NUMBER" semaphore 2
   permits="{$lock}:timeout"
   cd "$BATS_TEST_TMPDIR" || return
   listeners=()
@@ -63,7 +63,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   take 1 4000
   layout=plain mode='' run -0 acquire a 30000 ha ''
   [[ $output == $'other-kind\nsemaphore' ]]
-  over() { layout=shared mode=read run -0 acquire a 30000 ha '' && [[ ${lines[0]} == granted ]]; }
+  over() { layout=read_write mode=read run -0 acquire a 30000 ha '' && [[ ${lines[0]} == granted ]]; }
   wait_until over
 }
 
@@ -278,7 +278,7 @@ whole_without() {
 }
 another_lock() {
   fresh_lock
-  use_lock "lock-$1" slots 2
+  use_lock "lock-$1" semaphore 2
   permits="{$lock}:timeout"
 }
 

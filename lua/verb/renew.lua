@@ -1,30 +1,25 @@
--- renew: let an owner's lease start anew, now. Takes dead waiters out of the queue on the way.
+-- renew: let an owner's lease start anew, now.
 --
--- KEYS  as in lock.lua
--- ARGV  1 channel, 2 grants, 3 holds: as in lock.lua
---       4 owner
---       5 lease   milliseconds from now; 0: as long as the lease that was granted
--- Reply {'renewed', ttl}    the milliseconds that were left before; shows steps of the server's clock
+-- KEYS  as in base.lua
+-- ARGV  1 to 4: as in base.lua
+--       5 owner
+--       6 lease   milliseconds from now; 0: as long as the lease that was granted
+-- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before; shows steps of the server's clock. untidy:
+--                           1: a dead waiter stands in the queue, and a release by nobody takes it out
 --       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
---       {'other-owner'}     somebody else holds it
---       {'other-kind', …}   as in lock.lua
---       {'lease-unknown'}   ARGV[5] is 0, and the lock was not granted by rlock
---       error               wrong type at a key, a missing right
+--       {'other-owner'}     somebody else holds it, or it is a lock no more, as inspect says
+--       {'lease-unknown'}   ARGV[6] is 0, and the lock was not granted by rlock
+--       error               a missing right
 --
 -- Sent twice: the lease starts twice, no harm. Nothing is ever shortened: what another process
 -- with the same owner id was promised stays true. Works on a server that is out of memory.
 
---- include lock.lua
---- include kind.lua
+--- include part/base
 --- include layout
---- include queue.lua
+--- include part/queue
 
-local owner, lease = ARGV[4], tonumber(ARGV[5])
+local owner, lease = ARGV[5], tonumber(ARGV[6])
 
-local other = other_kind({owner})
-if other then
-  return {'other-kind', unpack(other)}
-end
 if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
@@ -45,5 +40,5 @@ expire(owner, until_ms)
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
 end
-pcall(prune, nil)  -- no renewal fails because of those who wait
-return {'renewed', ttl}
+local known, dead = pcall(dead_waiters)  -- no renewal fails because of those who wait
+return {'renewed', ttl, known and #dead > 0 and 1 or 0}

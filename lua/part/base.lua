@@ -1,0 +1,52 @@
+-- base: what every verb begins with.
+--
+-- KEYS  1 lock   2 fencing token   3 holder   4 queue   5 waiters   6 own   what describes this owner: of a plain lock
+--       the holder key again   7 permits   {lock}:timeout   8 of a read-write lock: the time of this reader's first hold.
+--       Those that a verb adds stand in its head
+-- ARGV  1 verb    as in "rlock acquire": for people who read MONITOR or SLOWLOG
+--       2 channel where Redisson and the first of our waiters wait for releases
+--       3 grants  what the channels of single waiters begin with; their ids follow
+--       4 holds   what the keys that describe single holders begin with; their ids follow
+--
+-- A verb declares each key that the caller can know in advance, but for those of RFairLock's queue (fair.lua): a user may
+-- lack the right to them, and a server checks the rights to all declared keys. The keys of other holders and waiters are
+-- known only to the script. All are in the lock's hash slot.
+
+local lock, token_key, holder, queue, waiters = unpack(KEYS)
+local channel, grants, holds = ARGV[2], ARGV[3], ARGV[4]
+
+local time = redis.call('time')
+local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(now_us / 1000)
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- Companion keys can hold anything, because others may write there, too. A key of another type says nothing.
+local function peek(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then
+      return false
+    end
+    error(reply.err, 0)
+  end
+  return reply
+end
+
+local kMonth = 30 * 24 * 3600 * 1000
+local kLongestLease = 122 * kMonth
+
+-- The number that is written there, if it is one from `least` to `most`; else nil.
+local function number_in(value, least, most)
+  local number = (type(value) == 'number' or type(value) == 'string' and #value <= 20) and tonumber(value)
+  return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
+end
+
+-- A script keeps all other clients waiting, so one call does so much at most. What is left is for the next one.
+local unfinished = false
+
+-- What Redisson puts in front of the companions that it names by what stands behind.
+local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+

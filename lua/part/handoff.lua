@@ -1,0 +1,148 @@
+-- handoff: who gets a lock that has become free.
+
+--- include part/grant
+--- include part/queue
+--- include part/timing
+
+-- Gives the lock to the first waiters that live, as far as it is available to them: readers, for one, get it together.
+-- `asker` lives, and needs no message. Returns their tokens by their ids; nil: it was given to nobody.
+local function hand_over(asker, most)
+  local tokens
+  local given = 0
+  local first = first_waiter()
+  if not first then
+    return  -- and nothing is written
+  end
+  while first and given < (most or math.huge) and has_time() do
+    local waiter = living(first)
+    local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
+    if waiter and not token then
+      break
+    end
+    forget(first)
+    if waiter and (first == asker or tell(first, 'granted')) then
+      local lease = waiter[3]
+      grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
+      tokens = tokens or {}
+      tokens[first] = token
+      given = given + 1
+    end
+    first = first_waiter()
+  end
+  if not first then
+    redis.call('del', waiters)
+  elseif tokens then
+    tell_holding()
+  end
+  return tokens
+end
+
+local function fault_of(reply)
+  return type(reply) == 'table' and (reply.err or '') or ''
+end
+
+-- Milliseconds for which the lock is left to others, and whether they have had a turn since it was ours.
+local function others_turn()
+  local since = redis.call('hget', waiters, 'open')
+  local began = number_in(since, 0)
+  -- One that begins in the future comes from before a step of the clock, or from somebody else.
+  return began and began <= now and math.max(began + kOthersTurn - now, 0) or 0, since ~= false
+end
+
+-- Calls who is first in the queue of another program, unless that is our first waiter. Another one of ours was first
+-- when it joined, and is overtaken since: it stands in the way there. False: nobody is there.
+local function call_stranger()
+  local first, id = first_waiter(), nil
+  for _, one in ipairs(strangers(20)) do
+    if one == first then
+      return false
+    end
+    if not redis.call('zscore', queue, one) then
+      id = one
+      break
+    end
+    part(one)
+  end
+  if not id then
+    return false
+  end
+  local heard = redis.pcall('publish', channel .. ':' .. id, '0')
+  if type(heard) == 'table' or heard == 0 then
+    return false
+  end
+  local ours = tell_first('free')
+  redis.call('hset', waiters, 'open', text(now))
+  redis.call('pexpire', waiters, ours and alive_for(5) or kOthersTurn)
+  return true
+end
+
+-- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
+-- not starve behind our queue. So it is for one that another program's queue begins with; if our first waiter stands
+-- there as well, the order of that queue decides. `payload`: what the layout wants to be published, if anything.
+local function call_next(payload)
+  if nobody_waits() then
+    return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
+  end
+  local first = first_waiter()
+  local turn, open = 0, false
+  if first then
+    turn, open = others_turn()
+  end
+  if payload and not (open and not joined(first)) and call_stranger() then
+    return fault_of(redis.pcall('publish', channel, payload))
+  end
+  if first then
+    if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
+      if tell_first('free') then
+        redis.call('hset', waiters, 'open', text(now))
+        keep_queue()
+      end
+    else
+      -- Of several slots the one that was left to others stays theirs.
+      local left_to_others = turn > 0
+      if payload then
+        redis.call('hdel', waiters, 'open')
+      end
+      if hand_over(nil, left_to_others and 1 or nil) then
+        if left_to_others then
+          tell_first('free')
+        end
+        if not something_left() then
+          return ''
+        end
+      elseif not payload then
+        tell_holding()  -- for another time: who has left may have been the one to be waited for
+      end
+    end
+  end
+  return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
+end
+
+-- The lock has become available, and stays so whatever goes wrong here. Returns why those who wait could not be told, ''
+-- if they were.
+local function pass_on(payload)
+  local fine, fault = pcall(call_next, payload)
+  if fine then
+    return fault
+  end
+  if payload then
+    redis.pcall('publish', channel, payload)
+  end
+  return type(fault) == 'table' and fault_of(fault) or tostring(fault)
+end
+
+-- The reply of a release, which says whether there is more to do.
+local function with_more(reply)
+  if unfinished then
+    return {reply[1], reply[2] or '', reply[3] or '', 1}
+  end
+  return reply
+end
+
+-- What an earlier call had no time for.
+local function go_on()
+  local payload = clear()
+  if (payload or first_waiter()) and something_left() and others_turn() == 0 then
+    pass_on(payload)
+  end
+end

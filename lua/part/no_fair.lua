@@ -1,0 +1,20 @@
+-- no_fair: there is no queue of another program. See fair.lua.
+
+local fair_queue, fair_times
+
+local function strangers()
+  return {}
+end
+
+local function joined()
+end
+
+local function part()
+end
+
+local function keep_fair()
+end
+
+local function nobody_waits()
+  return redis.call('exists', queue, waiters) == 0
+end

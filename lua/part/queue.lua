@@ -1,0 +1,119 @@
+-- queue: who waits for a lock, in which order, and who of them lives.
+--
+-- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> its record (waiter.lua); and the fields
+-- 'open' (when the last release was, if it was an open one) and 'latest' (the waiter that the next --replace-waiting
+-- replaces). <waiters>:<id> says by whom a waiter was replaced, until that has asked.
+-- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
+-- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
+--                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
+--                 'front'        the same, but the lock may have been released before: look
+--                 'free'         the lock is free for whoever comes first; let the others try before you
+--                 'replaced <by whom>'
+-- Sent twice: each function here finds what the first one has done, and adds nothing.
+
+--- include part/timing
+--- include part/waiter
+--- include layout
+
+-- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
+-- after which it looks again.
+local function alive_for(index)
+  return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
+end
+
+local function first_waiter()
+  return redis.call('zrange', queue, 0, 0)[1]
+end
+
+-- What is known of a waiter that was heard of lately; else nil.
+local function living(id)
+  local waiter = record_of(id)
+  return waiter and waiter[1] >= now and waiter or nil
+end
+
+-- Waiters that were called, or found dead, in this call.
+local kAtOnce, done = 100, 0
+local function has_time()
+  done = done + 1
+  unfinished = unfinished or done > kAtOnce
+  return done <= kAtOnce
+end
+
+-- Nothing of the queue stays for ever: so long after the last one was heard of.
+local function keep_queue()
+  redis.call('pexpire', queue, alive_for(5))
+  redis.call('pexpire', waiters, alive_for(5))
+end
+
+local function forget(id)
+  redis.call('zrem', queue, id)
+  redis.call('hdel', waiters, id)
+  part(id)
+end
+
+-- False: nobody listens there. Without the right to publish nobody can say.
+local function tell(id, what)
+  local heard = redis.pcall('publish', grants .. id, what)
+  return type(heard) == 'table' or heard > 0
+end
+
+-- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more, or none was
+-- found in time. It is not told again if it is `known`.
+local function tell_first(what, known)
+  local front = first_waiter()
+  while front and front ~= known do
+    if not has_time() then
+      return
+    end
+    if living(front) and tell(front, what) then
+      break
+    end
+    forget(front)
+    front = first_waiter()
+  end
+  if not front then
+    redis.call('del', waiters)
+  end
+  return front
+end
+
+-- The lock is held by another one now, or for another time.
+local function tell_holding()
+  return tell_first('first ' .. text(free_in()))
+end
+
+-- The dead of the first hundred, and who is the first of all; nil: nobody waits. `asker` lives.
+local function dead_waiters(asker)
+  local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
+  for i, id in ipairs(ids) do
+    channels[i] = grants .. id
+  end
+  local listeners = #ids > 0 and redis.call('pubsub', 'numsub', unpack(channels))
+  for i, id in ipairs(ids) do
+    if id ~= asker and (listeners[2 * i] == 0 or (i == 1 and not living(id))) then
+      dead[#dead + 1] = id
+    end
+  end
+  return dead, ids[1]
+end
+
+-- Takes the dead from the front of the queue. `asker` lives. Returns how many were found.
+local function prune(asker)
+  local dead, first = dead_waiters(asker)
+  for _, id in ipairs(dead) do
+    forget(id)
+  end
+  if first then
+    tell_first('front', first)
+  end
+  return #dead
+end
+
+-- Takes one that has given up out of the queue.
+local function leave(id)
+  local first = first_waiter()
+  if first and redis.call('zrem', queue, id) == 1 then
+    forget(id)
+    tell_first('front', first)
+  end
+end

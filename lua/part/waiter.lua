@@ -1,0 +1,29 @@
+-- waiter: what is known of one that waits.
+--
+-- A record of the waiters' hash, packed: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
+-- version}. The version is that of the wire, kWire; records of before it have none. A later version only adds elements, so
+-- that rlock reads the records of earlier and later ones alike.
+
+local kWire = 1
+
+-- nil: nothing is known, or what stands there comes from somebody else.
+local kLongestRecord = 4096
+local function record_of(id)
+  local packed = peek('hget', waiters, id)
+  if not packed or #packed > kLongestRecord then
+    return
+  end
+  local known, waiter = pcall(cmsgpack.unpack, packed)
+  if not known or type(waiter) ~= 'table' or not (number_in(waiter[1], 0) and number_in(waiter[2], 0) and
+    number_in(waiter[3], 1, kLongestLease)) or type(waiter[4]) ~= 'string' or type(waiter[5]) ~= 'table' or
+    #waiter[5] > 64 or #waiter[5] % 2 ~= 0 or type(waiter[6]) ~= 'string' then
+    return
+  end
+  for _, field in ipairs(waiter[5]) do
+    if type(field) ~= 'string' then
+      return
+    end
+  end
+  return waiter
+end
+

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "lock/script.h"
+
+#include "lua/scripts.h"
+
+namespace rlock::lock {
+namespace {
+
+using redis::Words;
+
+// For people who read MONITOR or SLOWLOG.
+constexpr std::string_view kVerbs[] = {"rlock acquire", "rlock renew", "rlock release", "rlock force-unlock",
+                                       "rlock inspect"};
+
+// Nothing was executed, because the script was only named. A user without the right is told so in words that hold the
+// name of the command, as is everybody where it was renamed.
+bool wants_the_whole(const Error& error) {
+  return error.code == Error::Code::no_script || error.message.find("'evalsha'") != std::string::npos ||
+         error.message.find("'EVALSHA'") != std::string::npos;
+}
+
+}  // namespace
+
+Call::Call(Verb verb, const Lock& lock, const std::string& owner) {
+  const lua::Script& script = lua::kScripts[static_cast<int>(verb)][static_cast<int>(lock.layout)];
+  text_ = script.text;
+  sha1_ = script.sha1;
+  const LockName& name = lock.name;
+  for (const std::string& key : {name.text(), name.token_key(), name.holder_key(), name.queue_key(),
+                                 name.waiters_key(), lock.description_key(owner), name.permits_key()}) {
+    this->key(key);
+  }
+  if (lock.layout == Layout::read_write) key(name.reader_key(owner));
+  argument(std::string(kVerbs[static_cast<int>(verb)]));
+  argument(lock.channel()).argument(name.grants()).argument(name.holds());
+}
+
+Call& Call::key(std::string key) {
+  keys_.push_back(std::move(key));
+  number_of_keys_ = std::to_string(keys_.size());
+  return *this;
+}
+
+Call& Call::argument(std::string text) {
+  arguments_.push_back(std::move(text));
+  return *this;
+}
+
+Words Call::by_sha1() const { return words("EVALSHA", sha1_); }
+Words Call::as_a_whole() const { return words("EVAL", text_); }
+
+Words Call::words(std::string_view command, std::string_view script) const {
+  Words words = {command, script, number_of_keys_};
+  words.insert(words.end(), keys_.begin(), keys_.end());
+  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  return words;
+}
+
+Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until) {
+  const auto send_words = [&](const Words& words) {
+    return attempts == Attempts::one ? client.call(words, until) : client.insist(words, until);
+  };
+  auto reply = send_words(call.by_sha1());
+  if (reply || !wants_the_whole(reply.error())) return reply;
+  // An earlier sending may have been executed by a server that knew the script, before it was restarted.
+  const bool maybe_executed = reply.error().maybe_executed;
+  reply = send_words(call.as_a_whole());
+  if (!reply && maybe_executed) reply.error().maybe_executed = true;
+  return reply;
+}
+
+Result<std::vector<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
+  std::vector<Words> by_sha1, as_a_whole;
+  for (const Call& call : calls) by_sha1.push_back(call.by_sha1());
+  auto replies = client.call_all(by_sha1, until);
+  if (replies || !wants_the_whole(replies.error())) return replies;
+  for (const Call& call : calls) as_a_whole.push_back(call.as_a_whole());
+  return client.call_all(as_a_whole, until);
+}
+
+}  // namespace rlock::lock

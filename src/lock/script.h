@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Calls of the scripts of lua/, by their SHA1 where the server knows them.
+//
+// EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the right
+// to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second sending.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lock/mode.h"
+#include "redis/client.h"
+
+namespace rlock::lock {
+
+// In the order of lua/embed.cmake.
+enum class Verb { acquire, renew, release, force_unlock, inspect };
+
+// Whether a request is sent again until the deadline when no reply comes.
+enum class Attempts { one, until_deadline };
+
+class Call {
+ public:
+  // With the keys and arguments that every script is given (lua/part/base.lua). `owner`: the one whose keys it may
+  // touch, "" for nobody.
+  Call(Verb verb, const Lock& lock, const std::string& owner);
+
+  // Those of the verb itself, in the order of its head.
+  Call& key(std::string key);
+  Call& argument(std::string text);
+  Call& argument(long long number) { return argument(std::to_string(number)); }
+  Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
+
+  // What is sent. Valid as long as this is.
+  redis::Words by_sha1() const;
+  redis::Words as_a_whole() const;
+
+ private:
+  redis::Words words(std::string_view command, std::string_view script) const;
+
+  std::string_view text_, sha1_;
+  std::vector<std::string> keys_, arguments_;
+  std::string number_of_keys_;
+};
+
+// One reply. Errors: those of redis::Client::call and insist.
+Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until);
+
+// A reply for each, in one exchange. Errors: those of redis::Client::call_all.
+Result<std::vector<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until);
+
+}  // namespace rlock::lock

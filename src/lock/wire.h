@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What rlock and the scripts of lua/ say to each other: named arguments out, typed replies in. Nothing else knows the
+// scripts' shapes, which stand at the head of each.
+//
+// Errors of all: those of redis::Client; protocol with maybe_executed where a reply has not the shape that the script
+// promises: the connection is dropped, because nobody knows whether the next reply is the right one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lock/script.h"
+#include "lock/verbs.h"
+
+namespace rlock::lock::wire {
+
+// None: ask again at once, it takes longer than one call may. `sent`: when the first of these calls was sent.
+Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
+                                        const Until& until);
+
+struct LockOf {
+  Lock lock;
+  OwnerId owner;
+};
+struct RenewReply : Renewed {  // never other_kind: inspect tells that from other_owner
+  bool untidy = false;         // a dead waiter stands in the queue: a release by nobody takes it out
+};
+// A reply for each; those of one attempt are asked in one exchange.
+Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
+                                      Attempts attempts, const Until& until);
+
+struct ReleaseArguments {
+  std::string owner, hold;
+  milliseconds keep{};
+  std::string request;      // id of this call
+  milliseconds remember{};  // for so long it may be sent again; 0: it is sent once
+};
+Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
+                         const Until& until);
+
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
+
+// As a lock of that layout; State::other_kind: it is not.
+Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until);
+
+}  // namespace rlock::lock::wire

@@ -1,0 +1,88 @@
+# Each key that a script touches and that its caller can know is declared in KEYS: Redis Cluster, Dragonfly and managed
+# services count on it. The server says what was touched (MONITOR).
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() { export RLOCK_URL=unix://$srv_sock; }
+teardown_file() { redis_stop srv; }
+
+# undeclared FILE: the keys that scripts have touched and not declared, of what MONITOR has said.
+undeclared() {
+  python3 - "$1" <<'PYTHON'
+import re
+import sys
+
+NO_KEY = {"time", "publish", "pubsub"}
+SEVERAL = {"exists", "del"}
+# A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua).
+EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:")
+# What describes a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
+# knows it. The other holds of a reader are counted on the server.
+BY_OWNER = re.compile(r"rlock:hold:\{job\}:([^:]+(?::\d+)?)$|\{job\}:(.+):rwlock_timeout:1$")
+LATER_HOLD = re.compile(r":rwlock_timeout:([2-9]|\d\d+)$")
+
+
+def is_known(key):
+    if key.startswith(EXEMPT) or LATER_HOLD.search(key):
+        return False
+    owner = BY_OWNER.match(key)
+    owner = owner and (owner[1] or owner[2])
+    return not owner or owner in arguments or any(word.replace("-", "").startswith(owner) for word in arguments)
+
+
+declared, arguments, scripts = set(), (), 0
+for line in open(sys.argv[1], errors="surrogateescape"):
+    words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+    if not words:
+        continue
+    if words[0].lower() in ("eval", "evalsha"):
+        number = 3 + int(words[2])
+        declared, arguments, scripts = set(words[3:number]), words[number:], scripts + 1
+    elif " lua] " in line and words[0].lower() not in NO_KEY:
+        for key in words[1:] if words[0].lower() in SEVERAL else words[1:2]:
+            if key not in declared and is_known(key):
+                print(words[0], key)
+assert scripts > 0
+PYTHON
+}
+
+# watch COMMAND...: runs it; fails if a script of it touches what it has not declared.
+watch() {
+  local monitor=$BATS_TEST_TMPDIR/monitor pid
+  redis-cli -s "$srv_sock" monitor >"$monitor" 3>&- &
+  pid=$!
+  wait_until grep -q OK "$monitor"
+  "$@"
+  redis srv echo the-end >/dev/null
+  wait_until grep -q the-end "$monitor"
+  kill "$pid"
+  run -0 undeclared "$monitor"
+  [[ -z $output ]]
+}
+
+# whole_life OPTION...: of a lock of that kind.
+whole_life() {
+  local owner waiter
+  rlock run "$@" job -- "$RLOCK" run "$@" job -- true
+  owner=$(rlock acquire "$@" job --lease 30s)
+  rlock renew job --owner "$owner"
+  rlock status job
+  rlock run --wait 30s "$@" job -- true 3>&- &
+  waiter=$!
+  if [[ $* != *-s* && $* != *--slots* ]]; then
+    waits() { [[ $(redis srv zcard 'rlock:queue:{job}') == 1 ]]; }
+    wait_until waits
+    kill -TERM "$waiter"
+  fi
+  wait "$waiter" || true
+  rlock release job --owner "$owner"
+  owner=$(rlock acquire "$@" job --lease 30s)
+  rlock force-unlock job --yes
+  redis srv flushall
+}
+
+@test "a plain lock" { watch whole_life; }
+@test "a reader" { watch whole_life -s; }
+@test "a writer" { watch whole_life -x; }
+@test "a slot" { watch whole_life --slots 2; }

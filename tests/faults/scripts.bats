@@ -1,0 +1,55 @@
+# Scripts are sent by name. What becomes of that when the server forgets them, or a user may not name them.
+
+load ../lib/common
+
+setup() {
+  redis_start srv
+  export RLOCK_URL=unix://$srv_sock
+}
+teardown() {
+  assert_clean srv
+  redis_stop srv
+}
+
+# calls COMMAND: how often the server was sent it.
+calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
+
+@test "a script is sent as a whole once, and named from then on" {
+  rlock run job -- true
+  [[ $(calls eval) == 2 && $(calls evalsha) == 2 ]]
+  rlock run job -- true
+  [[ $(calls eval) == 2 && $(calls evalsha) == 4 ]]
+}
+
+@test "the server forgets its scripts while a job runs: it is renewed and released" {
+  rlock run job -- true
+  run -5 rlock run --lease 6s job -- bash -c '
+    redis-cli -s "$0" script flush
+    renewed() { redis-cli -s "$0" info commandstats | grep -q "cmdstat_eval:calls=3,"; }
+    until renewed "$0"; do sleep 0.1; done
+    redis-cli -s "$0" script flush
+    exit 5' "$srv_sock"
+  assert_says ''
+  [[ $(calls eval) == 4 && $(redis srv exists job) == 0 ]]
+}
+
+@test "several locks are renewed in one exchange, which sends their scripts once the server has forgotten them" {
+  run -0 rlock run --lease 6s a b -- bash -c '
+    redis-cli -s "$0" script flush && redis-cli -s "$0" config resetstat
+    until redis-cli -s "$0" info commandstats | grep -q "cmdstat_eval:calls=2,"; do sleep 0.1; done' "$srv_sock"
+  assert_says ''
+}
+
+@test "a user without the right to EVALSHA sends scripts as a whole" {
+  redis srv acl setuser plain reset on '>pw' '~*' '&*' +@all -evalsha
+  RLOCK_URL=unix://plain@$srv_sock RLOCK_PASSWORD=pw run -0 --separate-stderr rlock run job -- true
+  [[ -z $stderr ]]
+  [[ $(calls eval) == 2 ]]
+}
+
+@test "a server that has no EVALSHA is sent scripts as a whole" {
+  redis_stop srv
+  redis_start srv --rename-command EVALSHA ''
+  RLOCK_URL=unix://$srv_sock run -0 --separate-stderr rlock run job -- true
+  [[ -z $stderr ]]
+}
