@@ -113,7 +113,8 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   local right
   # Most of what a right is missing for is waited for in vain.
   export WAIT_SECONDS=1
-  for right in $(acl_of_docs | tr ' ' '\n' | grep '^+'); do
+  # Without +evalsha everything works, by EVAL: tests/faults/scripts.bats.
+  for right in $(acl_of_docs | tr ' ' '\n' | grep '^+' | grep -vx +evalsha); do
     grant "$right"
     if everything 2>"$BATS_TEST_TMPDIR/err" && silent; then
       echo "$right is not needed"

@@ -43,15 +43,15 @@ PYTHON
 }
 
 mutant 'release.lua does not look at the owner' tests/lua/release.bats \
-  lua/release.lua 'if not count then' $'count = count or 1\nif false then'
+  lua/verb/release.lua 'if not count then' $'count = count or 1\nif false then'
 mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
-  lua/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
+  lua/verb/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
 mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
-  lua/renew.lua 'if not count_of(owner) then' "if redis.call('exists', lock) == 0 then"
+  lua/verb/renew.lua 'if not count_of(owner) then' "if redis.call('exists', lock) == 0 then"
 mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
-  lua/queue.lua 'math.max(previous + 1, now_us)' previous
+  lua/part/grant.lua 'math.max(previous + 1, now_us)' previous
 mutant 'the token is the clock alone' tests/lua/token.bats \
-  lua/queue.lua 'math.max(previous + 1, now_us)' now_us
+  lua/part/grant.lua 'math.max(previous + 1, now_us)' now_us
 mutant 'released before the tree is empty' tests/faults/guards.bats \
   src/run/monitor.cc 'watch_until([this] { return nothing_left_; });' \
   'watch_until([this] { return nothing_left_ || command_status_; });'
@@ -169,7 +169,7 @@ mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
 mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
   src/run/monitor.cc 'command_->close_gate();' 'command_->open_gate();'
 mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
-  lua/release.lua 'if remember_for > 0 then' 'if false then'
+  lua/verb/release.lua 'if remember_for > 0 then' 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
   src/redis/client.cc 'auto silent = connection_->expect_silence();' 'Result<void> silent;'
 mutant 'a lease that has run out while the server was asked to end it is a loss' tests/faults/loss.bats \
@@ -181,50 +181,50 @@ mutant 'nothing is renewed' tests/faults/exclusion.bats \
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/monitor.cc 'return lost_unnoticed(hold);' 'return;'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/queue.lua "redis.pcall('publish', channel, payload)" '0'
+  lua/part/handoff.lua "redis.pcall('publish', channel, payload)" '0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
+  lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
 mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
+  lua/verb/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
 mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/queue.lua "tell(first, 'granted')" true
+  lua/part/handoff.lua "tell(first, 'granted')" true
 mutant 'all that wait are woken' tests/cli/queue.bats \
   src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/queue.lua 'while front and front ~= known do' 'while false do'
+  lua/part/queue.lua 'while front and front ~= known do' 'while false do'
 mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
-  lua/queue.lua 'if payload and not open and' 'if false and'
+  lua/part/handoff.lua 'if payload and not open and' 'if false and'
 mutant 'fair waiters starve' tests/lua/fair.bats \
-  lua/queue.lua "if not id then" 'if true then'
+  lua/part/handoff.lua "if not id then" 'if true then'
 mutant 'a fair waiter that is dead is waited for' tests/lua/fair.bats \
-  lua/plain.lua 'tonumber(alive_until) > now' true
+  lua/part/fair.lua 'tonumber(alive_until) > now' true
 mutant 'one call does as much as there is' tests/lua/bounded.bats \
-  lua/queue.lua 'return done <= kAtOnce' 'return true'
+  lua/part/queue.lua 'return done <= kAtOnce' 'return true'
 mutant 'what a call had no time for is left' tests/lua/bounded.bats \
-  lua/release.lua 'pcall(go_on)' ''
+  lua/verb/release.lua 'pcall(go_on)' ''
 mutant 'some readers are taken for all' tests/lua/bounded.bats \
-  lua/shared.lua "return living, dead, cursor == '0'" 'return living, dead, true'
-mutant 'a writer gets in beside readers' 'tests/lua/shared.bats tests/cli/shared.bats' \
-  lua/shared.lua 'return #living == 0 and not somebody_reads(living, dead, all)' 'return true'
-mutant 'dead readers are waited for' 'tests/lua/shared.bats' \
-  lua/shared.lua 'if left > 0 then' 'if true then'
-mutant 'readers overtake a writer that waits' 'tests/lua/shared.bats tests/cli/shared.bats' \
-  lua/acquire.lua 'if not wait and not first_waiter() and available(mode) then' 'if not wait and available(mode) then'
-mutant 'there is always a slot left' 'tests/lua/slots.bats tests/cli/shared.bats' \
-  lua/slots.lua "return tonumber(redis.call('get', lock)) > 0" 'return true'
-mutant 'slots of the dead do not come back' tests/lua/slots.bats \
-  lua/slots.lua 'tonumber(first_end) <= now' false
-mutant 'any number of slots will do' 'tests/lua/slots.bats tests/cli/shared.bats' \
-  lua/slots.lua 'if slots == wanted then' 'if true then'
+  lua/layout/read_write.lua "return living, dead, cursor == '0'" 'return living, dead, true'
+mutant 'a writer gets in beside readers' 'tests/lua/read_write.bats tests/cli/shared.bats' \
+  lua/layout/read_write.lua 'return #living == 0 and not somebody_reads(living, dead, all)' 'return true'
+mutant 'dead readers are waited for' 'tests/lua/read_write.bats' \
+  lua/layout/read_write.lua 'if left > 0 then' 'if true then'
+mutant 'readers overtake a writer that waits' 'tests/lua/read_write.bats tests/cli/shared.bats' \
+  lua/verb/acquire.lua 'if not wait and not first_waiter() and available(mode) then' 'if not wait and available(mode) then'
+mutant 'there is always a slot left' 'tests/lua/semaphore.bats tests/cli/shared.bats' \
+  lua/layout/semaphore.lua "return tonumber(redis.call('get', lock)) > 0" 'return true'
+mutant 'slots of the dead do not come back' tests/lua/semaphore.bats \
+  lua/layout/semaphore.lua 'tonumber(first_end) <= now' false
+mutant 'any number of slots will do' 'tests/lua/semaphore.bats tests/cli/shared.bats' \
+  lua/layout/semaphore.lua 'if slots == wanted then' 'if true then'
 mutant 'a hold that was never counted frees the lock' tests/lua/release.bats \
-  lua/release.lua 'or not described and count == 1 and hold ~= first_hold then' 'then'
+  lua/verb/release.lua 'or not described and count == 1 and hold ~= first_hold then' 'then'
 mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
-  lua/queue.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
+  lua/part/handoff.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
   'return began and math.max(math.min(began, now) + kOthersTurn - now, 0)'
 mutant 'left permits prove a semaphore' tests/lua/kind.bats \
-  lua/kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
+  lua/part/kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
 mutant 'one lock of several is enough' tests/cli/several.bats \
   src/lock/several.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
   'if (acquired.outcome != Acquired::Outcome::granted) break;'
