@@ -26,7 +26,7 @@ function(with_includes text layout out)
     string(SUBSTRING "${text}" 0 ${at} before)
     string(SUBSTRING "${text}" ${behind} -1 after)
     string(REPLACE "${line}" "" after "${after}")
-    # What the part includes stands in front of it, so that its line may be one that stands further down as well.
+    # The parts that a part includes stand in front of it, so that its line may be one that stands further down as well.
     set(text "${before}${included}${after}")
     list(FIND seen "${part}" known)
     if(NOT known EQUAL -1)

@@ -72,7 +72,7 @@ local function set_count(owner, count)
   redis.call('hset', lock, owner, text(count))
 end
 
--- What others have put beside it is not ours to delete.
+-- Fields that others have put beside it are not ours to delete.
 local function drop(owner)
   if redis.call('hlen', lock) > 1 then
     redis.call('hdel', lock, owner)

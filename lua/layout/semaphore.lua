@@ -40,7 +40,7 @@ local function try_count()
   redis.call('incrby', lock, 0)
 end
 
--- What crashed holders have left comes back.
+-- The slots of crashed holders come back.
 local function reclaim()
   local first_end = redis.call('zrange', permits, 0, 0, 'withscores')[2]
   -- No write where there is nothing to do: the first one of a grant is to be refused by a full server.

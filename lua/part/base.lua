@@ -44,9 +44,9 @@ local function number_in(value, least, most)
   return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
 end
 
--- A script keeps all other clients waiting, so one call does so much at most. What is left is for the next one.
+-- A script keeps all other clients waiting, so one call does so much at most. The next one does the rest.
 local unfinished = false
 
--- What Redisson puts in front of the companions that it names by what stands behind.
+-- Redisson puts this in front of the companions that it names by a suffix.
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 

@@ -77,7 +77,7 @@ local function call_stranger()
 end
 
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
--- not starve behind our queue. So it is for one that another program's queue begins with; if our first waiter stands
+-- not starve behind our queue. It is open to one that another program's queue begins with, too; if our first waiter stands
 -- there as well, the order of that queue decides. `payload`: what the layout wants to be published, if anything.
 local function call_next(payload)
   if nobody_waits() then
@@ -139,7 +139,7 @@ local function with_more(reply)
   return reply
 end
 
--- What an earlier call had no time for.
+-- Does what an earlier call had no time for.
 local function go_on()
   local payload = clear()
   if (payload or first_waiter()) and something_left() and others_turn() == 0 then

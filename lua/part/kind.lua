@@ -71,7 +71,7 @@ local function string_kind(adopt)
   return nil, 'number'
 end
 
--- What is at the name, unless it is nothing or of the kind that is wanted: {another kind of lock}, or of anything else
+-- The thing at the name, unless it is nothing or of the kind that is wanted: {another kind of lock}, or of anything else
 -- {type, milliseconds left or -1 for ever, guess}: multilock, timeless (a lock but for its TTL), number, text or data.
 local function other_than(wanted, mine, adopt)
   local what = redis.call('type', lock).ok

@@ -2,7 +2,7 @@
 
 local permits = tag .. ':timeout'
 
--- What is at {lock}:timeout, if it is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
+-- The type of {lock}:timeout, if that is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
 local function other_than_permits()
   local kind = redis.call('type', permits).ok
   if kind == 'none' then

@@ -25,7 +25,7 @@ local function first_waiter()
   return redis.call('zrange', queue, 0, 0)[1]
 end
 
--- What is known of a waiter that was heard of lately; else nil.
+-- The record of a waiter that was heard of lately; else nil.
 local function living(id)
   local waiter = record_of(id)
   return waiter and waiter[1] >= now and waiter or nil

@@ -106,7 +106,7 @@ local function stands_in_queue()
   return redis.call('zscore', queue, owner)
 end
 
--- Who waits already is not asked again: it is those who come that must agree.
+-- A waiter is not asked again: newcomers must agree.
 local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
 if slots_instead then
   return {'other-slots', slots_instead}
@@ -196,7 +196,7 @@ if unfinished then
 end
 
 local number, entries = holders(1)
--- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. So each side has
+-- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. Each side has
 -- its turns, and ours hears of the release of a fair holder.
 local function join(owner)
   local ids = redis.pcall('lrange', fair_queue, 0, 99)

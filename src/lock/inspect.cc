@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What others see of locks: one by its name, or all of them.
+// Locks as others see them: one by its name, or all of them.
 #include <set>
 
 #include "base/text.h"
@@ -36,7 +36,7 @@ std::size_t size_of(const Status& status) {
 
 constexpr std::string_view kAskByName = "; ask for locks by their names";
 
-// What ends a listing that would not end by itself.
+// Ends a listing that would not end by itself.
 Result<void> within_limits(std::size_t size, const Until& end) {
   if (size > kLongestList) {
     return fail(Error::Code::protocol, "the list of locks takes more than " + std::to_string(kLongestList >> 20) +

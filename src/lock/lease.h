@@ -5,7 +5,7 @@
 // cannot free the lock before s + lease on its own clock, however late the reply came. Our clock and the
 // server's may differ in rate by 1 % (NTP slews by 0.05 % at most, chrony by more), the server's may step
 // forward by 500 ms, and 1 s is left for a guard to be scheduled and SIGKILL to take effect (912 ms were
-// measured for a process of 10 GiB). So everything must have been killed at
+// measured for a process of 10 GiB). Everything must have been killed at
 //     s + lease · 0.99 - 500 ms - 1 s
 // This is Redlock's validity time (Redis documentation, "Distributed Locks with Redis") with its drift
 // spelled out.

@@ -21,7 +21,7 @@ enum class Layout {
 // "plain lock", "read-write lock" or "semaphore".
 std::string_view noun(Layout layout);
 
-// What stands at a name instead of a lock of the kind that is asked for (lua/part/kind.lua). Untrusted.
+// The thing at a name instead of a lock of the kind that is asked for (lua/part/kind.lua). Untrusted.
 struct OtherKind {
   std::string what;                        // the noun of another kind of lock; else the type of the key, or a few words
   bool foreign = false;                    // it is no lock, and the following is known:
@@ -29,7 +29,7 @@ struct OtherKind {
   std::string guess;                       // as the script calls it
 
   std::optional<Layout> layout() const;  // of the other kind of lock; none: it is no lock
-  // What it may be: "an application's data", "a lock of another program, taken with SET NX …"; empty: nobody knows.
+  // A guess at it: "an application's data", "a lock of another program, taken with SET NX …"; empty: nobody knows.
   std::string_view perhaps() const;
   // "a hash that never expires, perhaps an application's data"; "a semaphore". Escaped.
   std::string text() const;
@@ -52,7 +52,7 @@ struct Lock {
 
   // Where Redisson publishes releases of it.
   std::string channel() const;
-  // What describes the holder `owner`, for people.
+  // The key that describes the holder `owner`, for people.
   std::string description_key(const std::string& owner) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a lock is called, and the keys that belong to it.
+// The name of a lock, and the keys that belong to it.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ class LockName {
 
   // The key or channel that belongs to this name, by that rule.
   std::string companion(std::string_view word) const;
-  // What the keys begin with that Redisson names by what stands behind: {N}, or N where N holds a brace.
+  // The beginning of the keys that Redisson names by a suffix: {N}, or N where N holds a brace.
   std::string tag() const;
   std::string permits_key() const { return tag() + ":timeout"; }  // of a semaphore
   // The time of a reader's first hold.
@@ -35,9 +35,9 @@ class LockName {
   std::string control_channel() const { return companion("rlock:control"); }
   std::string queue_key() const { return companion("rlock:queue"); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
-  // What the channel of one waiter begins with; its id follows.
+  // The beginning of the channel of one waiter; its id follows.
   std::string grants() const { return companion("rlock:grant") + ":"; }
-  // What the keys that describe single holders of a shared lock begin with; their ids follow.
+  // The beginning of the keys that describe single holders of a shared lock; their ids follow.
   std::string holds() const { return companion("rlock:hold") + ":"; }
 
   // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
@@ -55,7 +55,7 @@ class LockName {
   std::string text_;
 };
 
-// Who owns a hold: "<uuid>:<number>", the field of the lock's hash as Redisson writes it. Whoever knows it
+// The owner of a hold: "<uuid>:<number>", the field of the lock's hash as Redisson writes it. Anybody who knows it
 // can renew and release. Fresh for every attempt, and dead once a release for it was sent: a delayed
 // release of an earlier hold could otherwise end a later one.
 class OwnerId {

@@ -35,7 +35,7 @@ class Call {
   Call& argument(long long number) { return argument(std::to_string(number)); }
   Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
 
-  // What is sent. Valid as long as this is.
+  // The command. Valid as long as this is.
   redis::Words by_sha1() const;
   redis::Words as_a_whole() const;
 

@@ -43,7 +43,7 @@ class Taker {
 
   Result<Acquired> take(std::size_t index) {
     AcquireRequest request = requests_[index];
-    // What was given back is dead: a release for it may still be under way.
+    // An id that was given back is dead: a release for it may still be under way.
     request.owner = owner_;
     if (request.heir) request.hold_id = random_uuid();
     Patience patience = patience_;

@@ -19,7 +19,7 @@ struct Taken {
 // Patience::renew_every. All share one time limit. If one is not granted, or the call ends in an error, those that were
 // are released.
 //
-// Whoever takes locks in one order never waits in a circle with others who do (Havender 1968, "Avoiding deadlock in
+// Programs that take locks in one order never wait in a circle with others who do (Havender 1968, "Avoiding deadlock in
 // multitasking systems"): the requests are to be in the order of their names.
 //
 // `on_held` is called as by acquire_or_wait, with the index of the request. If one is lost while another is

@@ -66,7 +66,7 @@ void go_on(redis::Client& client, const Lock& lock, const Until& until) {
   }
 }
 
-// What is at the name, where it is no lock of that layout any more. None: it is one, or nobody could say.
+// The thing at the name, where it is no lock of that layout any more. None: it is one, or nobody could say.
 std::optional<OtherKind> instead_of(redis::Client& client, const Lock& lock, const Until& until) {
   auto found = wire::inspect(client, lock, until);
   if (!found || found->state != Status::State::other_kind) return {};

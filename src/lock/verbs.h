@@ -22,7 +22,7 @@
 
 namespace rlock::lock {
 
-// What a holder tells others about itself. All of it is shown to people only.
+// A holder's words about itself. All of it is shown to people only.
 struct Holder {
   std::string host, user, command, reason;
   long pid = 0;

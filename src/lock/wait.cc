@@ -19,7 +19,7 @@ constexpr milliseconds kListenAgain = 500ms;
 // Where foreign clients wait, too: a start that makes up for their being slower than we are.
 constexpr milliseconds kHeadStart = 100ms;
 static_assert(kHeadStart > lua::kOthersTurn);
-// Who is in front may have died before the holder did, and nobody would tell: look for oneself some time after a lease
+// The waiter in front may have died before the holder did, and nobody would tell: look some time after a lease
 // that is not renewed.
 constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
 
@@ -33,7 +33,7 @@ milliseconds jittered(milliseconds span) {
   return span - milliseconds(random_below(static_cast<std::uint64_t>(span.count() / 10 + 1)));
 }
 
-// What tells a waiter that it is its turn, as well as the server allows.
+// Tells a waiter that it is its turn, as well as the server allows.
 class Wakeups {
  public:
   Wakeups(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const Patience& patience,
@@ -209,7 +209,7 @@ class Waiter {
     auto heard = Wakeups::Heard::look;
     for (;;) {
       if (heard == Wakeups::Heard::look) RLOCK_TRY(wakeups.begin(exchange()));
-      // Who cannot be told that it is its turn does not stand in the queue.
+      // A waiter that cannot be told of its turn does not stand in the queue.
       request_.queueing = wakeups.listening() ? std::optional(queueing) : std::nullopt;
       queued_ = queued_ || request_.queueing;
       auto acquired = acquire(client_, request_, exchange());

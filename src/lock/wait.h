@@ -41,7 +41,7 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 // releases by other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
 // looks when the lease of the holder ends, but every five seconds at least, as does the second, because the first may
 // have died; the others look every ten to thirty-five seconds, which also says that they live, or some seconds after
-// the lease of the holder, as it was when they looked last, should have ended. Who may not listen does not stand in the
+// the lease of the holder, as it was when they looked last, should have ended. A user without the right to listen does not stand in the
 // queue, and looks every five seconds.
 //
 // Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server

@@ -110,7 +110,7 @@ Holder holder_of(Fields& known) {
 
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
 
-// What lua/part/describe.lua says of a holder. The description may be left from somebody whose lock was broken or ran out;
+// A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or ran out;
 // that of a permit is found by its id, and knows the whole owner id.
 Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
   Holding holding{.owner = entry.at(0).as_text(),

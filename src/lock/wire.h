@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rlock and the scripts of lua/ say to each other: named arguments out, typed replies in. Nothing else knows the
+// The words between rlock and the scripts of lua/: named arguments out, typed replies in. Nothing else knows the
 // scripts' shapes, which stand at the head of each.
 //
 // Errors of all: those of redis::Client; protocol with maybe_executed where a reply has not the shape that the script

@@ -9,8 +9,8 @@ setup() {
 OPENING='(^|[^[:alnum:]"`])(Who|Whom|Whoever|What|So)[ ,'"'"']'
 
 # Documents, and folders of source whose comments are free of such sentences. Add what has become clean: it stays clean.
-DOCUMENTS='README.md CONTRIBUTING.md CHANGELOG.md docs/*.md man/rlock.1 bench/README.md tests/*/README.md'
-CLEAN='packaging tests/docs tests/interop/driver tests/lib tests/lint'
+DOCUMENTS='README.md CONTRIBUTING.md CHANGELOG.md docs/*.md man/rlock.1 bench/README.md lua/README.md tests/*/README.md'
+CLEAN='lua src/lock packaging tests/docs tests/interop/driver tests/lib tests/lint tests/lua'
 
 # openings FILE...: the lines of documents in which a sentence opens so. Headings may be questions.
 openings() { grep -nHE -- "$OPENING" "$@" | grep -vE '^[^:]+:[0-9]+:(#|\.S[hs] )'; }

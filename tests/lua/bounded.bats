@@ -24,7 +24,7 @@ teardown_file() { redis_stop srv; }
 
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
-# So many commands has the server executed, in scripts as well.
+# The number of commands that the server has executed, in scripts as well.
 commands() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_/ { sum += $2 } END { print sum }'; }
 
 # little COMMAND ...: runs it, and it makes the server do no more than a thousand commands or two.

@@ -13,7 +13,7 @@ setup() {
   fair_times="redisson_lock_timeout:{$lock}"
 }
 teardown() {
-  # What Redisson writes there never expires.
+  # Redisson's entries there never expire.
   redis srv del "$fair_queue" "$fair_times" >/dev/null
   assert_mortal
   for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done

@@ -251,7 +251,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   enqueue b 30000 hb '' 0 1
   run -0 enqueue c 30000 hc '' 0 1
   [[ $output == $'queue-full\n1' && $(in_queue) == b ]]
-  # Who stands there already may stay.
+  # A waiter that stands there already may stay.
   run -0 enqueue b 30000 hb '' 0 1
   [[ ${lines[0]} == held ]]
   leaves_the_line b

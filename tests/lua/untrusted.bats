@@ -56,7 +56,7 @@ forced() {
   other_types
   run -0 force_unlock "$owner"
   [[ ${lines[0]} == released ]] || return
-  # What is left of a semaphore without its mark could be anybody's: it is left alone.
+  # A semaphore without its mark could be anybody's: it is left alone.
   if [[ $layout == semaphore ]]; then
     [[ $(redis srv exists "{$lock}:timeout") == 0 && $(redis srv get "$lock") == 2 ]]
   else
