@@ -17,14 +17,18 @@ SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe"
 
 
 class Server:
-    """A Redis server on a Unix socket in a folder of its own, without persistence. Ends with the `with` block."""
+    """A Redis server on a Unix socket in a folder of its own, without persistence. Ends with the `with` block.
+    It listens on a port of the loopback, too, if there is one."""
+
+    def __init__(self, port=0):
+        self.port = port
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="rlock-bench.")
         self.path = os.path.join(self.folder, "s")
         # A deep backlog: a thousand waiters may come at once.
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
              "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
         until(lambda: os.path.exists(self.path), 10, "the server does not start")
         self.socket = socket.socket(socket.AF_UNIX)

@@ -5,8 +5,7 @@
 #   --- include part/queue    becomes that file, where it is named first. `layout` is the file of the layout
 #   --- if plain … --- end    stays for that layout
 #
-# A function, or a local value of one line, that nothing below it names is left out; so are comments and indentation. What
-# is left is a third, and each script carries only what it uses.
+# Comments, indentation and what a script does not use are left out.
 cmake_minimum_required(VERSION 3.25)
 set(LAYOUTS plain read_write semaphore)
 set(VERBS acquire renew release force_unlock inspect)
@@ -58,33 +57,43 @@ function(of_layout text layout out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# From the end backwards, so that what only an unused function names is seen to be unused.
+# A definition: a function, a constant, or another name for a function. Each moves down to the first statement that needs
+# it, so that a script that is done early has created no function that it did not use, and none goes where it is not
+# used. They name only what stands above them, so one look from the last to the first finds all that a statement needs.
 function(only_what_is_used text out)
-  set(used "")
-  while(TRUE)
-    string(FIND "${text}" "\nlocal " at REVERSE)
-    if(at EQUAL -1)
-      break()
+  set(number 0)
+  while(NOT text STREQUAL "")
+    # A block: up to the next line that is not indented and does not end one.
+    string(REGEX MATCH "^\n[^\n]*(\n( |end|else|until|\\})[^\n]*)*" block_${number} "${text}")
+    string(LENGTH "${block_${number}}" length)
+    string(SUBSTRING "${text}" ${length} -1 text)
+    set(name_${number} "")
+    if(block_${number} MATCHES "^\nlocal function ([A-Za-z_]+)")
+      set(name_${number} "${CMAKE_MATCH_1}")
+    elseif(block_${number} MATCHES "^\nlocal (k[A-Z][A-Za-z]*) = [^\n]*$")
+      set(name_${number} "${CMAKE_MATCH_1}")
+    elseif(block_${number} MATCHES "^\nlocal ([a-z_]+) = [a-z_]+$")
+      set(name_${number} "${CMAKE_MATCH_1}")
     endif()
-    string(SUBSTRING "${text}" ${at} -1 block)
-    string(SUBSTRING "${text}" 0 ${at} text)
-    set(length 0)
-    if(block MATCHES "^\nlocal function ([A-Za-z_]+)")
-      set(name "${CMAKE_MATCH_1}")
-      string(FIND "${block}\n" "\nend\n" length)
-      math(EXPR length "${length} + 4")
-    elseif("${block}\n." MATCHES "^(\nlocal ([A-Za-z_]+) = [^\n]*)\n[^ ]")
-      set(name "${CMAKE_MATCH_2}")
-      string(LENGTH "${CMAKE_MATCH_1}" length)
-    endif()
-    string(SUBSTRING "${block}" ${length} -1 behind)
-    string(SUBSTRING "${block}" 0 ${length} definition)
-    set(used "${behind}${used}")
-    if(used MATCHES "[^A-Za-z_.']${name}[^A-Za-z_']")
-      set(used "${definition}${used}")
-    endif()
+    math(EXPR number "${number} + 1")
   endwhile()
-  set(${out} "${text}${used}" PARENT_SCOPE)
+  set(result "")
+  math(EXPR last "${number} - 1")
+  foreach(i RANGE ${last})
+    if(NOT name_${i} STREQUAL "")
+      continue()
+    endif()
+    set(needed "${block_${i}}")
+    foreach(j RANGE ${i} 0 -1)
+      if(NOT name_${j} STREQUAL "" AND needed MATCHES "[^A-Za-z_.']${name_${j}}[^A-Za-z_']")
+        set(needed "${block_${j}}${needed}")
+        set(name_${j} "")
+        set(block_${j} "")
+      endif()
+    endforeach()
+    string(APPEND result "${needed}")
+  endforeach()
+  set(${out} "${result}\n" PARENT_SCOPE)
 endfunction()
 
 set(header "#pragma once

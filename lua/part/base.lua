@@ -50,3 +50,11 @@ local unfinished = false
 -- Redisson puts this in front of the companions that it names by a suffix.
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 
+local function fault_of(reply)
+  return type(reply) == 'table' and (reply.err or '') or ''
+end
+
+-- Publishes a release, if there is anything to publish. Returns why nobody could be told, '' if they were.
+local function announce(payload)
+  return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
+end

@@ -37,10 +37,6 @@ local function hand_over(asker, most)
   return tokens
 end
 
-local function fault_of(reply)
-  return type(reply) == 'table' and (reply.err or '') or ''
-end
-
 -- Milliseconds for which the lock is left to others, and whether they have had a turn since it was ours.
 local function others_turn()
   local since = redis.call('hget', waiters, 'open')
@@ -80,16 +76,13 @@ end
 -- not starve behind our queue. It is open to one that another program's queue begins with, too; if our first waiter stands
 -- there as well, the order of that queue decides. `payload`: what the layout wants to be published, if anything.
 local function call_next(payload)
-  if nobody_waits() then
-    return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
-  end
   local first = first_waiter()
   local turn, open = 0, false
   if first then
     turn, open = others_turn()
   end
   if payload and not (open and not joined(first)) and call_stranger() then
-    return fault_of(redis.pcall('publish', channel, payload))
+    return announce(payload)
   end
   if first then
     if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
@@ -115,7 +108,7 @@ local function call_next(payload)
       end
     end
   end
-  return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
+  return announce(payload)
 end
 
 -- The lock has become available, and stays so whatever goes wrong here. Returns why those who wait could not be told, ''
@@ -125,9 +118,7 @@ local function pass_on(payload)
   if fine then
     return fault
   end
-  if payload then
-    redis.pcall('publish', channel, payload)
-  end
+  announce(payload)
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end
 

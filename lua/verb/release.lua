@@ -26,7 +26,6 @@
 
 --- include part/base
 --- include layout
---- include part/handoff
 
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = holds .. ARGV[8] .. ':released', tonumber(ARGV[9])
@@ -44,53 +43,66 @@ local function remember(outcome)
   return outcome
 end
 
-local count = count_of(owner)
-local other = not count and other_kind({owner})
 local before = remember_for > 0 and text_at(outcome_key)
+local count = count_of(owner)
 if before then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
-if not count then
-  pcall(leave, owner)  -- no release fails because of those who wait
-  if other then
-    return {'other-kind', unpack(other)}
+
+local outcome, payload
+if count then
+  local description, described = description_of(owner)
+  -- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
+  local first_hold = 'hold:' .. string.match(owner, '^[^:]*')
+  if described and redis.call('hdel', description, hold) == 0 or
+    not described and count == 1 and hold ~= first_hold then
+    return {'released', count, ''}
   end
-  pcall(prune)
-  pcall(go_on)
-  return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
+  if count > 1 then
+    -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
+    local ttl = left_of(owner)
+    if ttl > 0 then
+      expire(owner, ttl)
+    end
+    set_count(owner, count - 1)
+    return {remember('released'), count - 1, ''}
+  end
+  if keep == 0 then
+    payload = drop(owner)
+    if described then
+      redis.call('del', description)
+    end
+    outcome = remember('released')
+    if nobody_waits() then
+      return {outcome, 0, announce(payload)}
+    end
+  end
 end
 
-local description, described = description_of(owner)
--- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
-local first_hold = 'hold:' .. string.match(owner, '^[^:]*')
-if described and redis.call('hdel', description, hold) == 0 or not described and count == 1 and hold ~= first_hold then
-  return {'released', count, ''}
-end
-if count > 1 then
-  -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
-  local ttl = left_of(owner)
-  if ttl > 0 then
-    expire(owner, ttl)
-  end
-  set_count(owner, count - 1)
-  return {remember('released'), count - 1, ''}
+--- include part/handoff
+
+if outcome then
+  local fault = pass_on(payload)
+  return with_more({outcome, 0, fault})
 end
 
-if keep > 0 then
+if count then
+  local description, described = description_of(owner)
   if described then
     redis.call('hdel', description, 'control')  -- there is nobody left to ask
     redis.call('hset', description, 'kept', 1)
     redis.call('pexpire', description, keep)
   end
   expire(owner, keep)
-  pcall(tell_holding)  -- who waits counts on the lease
+  pcall(tell_holding)  -- the waiters count on the lease
   return {remember('kept'), keep, ''}
 end
 
-local payload = drop(owner)
-if described then
-  redis.call('del', description)
+pcall(leave, owner)  -- no release fails because of those who wait
+local other = other_kind({owner})
+if other then
+  return {'other-kind', unpack(other)}
 end
-local outcome = remember('released')
-local fault = pass_on(payload)
-return with_more({outcome, 0, fault})
+pcall(prune)
+pcall(go_on)
+return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
