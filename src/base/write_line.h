@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/clock.h"
+#include "base/wait.h"
 
 namespace rlock {
 

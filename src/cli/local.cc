@@ -20,17 +20,13 @@ namespace {
 
 constexpr int kLooksForSocket = 5;
 
-redis::Client client_of(const redis::LocalServer& server) {
-  return redis::Client({.kind = redis::Endpoint::Kind::local, .path = server.folder()});
-}
-
 Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   const bool running = RLOCK_TRY(server.answers(Until{}.at_most(exchange)));
   std::string text = std::string("state     ") + (running ? "running" : "not running") + "\nfolder    " +
                      escaped(server.folder()) + "\nsocket    " + escaped(server.socket_path()) + "\nlog       " +
                      escaped(server.log_path()) + "\n";
   if (running) {
-    redis::Client client = client_of(server);
+    redis::Client client(server.endpoint());
     text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_all(client, exchange)).size()) + " held\n";
   }
   RLOCK_TRY(print(text));
@@ -43,7 +39,7 @@ Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) 
     RLOCK_TRY(print("not running\n"));
     return kDone;
   }
-  redis::Client client = client_of(server);
+  redis::Client client(server.endpoint());
   const auto held = RLOCK_TRY(lock::inspect_all(client, options.common.timeout));
   if (!held.empty() && !options.yes) {
     std::string names;

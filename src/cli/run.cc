@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/environment.h"
 #include "cli/events.h"
 #include "cli/output.h"
 #include "cli/server.h"

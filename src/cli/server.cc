@@ -15,10 +15,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
-constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",       "RLOCK_TOKEN", "RLOCK_HELD",
-                                              "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
-
 bool has_password = false;  // for the server of client_for
 
 constexpr std::size_t kLongestPassword = 4096;
@@ -99,6 +95,12 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   return endpoint;
 }
 
+// The server needs to know nothing but its address. A configuration that its caller does not use, or has by a name that
+// means nothing to another process (relative, /dev/fd/N), must not keep it from starting.
+Result<UniqueFd> launch_server(const std::string& url, const std::string& log_path) {
+  return run::launch_daemon({"rlock", "local", "serve", "--url", url, "--config", "/dev/null"}, log_path);
+}
+
 }  // namespace
 
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
@@ -109,7 +111,7 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
              (options.url_origin.empty() ? "the default" : options.url_origin));
   if (endpoint.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
-    RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(run::launch_daemon, until));
+    RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(launch_server, until));
   }
   return redis::Client(std::move(endpoint));
 }
@@ -134,19 +136,6 @@ Error with_advice(Error error) {
 
 void hide_passwords(int argc, char** argv) {
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) hide_password(argv[i]);
-}
-
-bool is_own_variable(std::string_view name) {
-  return std::ranges::find(kSecretVariables, name) != std::end(kSecretVariables) ||
-         std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
-}
-
-std::vector<std::string> environment_without_secrets(std::vector<std::string> additions) {
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text = *entry;
-    if (!is_own_variable(text.substr(0, text.find('=')))) additions.emplace_back(text);
-  }
-  return additions;
 }
 
 }  // namespace rlock::cli

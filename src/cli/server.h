@@ -2,8 +2,6 @@
 // The server that a user means, and the password for it.
 #pragma once
 
-#include <functional>
-
 #include "base/error.h"
 #include "cli/options.h"
 #include "redis/client.h"
@@ -27,12 +25,5 @@ Error with_advice(Error error);
 
 // Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.
 void hide_passwords(int argc, char** argv);
-
-// Whether rlock knows a variable that stands for no option: a password, or what it gives to commands.
-bool is_own_variable(std::string_view name);
-
-// The environment for a command: ours without what may hold a password and without what an outer rlock said,
-// and with `additions` (NAME=value).
-std::vector<std::string> environment_without_secrets(std::vector<std::string> additions);
 
 }  // namespace rlock::cli

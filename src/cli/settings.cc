@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/server.h"
+#include "cli/environment.h"
 #include "cli/suggest.h"
 #include "cli/trusted_file.h"
 #include "redis/endpoint.h"

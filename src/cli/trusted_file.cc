@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/wait.h"
 
 namespace rlock::cli {
 namespace {

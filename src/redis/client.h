@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "base/wait.h"
 #include "redis/endpoint.h"
 #include "redis/reply.h"
 #include "redis/transport.h"

@@ -160,7 +160,7 @@ Result<Endpoint> parse_local(std::string_view rest) {
   if (!rest.empty() && !endpoint.path.starts_with('/')) {
     return bad("local: wants nothing or an absolute folder after it, as in local:/var/lib/rlock");
   }
-  RLOCK_TRY(check_length(endpoint.path, std::string_view("/redis.sock").size()));
+  RLOCK_TRY(check_length(endpoint.path, 1 + kLocalSocket.size()));
   return endpoint;
 }
 

@@ -11,6 +11,9 @@
 
 namespace rlock::redis {
 
+// The socket of a local: server, in its folder.
+inline constexpr std::string_view kLocalSocket = "redis.sock";
+
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local };
 
@@ -21,6 +24,9 @@ struct Endpoint {
   int db = 0;
   std::string user;  // empty: AUTH with the password alone
   std::optional<Secret> password;
+
+  // unix_socket, local: where the socket is.
+  std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }
 
   // The address as a URL that parse_endpoint reads back, without the password. Safe to show and to log.
   std::string display() const;

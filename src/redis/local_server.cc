@@ -127,7 +127,7 @@ Result<UniqueFd> LocalServer::open_folder() const {
 }
 
 Result<bool> LocalServer::answers(const Until& until) const {
-  Client client(Endpoint{.kind = Endpoint::Kind::local, .path = folder_});
+  Client client(endpoint());
   // Not PING: a server whose disk is full refuses that, and one that still loads its file.
   auto reply = client.call({"TIME"}, until);
   if (reply || client.answered()) return true;
@@ -144,11 +144,8 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
   RLOCK_TRY(lock_file(lock.get(), path, until));
   if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
 
-  const Endpoint here{.kind = Endpoint::Kind::local, .path = folder_};
-  // It needs to know nothing else. A configuration that its caller does not use, or has by a name that means nothing to
-  // another process (relative, /dev/fd/N), must not keep it from starting.
-  const UniqueFd ended = RLOCK_TRY(
-      launch({"rlock", "local", "serve", "--url", here.display(), "--config", "/dev/null"}, log_path()));
+  const Endpoint here = endpoint();
+  const UniqueFd ended = RLOCK_TRY(launch(here.display(), log_path()));
   for (bool launched_ended = false; !RLOCK_TRY(answers(until));) {
     // It also ends when another serves the folder, which has just lost its redis-server and is starting a new one.
     const bool nobody_serves = launched_ended && claim().has_value();
@@ -181,7 +178,7 @@ LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
     return errno == ENOENT || errno == ENOTDIR ? State::replaced : State::unknown;
   }
   if (!same(ours, there)) return State::replaced;
-  if (fstatat(claimed.get(), "redis.sock", &inside, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (fstatat(claimed.get(), kLocalSocket.data(), &inside, AT_SYMLINK_NOFOLLOW) == 0) {
     if (S_ISSOCK(inside.st_mode)) return State::reachable;
   } else if (errno != ENOENT) {
     return State::unknown;

@@ -27,17 +27,18 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "base/wait.h"
+#include "redis/endpoint.h"
 
 namespace rlock::redis {
 
 class LocalServer {
  public:
-  // Starts this very program with other arguments in the background, to outlive us, its messages going to the end
+  // Starts a process in the background that serves the address `url` and outlives us, its messages going to the end
   // of a file, and returns a descriptor that becomes readable when it has ended. See run/daemon.h.
-  using Launch = std::function<Result<UniqueFd>(const std::vector<std::string>& argv, const std::string& log_path)>;
+  using Launch = std::function<Result<UniqueFd>(const std::string& url, const std::string& log_path)>;
 
   // The folder of an address that names none: ~/.local/state/rlock/HOST of the user that we are. It need not exist.
   // Errors (config): the user has no entry in the user database, or no home; says what to write instead.
@@ -47,11 +48,11 @@ class LocalServer {
   explicit LocalServer(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& folder() const { return folder_; }
-  std::string socket_path() const { return folder_ + "/redis.sock"; }
+  std::string socket_path() const { return endpoint().socket_path(); }
+  Endpoint endpoint() const { return {.kind = Endpoint::Kind::local, .path = folder_}; }
   std::string log_path() const { return folder_ + "/redis.log"; }
 
-  // Makes sure that the server answers: makes the folder and starts `rlock local serve` through `launch` if
-  // need be. Many may call this at once; one starts it.
+  // Makes sure that the server answers: makes the folder and has `launch` start a server if need be. Many may call this at once; one starts it.
   // Errors: config (the folder is not ours alone, or others could replace it), unavailable (it did not start, or keeps
   // crashing: says why, and where its log is), system, interrupted.
   Result<void> ensure(const Launch& launch, const Until& until) const;

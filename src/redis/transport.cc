@@ -8,7 +8,6 @@
 #include <sys/un.h>
 
 #include "base/text.h"
-#include "redis/local_server.h"
 #include "redis/resolve.h"
 
 namespace rlock::redis {
@@ -89,10 +88,10 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
 Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
   switch (endpoint.kind) {
     case Endpoint::Kind::tcp: return connect_tcp(endpoint, until);
-    case Endpoint::Kind::unix_socket: return connect_unix(endpoint.path, until);
+    case Endpoint::Kind::unix_socket: return connect_unix(endpoint.socket_path(), until);
     case Endpoint::Kind::local: break;
   }
-  auto fd = RLOCK_TRY(connect_unix(LocalServer(endpoint.path).socket_path(), until));
+  auto fd = RLOCK_TRY(connect_unix(endpoint.socket_path(), until));
   RLOCK_TRY(check_peer(fd.get()));
   return fd;
 }

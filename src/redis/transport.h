@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "base/wait.h"
 #include "redis/endpoint.h"
 
 namespace rlock::redis {

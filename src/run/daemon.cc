@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "base/clock.h"
+#include "base/wait.h"
 #include "run/command.h"
 #include "run/signals.h"
 

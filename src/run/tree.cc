@@ -15,9 +15,9 @@
 #include <memory>
 #include <string>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "base/wait.h"
 
 namespace rlock::run {
 namespace {

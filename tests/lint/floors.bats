@@ -24,6 +24,39 @@ includes_of() {
   done
 }
 
+# edges_of FOLDER: a line "A B" for each module of the folder, a .h with its .cc, that includes another one of it.
+edges_of() {
+  grep -oE "^#include \"$1/[a-z_]+\.h\"" "src/$1"/*.h "src/$1"/*.cc |
+    sed -E 's,^src/(.*)\.(h|cc):#include "(.*)\.h",\1 \3,' | awk '$1 != $2' | sort -u
+}
+
+@test "no floor has a circle of files" {
+  local floor
+  for floor in base redis cli; do
+    edges_of "$floor" >"$BATS_TEST_TMPDIR/edges"
+    (($(wc -l <"$BATS_TEST_TMPDIR/edges") > 3))
+    run --separate-stderr tsort "$BATS_TEST_TMPDIR/edges"
+    [[ $status == 0 && -z $stderr ]] || {
+      echo "src/$floor: $stderr"
+      return 1
+    }
+  done
+}
+
+# options: the names of all options, one a line.
+options() {
+  tr '\n' ' ' <src/cli/option_table.cc | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
+}
+
+@test "no option is named below the command line" {
+  (($(options | wc -l) > 40))
+  local option
+  for option in $(options); do
+    grep -rnE "\"[^\"]*$option([^a-z-]|\$)" src/base src/redis || continue
+    return 1
+  done
+}
+
 @test "the top level holds what docs/architecture.md names" {
   git rev-parse --git-dir >/dev/null 2>&1 || skip "not a clone"
   local known=(.ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/clock.h"
+#include "base/wait.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
