@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/assignments.h"
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/invocation.h"
 #include "cli/output.h"
 #include "cli/server.h"
 

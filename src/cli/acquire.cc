@@ -76,8 +76,8 @@ Result<int> execute(const AcquireOptions& options) {
   UniqueFd watched;
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
-  auto taken = take(client, requests_for(options), timing.renew_at, options.wait, options.common, signals, Events());
+  redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
+  auto taken = take(client, requests_for(options), timing.renew_at, options.wait, options, signals, Events());
   if (!taken && taken.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(signals);
     not_acquired(options, 128 + signal);
@@ -90,7 +90,7 @@ Result<int> execute(const AcquireOptions& options) {
   if (handed_over) return kDone;
   // Nobody has learned the owner id, so nobody could release the lock.
   for (const lock::Hold& hold : holds) {
-    auto released = lock::release(client, hold, Until{}.at_most(options.common.timeout));
+    auto released = lock::release(client, hold, Until{}.at_most(options.timeout));
     if (!released) log::error(released.error().message);
   }
   return std::unexpected(std::move(handed_over).error());

@@ -17,29 +17,50 @@ namespace {
 const std::string kBeginning = "(exit " + std::to_string(kInternal) + ")";
 bool begun = false;
 
-// Whether the word after this option is its value. None: nobody knows the option.
-std::optional<bool> takes_next_word(std::string_view word, std::span<const OptionSpec> options) {
-  const auto spec_of = [&](const std::string& name) -> const OptionSpec* {
-    for (const auto known : {common_options(), informing_options(), options}) {
-      const auto named = [&](const OptionSpec& spec) {
-        return spec.names == name || spec.names.starts_with(name + ",") || spec.names.ends_with("," + name);
-      };
-      if (const auto spec = std::ranges::find_if(known, named); spec != known.end()) return &*spec;
-    }
-    return nullptr;
+bool names(const OptionSpec& spec, std::string_view name) {
+  const auto comma = spec.names.find(',');
+  return name == spec.names || (comma != spec.names.npos &&
+                                (name == spec.names.substr(0, comma) || name == spec.names.substr(comma + 1)));
+}
+
+// The row of an option, by its letter or its long name. Null: nobody knows it. `subcommand` may be null.
+const OptionSpec* find_option(std::string_view name, const SubcommandSpec* subcommand) {
+  const auto find_in = [&](std::span<const OptionSpec> options) -> const OptionSpec* {
+    const auto found = std::ranges::find_if(options, [&](const OptionSpec& spec) { return names(spec, name); });
+    return found == options.end() ? nullptr : &*found;
   };
+  for (const auto options : {common_options(), informing_options()}) {
+    if (const OptionSpec* found = find_in(options)) return found;
+  }
+  if (!subcommand) return nullptr;
+  for (const auto options : subcommand->parts) {
+    if (const OptionSpec* found = find_in(options)) return found;
+  }
+  return nullptr;
+}
+
+// Whether the word after this option is its value. None: nobody knows the option.
+std::optional<bool> takes_next_word(std::string_view word, const SubcommandSpec* subcommand) {
   if (word.starts_with("--")) {
-    const OptionSpec* spec = spec_of(std::string(word.substr(0, word.find('='))));
+    const OptionSpec* spec = find_option(word.substr(0, word.find('=')), subcommand);
     if (!spec) return {};
     return !spec->value.empty() && word.find('=') == word.npos;
   }
   // Several letters in one word: the rest behind one that takes a value is the value.
   for (std::size_t i = 1; i < word.size(); ++i) {
-    const OptionSpec* spec = spec_of({'-', word[i]});
+    const OptionSpec* spec = find_option(std::string{'-', word[i]}, subcommand);
     if (!spec) return {};
     if (!spec->value.empty()) return i + 1 == word.size();
   }
   return false;
+}
+
+bool asks_for_text(std::string_view word) {
+  return std::ranges::any_of(informing_options(), [&](const OptionSpec& spec) { return names(spec, word); });
+}
+
+bool has_export(const SubcommandSpec& subcommand) {
+  return std::ranges::any_of(subcommand.options(), [](const OptionSpec& row) { return &row == &export_option(); });
 }
 
 }  // namespace
@@ -47,27 +68,26 @@ std::optional<bool> takes_next_word(std::string_view word, std::span<const Optio
 // The value of an option is no subcommand and no option. After an option that nobody knows any word may be either: a
 // text that fails is printed once too often rather than once too little, as the line is refused anyway.
 bool assignments_wanted(const std::vector<std::string>& arguments) {
-  bool acquire = false, sure = true, assignments = false;
-  std::span<const OptionSpec> options;
+  const SubcommandSpec* acquire = nullptr;
+  bool sure = true, wanted = false;
   for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
-    if (*word == "-h" || *word == "--help" || *word == "-V" || *word == "--version") return false;
-    assignments = assignments || *word == "--export" || word->starts_with("--export=");
+    if (asks_for_text(*word)) return false;
     if (!word->starts_with('-')) {
       const SubcommandSpec* subcommand = acquire ? nullptr : find_subcommand(*word);
-      if (subcommand && subcommand->name == "acquire") {
-        acquire = true;
-        options = subcommand->options;
+      if (subcommand && has_export(*subcommand)) {
+        acquire = subcommand;
       } else if (!acquire && sure) {
         if (subcommand) return false;
         sure = false;
       }
       continue;
     }
-    const auto value_follows = takes_next_word(*word, options);
+    wanted = wanted || names(export_option(), word->substr(0, word->find('=')));
+    const auto value_follows = takes_next_word(*word, acquire);
     sure = sure && value_follows;
     if (sure && *value_follows && ++word == arguments.end()) break;
   }
-  return acquire && assignments;
+  return acquire && wanted;
 }
 
 Result<void> begin_assignments() {

@@ -32,17 +32,17 @@ bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
 // out. False: one of them holds the lock still when the wait is over.
 Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
   bool heard = false;
-  for (const Until end = Until{}.at_most(options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
-    const Until exchange = Until{}.at_most(options.common.timeout);
+  for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
+    const Until exchange = Until{}.at_most(options.timeout);
     for (const lock::OwnerId& owner : owners) {
       const bool hears =
-          RLOCK_TRY(lock::ask_to_stop(client, options.name, owner, asker("rlock force-unlock"), exchange)) > 0;
+          RLOCK_TRY(lock::ask_to_stop(client, options.name(), owner, asker("rlock force-unlock"), exchange)) > 0;
       if (hears && !std::exchange(heard, true)) {
-        RLOCK_TRY(print(options.name.display() + ": the holder has been asked to stop" +
-                        (options.wait > 0ms ? "; waiting for it\n" : "\n")));
+        RLOCK_TRY(print(options.name().display() + ": the holder has been asked to stop" +
+                        (*options.wait > 0ms ? "; waiting for it\n" : "\n")));
       }
     }
-    const auto status = RLOCK_TRY(lock::inspect(client, options.name, exchange));
+    const auto status = RLOCK_TRY(lock::inspect(client, options.name(), exchange));
     std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
     if (owners.empty()) return true;
     if (end.over()) return false;
@@ -51,8 +51,8 @@ Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& optio
 
 Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
                        const lock::OwnerId& owner, bool alone) {
-  const std::string name = options.name.display();
-  const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.common.timeout)));
+  const std::string name = options.name().display();
+  const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.timeout)));
   if (!released.fault.empty()) log::warning(name + ": waiters could not be told: " + escaped(released.fault, 200));
   switch (released.outcome) {
     case lock::ReleaseOutcome::other_owner:
@@ -89,10 +89,10 @@ Holders holders_of(const lock::Status& status, const ForceUnlockOptions& options
 }  // namespace
 
 Result<int> execute(const ForceUnlockOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options.common));
-  const std::string name = options.name.display();
+  redis::Client client = RLOCK_TRY(client_for(options));
+  const std::string name = options.name().display();
 
-  const auto status = RLOCK_TRY(lock::inspect(client, options.name, Until{}.at_most(options.common.timeout)));
+  const auto status = RLOCK_TRY(lock::inspect(client, options.name(), Until{}.at_most(options.timeout)));
   if (status.state == lock::Status::State::other_kind) {
     return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is");
   }
@@ -124,7 +124,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
     RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
     return kDone;
   }
-  log::error(name + ": still held after " + format_duration(options.wait) +
+  log::error(name + ": still held after " + format_duration(*options.wait) +
              "; --now takes it away at once, while the command under it may still run");
   return kNotAcquired;
 }

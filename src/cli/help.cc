@@ -82,7 +82,8 @@ std::string_view title(Group group) {
 }
 
 std::vector<OptionSpec> all_options(const SubcommandSpec& spec) {
-  std::vector<OptionSpec> all(spec.options.begin(), spec.options.end());
+  std::vector<OptionSpec> all;
+  for (const auto& part : spec.parts) all.insert(all.end(), part.begin(), part.end());
   all.insert(all.end(), common_options().begin(), common_options().end());
   all.insert(all.end(), informing_options().begin(), informing_options().end());
   return all;

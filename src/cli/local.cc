@@ -34,13 +34,13 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
 }
 
 Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) {
-  const Until until = Until{}.at_most(options.common.timeout);
+  const Until until = Until{}.at_most(options.timeout);
   if (!RLOCK_TRY(server.answers(until))) {
     RLOCK_TRY(print("not running\n"));
     return kDone;
   }
   redis::Client client(server.endpoint());
-  const auto held = RLOCK_TRY(lock::inspect_all(client, options.common.timeout));
+  const auto held = RLOCK_TRY(lock::inspect_all(client, options.timeout));
   if (!held.empty() && !options.yes) {
     std::string names;
     for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
@@ -124,9 +124,9 @@ Result<int> serve(const redis::LocalServer& server) {
 }  // namespace
 
 Result<int> execute(const LocalOptions& options) {
-  const redis::LocalServer server = RLOCK_TRY(local_server_for(options.common));
+  const redis::LocalServer server = RLOCK_TRY(local_server_for(options));
   switch (options.action) {
-    case LocalOptions::Action::status: return show(server, options.common.timeout);
+    case LocalOptions::Action::status: return show(server, options.timeout);
     case LocalOptions::Action::stop: return stop(server, options);
     case LocalOptions::Action::serve: return serve(server);
   }

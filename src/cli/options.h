@@ -19,8 +19,8 @@
 namespace rlock::cli {
 
 struct CommonOptions {
-  Secret url{""};  // wiped once it is read: see client_for
-  std::string url_origin;  // in front of complaints about it; empty: the default address
+  Secret url{"redis://127.0.0.1:6379"};  // wiped once it is read: see client_for
+  std::string url_origin;                // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
   // What Settings says of an address with a password; wiped as `url` is.
@@ -30,75 +30,76 @@ struct CommonOptions {
   bool quiet = false, verbose = false, json_log = false;
 };
 
+// Options of subcommands that name locks.
+struct NamingOptions : CommonOptions {
+  std::vector<lock::LockName> names;  // each once, and sorted, but for status
+};
+
 // How long to wait for a lock, and what to say if it was in vain.
 struct WaitOptions {
   std::optional<milliseconds> limit;  // none: without limit; 0: not at all
   int conflict_status = kNotAcquired;
   lock::Queueing queueing;
-  bool supersede = false;  // whoever holds the lock is asked to stop
+  bool supersede = false;  // the holder is asked to stop
 };
 
-struct RunOptions {
-  CommonOptions common;
-  std::vector<lock::LockName> names;  // sorted, each once
-  lock::Mode mode;
+// Options of subcommands that acquire locks.
+struct TakingOptions : NamingOptions {
+  bool nonblock = false;  // wait.limit is 0 then
   WaitOptions wait;
-  lock::LeaseTiming timing;
-  milliseconds grace{};  // --kill-after
+  bool shared = false, exclusive = false;  // mode.kind says it, too
+  lock::Mode mode;
+  std::string reason;
+};
+
+struct RunOptions : TakingOptions {
+  milliseconds lease = lock::kDefaultLease;
+  std::optional<milliseconds> kill_after;
   bool renew = true;
+  lock::LeaseTiming timing;  // that follows from lease, grace and renew
+  milliseconds grace{};      // kill_after, or what follows from the lease
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   run::Leftovers leftovers = run::Leftovers::kill;
   bool isolate = false;
-  run::Hooks hooks;
+  run::Hooks hooks{.limit = 30s};
   int status_fd = -1;
-  std::string reason;
   std::vector<std::string> command;
   std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
 };
 
-struct AcquireOptions {
-  CommonOptions common;
-  std::vector<lock::LockName> names;  // sorted, each once
-  lock::Mode mode;
-  WaitOptions wait;
+struct AcquireOptions : TakingOptions {
   milliseconds lease{};
   std::optional<pid_t> for_pid;
-  std::string reason;
   enum class Output { owner, assignments, json } output = Output::owner;
 };
 
-struct RenewOptions {
-  CommonOptions common;
-  std::vector<lock::LockName> names;
-  lock::OwnerId owner;
+// Options of subcommands that say whose lock they mean.
+struct OwnedOptions : NamingOptions {
+  std::optional<lock::OwnerId> owner;  // there is one in any case
+};
+
+struct RenewOptions : OwnedOptions {
   milliseconds lease{};  // 0: as granted
 };
 
-struct ReleaseOptions {
-  CommonOptions common;
-  std::vector<lock::LockName> names;
-  lock::OwnerId owner;
-};
+struct ReleaseOptions : OwnedOptions {};
 
-struct StatusOptions {
-  CommonOptions common;
-  std::vector<lock::LockName> names;
+struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held } output = Output::people;
   bool watch = false;
 };
 
-struct ForceUnlockOptions {
-  CommonOptions common;
-  lock::LockName name;
+struct ForceUnlockOptions : NamingOptions {
+  const lock::LockName& name() const { return names.front(); }
+
   std::optional<lock::OwnerId> owner;
   bool yes = false;
   bool now = false;
-  milliseconds wait = 1min;
+  std::optional<milliseconds> wait;  // there is one in any case
 };
 
-struct LocalOptions {
-  CommonOptions common;
+struct LocalOptions : CommonOptions {
   enum class Action { status, stop, serve } action = Action::status;
   bool yes = false;
 };
@@ -109,9 +110,5 @@ struct PrintText {
 
 using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
                                 ForceUnlockOptions, LocalOptions, PrintText>;
-
-// Makes sense of the command line, the environment and the configuration files. Starts the log as they ask.
-// Errors: usage, config; each names the option, variable or setting that it is about.
-Result<Invocation> read_invocation(const std::vector<std::string>& arguments);
 
 }  // namespace rlock::cli

@@ -32,24 +32,24 @@ Result<void> collect(const CLI::App& app, std::span<const OptionSpec> options, P
     const CLI::Option* option = app.get_option("--" + std::string(spec.name()));
     if (option->count() == 0) continue;
     const bool flag = spec.value.empty();
-    const bool before = parsed.options.contains(spec.name());
-    if (!flag && (option->count() > 1 || before)) {
+    if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
       return fail(Error::Code::usage,
                   "--" + std::string(spec.name()) + " is given twice" +
-                      (spec.name() == "url" ? "; locks over several servers are not supported" : ""));
+                      (&spec == &url_option() ? "; locks over several servers are not supported" : ""));
     }
-    parsed.options.insert_or_assign(std::string(spec.name()), flag ? "true" : option->results().front());
+    parsed.options.insert_or_assign(&spec, flag ? "true" : option->results().front());
   }
   return {};
 }
 
 std::vector<std::string_view> option_words(const SubcommandSpec* spec) {
-  std::vector<std::string_view> words = {"--help", "--version"};
+  std::vector<std::string_view> words;
   const auto add = [&](std::span<const OptionSpec> options) {
     for (const OptionSpec& option : options) words.push_back(option.names.substr(option.names.find("--")));
   };
+  add(informing_options());
   add(common_options());
-  if (spec) add(spec->options);
+  if (spec) std::ranges::for_each(spec->parts, add);
   return words;
 }
 
@@ -130,7 +130,7 @@ Parsed version() {
 // What stands from the subcommand on. An application of its own: a lock may be called as a subcommand is.
 Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
   CLI::App app;
-  add_options(app, spec.options);
+  for (const auto& part : spec.parts) add_options(app, part);
   describe(app);
   app.allow_extras();
   if (!RLOCK_TRY(take_apart(app, words, &spec))) {
@@ -141,11 +141,11 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
 
   parsed.subcommand = &spec;
   RLOCK_TRY(collect(app, common_options(), parsed));
-  RLOCK_TRY(collect(app, spec.options, parsed));
+  for (const auto& part : spec.parts) RLOCK_TRY(collect(app, part, parsed));
   for (const std::string& word : app.remaining()) {
     // After its name this may be an option of a command that lacks its --: the caller says so.
-    const bool has_command = parsed.command || parsed.options.contains("command");
-    const bool maybe_command = spec.takes_command && !parsed.names.empty() && !has_command;
+    const bool has_command = parsed.command || (spec.command && parsed.text_of(*spec.command));
+    const bool maybe_command = spec.command && !parsed.names.empty() && !has_command;
     if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
     parsed.names.push_back(word);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From argv to words: which subcommand, which options with which texts. What the texts mean is decided in
-// cli/options.h. The only file that knows CLI11.
+// cli/invocation.h. The only file that knows CLI11.
 #pragma once
 
 #include <map>
@@ -16,11 +16,17 @@
 namespace rlock::cli {
 
 struct Parsed {
-  const SubcommandSpec* subcommand = nullptr;               // null: nothing but `text` to print
-  std::string text;                                         // help or version
-  std::map<std::string, std::string, std::less<>> options;  // by long name; a flag's text is "true"
-  std::vector<std::string> names;                           // positional arguments
-  std::optional<std::vector<std::string>> command;          // what stands after the first --, if there is one
+  const SubcommandSpec* subcommand = nullptr;        // null: nothing but `text` to print
+  std::string text;                                  // help or version
+  std::map<const OptionSpec*, std::string> options;  // those that are given; a flag's text is "true"
+  std::vector<std::string> names;                    // positional arguments
+  std::optional<std::vector<std::string>> command;   // what stands after the first --, if there is one
+
+  // What was given for `option`; null: it was not.
+  const std::string* text_of(const OptionSpec& option) const {
+    const auto found = options.find(&option);
+    return found == options.end() ? nullptr : &found->second;
+  }
 };
 
 // Errors (usage): an unknown option or subcommand, with the nearest known one; an option without its value

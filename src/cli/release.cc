@@ -14,7 +14,7 @@ namespace {
 // A keeper of --for-pid has nothing to do any more. Without this it would learn that at its next renewal.
 void tell_keeper(redis::Client& client, const ReleaseOptions& options, const lock::LockName& name) {
   const auto told =
-      lock::ask_to_stop(client, name, options.owner, "rlock release", Until{}.at_most(options.common.timeout));
+      lock::ask_to_stop(client, name, *options.owner, "rlock release", Until{}.at_most(options.timeout));
   if (!told) log::debug(name.display() + ": " + told.error().message);
 }
 
@@ -22,8 +22,8 @@ void tell_keeper(redis::Client& client, const ReleaseOptions& options, const loc
 Result<void> release(redis::Client& client, const ReleaseOptions& options, const lock::LockName& lock_name,
                      std::vector<lock::LockName>& over) {
   const auto released = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
-    return lock::release(client, lock, options.owner, options.owner.first_hold(),
-                         Until{}.at_most(options.common.timeout));
+    return lock::release(client, lock, *options.owner, options.owner->first_hold(),
+                         Until{}.at_most(options.timeout));
   });
   const std::string name = lock_name.display();
   if (!released) return std::unexpected(Error(released.error()).in(name));
@@ -47,7 +47,7 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
 }  // namespace
 
 Result<int> execute(const ReleaseOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options.common));
+  redis::Client client = RLOCK_TRY(client_for(options));
   std::vector<lock::LockName> over;
   auto released = each(options.names, [&](const lock::LockName& name) { return release(client, options, name, over); });
   // Only now: it gives all of them back when it is told of one.

@@ -12,8 +12,8 @@ namespace {
 
 Result<void> renew(redis::Client& client, const RenewOptions& options, const lock::LockName& lock_name) {
   const auto outcome = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
-    return lock::renew(client, lock, options.owner, options.lease, lock::Attempts::until_deadline,
-                       Until{}.at_most(options.common.timeout));
+    return lock::renew(client, lock, *options.owner, options.lease, lock::Attempts::until_deadline,
+                       Until{}.at_most(options.timeout));
   });
   const std::string name = lock_name.display();
   if (!outcome) return std::unexpected(Error(outcome.error()).in(name));
@@ -35,7 +35,7 @@ Result<void> renew(redis::Client& client, const RenewOptions& options, const loc
 }  // namespace
 
 Result<int> execute(const RenewOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options.common));
+  redis::Client client = RLOCK_TRY(client_for(options));
   return each(options.names, [&](const lock::LockName& name) { return renew(client, options, name); });
 }
 

@@ -52,8 +52,8 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     if (!std::filesystem::is_regular_file(*path, ignored)) return;
     additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(*path, ignored).string());
   };
-  name_file("RLOCK_PASSWORD_FILE", options.common.password_file);
-  name_file("RLOCK_CONFIG", options.common.file_of_configured_url);
+  name_file("RLOCK_PASSWORD_FILE", options.password_file);
+  name_file("RLOCK_CONFIG", options.file_of_configured_url);
   return environment_without_secrets(std::move(additions));
 }
 
@@ -64,7 +64,7 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
           .holds = holds,
           .timing = options.timing,
           .grace = options.grace,
-          .exchange = options.common.timeout,
+          .exchange = options.timeout,
           .renew = options.renew,
           .max_hold = options.max_hold,
           .min_hold = options.min_hold,
@@ -102,7 +102,7 @@ Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::I
 
 Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  redis::Client client = RLOCK_TRY(client_for(options.common, signals.fd()));
+  redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
 
   // Who waits, and is the next, has its guards ready before it gets the lock: then nobody waits for them. If they
   // cannot be started, or die, three times, that is tried again and reported when the lock is there.
@@ -120,7 +120,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   };
 
   const TimePoint begun = BootClock::now();
-  auto taken = take(client, requests_for(options), options.timing.renew_at, options.wait, options.common, signals,
+  auto taken = take(client, requests_for(options), options.timing.renew_at, options.wait, options, signals,
                     events, prepare);
   const auto signalled = [&] {
     const int signal = ending_signal(signals);

@@ -27,7 +27,7 @@ std::vector<std::string_view> setting_names() {
     }
   };
   add(common_options());
-  for (const SubcommandSpec& spec : subcommands()) add(spec.options);
+  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add);
   return names;
 }
 
@@ -57,6 +57,12 @@ std::string user_file() {
   return std::string(home) + "/.config/rlock/rlock.toml";
 }
 
+Result<void> check_name(const std::string& path, const std::string& name) {
+  const auto names = setting_names();
+  if (std::ranges::find(names, name) != names.end() && name != config_option().name()) return {};
+  return fail(Error::Code::config, escaped(path) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
+}
+
 }  // namespace
 
 std::string variable_of(std::string_view name) {
@@ -79,61 +85,74 @@ void warn_of_unknown_variables() {
   }
 }
 
-Result<Settings> Settings::load(const Parsed& parsed) {
-  Settings settings;
-  // In the order of rank: what is known stays.
-  for (const auto& [name, text] : parsed.options) {
-    settings.known_.try_emplace(name, Setting{text, "--" + name, true});
-  }
-  const auto names = setting_names();
-  for (const std::string_view name : names) {
+void Settings::add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting) {
+  const auto add_from = [&](std::span<const OptionSpec> options) {
+    for (const OptionSpec& option : options) {
+      if (option.setting && option.name() == name) known_.try_emplace(&option, setting);
+    }
+  };
+  add_from(common_options());
+  std::ranges::for_each(subcommand.parts, add_from);
+}
+
+Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
+  for (const std::string_view name : setting_names()) {
     const std::string variable = variable_of(name);
     const char* value = std::getenv(variable.c_str());
     if (!value) continue;
     // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
     if (!*value) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
-    settings.known_.try_emplace(std::string(name), Setting{value, variable});
+    add(subcommand, name, {value, variable});
   }
+  return {};
+}
 
-  const auto chosen = settings.find("config");
-  const std::vector<std::string> files =
-      chosen ? std::vector{chosen->text} : std::vector{user_file(), std::string("/etc/rlock/rlock.toml")};
-  for (const std::string& file : files) {
-    auto read = read_file(file);
-    if (!read) {
-      if (!chosen) read.error().message += "; --config FILE reads another one instead";
-      return std::unexpected(std::move(read).error());
+// `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
+Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen) {
+  auto read = read_file(path);
+  if (!read && !chosen) read.error().message += "; --config FILE reads another one instead";
+  const std::optional<File> file = RLOCK_TRY(std::move(read));
+  if (!file && chosen) {
+    return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));
+  }
+  if (!file) return {};
+  auto pairs = read_toml(file->text);
+  if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(path)));
+  for (const auto& [name, value] : *pairs) {
+    RLOCK_TRY(check_name(path, name));
+    const bool secret = !redis::password_in(value).empty();
+    if (secret && file->read_by_others) {
+      return fail(Error::Code::config, escaped(path) + ": " + name + " holds a password, and others may read it; " +
+                                           "chmod 600 " + escaped(shell_word(path)) + ", or leave it to password-file");
     }
-    const std::optional<File> found = std::move(*read);
-    if (!found && chosen)
-      return fail(Error::Code::config, chosen->origin + ": " + escaped(file) + ": " + errno_text(ENOENT));
-    if (!found) continue;
-    auto pairs = read_toml(found->text);
-    if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(file)));
-    for (const auto& [name, value] : *pairs) {
-      if (std::ranges::find(names, name) == names.end() || name == "config") {
-        return fail(Error::Code::config,
-                    escaped(file) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
-      }
-      const bool secret = !redis::password_in(value).empty();
-      if (secret && found->read_by_others) {
-        return fail(Error::Code::config, escaped(file) + ": " + name + " holds a password, and others may read it; " +
-                                             "chmod 600 " + escaped(shell_word(file)) + ", or leave it to password-file");
-      }
-      if (secret && name == "url" && !settings.address_) {
-        settings.address_ = value;
-        if (chosen && found->can_be_read_again) settings.file_ = file;
-      }
-      settings.known_.try_emplace(name, Setting{value, escaped(file) + ": " + name});
+    if (secret && name == url_option().name() && !address_) {
+      address_ = value;
+      if (chosen && file->can_be_read_again) file_ = path;
     }
+    add(subcommand, name, {value, escaped(path) + ": " + name});
+  }
+  return {};
+}
+
+Result<Settings> Settings::load(const Parsed& parsed) {
+  Settings settings;
+  for (const auto& [option, text] : parsed.options) {
+    settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), true});
+  }
+  RLOCK_TRY(settings.add_variables(*parsed.subcommand));
+  if (const Setting* chosen = settings.find(config_option())) {
+    RLOCK_TRY(settings.add_file(*parsed.subcommand, chosen->text, true));
+    return settings;
+  }
+  for (const std::string& path : {user_file(), std::string("/etc/rlock/rlock.toml")}) {
+    RLOCK_TRY(settings.add_file(*parsed.subcommand, path, false));
   }
   return settings;
 }
 
-std::optional<Setting> Settings::find(std::string_view name) const {
-  const auto found = known_.find(name);
-  if (found == known_.end()) return {};
-  return found->second;
+const Setting* Settings::find(const OptionSpec& option) const {
+  const auto found = known_.find(&option);
+  return found == known_.end() ? nullptr : &found->second;
 }
 
 }  // namespace rlock::cli

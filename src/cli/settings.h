@@ -14,12 +14,6 @@
 
 namespace rlock::cli {
 
-struct Setting {
-  std::string text;
-  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml: lease": in front of complaints
-  bool on_command_line = false;
-};
-
 class Settings {
  public:
   // Reads the configuration files: the one of --config or RLOCK_CONFIG, which must exist, or else the usual two
@@ -27,8 +21,9 @@ class Settings {
   // read; an unknown key; a variable that is empty.
   static Result<Settings> load(const Parsed& parsed);
 
-  // What was said about the option of that long name; none: nothing.
-  std::optional<Setting> find(std::string_view name) const;
+  // What was said about an option; null: nothing. Variables and files speak only for those that the table calls
+  // settings: the lease of `acquire`, for one, must be chosen each time.
+  const Setting* find(const OptionSpec& option) const;
 
   // The address in a configuration file, if it has a password; also where another address beats it.
   const std::optional<std::string>& address_with_password() const { return address_; }
@@ -36,7 +31,12 @@ class Settings {
   const std::optional<std::string>& file_of_address() const { return file_; }
 
  private:
-  std::map<std::string, Setting, std::less<>> known_;
+  // What is known stays: the sources are read in the order of their rank.
+  void add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting);
+  Result<void> add_variables(const SubcommandSpec& subcommand);
+  Result<void> add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen);
+
+  std::map<const OptionSpec*, Setting> known_;
   std::optional<std::string> address_, file_;
 };
 

@@ -16,10 +16,10 @@ namespace {
 using State = lock::Status::State;
 
 Result<std::vector<lock::Status>> look(redis::Client& client, const StatusOptions& options) {
-  if (options.names.empty()) return lock::inspect_all(client, options.common.timeout);
+  if (options.names.empty()) return lock::inspect_all(client, options.timeout);
   std::vector<lock::Status> all;
   for (const lock::LockName& name : options.names) {
-    all.push_back(RLOCK_TRY(lock::inspect(client, name, Until{}.at_most(options.common.timeout))));
+    all.push_back(RLOCK_TRY(lock::inspect(client, name, Until{}.at_most(options.timeout))));
   }
   return all;
 }
@@ -97,7 +97,7 @@ Result<int> watch(redis::Client& client, const StatusOptions& options) {
 }  // namespace
 
 Result<int> execute(const StatusOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options.common));
+  redis::Client client = RLOCK_TRY(client_for(options));
   if (options.watch) return watch(client, options);
   const auto all = RLOCK_TRY(look(client, options));
   if (options.output == StatusOptions::Output::is_held) return is_held(all);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "cli/complete.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/duration.h"
+#include "base/log.h"
+
+namespace rlock::cli {
+namespace {
+
+std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
+
+Result<void> complete_mode(TakingOptions& options) {
+  lock::Mode& mode = options.mode;
+  const bool slots = mode.slots != 0;
+  if (options.shared && options.exclusive) return usage("--shared and --exclusive contradict each other; give one");
+  if (slots && (options.shared || options.exclusive)) {
+    return usage(std::string("--slots and ") + (options.shared ? "--shared" : "--exclusive") +
+                 " contradict each other; give one");
+  }
+  if (mode.resize && !slots) return usage("--resize wants --slots N: the number that it is to be");
+  if (mode.java && !slots) return usage("--java-semaphore wants --slots N: how many the Java program has made");
+  using Kind = lock::Mode::Kind;
+  mode.kind = slots ? Kind::slots : options.shared ? Kind::read : options.exclusive ? Kind::write : Kind::plain;
+  return {};
+}
+
+Result<void> complete_wait(TakingOptions& options) {
+  if (options.nonblock) options.wait.limit = 0ms;
+  if (options.wait.supersede && options.wait.limit == 0ms) {
+    return usage("--supersede waits until the holder has released the lock, which --nonblock and --wait 0 forbid");
+  }
+  return {};
+}
+
+// That of a lock which is renewed, or under which a command is stopped in time.
+Result<milliseconds> kept_lease(milliseconds lease, const lock::Mode& mode, bool renew) {
+  constexpr milliseconds most = lock::kLongestReaderLease;
+  if (mode.kind != lock::Mode::Kind::read || lease <= most) return lease;
+  const std::string why = "a Java reader beside this one sets the time of the lock to " + format_duration(most);
+  if (!renew) {
+    return usage("--no-renew with --shared wants a lease of " + format_duration(most) + " at most: " + why);
+  }
+  log::warning("--lease " + format_duration(lease) + " counts as " + format_duration(most) + " with --shared: " + why);
+  return most;
+}
+
+Result<void> check_holds(const RunOptions& options) {
+  const auto& most = options.max_hold;
+  if (most && *most == 0ms) return usage("--max-hold 0s leaves no time for the command");
+  if (most && options.min_hold > *most) {
+    return usage("--min-hold " + format_duration(options.min_hold) + " is longer than --max-hold " +
+                 format_duration(*most));
+  }
+  if (most && !options.renew && *most > options.lease) {
+    return usage("--max-hold " + format_duration(*most) + " is longer than the lease of " +
+                 format_duration(options.lease) + ", at the end of which --no-renew stops the command");
+  }
+  return {};
+}
+
+Result<void> check_status_fd(int fd) {
+  if (fd < 0) return {};
+  const int mode = fcntl(fd, F_GETFL);
+  if (mode < 0) return usage("--status-fd " + std::to_string(fd) + ": " + errno_text(errno));
+  if ((mode & O_ACCMODE) == O_RDONLY) return usage("--status-fd " + std::to_string(fd) + ": not open for writing");
+  return {};
+}
+
+}  // namespace
+
+Result<void> complete(RunOptions& options) {
+  RLOCK_TRY(complete_mode(options));
+  options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
+  options.grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
+  RLOCK_TRY(complete_wait(options));
+  options.timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, options.grace, options.renew));
+  RLOCK_TRY(check_status_fd(options.status_fd));
+  RLOCK_TRY(check_holds(options));
+  if (options.isolate && options.leftovers == run::Leftovers::ignore) {
+    return usage("--isolate and --leftovers ignore contradict each other: nothing outlives its namespace");
+  }
+  if (options.lease < lock::kFullMarginLease) {
+    log::warning(
+        "a lease of " + format_duration(options.lease) +
+        " is short: the margins for clock steps and slow machines are scaled down; 5s and more have them in full");
+  }
+  return {};
+}
+
+Result<void> complete(AcquireOptions& options) {
+  RLOCK_TRY(complete_mode(options));
+  RLOCK_TRY(complete_wait(options));
+  if (options.lease == 0ms && !options.for_pid) {
+    return usage(
+        "acquire wants --lease DUR: nobody renews this lock, so say how long it is to last, or --for-pid PID: "
+        "a keeper renews it for as long as PID lives (as rlock run does for a command)");
+  }
+  if (options.lease == 0ms) options.lease = lock::kDefaultLease;
+  if (options.for_pid) options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, /*renew=*/true));
+  return {};
+}
+
+Result<void> complete(OwnedOptions& options) {
+  if (options.owner) return {};
+  const char* variable = std::getenv("RLOCK_OWNER");
+  if (!variable || !*variable) {
+    return usage("whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER");
+  }
+  options.owner = RLOCK_TRY(lock::OwnerId::parse(variable));
+  return {};
+}
+
+Result<void> complete(StatusOptions& options) {
+  if (options.output != StatusOptions::Output::is_held) return {};
+  if (options.names.empty()) return usage("--is-held wants the NAME of a lock");
+  if (options.watch) return usage("--watch and --is-held contradict each other; give one");
+  return {};
+}
+
+Result<void> complete(ForceUnlockOptions& options) {
+  if (options.now && options.wait) return usage("--now and --wait contradict each other; give one");
+  options.wait = options.wait.value_or(1min);
+  return {};
+}
+
+Result<void> complete(LocalOptions&) { return {}; }
+
+}  // namespace rlock::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// What options mean together: those that contradict one another, and values that follow from others.
+#pragma once
+
+#include "base/error.h"
+#include "cli/options.h"
+
+namespace rlock::cli {
+
+// Each fills what follows from the options and words that were read. Warns of what may not be meant.
+// Errors (usage): a contradiction, or what is missing; config: an environment that does not fit.
+Result<void> complete(RunOptions& options);
+Result<void> complete(AcquireOptions& options);
+Result<void> complete(OwnedOptions& options);
+Result<void> complete(StatusOptions& options);
+Result<void> complete(ForceUnlockOptions& options);
+Result<void> complete(LocalOptions& options);
+
+}  // namespace rlock::cli

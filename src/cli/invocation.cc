@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "cli/invocation.h"
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/complete.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/settings.h"
+#include "cli/words.h"
+
+namespace rlock::cli {
+namespace {
+
+// Fills the members that are there for `rows`, in their order.
+Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, const Settings& settings) {
+  for (const OptionSpec& row : rows) {
+    const Setting* said = settings.find(row);
+    if (said && row.fill) RLOCK_TRY(row.fill(options, *said));
+  }
+  return {};
+}
+
+Result<CommonOptions> read_common(const Settings& settings) {
+  CommonOptions common;
+  if (const auto& address = settings.address_with_password()) common.configured_url.emplace(*address);
+  common.file_of_configured_url = settings.file_of_address();
+  RLOCK_TRY(fill(common, common_options(), settings));
+  return common;
+}
+
+void start_log(const CommonOptions& common) {
+  const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
+  log::start(least, common.json_log ? json_log_line : log::text_format);
+}
+
+// Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.
+void report(std::span<const OptionSpec> rows, const Settings& settings) {
+  for (const OptionSpec& row : rows) {
+    const Setting* said = settings.find(row);
+    if (!said) continue;
+    const bool secret = row.value == "TEXT" || row.value == "URL" || row.value == "ID";
+    const std::string value = secret ? "given" : escaped(said->text, 200);
+    log::debug("option " + std::string(row.name()) + ": " + value + ", from " + said->origin);
+  }
+}
+
+template <std::derived_from<CommonOptions> Options>
+Result<void> read(Options& options, const Parsed& parsed, const Settings& settings,
+                  const std::vector<std::string>& arguments) {
+  // First: a -- that is missing makes the command's options look like ours.
+  RLOCK_TRY(read_words(options, parsed, arguments));
+  for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
+  return complete(options);
+}
+
+Result<void> read(PrintText&, const Parsed&, const Settings&, const std::vector<std::string>&) { return {}; }
+
+}  // namespace
+
+Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
+  const Parsed parsed = RLOCK_TRY(parse(arguments));
+  if (!parsed.subcommand) return PrintText{parsed.text};
+  const Settings settings = RLOCK_TRY(Settings::load(parsed));
+  CommonOptions common = RLOCK_TRY(read_common(settings));
+  start_log(common);
+  warn_of_unknown_variables();
+  report(common_options(), settings);
+  for (const auto& part : parsed.subcommand->parts) report(part, settings);
+
+  Invocation invocation = parsed.subcommand->blank(std::move(common));
+  RLOCK_TRY(std::visit([&](auto& options) { return read(options, parsed, settings, arguments); }, invocation));
+  return invocation;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "cli/option_values.h"
+
+#include <charconv>
+#include <climits>
+
+#include "base/text.h"
+#include "lock/lease.h"
+
+namespace rlock::cli {
+namespace {
+
+std::unexpected<Error> bad(std::string why) { return fail(Error::Code::usage, std::move(why)); }
+
+Result<int> number(const std::string& text, int least, int most, const std::string& what) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+  return bad(in_quotes(text) + " is not " + what);
+}
+
+}  // namespace
+
+Result<std::string> any_text(const std::string& text) { return text; }
+
+Result<bool> flag(const std::string& text) {
+  if (text == "false" || text == "0") return false;
+  if (text == "true" || text == "1") return true;
+  return bad(in_quotes(text) + " is neither true nor false");
+}
+
+Result<bool> no_flag(const std::string& text) { return !RLOCK_TRY(flag(text)); }
+
+Result<milliseconds> lease(const std::string& text) {
+  const milliseconds lease = RLOCK_TRY(parse_duration(text));
+  if (lease >= lock::kShortestLease) return lease;
+  return bad("a lease of " + format_duration(lease) + " is too short to be kept safely; at least " +
+             format_duration(lock::kShortestLease));
+}
+
+Result<milliseconds> exchange_time(const std::string& text) {
+  const milliseconds span = RLOCK_TRY(parse_duration(text));
+  if (span < 10ms) return bad("at least 10ms");
+  return span;
+}
+
+Result<milliseconds> hook_time(const std::string& text) {
+  const milliseconds span = RLOCK_TRY(parse_duration(text));
+  if (span == 0ms) return bad("a hook needs some time");
+  return span;
+}
+
+Result<int> exit_status(const std::string& text) { return number(text, 0, 255, "an exit status from 0 to 255"); }
+
+Result<int> number_of_waiters(const std::string& text) { return number(text, 0, 1'000'000, "a number of waiters"); }
+
+Result<int> priority(const std::string& text) { return number(text, -1000, 1000, "a number from -1000 to 1000"); }
+
+Result<int> number_of_slots(const std::string& text) {
+  return number(text, 1, 1'000'000, "a number of slots, from 1 to 1000000");
+}
+
+Result<int> descriptor(const std::string& text) { return number(text, 0, 1 << 20, "the number of a descriptor"); }
+
+Result<pid_t> process(const std::string& text) { return number(text, 1, INT_MAX, "the number of a process"); }
+
+Result<std::string> hook_text(const std::string& text) {
+  if (text.empty()) return bad("the text is empty");
+  return text;
+}
+
+Result<std::string> reason(const std::string& text) {
+  if (text.size() > 512) return bad("a reason has at most 512 bytes");
+  return text;
+}
+
+Result<run::Leftovers> leftovers(const std::string& text) {
+  if (text == "kill") return run::Leftovers::kill;
+  if (text == "wait") return run::Leftovers::wait;
+  if (text == "ignore") return run::Leftovers::ignore;
+  return bad(in_quotes(text) + " is none of kill, wait and ignore");
+}
+
+Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
+
+Result<bool> is_json(const std::string& text) {
+  if (text == "json") return true;
+  if (text == "text") return false;
+  return bad(in_quotes(text) + " is neither text nor json");
+}
+
+Result<void> fill_url(CommonOptions& options, const Setting& said) {
+  options.url = Secret(said.text);
+  options.url_origin = said.origin;
+  options.url_on_command_line = said.on_command_line;
+  return {};
+}
+
+// --nonblock beats a wait that a variable or a file sets.
+Result<void> fill_wait(TakingOptions& options, const Setting& said) {
+  if (options.nonblock && said.on_command_line) return bad("--nonblock and --wait contradict each other; give one");
+  if (options.nonblock) return {};
+  auto limit = parse_duration(said.text);
+  if (!limit) return std::unexpected(blame(std::move(limit).error(), said));
+  options.wait.limit = *limit;
+  return {};
+}
+
+Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said) {
+  options.owner = RLOCK_TRY(lock::OwnerId::parse(said.text));
+  return {};
+}
+
+}  // namespace rlock::cli

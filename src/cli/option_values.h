@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What the texts of options mean, one by one; what they mean together is decided in cli/complete.h.
+// Errors (usage): the text is none of those that the option takes; says which they are.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "cli/option_row.h"
+#include "cli/options.h"
+
+namespace rlock::cli {
+
+Result<std::string> any_text(const std::string& text);
+Result<bool> flag(const std::string& text);
+Result<bool> no_flag(const std::string& text);  // the contrary
+
+inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
+Result<milliseconds> lease(const std::string& text);          // at least lock::kShortestLease
+Result<milliseconds> exchange_time(const std::string& text);  // at least 10 ms
+Result<milliseconds> hook_time(const std::string& text);      // not 0
+
+Result<int> exit_status(const std::string& text);
+Result<int> number_of_waiters(const std::string& text);
+Result<int> priority(const std::string& text);
+Result<int> number_of_slots(const std::string& text);
+Result<int> descriptor(const std::string& text);
+Result<pid_t> process(const std::string& text);
+
+Result<std::string> hook_text(const std::string& text);  // not empty
+Result<std::string> reason(const std::string& text);
+Result<run::Leftovers> leftovers(const std::string& text);
+Result<lock::OwnerId> owner(const std::string& text);
+Result<bool> is_json(const std::string& text);  // a log format
+
+// Those that need more than the text, as Fill does.
+Result<void> fill_url(CommonOptions& options, const Setting& said);
+// REQUIRES: options.nonblock is filled.
+Result<void> fill_wait(TakingOptions& options, const Setting& said);
+Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said);
+
+template <AcquireOptions::Output chosen>
+Result<void> choose(AcquireOptions& options, const Setting&) {
+  if (options.output != AcquireOptions::Output::owner) {
+    return fail(Error::Code::usage, "--export and --json contradict each other; give one");
+  }
+  options.output = chosen;
+  return {};
+}
+
+template <StatusOptions::Output chosen>
+Result<void> choose(StatusOptions& options, const Setting&) {
+  if (options.output != StatusOptions::Output::people) {
+    return fail(Error::Code::usage, "--json, --names and --is-held contradict each other; give one");
+  }
+  options.output = chosen;
+  return {};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "cli/words.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "redis/endpoint.h"
+#include "run/shared.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t kMostNames = run::kMostHolds;
+
+std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
+
+// All positional arguments, before and after a --.
+std::vector<std::string> words_of(const Parsed& parsed) {
+  std::vector<std::string> all = parsed.names;
+  if (parsed.command && !parsed.subcommand->command) {
+    all.insert(all.end(), parsed.command->begin(), parsed.command->end());
+  }
+  return all;
+}
+
+Result<std::vector<lock::LockName>> names_in(const Parsed& parsed) {
+  std::vector<lock::LockName> all;
+  for (const std::string& text : words_of(parsed)) all.push_back(RLOCK_TRY(lock::LockName::parse(text)));
+  return all;
+}
+
+std::unexpected<Error> name_is_missing(const Parsed& parsed) {
+  return usage("the NAME of a lock is missing: rlock " + std::string(parsed.subcommand->name) + " [options] " +
+               std::string(parsed.subcommand->synopsis));
+}
+
+// Sorted, so that those who take several locks together do not wait for one another in a circle.
+Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
+  auto all = RLOCK_TRY(names_in(parsed));
+  if (all.empty()) return name_is_missing(parsed);
+  if (all.size() > kMostNames) {
+    return usage(std::to_string(all.size()) + " names; at most " + std::to_string(kMostNames) + " at a time");
+  }
+  std::ranges::sort(all);
+  const auto twice = std::ranges::adjacent_find(all);
+  if (twice != all.end()) return usage(in_quotes(twice->text()) + " is named twice");
+  return all;
+}
+
+std::string without_password(std::string word) {
+  const std::string_view password = redis::password_in(word);
+  if (password.empty()) return word;
+  return word.replace(static_cast<std::size_t>(password.data() - word.data()), password.size(), "***");
+}
+
+// The command line with the -- that it lacks in front of its second word.
+std::string corrected(const std::vector<std::string>& arguments, const Parsed& parsed) {
+  std::string line = "rlock";
+  // From the end: the command's first word may stand among the options as well, as an option's value.
+  std::size_t rest = parsed.names.size() - 1, command = arguments.size();
+  while (command > 0 && rest > 0) {
+    if (arguments[--command] == parsed.names[rest]) --rest;
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    line += (i == command ? " -- " : " ") + shell_word(without_password(arguments[i]));
+  }
+  // To be pasted: a backslash stays what it is, unless there is something that a terminal would act on.
+  return has_control(line) ? escaped(line) : line;
+}
+
+Result<std::vector<std::string>> shell_command(const std::string& text) {
+  if (text.empty()) return usage("--command: the text is empty");
+  const char* shell = std::getenv("SHELL");
+  return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
+}
+
+Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vector<std::string>& arguments) {
+  const std::string* text = parsed.text_of(*parsed.subcommand->command);
+  if (parsed.names.empty()) return name_is_missing(parsed);
+  if (parsed.names.size() > 1 && !parsed.command && !text) {
+    return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
+  }
+  if (text && parsed.command) return usage("--command and a command after -- contradict each other; give one");
+  if (text) return shell_command(*text);
+  if (!parsed.command || parsed.command->empty()) {
+    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) +
+                 " -- COMMAND [ARG...]");
+  }
+  if (parsed.command->front().empty()) return usage("the command is an empty word");
+  return *parsed.command;
+}
+
+}  // namespace
+
+Result<void> read_words(RunOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments) {
+  options.command = RLOCK_TRY(command_in(parsed, arguments));
+  options.shown_command = options.command.front();
+  options.names = RLOCK_TRY(sorted_names(parsed));
+  return {};
+}
+
+Result<void> read_words(NamingOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  options.names = RLOCK_TRY(sorted_names(parsed));
+  return {};
+}
+
+Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  options.names = RLOCK_TRY(names_in(parsed));
+  return {};
+}
+
+Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  options.names = RLOCK_TRY(names_in(parsed));
+  if (options.names.empty()) return name_is_missing(parsed);
+  if (options.names.size() == 1) return {};
+  return usage("unexpected argument " + in_quotes(options.names[1].text()) + ": one lock at a time");
+}
+
+Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  using Action = LocalOptions::Action;
+  constexpr std::pair<std::string_view, Action> actions[] = {
+      {"status", Action::status}, {"stop", Action::stop}, {"serve", Action::serve}};
+  const auto words = words_of(parsed);
+  for (const auto& [word, action] : actions) {
+    if (words.size() != 1 || words[0] != word) continue;
+    options.action = action;
+    return {};
+  }
+  return usage("local wants one of status, stop and serve");
+}
+
+}  // namespace rlock::cli
