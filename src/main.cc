@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "cli/assignments.h"
 #include "cli/commands.h"
+#include "cli/export_wanted.h"
 #include "cli/invocation.h"
-#include "cli/output.h"
+#include "cli/output_shell.h"
+#include "cli/print.h"
 #include "cli/server.h"
 
 namespace {
@@ -29,7 +30,7 @@ void fill_closed_streams() {
 rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   rlock::cli::hide_passwords(argc, argv);
-  if (rlock::cli::assignments_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
+  if (rlock::cli::export_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
   return rlock::cli::read_invocation(arguments);
 }
 
@@ -53,6 +54,6 @@ int main(int argc, char** argv) {
   if (status) return *status;
   rlock::log::error(rlock::cli::with_advice(status.error()).message);
   const int failure = rlock::cli::status_of(status.error().code);
-  if (rlock::cli::assignments_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
+  if (rlock::cli::export_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
   return failure;
 }

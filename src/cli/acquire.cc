@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "cli/assignments.h"
+#include "cli/acquisition.h"
 #include "cli/commands.h"
-#include "cli/output.h"
+#include "cli/ending_signal.h"
+#include "cli/output_json.h"
+#include "cli/output_shell.h"
+#include "cli/print.h"
+#include "cli/self.h"
 #include "cli/server.h"
-#include "cli/take.h"
 #include "run/keeper.h"
 
 namespace rlock::cli {
@@ -77,13 +80,14 @@ Result<int> execute(const AcquireOptions& options) {
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
-  auto taken = take(client, requests_for(options), timing.renew_at, options.wait, options, signals, Events());
-  if (!taken && taken.error().code == Error::Code::interrupted) {
+  const Events unwatched;
+  auto acquired = acquire_and_report(client, requests_for(options), timing.renew_at, options, signals, unwatched);
+  if (!acquired && acquired.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(signals);
     not_acquired(options, 128 + signal);
     run::die_of(signal);
   }
-  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
+  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
   if (holds.empty()) return not_acquired(options, options.wait.conflict_status);
 
   auto handed_over = hand_over(options, holds, timing, client, watched, inherited, signals);

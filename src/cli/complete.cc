@@ -14,7 +14,7 @@ namespace {
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
-Result<void> complete_mode(TakingOptions& options) {
+Result<void> complete_mode(LockingOptions& options) {
   lock::Mode& mode = options.mode;
   const bool slots = mode.slots != 0;
   if (options.shared && options.exclusive) return usage("--shared and --exclusive contradict each other; give one");
@@ -29,7 +29,7 @@ Result<void> complete_mode(TakingOptions& options) {
   return {};
 }
 
-Result<void> complete_wait(TakingOptions& options) {
+Result<void> complete_wait(LockingOptions& options) {
   if (options.nonblock) options.wait.limit = 0ms;
   if (options.wait.supersede && options.wait.limit == 0ms) {
     return usage("--supersede waits until the holder has released the lock, which --nonblock and --wait 0 forbid");

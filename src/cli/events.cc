@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/write_line.h"
-#include "cli/output.h"
+#include "cli/output_json.h"
 
 namespace rlock::cli {
 Result<Events> Events::open(int fd) {

@@ -8,9 +8,10 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
-#include "cli/output.h"
+#include "cli/output_people.h"
+#include "cli/print.h"
+#include "cli/self.h"
 #include "cli/server.h"
-#include "cli/take.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
@@ -49,8 +50,8 @@ Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& optio
   }
 }
 
-Result<void> take_away(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
-                       const lock::OwnerId& owner, bool alone) {
+Result<void> delete_hold(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
+                         const lock::OwnerId& owner, bool alone) {
   const std::string name = options.name().display();
   const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.timeout)));
   if (!released.fault.empty()) log::warning(name + ": waiters could not be told: " + escaped(released.fault, 200));
@@ -112,7 +113,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
     return kNotAcquired;
   }
   for (const lock::OwnerId& owner : holders.not_asked) {
-    RLOCK_TRY(take_away(client, options, status.lock, owner, status.number == 1));
+    RLOCK_TRY(delete_hold(client, options, status.lock, owner, status.number == 1));
   }
   if (!options.owner && !all_shown(status)) {
     log::error(name + ": only the first " + std::to_string(status.holders.size()) + " of " +

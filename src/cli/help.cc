@@ -90,8 +90,8 @@ std::vector<OptionSpec> all_options(const SubcommandSpec& spec) {
 }
 
 void add_groups(std::string& out, const std::vector<OptionSpec>& options, std::size_t width) {
-  for (const Group group : {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks,
-                            Group::common}) {
+  for (const Group group :
+       {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks, Group::common}) {
     const auto belongs = [&](const OptionSpec& option) { return option.group == group; };
     if (std::ranges::none_of(options, belongs)) continue;
     out += "\n" + std::string(title(group)) + ":\n";

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/complete.h"
-#include "cli/output.h"
+#include "cli/output_json.h"
 #include "cli/parse.h"
 #include "cli/settings.h"
 #include "cli/words.h"

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
-#include "cli/output.h"
+#include "cli/print.h"
 #include "cli/server.h"
 #include "lock/verbs.h"
 #include "run/daemon.h"
@@ -91,9 +91,10 @@ Result<int> serve(const redis::LocalServer& server) {
       case State::files_taken:
         // Started again it would have forgotten the locks; as it is they are kept for those who hold them.
         if (missed()) {
-          const std::string removed = "somebody has removed its files while it runs; when the jobs that hold locks of "
-                                      "it have ended, send SIGTERM to process " +
-                                      std::to_string(getpid());
+          const std::string removed =
+              "somebody has removed its files while it runs; when the jobs that hold locks of "
+              "it have ended, send SIGTERM to process " +
+              std::to_string(getpid());
           log::error(in_quotes(server.folder()) + ": " + removed);
           server.leave_word(removed);
         }

@@ -44,11 +44,11 @@ struct OptionSpec {
 
 struct SubcommandSpec {
   std::string_view name;
-  std::string_view summary;                            // one line
-  std::string_view synopsis;                           // what comes after the options
-  std::array<std::span<const OptionSpec>, 4> parts{};  // its own options, in the order of -h
+  std::string_view summary;                             // one line
+  std::string_view synopsis;                            // what comes after the options
+  std::array<std::span<const OptionSpec>, 4> parts{};   // its own options, in the order of -h
   Invocation (*blank)(CommonOptions common) = nullptr;  // its options, with no other member filled
-  std::string_view notes = "";                         // examples (indented) and exit statuses, below the options
+  std::string_view notes = "";                          // examples (indented) and exit statuses, below the options
   // The option whose text is a command, as everything after -- is. Null: it takes no command.
   const OptionSpec* command = nullptr;
 
@@ -79,12 +79,22 @@ constexpr FillOf<Options> by{[](CommonOptions& options, const Setting& said) -> 
 template <class Options, class Member>
 Options owner_of(Member Options::*);
 
+// whole.*first.*second …
+template <class Whole>
+Whole& member_of(Whole& whole) {
+  return whole;
+}
+template <class Whole, class First, class... Rest>
+auto& member_of(Whole& whole, First first, Rest... rest) {
+  return member_of(whole.*first, rest...);
+}
+
 // Fills one member, which may be a member of a member, with what `read`, a Result<T>(const std::string&), makes of the
 // text. The member is a T, or a T that need not be there.
 template <auto read, auto member, auto... of_member>
 constexpr FillOf<decltype(owner_of(member))> into{[](CommonOptions& options, const Setting& said) -> Result<void> {
   using Options = decltype(owner_of(member));
-  auto& filled = ((static_cast<Options&>(options).*member) .* ... .* of_member);
+  auto& filled = member_of(static_cast<Options&>(options), member, of_member...);
   using Filled = std::remove_reference_t<decltype(filled)>;
   auto value = read(said.text);
   using Value = typename decltype(value)::value_type;

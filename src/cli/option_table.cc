@@ -10,10 +10,13 @@ namespace {
 
 constexpr bool kSetting = true, kNoSetting = false, kOften = true;
 
-constexpr Row<CommonOptions> kUrl{
-    "--url", "URL", by<CommonOptions, fill_url>,
-    "the server: redis://host:port/db, unix:///path or local: (redis://127.0.0.1:6379)",
-    Group::common, kSetting, kOften};
+constexpr Row<CommonOptions> kUrl{"--url",
+                                  "URL",
+                                  by<CommonOptions, fill_url>,
+                                  "the server: redis://host:port/db, unix:///path or local: (redis://127.0.0.1:6379)",
+                                  Group::common,
+                                  kSetting,
+                                  kOften};
 constexpr Row<CommonOptions> kConfigFile{
     "--config", "FILE", {}, "read this configuration file instead of the usual ones", Group::common, kSetting};
 
@@ -21,14 +24,14 @@ constexpr auto kCommon = part<CommonOptions>({
     kUrl,
     {"--password-file", "FILE", into<any_text, &CommonOptions::password_file>,
      "read the password from FILE, which only you may be able to read", Group::common, kSetting},
-    {"--timeout", "DUR", into<exchange_time, &CommonOptions::timeout>,
-     "time for one exchange with the server (5s)", Group::common, kSetting},
+    {"--timeout", "DUR", into<exchange_time, &CommonOptions::timeout>, "time for one exchange with the server (5s)",
+     Group::common, kSetting},
     kConfigFile,
     {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print errors only", Group::common, kSetting, kOften},
-    {"-v,--verbose", "", into<flag, &CommonOptions::verbose>,
-     "say what is done, and where each option comes from", Group::common, kSetting},
-    {"--log-format", "FORMAT", into<is_json, &CommonOptions::json_log>,
-     "how messages look: text or json (text)", Group::common, kSetting},
+    {"-v,--verbose", "", into<flag, &CommonOptions::verbose>, "say what is done, and where each option comes from",
+     Group::common, kSetting},
+    {"--log-format", "FORMAT", into<is_json, &CommonOptions::json_log>, "how messages look: text or json (text)",
+     Group::common, kSetting},
 });
 
 constexpr auto kInforming = part<CommonOptions>({
@@ -37,54 +40,54 @@ constexpr auto kInforming = part<CommonOptions>({
 });
 
 // What run and acquire have in common.
-constexpr auto kTaking = part<TakingOptions>({
-    {"-n,--nonblock", "", into<flag, &TakingOptions::nonblock>,
-     "do not wait: end with 75 at once if it is held", Group::waiting, kNoSetting, kOften},
-    {"-w,--wait", "DUR", by<TakingOptions, fill_wait>,
-     "wait at most DUR, then end with 75; 0 is -n (without limit)", Group::waiting, kSetting, kOften},
-    {"-E,--conflict-exit-code", "N", into<exit_status, &TakingOptions::wait, &WaitOptions::conflict_status>,
+constexpr auto kLocking = part<LockingOptions>({
+    {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>, "do not wait: end with 75 at once if it is held",
+     Group::waiting, kNoSetting, kOften},
+    {"-w,--wait", "DUR", by<LockingOptions, fill_wait>, "wait at most DUR, then end with 75; 0 is -n (without limit)",
+     Group::waiting, kSetting, kOften},
+    {"-E,--conflict-exit-code", "N", into<exit_status, &LockingOptions::wait, &WaitOptions::conflict_status>,
      "the status for \"not acquired\" instead of 75", Group::waiting, kSetting, kOften},
-    {"-s,--shared", "", into<flag, &TakingOptions::shared>,
-     "hold a read-write lock for reading, with others", Group::kind, kNoSetting, kOften},
-    {"-x,--exclusive", "", into<flag, &TakingOptions::exclusive>,
-     "hold a read-write lock for writing, alone", Group::kind},
-    {"--slots", "N", into<number_of_slots, &TakingOptions::mode, &lock::Mode::slots>,
+    {"-s,--shared", "", into<flag, &LockingOptions::shared>, "hold a read-write lock for reading, with others",
+     Group::kind, kNoSetting, kOften},
+    {"-x,--exclusive", "", into<flag, &LockingOptions::exclusive>, "hold a read-write lock for writing, alone",
+     Group::kind},
+    {"--slots", "N", into<number_of_slots, &LockingOptions::mode, &lock::Mode::slots>,
      "hold one of N slots: a semaphore", Group::kind, kNoSetting, kOften},
-    {"--resize", "", into<flag, &TakingOptions::mode, &lock::Mode::resize>,
+    {"--resize", "", into<flag, &LockingOptions::mode, &lock::Mode::resize>,
      "make it N slots where there is another number of them", Group::kind},
-    {"--java-semaphore", "", into<flag, &TakingOptions::mode, &lock::Mode::java>,
+    {"--java-semaphore", "", into<flag, &LockingOptions::mode, &lock::Mode::java>,
      "of a semaphore that a Java program makes: NAME is no counter", Group::kind},
-    {"--max-queue", "N", into<number_of_waiters, &TakingOptions::wait, &WaitOptions::queueing, &lock::Queueing::most>,
+    {"--max-queue", "N", into<number_of_waiters, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::most>,
      "end with 75 at once if N wait already (without limit)", Group::waiting, kSetting},
-    {"--replace-waiting", "", into<flag, &TakingOptions::wait, &WaitOptions::queueing, &lock::Queueing::replace>,
+    {"--replace-waiting", "", into<flag, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::replace>,
      "take the place of the last waiter that said so; it ends with 75", Group::waiting, kSetting},
-    {"--supersede", "", into<flag, &TakingOptions::wait, &WaitOptions::supersede>,
+    {"--supersede", "", into<flag, &LockingOptions::wait, &WaitOptions::supersede>,
      "ask the holder to stop, and wait until it has released the lock", Group::waiting, kSetting},
-    {"--priority", "N", into<priority, &TakingOptions::wait, &WaitOptions::queueing, &lock::Queueing::priority>,
+    {"--priority", "N", into<priority, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::priority>,
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });
-constexpr auto kReason = part<TakingOptions>({
-    {"--reason", "TEXT", into<reason, &TakingOptions::reason>,
-     "a note for those who wait, and for status", Group::general, kSetting, kOften},
+constexpr auto kReason = part<LockingOptions>({
+    {"--reason", "TEXT", into<reason, &LockingOptions::reason>, "a note for those who wait, and for status",
+     Group::general, kSetting, kOften},
 });
 
-constexpr Row<RunOptions> kCommand{
-    "-c,--command", "TEXT", {}, "run TEXT by $SHELL, or /bin/sh, as the COMMAND", Group::general, kNoSetting, kOften};
+constexpr Row<RunOptions> kCommand{"-c,--command", "TEXT",     {},    "run TEXT by $SHELL, or /bin/sh, as the COMMAND",
+                                   Group::general, kNoSetting, kOften};
 
 constexpr auto kRun = part<RunOptions>({
-    {"-l,--lease", "DUR", into<lease, &RunOptions::lease>,
-     "how long the server keeps it without a renewal (30s)", Group::supervision, kSetting, kOften},
+    {"-l,--lease", "DUR", into<lease, &RunOptions::lease>, "how long the server keeps it without a renewal (30s)",
+     Group::supervision, kSetting, kOften},
     {"-k,--kill-after", "DUR", into<duration, &RunOptions::kill_after>,
      "time between SIGTERM and SIGKILL (5s, or a sixth of a shorter lease)", Group::supervision, kSetting},
-    {"--no-renew", "", into<no_flag, &RunOptions::renew>,
-     "do not renew: the command is stopped before the lease ends", Group::supervision, kSetting},
+    {"--no-renew", "", into<no_flag, &RunOptions::renew>, "do not renew: the command is stopped before the lease ends",
+     Group::supervision, kSetting},
     {"--max-hold", "DUR", into<duration, &RunOptions::max_hold>,
      "stop the command after DUR, then end with 124 (without limit)", Group::supervision, kSetting, kOften},
     {"--min-hold", "DUR", into<duration, &RunOptions::min_hold>,
      "keep the lock at least DUR, even if the command ends sooner (0)", Group::supervision, kSetting},
     {"--leftovers", "WHAT", into<leftovers, &RunOptions::leftovers>,
-     "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)",
-     Group::supervision, kSetting},
+     "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)", Group::supervision,
+     kSetting},
     {"--isolate", "", into<flag, &RunOptions::isolate>,
      "run the command in a PID namespace: nothing of it can outlive rlock", Group::supervision, kSetting},
     {"--on-acquire", "TEXT", into<hook_text, &RunOptions::hooks, &run::Hooks::on_acquire>,
@@ -101,49 +104,53 @@ constexpr auto kRun = part<RunOptions>({
 });
 
 constexpr Row<AcquireOptions> kExport{
-    "--export", "", by<AcquireOptions, choose<AcquireOptions::Output::assignments>>,
+    "--export",
+    "",
+    by<AcquireOptions, choose<AcquireOptions::Output::assignments>>,
     "print RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN for eval, which fails without the lock",
-    Group::general, kNoSetting, kOften};
+    Group::general,
+    kNoSetting,
+    kOften};
 
 constexpr auto kAcquireLease = part<AcquireOptions>({
     {"-l,--lease", "DUR", into<lease, &AcquireOptions::lease>,
-     "how long to hold the lock; needed where nobody renews it (30s with --for-pid)",
-     Group::supervision, kNoSetting, kOften},
+     "how long to hold the lock; needed where nobody renews it (30s with --for-pid)", Group::supervision, kNoSetting,
+     kOften},
     {"--for-pid", "PID", into<process, &AcquireOptions::for_pid>,
-     "leave a keeper in the background that renews while PID lives, and then releases",
-     Group::supervision, kNoSetting, kOften},
+     "leave a keeper in the background that renews while PID lives, and then releases", Group::supervision, kNoSetting,
+     kOften},
 });
 constexpr auto kAcquireOutput = part<AcquireOptions>({
     kExport,
-    {"--json", "", by<AcquireOptions, choose<AcquireOptions::Output::json>>,
-     "print a JSON object", Group::general, kNoSetting, kOften},
+    {"--json", "", by<AcquireOptions, choose<AcquireOptions::Output::json>>, "print a JSON object", Group::general,
+     kNoSetting, kOften},
 });
 
 constexpr auto kOwned = part<OwnedOptions>({
-    {"--owner", "ID", into<owner, &OwnedOptions::owner>,
-     "the owner id that acquire printed (RLOCK_OWNER)", Group::general, kNoSetting, kOften},
+    {"--owner", "ID", into<owner, &OwnedOptions::owner>, "the owner id that acquire printed (RLOCK_OWNER)",
+     Group::general, kNoSetting, kOften},
 });
 
 constexpr auto kRenew = part<RenewOptions>({
-    {"-l,--lease", "DUR", into<lease, &RenewOptions::lease>,
-     "the new lease, from now on (as long as the granted one)", Group::general, kNoSetting, kOften},
+    {"-l,--lease", "DUR", into<lease, &RenewOptions::lease>, "the new lease, from now on (as long as the granted one)",
+     Group::general, kNoSetting, kOften},
 });
 
 constexpr auto kStatus = part<StatusOptions>({
-    {"--json", "", by<StatusOptions, choose<StatusOptions::Output::json>>,
-     "print a JSON array", Group::general, kNoSetting, kOften},
+    {"--json", "", by<StatusOptions, choose<StatusOptions::Output::json>>, "print a JSON array", Group::general,
+     kNoSetting, kOften},
     {"--names", "", by<StatusOptions, choose<StatusOptions::Output::names>>,
      "print only the names of held locks, a line each", Group::general, kNoSetting, kOften},
     {"--is-held", "", by<StatusOptions, choose<StatusOptions::Output::is_held>>,
      "print nothing: status 0 if all are held, 1 if one is free", Group::general, kNoSetting, kOften},
-    {"--watch", "", into<flag, &StatusOptions::watch>,
-     "look again each second, and show it when something has changed", Group::general, kNoSetting, kOften},
+    {"--watch", "", into<flag, &StatusOptions::watch>, "look again each second, and show it when something has changed",
+     Group::general, kNoSetting, kOften},
 });
 
 constexpr auto kForceUnlock = part<ForceUnlockOptions>({
     {"-y,--yes", "", into<flag, &ForceUnlockOptions::yes>, "do not ask", Group::general, kNoSetting, kOften},
-    {"--owner", "ID", by<ForceUnlockOptions, fill_owner>,
-     "only if this owner still holds it", Group::general, kNoSetting, kOften},
+    {"--owner", "ID", by<ForceUnlockOptions, fill_owner>, "only if this owner still holds it", Group::general,
+     kNoSetting, kOften},
     {"--now", "", into<flag, &ForceUnlockOptions::now>,
      "delete the lock at once, while the command under it may still run", Group::general, kNoSetting, kOften},
     {"-w,--wait", "DUR", into<duration, &ForceUnlockOptions::wait>,
@@ -151,8 +158,8 @@ constexpr auto kForceUnlock = part<ForceUnlockOptions>({
 });
 
 constexpr auto kLocal = part<LocalOptions>({
-    {"-y,--yes", "", into<flag, &LocalOptions::yes>,
-     "stop even though locks are held", Group::general, kNoSetting, kOften},
+    {"-y,--yes", "", into<flag, &LocalOptions::yes>, "stop even though locks are held", Group::general, kNoSetting,
+     kOften},
 });
 
 // The row of `part` that `row` has become.
@@ -162,10 +169,11 @@ constexpr const OptionSpec& found(const Part<Options, count>& part, const Row<Op
 }
 
 constexpr SubcommandSpec kSubcommands[] = {
-    subcommand<RunOptions>({.name = "run",
- .summary = "take a lock, run a command, release the lock",
- .synopsis = "NAME... -- COMMAND [ARG...]",
- .notes = R"~(The lock is renewed for as long as the command lives, and released when everything that the
+    subcommand<RunOptions>(
+        {.name = "run",
+         .summary = "take a lock, run a command, release the lock",
+         .synopsis = "NAME... -- COMMAND [ARG...]",
+         .notes = R"~(The lock is renewed for as long as the command lives, and released when everything that the
 command started has ended. rlock ends as the command ended.
 
 Examples:
@@ -182,12 +190,12 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 78 configuration or a failed --on-acquire, 124 --max-hold was over, 126 not executable,
 127 not found.
 )~",
- .command = &found(kRun, kCommand)},
- kTaking, kRun, kReason),
+         .command = &found(kRun, kCommand)},
+        kLocking, kRun, kReason),
     subcommand<AcquireOptions>({.name = "acquire",
- .summary = "take a lock and print the owner id that renews and releases it",
- .synopsis = "NAME...",
- .notes = R"~(Examples:
+                                .summary = "take a lock and print the owner id that renews and releases it",
+                                .synopsis = "NAME...",
+                                .notes = R"~(Examples:
   owner=$(rlock acquire deploy --lease 10m) || exit
   rlock renew deploy --owner "$owner" || exit
   rlock release deploy --owner "$owner"
@@ -198,40 +206,41 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 
 Exit status: 75 if the lock was not acquired.
 )~"},
- kAcquireLease, kTaking, kReason, kAcquireOutput),
+                               kAcquireLease, kLocking, kReason, kAcquireOutput),
     subcommand<RenewOptions>({.name = "renew",
- .summary = "let the lease of an acquired lock start anew",
- .synopsis = "NAME...",
- .notes = R"~(Example:
+                              .summary = "let the lease of an acquired lock start anew",
+                              .synopsis = "NAME...",
+                              .notes = R"~(Example:
   rlock renew deploy --owner "$owner" --lease 20m
 
 Exit status: 76 if this owner does not hold the lock (any more).
 )~"},
- kOwned, kRenew),
-    subcommand<ReleaseOptions>({.name = "release",
- .summary = "give an acquired lock back",
- .synopsis = "NAME...",
- .notes = R"~(Example:
+                             kOwned, kRenew),
+    subcommand<ReleaseOptions>(
+        {.name = "release", .summary = "give an acquired lock back", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
 
 Exit status: 76 if this owner does not hold the lock (any more); nothing is changed then.
 )~"},
- kOwned),
-    subcommand<StatusOptions>({.name = "status",
- .summary = "show who holds locks",
- .synopsis = "[NAME...]",
- .notes = R"~(Without NAME: all locks that were taken with rlock. One NAME is shown in full, several as a table.
+        kOwned),
+    subcommand<StatusOptions>(
+        {.name = "status",
+         .summary = "show who holds locks",
+         .synopsis = "[NAME...]",
+         .notes = R"~(Without NAME: all locks that were taken with rlock. One NAME is shown in full, several as a table.
 
 Examples:
   rlock status
   rlock status deploy
   rlock status --is-held deploy && echo busy
 )~"},
- kStatus),
-    subcommand<ForceUnlockOptions>({.name = "force-unlock",
- .summary = "take a lock away from its holder",
- .synopsis = "NAME",
- .notes = R"~(Shows the holder and asks; without a terminal it wants --yes. A holder that runs a command is asked to
+        kStatus),
+    subcommand<ForceUnlockOptions>(
+        {.name = "force-unlock",
+         .summary = "take a lock away from its holder",
+         .synopsis = "NAME",
+         .notes =
+             R"~(Shows the holder and asks; without a terminal it wants --yes. A holder that runs a command is asked to
 stop it, and the lock is free when everything of the command has ended. Where nobody can be asked
 (rlock acquire, a Java service) or with --now the lock is deleted at once; what runs under it then
 runs beside the next holder, a command of rlock run until its next renewal.
@@ -243,17 +252,17 @@ Examples:
 Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
 no, 76 if another owner has it or it is no lock.
 )~"},
- kForceUnlock),
+        kForceUnlock),
     subcommand<LocalOptions>({.name = "local",
- .summary = "look after the private server of local: addresses",
- .synopsis = "status|stop|serve",
- .notes = R"~(The first use of --url local: starts it in the background.
+                              .summary = "look after the private server of local: addresses",
+                              .synopsis = "status|stop|serve",
+                              .notes = R"~(The first use of --url local: starts it in the background.
 
   rlock local status                     is it running, and where
   rlock local stop                       stop it
   rlock --url local:/srv/locks local serve   run it in the foreground
 )~"},
- kLocal),
+                             kLocal),
     {.name = "help", .summary = "explain rlock or one of its subcommands", .synopsis = "[SUBCOMMAND]"},
     {.name = "version", .summary = "print the version, its commit and the libraries in it", .synopsis = ""},
 };

@@ -98,7 +98,7 @@ Result<void> fill_url(CommonOptions& options, const Setting& said) {
 }
 
 // --nonblock beats a wait that a variable or a file sets.
-Result<void> fill_wait(TakingOptions& options, const Setting& said) {
+Result<void> fill_wait(LockingOptions& options, const Setting& said) {
   if (options.nonblock && said.on_command_line) return bad("--nonblock and --wait contradict each other; give one");
   if (options.nonblock) return {};
   auto limit = parse_duration(said.text);

@@ -40,7 +40,7 @@ Result<bool> is_json(const std::string& text);  // a log format
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
 // REQUIRES: options.nonblock is filled.
-Result<void> fill_wait(TakingOptions& options, const Setting& said);
+Result<void> fill_wait(LockingOptions& options, const Setting& said);
 Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said);
 
 template <AcquireOptions::Output chosen>

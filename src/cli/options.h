@@ -44,7 +44,7 @@ struct WaitOptions {
 };
 
 // Options of subcommands that acquire locks.
-struct TakingOptions : NamingOptions {
+struct LockingOptions : NamingOptions {
   bool nonblock = false;  // wait.limit is 0 then
   WaitOptions wait;
   bool shared = false, exclusive = false;  // mode.kind says it, too
@@ -52,7 +52,7 @@ struct TakingOptions : NamingOptions {
   std::string reason;
 };
 
-struct RunOptions : TakingOptions {
+struct RunOptions : LockingOptions {
   milliseconds lease = lock::kDefaultLease;
   std::optional<milliseconds> kill_after;
   bool renew = true;
@@ -68,7 +68,7 @@ struct RunOptions : TakingOptions {
   std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
 };
 
-struct AcquireOptions : TakingOptions {
+struct AcquireOptions : LockingOptions {
   milliseconds lease{};
   std::optional<pid_t> for_pid;
   enum class Output { owner, assignments, json } output = Output::owner;

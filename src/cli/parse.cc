@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/build_commit.h"
 #include "cli/help.h"
-#include "cli/output.h"
+#include "cli/output_json.h"
 #include "cli/suggest.h"
 #include "redis/reply.h"
 
@@ -64,8 +64,8 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
 
 // What other programs call what ours do.
 constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-    {"list", "status"}, {"ls", "status"},  {"ps", "status"},    {"show", "status"},
-    {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"}, {"break", "force-unlock"},
+    {"list", "status"},  {"ls", "status"},      {"ps", "status"}, {"show", "status"},
+    {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"},  {"break", "force-unlock"},
 };
 
 std::unexpected<Error> unknown_subcommand(const std::string& word) {
@@ -100,8 +100,8 @@ std::vector<std::string> with_empty_values(const std::vector<std::string>& words
   return out;
 }
 
-// Lets CLI11 take `words` apart. False: help was asked for.
-Result<bool> take_apart(CLI::App& app, std::vector<std::string> words, const SubcommandSpec* spec) {
+// Has CLI11 tell options from other words. False: help was asked for.
+Result<bool> let_cli11_parse(CLI::App& app, std::vector<std::string> words, const SubcommandSpec* spec) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);
@@ -133,7 +133,7 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   for (const auto& part : spec.parts) add_options(app, part);
   describe(app);
   app.allow_extras();
-  if (!RLOCK_TRY(take_apart(app, words, &spec))) {
+  if (!RLOCK_TRY(let_cli11_parse(app, words, &spec))) {
     const bool in_full = std::ranges::find(words, "--help") != words.end();
     return Parsed{.text = subcommand_help(spec, in_full ? Detail::full : Detail::brief)};
   }
@@ -186,7 +186,7 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   describe(app);
   app.prefix_command();  // stop at the subcommand
   auto words = with_empty_values({arguments.begin(), dashes});
-  if (!RLOCK_TRY(take_apart(app, std::move(words), nullptr))) return Parsed{.text = overview()};
+  if (!RLOCK_TRY(let_cli11_parse(app, std::move(words), nullptr))) return Parsed{.text = overview()};
   if (app.count("--version") > 0) return version();
 
   Parsed parsed;

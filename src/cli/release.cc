@@ -2,9 +2,10 @@
 // rlock release: give acquired locks back.
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/any_kind.h"
 #include "cli/commands.h"
+#include "cli/each_name.h"
 #include "cli/server.h"
-#include "cli/take.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
@@ -13,17 +14,15 @@ namespace {
 
 // A keeper of --for-pid has nothing to do any more. Without this it would learn that at its next renewal.
 void tell_keeper(redis::Client& client, const ReleaseOptions& options, const lock::LockName& name) {
-  const auto told =
-      lock::ask_to_stop(client, name, *options.owner, "rlock release", Until{}.at_most(options.timeout));
+  const auto told = lock::ask_to_stop(client, name, *options.owner, "rlock release", Until{}.at_most(options.timeout));
   if (!told) log::debug(name.display() + ": " + told.error().message);
 }
 
 // Adds the name to `over` if nothing of this owner's is left there.
 Result<void> release(redis::Client& client, const ReleaseOptions& options, const lock::LockName& lock_name,
                      std::vector<lock::LockName>& over) {
-  const auto released = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
-    return lock::release(client, lock, *options.owner, options.owner->first_hold(),
-                         Until{}.at_most(options.timeout));
+  const auto released = with_any_kind(lock_name, [&](const lock::Lock& lock) {
+    return lock::release(client, lock, *options.owner, options.owner->first_hold(), Until{}.at_most(options.timeout));
   });
   const std::string name = lock_name.display();
   if (!released) return std::unexpected(Error(released.error()).in(name));
@@ -49,7 +48,8 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
 Result<int> execute(const ReleaseOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options));
   std::vector<lock::LockName> over;
-  auto released = each(options.names, [&](const lock::LockName& name) { return release(client, options, name, over); });
+  auto released =
+      for_each_name(options.names, [&](const lock::LockName& name) { return release(client, options, name, over); });
   // Only now: it gives all of them back when it is told of one.
   for (const lock::LockName& name : over) tell_keeper(client, options, name);
   return released;

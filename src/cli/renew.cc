@@ -2,16 +2,17 @@
 // rlock renew: let the lease of acquired locks start anew.
 #include "base/duration.h"
 #include "base/log.h"
+#include "cli/any_kind.h"
 #include "cli/commands.h"
+#include "cli/each_name.h"
 #include "cli/server.h"
-#include "cli/take.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
 namespace {
 
 Result<void> renew(redis::Client& client, const RenewOptions& options, const lock::LockName& lock_name) {
-  const auto outcome = whatever_it_is(lock_name, [&](const lock::Lock& lock) {
+  const auto outcome = with_any_kind(lock_name, [&](const lock::Lock& lock) {
     return lock::renew(client, lock, *options.owner, options.lease, lock::Attempts::until_deadline,
                        Until{}.at_most(options.timeout));
   });
@@ -36,7 +37,7 @@ Result<void> renew(redis::Client& client, const RenewOptions& options, const loc
 
 Result<int> execute(const RenewOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options));
-  return each(options.names, [&](const lock::LockName& name) { return renew(client, options, name); });
+  return for_each_name(options.names, [&](const lock::LockName& name) { return renew(client, options, name); });
 }
 
 }  // namespace rlock::cli

@@ -9,12 +9,14 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/acquisition.h"
 #include "cli/commands.h"
+#include "cli/ending_signal.h"
 #include "cli/environment.h"
 #include "cli/events.h"
-#include "cli/output.h"
+#include "cli/output_shell.h"
+#include "cli/self.h"
 #include "cli/server.h"
-#include "cli/take.h"
 #include "redis/resolve.h"
 #include "run/guards.h"
 
@@ -120,14 +122,14 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   };
 
   const TimePoint begun = BootClock::now();
-  auto taken = take(client, requests_for(options), options.timing.renew_at, options.wait, options, signals,
-                    events, prepare);
+  auto acquired =
+      acquire_and_report(client, requests_for(options), options.timing.renew_at, options, signals, events, prepare);
   const auto signalled = [&] {
     const int signal = ending_signal(signals);
     return Ending{"signalled", 128 + signal, signal};
   };
-  if (!taken && taken.error().code == Error::Code::interrupted) return signalled();
-  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(taken));
+  if (!acquired && acquired.error().code == Error::Code::interrupted) return signalled();
+  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
   if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);

@@ -37,8 +37,8 @@ Result<Secret> read_password(const std::string& path) {
   return password;
 }
 
-// Takes a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
-std::optional<Secret> take_variable(const char* name) {
+// Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
+std::optional<Secret> extract_variable(const char* name) {
   char* value = std::getenv(name);
   if (!value) return {};
   std::optional<Secret> secret;
@@ -76,7 +76,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
   // Ours alone: nobody else can reach it, so it has no password.
-  const auto variable = take_variable("RLOCK_PASSWORD"), redis_cli = take_variable("REDISCLI_AUTH");
+  const auto variable = extract_variable("RLOCK_PASSWORD"), redis_cli = extract_variable("REDISCLI_AUTH");
   if (char* url = std::getenv("RLOCK_URL")) hide_password(url);
   if (endpoint->kind == redis::Endpoint::Kind::local) {
     if (endpoint->path.empty()) endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());

@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/output.h"
+#include "cli/output_json.h"
+#include "cli/output_people.h"
+#include "cli/print.h"
 #include "cli/server.h"
 #include "lock/verbs.h"
 

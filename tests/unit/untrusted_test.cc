@@ -8,7 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "cli/output.h"
+#include "cli/output_json.h"
+#include "cli/output_people.h"
 #include "lock/verbs.h"
 #include "lock/wait.h"
 #include "run/watchdog.h"

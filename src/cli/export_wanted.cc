@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "cli/assignments.h"
+#include "cli/export_wanted.h"
 
 #include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "base/text.h"
-#include "cli/exit_status.h"
 #include "cli/option_table.h"
-#include "cli/output.h"
 
 namespace rlock::cli {
 namespace {
 
-const std::string kBeginning = "(exit " + std::to_string(kInternal) + ")";
-bool begun = false;
-
 bool names(const OptionSpec& spec, std::string_view name) {
   const auto comma = spec.names.find(',');
-  return name == spec.names || (comma != spec.names.npos &&
-                                (name == spec.names.substr(0, comma) || name == spec.names.substr(comma + 1)));
+  return name == spec.names ||
+         (comma != spec.names.npos && (name == spec.names.substr(0, comma) || name == spec.names.substr(comma + 1)));
 }
 
 // The row of an option, by its letter or its long name. Null: nobody knows it. `subcommand` may be null.
@@ -40,7 +34,7 @@ const OptionSpec* find_option(std::string_view name, const SubcommandSpec* subco
 }
 
 // Whether the word after this option is its value. None: nobody knows the option.
-std::optional<bool> takes_next_word(std::string_view word, const SubcommandSpec* subcommand) {
+std::optional<bool> is_followed_by_value(std::string_view word, const SubcommandSpec* subcommand) {
   if (word.starts_with("--")) {
     const OptionSpec* spec = find_option(word.substr(0, word.find('=')), subcommand);
     if (!spec) return {};
@@ -63,48 +57,49 @@ bool has_export(const SubcommandSpec& subcommand) {
   return std::ranges::any_of(subcommand.options(), [](const OptionSpec& row) { return &row == &export_option(); });
 }
 
+// What a line is taken for, word by word.
+struct Scan {
+  const SubcommandSpec* acquire = nullptr;
+  bool sure = true;  // which words are options, and which their values
+  bool wanted = false;
+
+  // False: the line has another subcommand.
+  bool see_word(std::string_view word) {
+    if (acquire) return true;
+    const SubcommandSpec* subcommand = find_subcommand(word);
+    if (subcommand && has_export(*subcommand)) {
+      acquire = subcommand;
+      return true;
+    }
+    if (sure && subcommand) return false;
+    sure = false;
+    return true;
+  }
+
+  // True: the next word is its value.
+  bool see_option(std::string_view word) {
+    wanted = wanted || names(export_option(), word.substr(0, word.find('=')));
+    const auto value_follows = is_followed_by_value(word, acquire);
+    sure = sure && value_follows;
+    return sure && *value_follows;
+  }
+};
+
 }  // namespace
 
 // The value of an option is no subcommand and no option. After an option that nobody knows any word may be either: a
 // text that fails is printed once too often rather than once too little, as the line is refused anyway.
-bool assignments_wanted(const std::vector<std::string>& arguments) {
-  const SubcommandSpec* acquire = nullptr;
-  bool sure = true, wanted = false;
+bool export_wanted(const std::vector<std::string>& arguments) {
+  Scan scan;
   for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
     if (asks_for_text(*word)) return false;
     if (!word->starts_with('-')) {
-      const SubcommandSpec* subcommand = acquire ? nullptr : find_subcommand(*word);
-      if (subcommand && has_export(*subcommand)) {
-        acquire = subcommand;
-      } else if (!acquire && sure) {
-        if (subcommand) return false;
-        sure = false;
-      }
-      continue;
+      if (!scan.see_word(*word)) return false;
+    } else if (scan.see_option(*word) && ++word == arguments.end()) {
+      break;
     }
-    wanted = wanted || names(export_option(), word->substr(0, word->find('=')));
-    const auto value_follows = takes_next_word(*word, acquire);
-    sure = sure && value_follows;
-    if (sure && *value_follows && ++word == arguments.end()) break;
   }
-  return acquire && wanted;
-}
-
-Result<void> begin_assignments() {
-  begun = true;
-  return print(kBeginning);
-}
-
-Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
-  if (!begun) RLOCK_TRY(begin_assignments());
-  const HoldTexts texts = hold_texts(holds);
-  return print(" ||\nexport RLOCK_NAME=" + shell_word(texts.names) + " RLOCK_OWNER=" + shell_word(texts.owners) +
-               " RLOCK_TOKEN=" + shell_word(texts.tokens) + "\n");
-}
-
-void print_failure(int status) {
-  const auto ignored = print((begun ? "" : kBeginning) + " || (exit " + std::to_string(status) + ")\n");
-  static_cast<void>(ignored);
+  return scan.acquire && scan.wanted;
 }
 
 }  // namespace rlock::cli

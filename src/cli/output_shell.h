@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a shell evaluates after `acquire --export`: eval "$(rlock acquire … --export)" && ./deploy.sh
+// Holds as variables of a shell, and what a shell evaluates after `acquire --export`:
+//     eval "$(rlock acquire … --export)" && ./deploy.sh
 //
 // The status of that is the status of the text, and that of an empty text is 0 (POSIX, eval): whatever keeps rlock from
 // printing would pass for a lock. So the text fails from its first bytes on, whatever becomes of rlock, and only the
@@ -18,8 +19,11 @@
 
 namespace rlock::cli {
 
-// Whether these arguments ask for such a text, as far as that can be told of a line that may be wrong.
-bool assignments_wanted(const std::vector<std::string>& arguments);
+// What variables say of holds: a line for each, since no name holds a newline; one line if the owner is the same.
+struct HoldTexts {
+  std::string names, owners, tokens;
+};
+HoldTexts hold_texts(const std::vector<lock::Hold>& holds);
 
 // The beginning, before anything else is done. Errors (system): it cannot be printed.
 Result<void> begin_assignments();

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "cli/acquisition.h"
+
+#include <utility>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/output_people.h"
+#include "cli/superseding.h"
+#include "cli/wait_report.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kAskAgain = 500ms;
+
+// What is done about one of the locks while it is waited for.
+class Waiting {
+ public:
+  Waiting(redis::Client& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
+          const Events& events)
+      : name_(request.name),
+        wait_(options.wait),
+        report_(request.name, options.verbose, events),
+        superseding_(client, request, options.timeout, interrupt) {}
+
+  void look(const lock::Acquired& found) {
+    if (!found.expires_in && found.holders > 0 && !std::exchange(warned_, true)) {
+      log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
+    }
+    const bool waits = !wait_.limit || *wait_.limit > 0ms;
+    if (!waits || found.holders == 0) return;
+    report_.note(found);
+    report_.say_what_is_due();
+    if (wait_.supersede) superseding_.ask();
+  }
+
+  TimePoint say_what_is_due() { return report_.say_what_is_due(); }
+
+ private:
+  const lock::LockName& name_;
+  const WaitOptions& wait_;
+  WaitReport report_;
+  Superseding superseding_;
+  bool warned_ = false;
+};
+
+// Why no lock was acquired, as far as that is an outcome and no error. -E 0 is for cron, where every line becomes a
+// mail.
+void report_refusal(const lock::LockName& name, int conflict_status, const lock::Acquired& refusal) {
+  if (conflict_status == 0) return;
+  using Outcome = lock::Acquired::Outcome;
+  const std::string why = refusal.outcome == Outcome::queue_full
+                              ? std::to_string(refusal.number) + " wait already, and --max-queue allows no more"
+                          : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
+                          : refusal.outcome == Outcome::asked
+                              ? "asked to give it up by " + refusal.by + " while waiting for others"
+                              : held_by(refusal);
+  log::error(name.display() + ": not acquired: " + why);
+}
+
+// What the name is in use for instead, by whom, and how to join them: where that is a lock.
+Error other_kind(redis::Client& client, const lock::LockName& name, const lock::OtherKind& instead,
+                 milliseconds exchange) {
+  const auto layout = instead.layout();
+  if (instead.foreign) {
+    return {Error::Code::wrong_kind, name.display() + ": in use, but not as a lock: " + instead.text() +
+                                         "; it was left as it is: use another name for the lock"};
+  }
+  std::string message = name.display() + ": in use, but not as a lock of this kind: " + instead.text();
+  if (layout) {
+    const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
+    if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
+  }
+  if (layout == lock::Layout::read_write) message += "; use -s or -x";
+  if (layout == lock::Layout::semaphore) message += "; use --slots";
+  if (layout == lock::Layout::plain) message += "; use neither -s, -x nor --slots";
+  return {Error::Code::wrong_kind, message};
+}
+
+// What became of the lock that was not acquired: nothing where that is an outcome, which has been said.
+Result<void> refused(redis::Client& client, const lock::AcquireRequest& request, const lock::Acquired& refusal,
+                     const LockingOptions& options) {
+  const lock::LockName& name = request.name;
+  using Outcome = lock::Acquired::Outcome;
+  if (refusal.outcome == Outcome::other_kind) {
+    return std::unexpected(other_kind(client, name, refusal.instead, options.timeout));
+  }
+  if (refusal.outcome == Outcome::other_slots) {
+    return fail(Error::Code::wrong_kind, name.display() + ": it has " + std::to_string(refusal.number) +
+                                             " slots, not " + std::to_string(request.mode.slots) +
+                                             "; --resize changes that");
+  }
+  if (refusal.outcome == Outcome::no_upgrade) {
+    return fail(Error::Code::usage, name.display() +
+                                        ": this runs under a `rlock run` that holds the lock for "
+                                        "reading, and would wait for it for ever to write");
+  }
+  report_refusal(name, options.wait.conflict_status, refusal);
+  return {};
+}
+
+std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
+  std::string names;
+  for (const auto& request : requests) names += (names.empty() ? "" : ", ") + request.name.display();
+  return names;
+}
+
+Error with_hint(Error error, const CommonOptions& options) {
+  if (error.code == Error::Code::unavailable && options.url_origin.empty()) {
+    error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
+                                                   const std::vector<lock::AcquireRequest>& requests,
+                                                   milliseconds renew_every, const LockingOptions& options,
+                                                   const run::SignalBlock& signals, const Events& events,
+                                                   lock::AtFront at_front) {
+  std::vector<Waiting> waiting;
+  for (const auto& request : requests) waiting.emplace_back(client, request, options, signals.fd(), events);
+  lock::Patience patience{.limit = options.wait.limit,
+                          .exchange = options.timeout,
+                          .interrupt = signals.fd(),
+                          .queueing = options.wait.queueing,
+                          .renew_every = renew_every,
+                          .at_front = std::move(at_front)};
+  if (options.wait.supersede) patience.longest_look = kAskAgain;
+  Waiting* current = nullptr;
+  patience.meanwhile = [&] { return current->say_what_is_due(); };
+  const TimePoint begun = BootClock::now();
+  auto acquired = lock::acquire_all(client, requests, patience, [&](std::size_t index, const lock::Acquired& found) {
+    current = &waiting[index];
+    current->look(found);
+  });
+  if (!acquired) return std::unexpected(with_hint(std::move(acquired).error().in(names_of(requests)), options));
+  const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
+  for (const lock::Hold& hold : acquired->holds) {
+    log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
+               format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
+  }
+  if (acquired->holds.empty()) {
+    RLOCK_TRY(refused(client, requests[acquired->refused], acquired->refusal, options));
+  }
+  return std::move(acquired->holds);
+}
+
+}  // namespace rlock::cli

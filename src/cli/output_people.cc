@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output_people.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/date.h"
+#include "base/duration.h"
+#include "base/text.h"
+
+namespace rlock::cli {
+namespace {
+
+using lock::Status;
+
+constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
+
+std::string state_text(const Status& status) {
+  switch (status.state) {
+    case Status::State::free: return "free";
+    case Status::State::held: break;
+    case Status::State::other_kind: return "not a lock";
+  }
+  if (status.lock.layout == lock::Layout::semaphore) {
+    return std::to_string(status.number) + " of " + std::to_string(status.slots) + " slots taken";
+  }
+  const std::string mode = status.holders.empty() ? "" : status.holders.front().mode;
+  return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
+}
+
+std::string expiry_text(const std::optional<milliseconds>& expires_in) {
+  return expires_in ? "in " + rough_duration(*expires_in) : "never";
+}
+
+std::string user_and_host(const lock::Holder& holder) {
+  return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
+}
+
+// "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
+std::string described(const lock::Holder& holder, const std::optional<milliseconds>& span) {
+  std::string text = user_and_host(holder) + " pid " + std::to_string(holder.pid);
+  if (span) text += " for " + rough_duration(*span);
+  if (!holder.command.empty()) text += " (" + escaped(holder.command, 120) + ")";
+  return text;
+}
+
+std::string shown_holder(const lock::Holding& holding) {
+  return holding.described ? described(holding.who, holding.held_for) : escaped(holding.owner, 120);
+}
+
+std::string reason_behind(const lock::Holder& holder) {
+  return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
+}
+
+// Lines of a key and a value, the values below each other.
+class Lines {
+ public:
+  // One without a value is left out.
+  void add(std::string_view key, const std::string& value) {
+    if (!value.empty()) text_ += std::string(key) + std::string(10 - key.size(), ' ') + value + "\n";
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_what_rlock_knows(Lines& lines, const lock::Holding& holder) {
+  const lock::Holder& who = holder.who;
+  lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
+  lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
+  lines.add("reason", escaped(who.reason, 600));
+  if (holder.since) {
+    lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
+  }
+  if (holder.lease) lines.add("lease", format_duration(*holder.lease));
+}
+
+void add_only_holder(Lines& lines, const lock::Holding& holder, lock::Layout layout) {
+  lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
+  if (holder.described) add_what_rlock_knows(lines, holder);
+  if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
+  const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
+  lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : ""));
+}
+
+void add_holders(Lines& lines, const Status& status) {
+  bool first = true;
+  for (const lock::Holding& one : status.holders) {
+    lines.add(std::exchange(first, false) ? "holders" : "",
+              (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
+                  expiry_text(one.expires_in) + "\n            " + escaped(one.owner, 200));
+  }
+  const long long more = status.number - static_cast<long long>(status.holders.size());
+  if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
+}
+
+void add_waiting(Lines& lines, const Status& status) {
+  long long place = 0;
+  for (const lock::Waiting& waiter : status.queue) {
+    const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
+    ++place;
+    lines.add(place == 1 ? "waiting" : "", std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) +
+                                               mode + reason_behind(waiter.who));
+  }
+  if (status.waiting > place) lines.add("", "and " + std::to_string(status.waiting - place) + " more");
+  bool first = place == 0;
+  for (const std::string& id : status.fair_queue) {
+    lines.add(std::exchange(first, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
+  }
+}
+
+using Cells = std::vector<std::string>;
+
+Cells cells_of(const Status& status) {
+  Cells row = {status.name().display(), state_text(status)};
+  if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
+  if (status.state != Status::State::held || !status.holder()) return row;
+  const lock::Holding& holder = *status.holder();
+  const bool known = holder.described;
+  const std::string others = status.number > 1 ? " +" + std::to_string(status.number - 1) : "";
+  row.push_back((known ? user_and_host(holder.who) : escaped(holder.owner, 60)) + others);
+  row.push_back(known ? std::to_string(holder.who.pid) : "-");
+  row.push_back(known && holder.held_for ? rough_duration(*holder.held_for) : "-");
+  row.push_back(holder.expires_in ? rough_duration(*holder.expires_in) : "never");
+  row.push_back(std::to_string(status.waiting));
+  row.push_back(known ? escaped(holder.who.command, 60) : "-");
+  row.push_back(known ? escaped(holder.who.reason, 80) : "");
+  return row;
+}
+
+std::string aligned(const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths(rows[0].size());
+  for (const Cells& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+  }
+  std::string text;
+  for (const Cells& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(widths[i] - columns(row[i]) + 2, ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string held_by(const lock::Holding& holding, long long holders) {
+  std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
+  text += shown_holder(holding);
+  if (holding.described && !holding.who.reason.empty()) text += ", reason " + in_quotes(holding.who.reason);
+  if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
+  if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");
+  return text;
+}
+
+std::string held_by(const lock::Acquired& found) {
+  return found.holder ? held_by(*found.holder, found.holders) : "held by another";
+}
+
+std::string held_by(const Status& status) {
+  return status.holders.empty() ? "held by nobody" : held_by(status.holders.front(), status.number);
+}
+
+std::string place_text(long long ahead) {
+  const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
+  const bool teen = ten == 1;
+  return std::to_string(place) + (!teen && one == 1   ? "st"
+                                  : !teen && one == 2 ? "nd"
+                                  : !teen && one == 3 ? "rd"
+                                                      : "th");
+}
+
+std::string status_in_full(const Status& status) {
+  const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
+  const lock::Layout layout = status.lock.layout;
+  const lock::Holding* only = held && status.number == 1 ? status.holder() : nullptr;
+  Lines lines;
+  lines.add("name", status.name().display());
+  if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
+  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status));
+  if (only) add_only_holder(lines, *only, layout);
+  if (held && !only) add_holders(lines, status);
+  if (only && !only->token.empty()) {
+    lines.add("token", escaped(only->token, 40));
+  } else if (!status.token.empty()) {
+    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
+  }
+  add_waiting(lines, status);
+  return std::move(lines).text();
+}
+
+std::string status_table(const std::vector<Status>& all) {
+  std::vector<Cells> rows = {{"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}};
+  for (const Status& status : all) rows.push_back(cells_of(status));
+  return aligned(rows);
+}
+
+}  // namespace rlock::cli

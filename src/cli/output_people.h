@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Results and states as people read them. Everything that came from a server is escaped here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lock/verbs.h"
+
+namespace rlock::cli {
+
+// One lock in full.
+std::string status_in_full(const lock::Status& status);
+// Several locks, a line each under a heading.
+std::string status_table(const std::vector<lock::Status>& all);
+
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is
+// known, "and 2 others".
+std::string held_by(const lock::Holding& holding, long long holders = 1);
+// The same of a lock that is found held: "held by another" where nobody is known.
+std::string held_by(const lock::Acquired& found);
+std::string held_by(const lock::Status& status);
+
+// "1st" for one that nobody is ahead of, "2nd" …
+std::string place_text(long long ahead);
+
+}  // namespace rlock::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "cli/self.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+namespace rlock::cli {
+
+lock::HeldLocks held_by_ancestors() {
+  const char* held = std::getenv("RLOCK_HELD");
+  return lock::HeldLocks::parse(held ? held : "");
+}
+
+lock::Holder describe_self(std::string command, std::string reason) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const passwd* entry = getpwuid(geteuid());
+  return {.host = host,
+          .user = entry ? entry->pw_name : std::to_string(geteuid()),
+          .command = std::move(command),
+          .reason = std::move(reason),
+          .pid = getpid()};
+}
+
+std::string asker(std::string_view with) {
+  const lock::Holder self = describe_self("", "");
+  return self.user + "@" + self.host + " (" + std::string(with) + ")";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "base/wait.h"
+#include "lock/verbs.h"
+
+namespace rlock::cli {
+
+// Asks those who hold a lock to stop: --supersede.
+class Superseding {
+ public:
+  // `exchange` is for each exchange with the server.
+  Superseding(redis::Client& client, const lock::AcquireRequest& request, milliseconds exchange, int interrupt)
+      : client_(client), name_(request.name), mode_(request.mode), exchange_(exchange), interrupt_(interrupt) {}
+
+  // The lock was found held. Asks all that are in the way, again each time: one that has begun just now does not listen
+  // yet, and that somebody has heard it may be another holder's doing, who is on the same channel.
+  void ask();
+
+ private:
+  Until exchange() const { return Until{TimePoint::max(), interrupt_}.at_most(exchange_); }
+  std::vector<lock::Holding> in_the_way(const lock::Status& status) const;
+  void ask(const lock::Holding& holding);
+
+  redis::Client& client_;
+  const lock::LockName& name_;
+  lock::Mode mode_;
+  milliseconds exchange_;
+  int interrupt_;
+  std::set<std::string> asked_;
+};
+
+}  // namespace rlock::cli
