@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rlock local: the private server of local: addresses.
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,16 +11,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/confirm.h"
 #include "cli/print.h"
 #include "cli/server.h"
 #include "lock/verbs.h"
 #include "run/daemon.h"
+#include "run/pidfd.h"
 
 namespace rlock::cli {
 namespace {
-
-constexpr int kLooksForSocket = 5;
 
 Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   const bool running = RLOCK_TRY(server.answers(Until{}.at_most(exchange)));
@@ -33,94 +33,156 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   return kDone;
 }
 
+std::unexpected<Error> does_not_stop(const redis::LocalServer& server) {
+  return fail(Error::Code::unavailable, "the server does not stop; see " + escaped(server.log_path()));
+}
+
+// Waits for a server that is just being started, perhaps after a crash. False: nobody serves the folder.
+Result<bool> wait_until_it_answers(const redis::LocalServer& server, const Until& until) {
+  while (!RLOCK_TRY(server.answers(until))) {
+    if (!server.served_by()) return false;
+    if (until.over()) {
+      return fail(Error::Code::unavailable,
+                  escaped(server.endpoint().display()) +
+                      ": the server does not answer, so that nobody can see which locks are held; --yes stops it all "
+                      "the same; its log is " +
+                      escaped(server.log_path()));
+    }
+    wait_for(-1, 0, until.at_most(10ms));
+  }
+  return true;
+}
+
+// Ends the process that would start the server again, and with it a server that does not answer. False: there is none.
+Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until) {
+  const auto pid = server.served_by();
+  if (!pid) return false;
+  const UniqueFd supervisor(pidfd_open(*pid, 0));
+  // The same still: the number is not that of another process that has got it meanwhile.
+  if (!supervisor || server.served_by() != pid) return does_not_stop(server);
+  pidfd_send_signal(supervisor.get(), SIGTERM, nullptr, 0);
+  if (wait_for(supervisor.get(), POLLIN, until) != WaitEnd::ready) return does_not_stop(server);
+  return true;
+}
+
+// Whether stop may go on: nobody has a lock of it, or --yes says that it does not matter.
+Result<bool> may_stop(redis::Client& client, const LocalOptions& options) {
+  const auto held = RLOCK_TRY(lock::inspect_all(client, options.timeout));
+  if (held.empty() || options.yes) return true;
+  std::string names;
+  for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
+  log::error("locks are held:" + names + "; --yes stops the server all the same, and commands under them then");
+  return false;
+}
+
+Result<int> say(std::string_view text, int status = kDone) {
+  RLOCK_TRY(print(text));
+  return status;
+}
+
 Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) {
   const Until until = Until{}.at_most(options.timeout);
-  if (!RLOCK_TRY(server.answers(until))) {
-    RLOCK_TRY(print("not running\n"));
-    return kDone;
+  if (options.yes && !RLOCK_TRY(server.answers(until))) {
+    return say(RLOCK_TRY(end_supervisor(server, until)) ? "stopped\n" : "not running\n");
   }
+  if (!RLOCK_TRY(wait_until_it_answers(server, until))) return say("not running\n");
   redis::Client client(server.endpoint());
-  const auto held = RLOCK_TRY(lock::inspect_all(client, options.timeout));
-  if (!held.empty() && !options.yes) {
-    std::string names;
-    for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
-    log::error("locks are held:" + names + "; --yes stops the server all the same, and commands under them then");
-    return kNotAcquired;
-  }
+  if (!RLOCK_TRY(may_stop(client, options))) return kNotAcquired;
   // It ends without an answer.
   if (auto reply = client.call({"SHUTDOWN"}, until); !reply && !reply.error().maybe_executed) {
     return std::unexpected(std::move(reply).error());
   }
   while (RLOCK_TRY(server.answers(until))) {
-    if (until.over())
-      return fail(Error::Code::unavailable, "the server does not stop; see " + escaped(server.log_path()));
+    if (until.over()) return does_not_stop(server);
     wait_for(-1, 0, until.at_most(10ms));
   }
-  RLOCK_TRY(print("stopped\n"));
-  return kDone;
+  return say("stopped\n");
 }
 
-Result<int> serve(const redis::LocalServer& server) {
+// Looks after the folder and its redis-server for `rlock local serve`.
+class Service {
+ public:
+  Service(const redis::LocalServer& server, UniqueFd claim) : server_(server), claim_(std::move(claim)) {
+    server_.leave_word("");
+  }
+
+  Result<int> run() {
+    const auto status =
+        run::keep_running(server_.server_command(),
+                          {.look = [this] { return look(); },
+                           .died = [this](int signal, int times, milliseconds pause) { died(signal, times, pause); }});
+    if (replaced_) {
+      return fail(Error::Code::unavailable,
+                  in_quotes(server_.folder()) +
+                      " was removed or replaced: its server was stopped, because the next use "
+                      "starts another one there; the locks that were held are lost");
+    }
+    if (!status || *status == 0) return status;
+    return fail(Error::Code::unavailable,
+                "redis-server ended with status " + std::to_string(*status) + "; see " + escaped(server_.log_path()));
+  }
+
+ private:
   using State = redis::LocalServer::State;
   using Advice = run::Upkeep::Advice;
-  const UniqueFd claim = RLOCK_TRY(server.claim());
-  server.leave_word("");
-  bool replaced = false, crashed = false, unknown = false;
-  // Looks without the socket since the start. Redis makes it before it does anything that takes long, and takes it away
-  // when it ends: once it was there, two looks are enough.
-  int missing = 0;
-  const auto missed = [&] { return ++missing == kLooksForSocket; };
-  run::Upkeep upkeep;
-  upkeep.look = [&] {
-    if (std::exchange(crashed, false)) server.leave_word("");
-    const State state = server.look(claim);
+
+  static constexpr int kLooksForSocket = 5;
+
+  Advice look() {
+    if (std::exchange(crashed_, false)) server_.leave_word("");
+    const State state = server_.look(claim_);
     const int why = errno;
-    const bool still_unknown = std::exchange(unknown, state == State::unknown);
+    const bool was_unknown = std::exchange(unknown_, state == State::unknown);
     switch (state) {
-      case State::reachable: missing = kLooksForSocket - 2; return Advice::go_on;
-      case State::replaced: replaced = true; return Advice::give_up;
+      case State::reachable: missing_ = kLooksForSocket - 2; return Advice::go_on;
+      case State::replaced: replaced_ = true; return Advice::give_up;
       case State::unknown:
         // Its locks would be lost for nothing.
-        if (!still_unknown) log::warning(in_quotes(server.folder()) + ": " + errno_text(why) + "; its server goes on");
+        if (!was_unknown) log::warning(in_quotes(server_.folder()) + ": " + errno_text(why) + "; its server goes on");
         return Advice::go_on;
-      case State::no_socket:
-        if (!missed()) return Advice::go_on;
-        missing = 0;
-        log::warning("somebody has removed " + in_quotes(server.socket_path()) + "; starting the server again");
-        return Advice::restart;
+      case State::no_socket: return missed() ? start_again() : Advice::go_on;
       case State::files_taken:
-        // Started again it would have forgotten the locks; as it is they are kept for those who hold them.
-        if (missed()) {
-          const std::string removed =
-              "somebody has removed its files while it runs; when the jobs that hold locks of "
-              "it have ended, send SIGTERM to process " +
-              std::to_string(getpid());
-          log::error(in_quotes(server.folder()) + ": " + removed);
-          server.leave_word(removed);
-        }
+        if (missed()) report_lost_files();
         return Advice::go_on;
     }
     return Advice::go_on;
-  };
-  upkeep.died = [&](int signal, int times, milliseconds pause) {
+  }
+
+  bool missed() { return ++missing_ == kLooksForSocket; }
+
+  Advice start_again() {
+    missing_ = 0;
+    log::warning("somebody has removed " + in_quotes(server_.socket_path()) + "; starting the server again");
+    return Advice::restart;
+  }
+
+  // Started again it would have forgotten the locks; as it is they are kept for those who hold them.
+  void report_lost_files() {
+    const std::string removed =
+        "somebody has removed its files while it runs; when the jobs that hold locks of "
+        "it have ended, send SIGTERM to process " +
+        std::to_string(getpid());
+    log::error(in_quotes(server_.folder()) + ": " + removed);
+    server_.leave_word(removed);
+  }
+
+  void died(int signal, int times, milliseconds pause) {
     const std::string again = "redis-server was killed by signal " + std::to_string(signal) +
                               (times > 1 ? ", " + std::to_string(times) + " times in a row" : "") +
                               "; starting it again in " + format_duration(pause);
     log::warning(again);
-    crashed = times > 1;
-    missing = 0;
-    if (crashed) server.leave_word("it keeps crashing: " + again);
-  };
-  const auto status = run::keep_running(server.server_command(), upkeep);
-  if (replaced) {
-    return fail(Error::Code::unavailable, in_quotes(server.folder()) +
-                                              " was removed or replaced: its server was stopped, because the next use "
-                                              "starts another one there; the locks that were held are lost");
+    crashed_ = times > 1;
+    missing_ = 0;
+    if (crashed_) server_.leave_word("it keeps crashing: " + again);
   }
-  if (!status || *status == 0) return status;
-  return fail(Error::Code::unavailable,
-              "redis-server ended with status " + std::to_string(*status) + "; see " + escaped(server.log_path()));
-}
+
+  const redis::LocalServer& server_;
+  UniqueFd claim_;
+  bool replaced_ = false, crashed_ = false, unknown_ = false;
+  // Looks without the socket since the start. Redis makes it before it does anything that takes long, and takes it away
+  // when it ends: once it was there, two looks are enough.
+  int missing_ = 0;
+};
 
 }  // namespace
 
@@ -129,7 +191,7 @@ Result<int> execute(const LocalOptions& options) {
   switch (options.action) {
     case LocalOptions::Action::status: return show(server, options.timeout);
     case LocalOptions::Action::stop: return stop(server, options);
-    case LocalOptions::Action::serve: return serve(server);
+    case LocalOptions::Action::serve: return Service(server, RLOCK_TRY(server.claim())).run();
   }
   return kInternal;
 }

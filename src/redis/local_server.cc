@@ -44,7 +44,7 @@ constexpr std::string_view kNameOne = "; give a folder for the private server: l
 // Where programs keep what they have to remember, in a home (XDG Base Directory Specification).
 constexpr std::string_view kBelowHome[] = {"/.local", "/state", "/rlock"};
 
-// What tells this host from others that may have the same home; it does not change while the host runs, as its name
+// An id that tells this host from others that may have the same home; it does not change while the host runs, as its name
 // may. Without a machine-id, as in many containers, the name has to do.
 std::string this_host() {
   constexpr std::size_t digits = 16;
@@ -78,7 +78,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : parent.substr(0, slash);
 }
 
-// Whoever may write to a folder above ours could move ours away, and the next use would start a second server.
+// A user who may write to a folder above ours could move ours away, and the next use would start a second server.
 // Those between a home and ours are made if need be; another's parent has to be there.
 Result<void> see_to_parents(const std::string& folder) {
   const auto home = rlock::redis::home();
@@ -168,7 +168,21 @@ Result<UniqueFd> LocalServer::claim() const {
   if (look(folder) == State::replaced) {
     return fail(Error::Code::unavailable, in_quotes(folder_) + " was removed or replaced just now");
   }
+  // For served_by(). Our children do not inherit it.
+  struct flock ours{};
+  ours.l_type = F_RDLCK;
+  ours.l_whence = SEEK_SET;
+  fcntl(folder.get(), F_SETLK, &ours);
   return folder;
+}
+
+std::optional<pid_t> LocalServer::served_by() const {
+  const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct flock in_the_way{};
+  in_the_way.l_type = F_WRLCK;
+  in_the_way.l_whence = SEEK_SET;
+  if (!folder || fcntl(folder.get(), F_GETLK, &in_the_way) != 0 || in_the_way.l_type == F_UNLCK) return {};
+  return in_the_way.l_pid;
 }
 
 LocalServer::State LocalServer::look(const UniqueFd& claimed) const {

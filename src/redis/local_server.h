@@ -19,11 +19,15 @@
 //                removed and made anew, and then be locked by two. Whoever has it looks whether the folder is still
 //                the one at the path: at the start, and then each second. On NFS only the processes of one host
 //                exclude each other by it, and no other host's come here.
+//                The process that serves it holds it by fcntl(2), too: that tells others its pid.
 //   start.lock   held while one of several first users starts the server, so that they start one. If somebody
 //                removes it, two are started, and the folder's lock lets one of them live.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +68,10 @@ class LocalServer {
   // For the process that serves: checks the folder and locks it. The descriptor is inherited by children.
   // Errors: unavailable (another serves already), config, system.
   Result<UniqueFd> claim() const;
+
+  // The process that has claimed the folder and would start its redis-server again; 0: one that we cannot see (in
+  // another PID namespace). None: nobody serves it. Does not make the folder.
+  std::optional<pid_t> served_by() const;
 
   // What has become of the folder that `claimed` has locked.
   enum class State {

@@ -285,6 +285,51 @@ serve_in_foreground() {
   not running
 }
 
+# crashes_again: the server of $dir has been killed, and so is each that is started, until the file crash is removed.
+crashes_again() {
+  touch "$BATS_TEST_TMPDIR/crash"
+  kill -9 "$(servers)"
+  wait_until test -s "$dir/trouble"
+}
+# with_crashes COMMAND...: a server that the command starts can be made to crash again and again.
+with_crashes() {
+  mkdir -p "$BATS_TEST_TMPDIR/bin"
+  printf '#!/bin/bash\n[[ ! -e %s/crash ]] || kill -SEGV $$\nexec -a redis-server %s "$@"\n' \
+    "$BATS_TEST_TMPDIR" "$(command -v redis-server)" >"$BATS_TEST_TMPDIR/bin/redis-server"
+  chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
+  PATH=$BATS_TEST_TMPDIR/bin:$PATH "$@"
+}
+
+@test "stop between two crashes waits for the server, whose locks it has to know" {
+  local owner
+  owner=$(with_crashes rlock acquire job --lease 10m)
+  crashes_again
+  run -69 --separate-stderr rlock local stop --timeout 300ms
+  assert_says '--yes'
+  assert_says "$dir/redis.log"
+  rm "$BATS_TEST_TMPDIR/crash"
+  run -75 --separate-stderr rlock local stop --timeout 1m
+  assert_says "'job'"
+  run -0 rlock release job --owner "$owner"
+  crashes_again
+  "$RLOCK" local stop --timeout 1m >"$BATS_TEST_TMPDIR/stop.out" 3>&- &
+  local stop=$!
+  rm "$BATS_TEST_TMPDIR/crash"
+  wait "$stop"
+  [[ $(cat "$BATS_TEST_TMPDIR/stop.out") == stopped ]]
+  wait_until not running
+}
+
+@test "stop --yes between two crashes ends what would start the server again" {
+  with_crashes rlock acquire job --lease 10m
+  crashes_again
+  run -0 --separate-stderr rlock local stop --yes
+  [[ $output == stopped ]]
+  not running
+  run -0 --separate-stderr rlock local stop
+  [[ $output == 'not running' ]]
+}
+
 @test "folders that cannot be: relative, too long, a file" {
   RLOCK_URL=local:relative run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
   assert_says absolute
