@@ -17,7 +17,7 @@
 namespace {
 
 // Where a standard stream is closed, a socket of ours would take its place, and messages would go to the
-// server. What fills the gap fails as a closed stream does, and the command does not see it.
+// server. The file that fills the gap fails as a closed stream does, and the command does not see it.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;

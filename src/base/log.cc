@@ -39,7 +39,7 @@ Level from_spdlog(spdlog::level::level_enum level) {
 std::atomic<bool> holding = false;
 constexpr std::size_t kMostHeld = 100;
 
-// What a terminal does with what is written to it.
+// How a terminal treats what is written to it.
 struct TerminalModes {
   bool in_lines = true;       // else a program draws on it
   bool returns_line = true;  // a newline goes to the begin of the line, too

@@ -16,13 +16,20 @@ struct Rune {
   std::size_t length = 0;  // 0: not UTF-8
 };
 
+// The length of a character that begins so; 0: none does.
+std::size_t length_of(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+}
+
 // Decodes one character of UTF-8 (RFC 3629: shortest form only, no surrogates, at most U+10FFFF).
 Rune decode(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return {};
+  const std::size_t length = length_of(lead);
+  if (length <= 1) return {lead, length};
+  if (text.size() < length) return {};
   std::uint32_t value = lead & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return {};
@@ -37,6 +44,12 @@ Rune decode(std::string_view text) {
 bool deceives(std::uint32_t c) {
   return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0x061c ||
          c == 0xfeff;
+}
+
+// A shell takes it as it is, everywhere in a word.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_-./:=@%+,").contains(c);
 }
 
 std::string with_format(const char* format, unsigned value) {
@@ -88,11 +101,7 @@ std::size_t columns(std::string_view text) {
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) + "'"; }
 
 std::string shell_word(std::string_view text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./:=@%+,").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {

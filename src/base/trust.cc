@@ -53,6 +53,8 @@ bool has_access_list(const std::string& path) {
   return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
+bool is_trusted(uid_t owner) { return owner == 0 || owner == geteuid() || unmapped(owner); }
+
 bool is_mounted_read_only(const std::string& path) {
   struct statvfs info{};
   return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY);
@@ -62,7 +64,7 @@ bool is_mounted_read_only(const std::string& path) {
 
 Result<void> only_ours_to_change(const struct stat& info, const std::string& path) {
   const auto refused = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
-  if (info.st_uid != 0 && info.st_uid != geteuid() && !unmapped(info.st_uid)) {
+  if (!is_trusted(info.st_uid)) {
     return refused("not trusted, because it belongs to another user (id " + std::to_string(info.st_uid) +
                    "); have its owner be you or root");
   }

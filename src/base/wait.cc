@@ -23,24 +23,28 @@ std::optional<Timer> timer_for(TimePoint then) {
   return std::move(*timer);
 }
 
+// The end that poll(2) has found for the wait, if it has.
+std::optional<WaitEnd> end_in(const pollfd& interrupt, const pollfd& asked) {
+  if (interrupt.revents) return WaitEnd::interrupted;
+  if (asked.revents) return WaitEnd::ready;
+  return {};
+}
+
 }  // namespace
 
 WaitEnd wait_for(int fd, short events, const Until& end) {
   const bool endless = end.deadline == TimePoint::max();
   std::optional<Timer> timer;
   pollfd watched[] = {{end.interrupt, POLLIN, 0}, {fd, events, 0}, {-1, POLLIN, 0}};
-  for (bool first = true;; first = false) {
+  // An event that comes soon, as an answer does, is spared the timer.
+  for (bool timer_pays = fd < 0;; timer_pays = true) {
     const milliseconds left = until(end.deadline);
-    // What comes soon, as an answer does, is spared the timer.
-    const bool is_long = left > kShort && (fd < 0 || !first);
-    if (is_long && !timer && !endless) {
-      timer = timer_for(end.deadline);
-      if (timer) watched[2].fd = timer->fd();
-    }
+    if (timer_pays && !endless && !timer && left > kShort) timer = timer_for(end.deadline);
+    if (timer) watched[2].fd = timer->fd();
     const bool woken = timer || endless;
-    const int ready = poll(watched, std::size(watched), woken ? -1 : static_cast<int>(std::min(left, kShort).count()));
-    if (ready > 0 && watched[0].revents) return WaitEnd::interrupted;
-    if (ready > 0 && watched[1].revents) return WaitEnd::ready;
+    const int limit = woken ? -1 : static_cast<int>(std::min(left, kShort).count());
+    const auto found = poll(watched, std::size(watched), limit) > 0 ? end_in(watched[0], watched[1]) : std::nullopt;
+    if (found) return *found;
     if (left == 0ms) return WaitEnd::deadline;
   }
 }

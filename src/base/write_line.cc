@@ -50,7 +50,7 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
   const int to = unwaiting ? unwaiting.get() : fd;
   const Until end = Until{}.at_most(patience);
   while (!line.empty()) {
-    // So much fits where poll(2) says that something can be written (pipe(7)).
+    // PIPE_BUF bytes fit where poll(2) says that something can be written (pipe(7)).
     if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
     const ssize_t written = write_some(to, line.substr(0, PIPE_BUF));
     if (written < 0 && errno == EAGAIN && !end.over()) continue;

@@ -19,7 +19,7 @@ namespace {
 std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
   lock::Holder holder = describe_self("rlock acquire", options.reason);
   if (options.for_pid) {
-    // Who asks for the holder wants to find the process that the lock is for.
+    // A user who asks for the holder wants to find the process that the lock is for.
     holder.command = "rlock acquire --for-pid";
     holder.pid = *options.for_pid;
     holder.listens = true;

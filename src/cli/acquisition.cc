@@ -15,7 +15,7 @@ namespace {
 
 constexpr milliseconds kAskAgain = 500ms;
 
-// What is done about one of the locks while it is waited for.
+// Looks after one of the locks while it is waited for.
 class Waiting {
  public:
   Waiting(redis::Client& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
@@ -60,7 +60,7 @@ void report_refusal(const lock::LockName& name, int conflict_status, const lock:
   log::error(name.display() + ": not acquired: " + why);
 }
 
-// What the name is in use for instead, by whom, and how to join them: where that is a lock.
+// Says how else the name is in use, by whom, and how to join them: where that is a lock.
 Error other_kind(redis::Client& client, const lock::LockName& name, const lock::OtherKind& instead,
                  milliseconds exchange) {
   const auto layout = instead.layout();
@@ -79,7 +79,7 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const lock::
   return {Error::Code::wrong_kind, message};
 }
 
-// What became of the lock that was not acquired: nothing where that is an outcome, which has been said.
+// Reports a lock that was not acquired. Errors: those that are no mere outcome.
 Result<void> refused(redis::Client& client, const lock::AcquireRequest& request, const lock::Acquired& refusal,
                      const LockingOptions& options) {
   const lock::LockName& name = request.name;

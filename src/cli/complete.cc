@@ -14,18 +14,23 @@ namespace {
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
+std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
+  return usage(one + " and " + other + " contradict each other; give one");
+}
+
 Result<void> complete_mode(LockingOptions& options) {
-  lock::Mode& mode = options.mode;
-  const bool slots = mode.slots != 0;
-  if (options.shared && options.exclusive) return usage("--shared and --exclusive contradict each other; give one");
-  if (slots && (options.shared || options.exclusive)) {
-    return usage(std::string("--slots and ") + (options.shared ? "--shared" : "--exclusive") +
-                 " contradict each other; give one");
-  }
-  if (mode.resize && !slots) return usage("--resize wants --slots N: the number that it is to be");
-  if (mode.java && !slots) return usage("--java-semaphore wants --slots N: how many the Java program has made");
   using Kind = lock::Mode::Kind;
-  mode.kind = slots ? Kind::slots : options.shared ? Kind::read : options.exclusive ? Kind::write : Kind::plain;
+  lock::Mode& mode = options.mode;
+  if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
+  if (options.shared) mode.kind = Kind::read;
+  if (options.exclusive) mode.kind = Kind::write;
+  if (mode.slots != 0) {
+    if (mode.kind != Kind::plain) return contradiction("--slots", options.shared ? "--shared" : "--exclusive");
+    mode.kind = Kind::slots;
+    return {};
+  }
+  if (mode.resize) return usage("--resize wants --slots N: the number that it is to be");
+  if (mode.java) return usage("--java-semaphore wants --slots N: how many the Java program has made");
   return {};
 }
 
@@ -118,12 +123,12 @@ Result<void> complete(OwnedOptions& options) {
 Result<void> complete(StatusOptions& options) {
   if (options.output != StatusOptions::Output::is_held) return {};
   if (options.names.empty()) return usage("--is-held wants the NAME of a lock");
-  if (options.watch) return usage("--watch and --is-held contradict each other; give one");
+  if (options.watch) return contradiction("--watch", "--is-held");
   return {};
 }
 
 Result<void> complete(ForceUnlockOptions& options) {
-  if (options.now && options.wait) return usage("--now and --wait contradict each other; give one");
+  if (options.now && options.wait) return contradiction("--now", "--wait");
   options.wait = options.wait.value_or(1min);
   return {};
 }

@@ -57,7 +57,7 @@ bool has_export(const SubcommandSpec& subcommand) {
   return std::ranges::any_of(subcommand.options(), [](const OptionSpec& row) { return &row == &export_option(); });
 }
 
-// What a line is taken for, word by word.
+// Looks at a line word by word.
 struct Scan {
   const SubcommandSpec* acquire = nullptr;
   bool sure = true;  // which words are options, and which their values

@@ -87,31 +87,22 @@ Holders holders_of(const lock::Status& status, const ForceUnlockOptions& options
   return holders;
 }
 
-}  // namespace
-
-Result<int> execute(const ForceUnlockOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options));
-  const std::string name = options.name().display();
-
-  const auto status = RLOCK_TRY(lock::inspect(client, options.name(), Until{}.at_most(options.timeout)));
-  if (status.state == lock::Status::State::other_kind) {
-    return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is");
-  }
-  if (status.state == lock::Status::State::free) {
-    RLOCK_TRY(print(name + ": not held\n"));
-    return kDone;
-  }
-  const Holders holders = holders_of(status, options);
-  if (holders.asked.empty() && holders.not_asked.empty()) return not_ours(name + ": left alone: " + held_by(status));
-
+// True: the user has seen the holder, and wants the lock to be free.
+Result<bool> is_confirmed(const ForceUnlockOptions& options, const lock::Status& status, const Holders& holders) {
   RLOCK_TRY(print(status_in_full(status)));
+  if (options.yes) return true;
   const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock?"
                                : holders.all_ended       ? "Free this lock?"
                                                          : "Take this lock away? A command under it may still run.";
-  if (!options.yes && !RLOCK_TRY(confirm(question))) {
-    RLOCK_TRY(print("left alone\n"));
-    return kNotAcquired;
-  }
+  if (RLOCK_TRY(confirm(question))) return true;
+  RLOCK_TRY(print("left alone\n"));
+  return false;
+}
+
+// Does what is left to do after the question.
+Result<int> free_lock(redis::Client& client, const ForceUnlockOptions& options, const lock::Status& status,
+                      const Holders& holders) {
+  const std::string name = options.name().display();
   for (const lock::OwnerId& owner : holders.not_asked) {
     RLOCK_TRY(delete_hold(client, options, status.lock, owner, status.number == 1));
   }
@@ -128,6 +119,25 @@ Result<int> execute(const ForceUnlockOptions& options) {
   log::error(name + ": still held after " + format_duration(*options.wait) +
              "; --now takes it away at once, while the command under it may still run");
   return kNotAcquired;
+}
+
+}  // namespace
+
+Result<int> execute(const ForceUnlockOptions& options) {
+  redis::Client client = RLOCK_TRY(client_for(options));
+  const std::string name = options.name().display();
+  const auto status = RLOCK_TRY(lock::inspect(client, options.name(), Until{}.at_most(options.timeout)));
+  if (status.state == lock::Status::State::other_kind) {
+    return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is");
+  }
+  if (status.state == lock::Status::State::free) {
+    RLOCK_TRY(print(name + ": not held\n"));
+    return kDone;
+  }
+  const Holders holders = holders_of(status, options);
+  if (holders.asked.empty() && holders.not_asked.empty()) return not_ours(name + ": left alone: " + held_by(status));
+  if (!RLOCK_TRY(is_confirmed(options, status, holders))) return kNotAcquired;
+  return free_lock(client, options, status, holders);
 }
 
 }  // namespace rlock::cli

@@ -29,7 +29,7 @@ std::size_t terminal_width() {
   return std::clamp(width == 0 ? kUnknown : width, kNarrowest, kWidest);
 }
 
-// What an option does, without its exceptions and its default.
+// An option in a few words, without its exceptions and its default.
 std::string_view in_short(std::string_view help) { return help.substr(0, std::min(help.find("; "), help.find(" ("))); }
 
 // Adds `text` to `out`, whose last line has `column` bytes already, broken at spaces; further lines are indented.

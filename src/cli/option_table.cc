@@ -39,7 +39,7 @@ constexpr auto kInforming = part<CommonOptions>({
     {"-V,--version", "", {}, "print the version, and what it was built from", Group::common},
 });
 
-// What run and acquire have in common.
+// Those that run and acquire share.
 constexpr auto kLocking = part<LockingOptions>({
     {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>, "do not wait: end with 75 at once if it is held",
      Group::waiting, kNoSetting, kOften},

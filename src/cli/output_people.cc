@@ -95,6 +95,15 @@ void add_holders(Lines& lines, const Status& status) {
   if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
 }
 
+// That of the only holder, else the last one that is known.
+void add_token(Lines& lines, const Status& status, const lock::Holding* only) {
+  if (only && !only->token.empty()) {
+    lines.add("token", escaped(only->token, 40));
+  } else if (!status.token.empty()) {
+    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
+  }
+}
+
 void add_waiting(Lines& lines, const Status& status) {
   long long place = 0;
   for (const lock::Waiting& waiter : status.queue) {
@@ -112,20 +121,27 @@ void add_waiting(Lines& lines, const Status& status) {
 
 using Cells = std::vector<std::string>;
 
+std::string holder_cell(const lock::Holding& holder, long long holders) {
+  return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
+         (holders > 1 ? " +" + std::to_string(holders - 1) : "");
+}
+
 Cells cells_of(const Status& status) {
   Cells row = {status.name().display(), state_text(status)};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::Holding& holder = *status.holder();
-  const bool known = holder.described;
-  const std::string others = status.number > 1 ? " +" + std::to_string(status.number - 1) : "";
-  row.push_back((known ? user_and_host(holder.who) : escaped(holder.owner, 60)) + others);
-  row.push_back(known ? std::to_string(holder.who.pid) : "-");
-  row.push_back(known && holder.held_for ? rough_duration(*holder.held_for) : "-");
-  row.push_back(holder.expires_in ? rough_duration(*holder.expires_in) : "never");
-  row.push_back(std::to_string(status.waiting));
-  row.push_back(known ? escaped(holder.who.command, 60) : "-");
-  row.push_back(known ? escaped(holder.who.reason, 80) : "");
+  const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
+  const std::string waiting = std::to_string(status.waiting);
+  row.push_back(holder_cell(holder, status.number));
+  const Cells rest = holder.described ? Cells{std::to_string(holder.who.pid),
+                                              holder.held_for ? rough_duration(*holder.held_for) : "-",
+                                              expires,
+                                              waiting,
+                                              escaped(holder.who.command, 60),
+                                              escaped(holder.who.reason, 80)}
+                                      : Cells{"-", "-", expires, waiting, "-", ""};
+  row.insert(row.end(), rest.begin(), rest.end());
   return row;
 }
 
@@ -182,11 +198,7 @@ std::string status_in_full(const Status& status) {
   lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status));
   if (only) add_only_holder(lines, *only, layout);
   if (held && !only) add_holders(lines, status);
-  if (only && !only->token.empty()) {
-    lines.add("token", escaped(only->token, 40));
-  } else if (!status.token.empty()) {
-    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
-  }
+  add_token(lines, status, only);
   add_waiting(lines, status);
   return std::move(lines).text();
 }

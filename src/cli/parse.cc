@@ -62,7 +62,7 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
                                       (spec ? std::string(spec->name) + " " : "") + "--help");
 }
 
-// What other programs call what ours do.
+// Subcommands as other programs call them.
 constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
     {"list", "status"},  {"ls", "status"},      {"ps", "status"}, {"show", "status"},
     {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"},  {"break", "force-unlock"},
@@ -127,7 +127,27 @@ Parsed version() {
                         ", " + log::library() + "\n"};
 }
 
-// What stands from the subcommand on. An application of its own: a lock may be called as a subcommand is.
+// Adds the words that CLI11 found to be no option of ours.
+Result<void> collect_words(const CLI::App& app, Parsed& parsed) {
+  const SubcommandSpec& spec = *parsed.subcommand;
+  const bool has_command = parsed.command || (spec.command && parsed.text_of(*spec.command));
+  for (const std::string& word : app.remaining()) {
+    // After its name this may be an option of a command that lacks its --: the caller says so.
+    const bool maybe_command = spec.command && !parsed.names.empty() && !has_command;
+    if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
+    parsed.names.push_back(word);
+  }
+  return {};
+}
+
+Result<Parsed> help_about(const std::vector<std::string>& names) {
+  if (names.empty()) return Parsed{.text = overview()};
+  const SubcommandSpec* explained = find_subcommand(names.front());
+  if (!explained) return unknown_subcommand(names.front());
+  return Parsed{.text = subcommand_help(*explained, Detail::full)};
+}
+
+// Reads from the subcommand on. An application of its own: a lock may be called as a subcommand is.
 Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
   CLI::App app;
   for (const auto& part : spec.parts) add_options(app, part);
@@ -142,18 +162,9 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   parsed.subcommand = &spec;
   RLOCK_TRY(collect(app, common_options(), parsed));
   for (const auto& part : spec.parts) RLOCK_TRY(collect(app, part, parsed));
-  for (const std::string& word : app.remaining()) {
-    // After its name this may be an option of a command that lacks its --: the caller says so.
-    const bool has_command = parsed.command || (spec.command && parsed.text_of(*spec.command));
-    const bool maybe_command = spec.command && !parsed.names.empty() && !has_command;
-    if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
-    parsed.names.push_back(word);
-  }
-  if (spec.name != "help") return parsed;
-  if (parsed.names.empty()) return Parsed{.text = overview()};
-  const SubcommandSpec* explained = find_subcommand(parsed.names.front());
-  if (!explained) return unknown_subcommand(parsed.names.front());
-  return Parsed{.text = subcommand_help(*explained, Detail::full)};
+  RLOCK_TRY(collect_words(app, parsed));
+  if (spec.name == "help") return help_about(parsed.names);
+  return parsed;
 }
 
 // The text without its comments. CLI11 would cut a quoted value at a # in it.

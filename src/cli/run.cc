@@ -102,41 +102,61 @@ Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::I
   return {"error", kInternal};
 }
 
+// Guards that are there before the lock is: the next waiter in the queue has them ready, so that nobody waits for them
+// once it holds the lock.
+class GuardsAhead {
+ public:
+  // There are none for that hold, and it can be tried to start them. If they cannot be started, or die, three times,
+  // that is tried again and reported when the lock is there.
+  bool are_missing(const lock::Hold& expected) {
+    if (guards_ && guards_->fit({expected})) return false;
+    guards_.reset();
+    // A lookup that was given up ends by itself: that is no try.
+    return redis::end_lookups(Until{}.at_most(0ms)) && tries_left_-- > 0;
+  }
+
+  void start(const run::Job& job, redis::Client& client, run::SignalBlock& signals,
+             const std::function<void()>& disconnect) {
+    auto started = run::Guards::start(job, client, signals, disconnect);
+    if (started) guards_ = std::move(*started);
+    if (!started) log::debug(started.error().message);
+  }
+
+  std::unique_ptr<run::Guards> hand_over() { return std::move(guards_); }
+
+ private:
+  std::unique_ptr<run::Guards> guards_;
+  int tries_left_ = 3;
+};
+
+Ending ended_by_signal(run::SignalBlock& signals) {
+  const int signal = ending_signal(signals);
+  return {"signalled", 128 + signal, signal};
+}
+
 Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
-
-  // Who waits, and is the next, has its guards ready before it gets the lock: then nobody waits for them. If they
-  // cannot be started, or die, three times, that is tried again and reported when the lock is there.
-  std::unique_ptr<run::Guards> guards;
-  int tries_left = 3;
-  const auto prepare = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
-    if (guards && guards->fit({expected})) return;
-    guards.reset();
-    // A lookup that was given up ends by itself: that is no try.
-    if (!redis::end_lookups(Until{}.at_most(0ms)) || tries_left-- <= 0) return;
-    const run::Job job = job_for(options, {expected}, client.endpoint(), inherited, events);
-    auto started = run::Guards::start(job, client, signals, disconnect);
-    if (started) guards = std::move(*started);
-    if (!started) log::debug(started.error().message);
+  const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
+    return job_for(options, holds, client.endpoint(), inherited, events);
+  };
+  GuardsAhead guards;
+  const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
+    if (guards.are_missing(expected)) guards.start(job_for_holds({expected}), client, signals, disconnect);
   };
 
   const TimePoint begun = BootClock::now();
   auto acquired =
-      acquire_and_report(client, requests_for(options), options.timing.renew_at, options, signals, events, prepare);
-  const auto signalled = [&] {
-    const int signal = ending_signal(signals);
-    return Ending{"signalled", 128 + signal, signal};
-  };
-  if (!acquired && acquired.error().code == Error::Code::interrupted) return signalled();
+      acquire_and_report(client, requests_for(options), options.timing.renew_at, options, signals, events, at_front);
+  if (!acquired && acquired.error().code == Error::Code::interrupted) return ended_by_signal(signals);
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
   if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
-  const run::Job job = job_for(options, holds, client.endpoint(), inherited, events);
-  const auto end = run::run_job(job, std::move(guards), std::move(client), signals);
-  if (!end && end.error().code == Error::Code::interrupted) return signalled();
+  const run::Job job = job_for_holds(holds);
+  const auto end = run::run_job(job, guards.hand_over(), std::move(client), signals);
+  if (!end && end.error().code == Error::Code::interrupted) return ended_by_signal(signals);
   return ending_of(RLOCK_TRY(end), options, inherited);
 }
 

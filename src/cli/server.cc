@@ -53,7 +53,8 @@ void hide_password(char* url) {
   if (!password.empty()) std::fill_n(url + (password.data() - url), password.size(), '*');
 }
 
-// What the configuration says of this very server. A nested rlock has the address from RLOCK_URL, without its password.
+// The password that the configuration has for this very server. A nested rlock has the address from RLOCK_URL, without
+// its password.
 std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Endpoint>& endpoint) {
   if (!options.configured_url) return {};
   Secret url = *options.configured_url;
@@ -61,6 +62,22 @@ std::optional<Secret> configured_password(const CommonOptions& options, const Re
   url.wipe();
   if (!configured || !endpoint || configured->display() != endpoint->display()) return {};
   return configured->password;
+}
+
+// The password file comes first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.
+Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
+                          const std::optional<Secret>& configured) {
+  const auto variable = extract_variable("RLOCK_PASSWORD"), redis_cli = extract_variable("REDISCLI_AUTH");
+  // Ours alone: nobody else can reach it, so it has no password.
+  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
+  if (!endpoint.password) endpoint.password = configured;
+  if (redis_cli) endpoint.password = redis_cli;
+  if (variable) endpoint.password = variable;
+  if (!options.password_file) return {};
+  auto password = read_password(*options.password_file);
+  if (!password) return std::unexpected(std::move(password).error().in("password file"));
+  endpoint.password = std::move(*password);
+  return {};
 }
 
 Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
@@ -75,22 +92,10 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   if (endpoint->password && options.url_on_command_line) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
-  // Ours alone: nobody else can reach it, so it has no password.
-  const auto variable = extract_variable("RLOCK_PASSWORD"), redis_cli = extract_variable("REDISCLI_AUTH");
-  if (char* url = std::getenv("RLOCK_URL")) hide_password(url);
-  if (endpoint->kind == redis::Endpoint::Kind::local) {
-    if (endpoint->path.empty()) endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
-    return endpoint;
-  }
-  if (!endpoint->password) endpoint->password = configured;
-  if (options.password_file) {
-    auto password = read_password(*options.password_file);
-    if (!password) return std::unexpected(std::move(password).error().in("password file"));
-    endpoint->password = std::move(*password);
-  } else if (variable) {
-    endpoint->password = variable;
-  } else if (redis_cli) {
-    endpoint->password = redis_cli;
+  if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
+  RLOCK_TRY(add_password(*endpoint, options, configured));
+  if (endpoint->kind == redis::Endpoint::Kind::local && endpoint->path.empty()) {
+    endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
   }
   return endpoint;
 }

@@ -31,20 +31,6 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
-struct File {
-  std::string text;
-  bool read_by_others, can_be_read_again;
-};
-
-// None: there is no such file.
-Result<std::optional<File>> read_file(const std::string& path) {
-  const auto file = RLOCK_TRY(TrustedFile::open(path));
-  if (!file) return std::nullopt;
-  std::string text(kLongestFile, '\0');
-  text.resize(RLOCK_TRY(file->read(text)));
-  return File{std::move(text), file->read_by_others(), file->is_file()};
-}
-
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
 std::string user_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
@@ -64,6 +50,20 @@ Result<void> check_name(const std::string& path, const std::string& name) {
 }
 
 }  // namespace
+
+struct Settings::File {
+  std::string path, text;
+  bool chosen, read_by_others, can_be_read_again;
+};
+
+// None: there is no such file.
+Result<std::optional<Settings::File>> Settings::read_file(const std::string& path, bool chosen) {
+  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  if (!file) return std::nullopt;
+  std::string text(kLongestFile, '\0');
+  text.resize(RLOCK_TRY(file->read(text)));
+  return File{path, std::move(text), chosen, file->read_by_others(), file->is_file()};
+}
 
 std::string variable_of(std::string_view name) {
   std::string variable = "RLOCK_";
@@ -107,9 +107,25 @@ Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
   return {};
 }
 
-// `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
+Result<void> Settings::add_pair(const SubcommandSpec& subcommand, const File& file, const std::string& name,
+                                const std::string& value) {
+  RLOCK_TRY(check_name(file.path, name));
+  const bool secret = !redis::password_in(value).empty();
+  if (secret && file.read_by_others) {
+    return fail(Error::Code::config, escaped(file.path) + ": " + name + " holds a password, and others may read it; " +
+                                         "chmod 600 " + escaped(shell_word(file.path)) +
+                                         ", or leave it to password-file");
+  }
+  if (secret && name == url_option().name() && !address_) {
+    address_ = value;
+    if (file.chosen && file.can_be_read_again) file_ = file.path;
+  }
+  add(subcommand, name, {value, escaped(file.path) + ": " + name});
+  return {};
+}
+
 Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen) {
-  auto read = read_file(path);
+  auto read = read_file(path, chosen);
   if (!read && !chosen) read.error().message += "; --config FILE reads another one instead";
   const std::optional<File> file = RLOCK_TRY(std::move(read));
   if (!file && chosen) {
@@ -118,19 +134,7 @@ Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::str
   if (!file) return {};
   auto pairs = read_toml(file->text);
   if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(path)));
-  for (const auto& [name, value] : *pairs) {
-    RLOCK_TRY(check_name(path, name));
-    const bool secret = !redis::password_in(value).empty();
-    if (secret && file->read_by_others) {
-      return fail(Error::Code::config, escaped(path) + ": " + name + " holds a password, and others may read it; " +
-                                           "chmod 600 " + escaped(shell_word(path)) + ", or leave it to password-file");
-    }
-    if (secret && name == url_option().name() && !address_) {
-      address_ = value;
-      if (chosen && file->can_be_read_again) file_ = path;
-    }
-    add(subcommand, name, {value, escaped(path) + ": " + name});
-  }
+  for (const auto& [name, value] : *pairs) RLOCK_TRY(add_pair(subcommand, *file, name, value));
   return {};
 }
 

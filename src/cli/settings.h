@@ -34,7 +34,12 @@ class Settings {
   // What is known stays: the sources are read in the order of their rank.
   void add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting);
   Result<void> add_variables(const SubcommandSpec& subcommand);
+  // `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
   Result<void> add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen);
+  struct File;
+  static Result<std::optional<File>> read_file(const std::string& path, bool chosen);
+  Result<void> add_pair(const SubcommandSpec& subcommand, const File& file, const std::string& name,
+                        const std::string& value);
 
   std::map<const OptionSpec*, Setting> known_;
   std::optional<std::string> address_, file_;

@@ -52,7 +52,7 @@ std::string shown(const std::vector<lock::Status>& all, const StatusOptions& opt
   return "";
 }
 
-// What could not be taken is neither held nor free.
+// A name that cannot be that of a lock is neither held nor free.
 Result<int> is_held(const std::vector<lock::Status>& all) {
   for (const lock::Status& status : all) {
     if (status.state != State::other_kind) continue;
@@ -61,7 +61,7 @@ Result<int> is_held(const std::vector<lock::Status>& all) {
   return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
 }
 
-// Who holds and who waits, without the times, which always change.
+// The holders and waiters, without the times, which always change.
 std::string essence(const std::vector<lock::Status>& all) {
   std::string text;
   for (const lock::Status& status : all) {
@@ -73,26 +73,29 @@ std::string essence(const std::vector<lock::Status>& all) {
   return text;
 }
 
+// Shows what was found, or that the server is away.
+Result<void> show(const Result<std::vector<lock::Status>>& all, const StatusOptions& options, bool on_terminal) {
+  const std::string clear = on_terminal ? "\033[H\033[2J" : "";
+  if (all) return print(clear + shown(*all, options));
+  const std::string away = all.error().message + "; looking again";
+  if (on_terminal) return print(clear + away + "\n");
+  log::warning(away);
+  return {};
+}
+
 // On a terminal the picture is drawn anew each second; elsewhere it is written down when it has changed. Until a signal
 // ends it. A server that is away for a while is waited for.
 Result<int> watch(redis::Client& client, const StatusOptions& options) {
-  const bool terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
-  const std::string clear = terminal ? "\033[H\033[2J" : "";
+  const bool on_terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
   std::string last = "\n";
   for (bool reached = false;; wait_for(-1, 0, Until{}.at_most(1s))) {
     const auto all = look(client, options);
     if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
     reached = true;
     const std::string now = all ? essence(*all) : all.error().message;
-    if (now == last && !terminal) continue;
+    if (now == last && !on_terminal) continue;
     last = now;
-    if (all) {
-      RLOCK_TRY(print(clear + shown(*all, options)));
-    } else if (terminal) {
-      RLOCK_TRY(print(clear + now + "; looking again\n"));
-    } else {
-      log::warning(now + "; looking again");
-    }
+    RLOCK_TRY(show(all, options, on_terminal));
   }
 }
 

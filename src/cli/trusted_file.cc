@@ -41,6 +41,27 @@ Result<void> check_folders(const std::string& path) {
   return only_ours_to_change(folder_of(real.get()));
 }
 
+Result<void> check(const struct stat& info, const std::string& path) {
+  if (is_null_device(info)) return {};
+  if (S_ISDIR(info.st_mode)) return bad_file(path, errno_text(EISDIR));
+  const bool is_file = S_ISREG(info.st_mode);
+  if (!is_file && !S_ISFIFO(info.st_mode)) return bad_file(path, "neither a file nor a pipe");
+  RLOCK_TRY(only_ours_to_change(info, path));
+  if (!is_file) return {};
+  auto folders = check_folders(path);
+  if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
+  return {};
+}
+
+// As read(2), but with an error where `buffer` is full and there is more.
+ssize_t read_some(int fd, std::span<char> buffer) {
+  if (!buffer.empty()) return read(fd, buffer.data(), buffer.size());
+  char more = 0;
+  const ssize_t got = read(fd, &more, 1);
+  if (got > 0) errno = EFBIG;
+  return got > 0 ? -1 : got;
+}
+
 }  // namespace
 
 Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
@@ -49,16 +70,7 @@ Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
   file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file.fd_ || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
-  const mode_t mode = file.info_.st_mode;
-  if (S_ISDIR(mode)) return bad_file(path, errno_text(EISDIR));
-  if (!S_ISREG(mode) && !S_ISFIFO(mode) && !is_null_device(file.info_)) {
-    return bad_file(path, "neither a file nor a pipe");
-  }
-  if (S_ISREG(mode) || S_ISFIFO(mode)) RLOCK_TRY(only_ours_to_change(file.info_, path));
-  if (!S_ISREG(mode)) return file;
-  if (auto folders = check_folders(path); !folders) {
-    return std::unexpected(std::move(folders).error().in(escaped(path)));
-  }
+  RLOCK_TRY(check(file.info_, path));
   return file;
 }
 
@@ -69,19 +81,20 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
     if (S_ISFIFO(info_.st_mode) && wait_for(fd_.get(), POLLIN, end) != WaitEnd::ready) {
       return bad_file(path_, "nobody has written it to its end within 5s");
     }
-    // One byte more than there is room for shows that it is too long.
-    char more = 0;
-    const bool full = length == buffer.size();
-    const ssize_t got = full ? ::read(fd_.get(), &more, 1) : ::read(fd_.get(), buffer.data() + length, buffer.size() - length);
-    if (got < 0 && errno != EAGAIN && errno != EINTR) return bad_file(path_, errno_text(errno));
+    const ssize_t got = read_some(fd_.get(), buffer.subspan(length));
     if (got == 0) return length;
-    if (got > 0 && full) return bad_file(path_, "longer than " + std::to_string(buffer.size()) + " bytes");
-    if (got > 0) length += static_cast<std::size_t>(got);
+    if (got > 0) {
+      length += static_cast<std::size_t>(got);
+    } else if (errno == EFBIG) {
+      return bad_file(path_, "longer than " + std::to_string(buffer.size()) + " bytes");
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return bad_file(path_, errno_text(errno));
+    }
   }
 }
 
 bool TrustedFile::read_by_others() const {
-  // Who is neither we nor root was refused at the start; in a user namespace root may have another id.
+  // An owner that is neither we nor root was refused at the start; in a user namespace root may have another id.
   const bool given_by_root = geteuid() != 0 && info_.st_uid != geteuid();
   return (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
 }

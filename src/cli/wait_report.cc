@@ -20,10 +20,13 @@ bool WaitReport::watched() const { return isatty(STDERR_FILENO) || verbose_; }
 void WaitReport::note(const lock::Acquired& found) {
   const std::string owner = found.holder ? found.holder->owner : "";
   const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
-  if (!shown_owner_ || other) events_.waiting(name_, found);
+  if (other) events_.waiting(name_, found);
   const TimePoint now = BootClock::now();
-  if (watched() && (!found_ || other || moved)) say_at_ = now;
-  if (!watched() && !found_) say_at_ = now + kSayFirst;
+  if (watched()) {
+    if (other || moved) say_at_ = now;
+  } else if (!found_) {
+    say_at_ = now + kSayFirst;
+  }
   found_ = found;
   found_at_ = now;
   shown_owner_ = owner;

@@ -75,6 +75,15 @@ Result<std::vector<std::string>> shell_command(const std::string& text) {
   return std::vector<std::string>{shell && *shell ? shell : "/bin/sh", "-c", text};
 }
 
+Result<std::vector<std::string>> command_behind_dashes(const Parsed& parsed) {
+  if (!parsed.command || parsed.command->empty()) {
+    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) +
+                 " -- COMMAND [ARG...]");
+  }
+  if (parsed.command->front().empty()) return usage("the command is an empty word");
+  return *parsed.command;
+}
+
 Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vector<std::string>& arguments) {
   const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
@@ -82,13 +91,7 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vec
     return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
   }
   if (text && parsed.command) return usage("--command and a command after -- contradict each other; give one");
-  if (text) return shell_command(*text);
-  if (!parsed.command || parsed.command->empty()) {
-    return usage("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) +
-                 " -- COMMAND [ARG...]");
-  }
-  if (parsed.command->front().empty()) return usage("the command is an empty word");
-  return *parsed.command;
+  return text ? shell_command(*text) : command_behind_dashes(parsed);
 }
 
 }  // namespace

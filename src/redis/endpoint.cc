@@ -75,7 +75,7 @@ Result<void> check_length(const std::string& path, std::size_t more) {
              std::to_string(path.size() + more));
 }
 
-// What stands before the host or path. The last @ ends it, so that a password with a forgotten %40
+// The part before the host or path. The last @ ends it, so that a password with a forgotten %40
 // cannot have its tail taken for a host, which would be contacted and shown.
 std::string_view userinfo_of(std::string_view rest) {
   const auto at = rest.rfind('@');

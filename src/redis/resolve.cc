@@ -28,7 +28,7 @@ std::string text_of(const addrinfo& info) {
   return info.ai_family == AF_INET6 ? "[" + std::string(host) + "]:" + port : std::string(host) + ":" + port;
 }
 
-// What getaddrinfo(3) said: addresses, or why there are none.
+// The answer of getaddrinfo(3): addresses, or why there are none.
 struct Answer {
   int status = 0;
   int error_number = 0;

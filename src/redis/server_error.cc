@@ -13,7 +13,7 @@ struct Meaning {
 
 using enum Error::Code;
 
-// What Redis 7 says to a stranger who sends a long command, before it would say NOAUTH.
+// The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.
 constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
 
 constexpr Meaning kFirstWords[] = {

@@ -44,7 +44,7 @@ TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
   EXPECT_EQ(parse_endpoint(endpoint.display())->host, endpoint.host);
 }
 
-// What is handed to nested runs in RLOCK_URL.
+// The address that is handed to nested runs in RLOCK_URL.
 TEST(Endpoint, WhatIsShownIsReadBack) {
   for (const char* host : {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
     const Endpoint endpoint{.host = host, .user = "u:/?#[]@%"};

@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What was given for the option of that long name; null: it was not.
+// The text that was given for the option of that long name; null: it was not.
 const std::string* given(const Parsed& parsed, std::string_view name) {
   for (const auto& [option, text] : parsed.options) {
     if (option->name() == name) return &text;
@@ -69,6 +69,15 @@ TEST(Parse, EveryOptionOfTheTableIsTaken) {
       const auto parsed = parse(words);
       ASSERT_TRUE(parsed) << words[1] << ": " << parsed.error().message;
       EXPECT_TRUE(parsed->text_of(option)) << words[1];
+    }
+  }
+}
+
+TEST(OptionTable, EveryOptionFillsAMember) {
+  for (const OptionSpec& option : common_options()) EXPECT_TRUE(option.fill || &option == &config_option());
+  for (const SubcommandSpec& spec : subcommands()) {
+    for (const OptionSpec& option : spec.options()) {
+      EXPECT_TRUE(option.fill || &option == spec.command) << spec.name << " --" << option.name();
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever numbers a server sends, nothing overflows: meant for the build with UBSan, which ends the test there.
+// No number that a server sends makes anything overflow: meant for the build with UBSan, which ends the test there.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
