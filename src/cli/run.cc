@@ -19,6 +19,7 @@
 #include "cli/server.h"
 #include "redis/resolve.h"
 #include "run/guards.h"
+#include "run/run_job.h"
 
 namespace rlock::cli {
 namespace {
@@ -65,7 +66,6 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
                       "RLOCK_TOKEN=" + hold_texts(holds).tokens},
           .holds = holds,
           .timing = options.timing,
-          .grace = options.grace,
           .exchange = options.timeout,
           .renew = options.renew,
           .max_hold = options.max_hold,

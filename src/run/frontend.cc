@@ -2,7 +2,6 @@
 #include "run/frontend.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,8 @@
 #include "base/log.h"
 #include "run/control.h"
 #include "run/pidfd.h"
+#include "run/release.h"
+#include "run/suspend.h"
 #include "run/terminal.h"
 #include "run/termination.h"
 #include "run/tree.h"
@@ -35,7 +36,7 @@ class Frontend {
   Result<JobEnd> run() {
     shared_.set_late_variable(job_.command.late_variable);
     for (std::size_t i = 0; i < job_.holds.size(); ++i) shared_.set_token(i, std::atoll(job_.holds[i].token.c_str()));
-    shared_.set_deadline(oldest(job_.holds) + job_.timing.kill_at);
+    shared_.set_promise({oldest(job_.holds)});
     while (!dead_) {
       do_as_told();
       act_by_the_deadline();
@@ -56,22 +57,8 @@ class Frontend {
   }
 
  private:
-  TimePoint act_at() const { return frontend_acts_at(job_, shared_); }
-
-  // Sets the timer for it. False: it is time. The deadline may also come nearer, and the monitor then sets the timer
-  // after it; ours may come in between, so look again after it.
-  bool set_timer() {
-    for (TimePoint at = act_at(); BootClock::now() < at;) {
-      timer_.set(at);
-      const TimePoint by_now = act_at();
-      if (by_now >= at) return true;
-      at = by_now;
-    }
-    return false;
-  }
-
   void act_by_the_deadline() {
-    if (set_timer()) return;
+    if (timer_.set_for(shared_)) return;
     why_ = "the monitor of this job has let the deadline pass";
     pidfd_send_signal(guards_.alive(), SIGKILL, nullptr, 0);
     kill_descendants(children_, getpgrp(), [] {});
@@ -117,7 +104,7 @@ class Frontend {
       unsent_.reset();
     }
     if (go_asked_) go();
-    if (stopped_by != 0) stop_with_command(stopped_by);
+    if (stopped_by != 0) stop_with_command(stopped_by, shared_, timer_, guards_.alive());
   }
 
   // Lets the command go, after the signals that came before it was there: from then on the terminal's reach it too.
@@ -132,39 +119,6 @@ class Frontend {
     if (!gone_) return client_.adopt(std::move(connection));
     client_.forget();
     job_.inherited.let_go();
-  }
-
-  // A shell wants to see its job stopped. A stopped process guards nothing, so another one takes our place meanwhile.
-  void stop_with_command(int signal) {
-    shared_.frontend_stopped = true;
-    // What was true when it was sent may be over: look.
-    if (shared_.command_stopped && shared_.end().kind == JobEnd::Kind::none) {
-      const pid_t frontend = getpid(), stand_in = fork();
-      if (stand_in == 0) wake_in_need(frontend);
-      stop_by(signal);
-      if (stand_in > 0) {
-        kill(stand_in, SIGKILL);
-        waitpid(stand_in, nullptr, 0);
-      }
-    }
-    shared_.frontend_stopped = false;
-  }
-
-  // Has the frontend go on as soon as there is something to do for it.
-  [[noreturn]] void wake_in_need(pid_t frontend) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != frontend) _exit(0);
-    setpgid(0, 0);  // what stops the others must not stop this one
-    while (!dead_ && set_timer()) {
-      pollfd watched[] = {{guards_.alive(), POLLIN, 0}, {timer_.fd(), POLLIN, 0}};
-      poll(watched, std::size(watched), -1);
-      dead_ = watched[0].revents != 0;
-    }
-    // Again and again: it may just be about to stop. Its end of the wait is our end.
-    for (;;) {
-      kill(frontend, SIGCONT);
-      wait_for(-1, 0, Until{}.at_most(kLongestLook / 5));
-    }
   }
 
   // Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans. Not that
@@ -216,7 +170,7 @@ class Frontend {
   }
 
   std::string free_again() const {
-    const milliseconds left = until(runs_out_at(job_, shared_));
+    const milliseconds left = until(Deadlines(job_.timing, shared_.promise()).runs_out_at(job_.min_hold));
     return left == 0ms ? "the lease of the lock has run out"
                        : "the lock stays held until its lease runs out, in " + rough_duration(left);
   }
@@ -255,7 +209,7 @@ class Frontend {
   SignalBlock& signals_;
   Guards& guards_;
   Shared& shared_;
-  Timer& timer_;
+  FrontendTimer& timer_;
   std::set<pid_t>& children_;
   redis::Client& client_;
   const TerminalState terminal_ = TerminalState::look();

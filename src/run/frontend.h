@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "redis/client.h"
 #include "run/guards.h"
+#include "run/job.h"
+#include "run/job_end.h"
+#include "run/signals.h"
 
 namespace rlock::run {
 

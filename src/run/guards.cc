@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <new>
 
 #include "redis/resolve.h"
 #include "run/monitor.h"
@@ -36,7 +34,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
   }
   guards->control_ = UniqueFd(ends[0]);
   const UniqueFd monitor_end(ends[1]);
-  guards->timer_ = RLOCK_TRY(Timer::make());
+  guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children_ = children_so_far();
   RLOCK_TRY(become_subreaper());
   const pid_t frontend = getpid();
@@ -48,7 +46,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
     guards->control_.reset();
     client.disconnect();
     if (disconnect) disconnect();
-    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get(), guards->timer_);
+    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get(), *guards->timer_);
   }
   guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
   if (!guards->alive_) return std::unexpected(system_error("pidfd_open"));
@@ -77,14 +75,6 @@ int Guards::monitor_status() {
     }
   }
   return *status_;
-}
-
-void Guards::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof *shared); }
-
-Result<Shared*> Shared::map() {
-  void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::unexpected(system_error("mmap"));
-  return new (page) Shared;
 }
 
 }  // namespace rlock::run

@@ -13,8 +13,10 @@
 #include <set>
 #include <vector>
 
-#include "base/timer.h"
+#include "base/unique_fd.h"
+#include "run/frontend_timer.h"
 #include "run/job.h"
+#include "run/shared.h"
 
 namespace rlock::run {
 
@@ -40,19 +42,15 @@ class Guards {
   bool ended() const { return status_.has_value(); }  // monitor_status() has been asked for: its pid is free
   int control() const { return control_.get(); }      // socket to the monitor
   Shared& shared() const { return *shared_; }
-  Timer& timer() { return timer_; }
+  FrontendTimer& timer() { return *timer_; }
   std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree
 
  private:
-  struct Unmap {
-    void operator()(Shared* shared) const;
-  };
-
   explicit Guards(const std::vector<lock::Hold>& holds) : holds_(holds) {}
 
   std::vector<lock::Hold> holds_;
-  std::unique_ptr<Shared, Unmap> shared_;
-  Timer timer_;
+  std::unique_ptr<Shared, Shared::Unmap> shared_;
+  std::optional<FrontendTimer> timer_;
   std::set<pid_t> children_;
   UniqueFd control_, alive_;
   pid_t monitor_ = -1;

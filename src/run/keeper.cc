@@ -20,6 +20,7 @@
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
+#include "run/shared.h"
 #include "run/tree.h"
 
 namespace rlock::run {

@@ -20,6 +20,7 @@
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
+#include "run/suspend.h"
 #include "run/termination.h"
 #include "run/tree.h"
 
@@ -50,7 +51,7 @@ struct RunningHook {
 class Monitor {
  public:
   Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, int control,
-          Timer& frontend_timer)
+          FrontendTimer& frontend_timer)
       : job_(job),
         client_(client),
         signals_(signals),
@@ -206,7 +207,7 @@ class Monitor {
 
   // The frontend must not take the killing of many for none.
   Termination new_termination() {
-    Termination termination(name(), job_.grace);
+    Termination termination(name(), job_.timing.kill_at - job_.timing.terminate_at);
     termination.set_group(group_);
     termination.set_sign_of_life([this] { shared_.set_last_killing(BootClock::now()); });
     return termination;
@@ -227,7 +228,7 @@ class Monitor {
       if (ended) termination_.reaped(pid);
       if (hook_ && pid == hook_->pid) {
         if (ended) hook_->status = status;
-        follow(status);
+        follow(pid, status);
       }
       if (pid == isolation_.init && ended) isolation_.init = -1;
       if (pid == command_pid_) {
@@ -235,18 +236,16 @@ class Monitor {
           command_status_ = status;
           command_ended_ = BootClock::now();
         }
-        follow(status);
+        follow(pid, status);
       }
     }
   }
 
   // The frontend stops and goes on with what the terminal shows.
-  void follow(int status) {
-    const bool stopped = WIFSTOPPED(status);
+  void follow(pid_t pid, int status) {
     if (!told_to_go_) return;
-    if (stopped && termination_.killing()) return;  // by us
-    shared_.command_stopped = stopped;
-    if (stopped) tell_frontend(Packet::Kind::stopped, WSTOPSIG(status));
+    if (WIFSTOPPED(status) && termination_.killing()) return;  // by us
+    if (const int signal = note_stop(shared_, pid, status)) tell_frontend(Packet::Kind::stopped, signal);
   }
 
   void tell_frontend(Packet::Kind kind, int number = 0) const { send_packet(control_, {kind, number}); }
@@ -254,7 +253,7 @@ class Monitor {
   void decide(TimePoint now) {
     if (now >= next_listening()) listen(now);
     decide_on_the_lock(now);
-    if (shared_.frontend_stopped && !shared_.command_stopped) wake_frontend();
+    if (stopped_alone(shared_)) wake_frontend();
     // Always stop first and speak then: nobody knows how long speaking takes.
     if (now >= hold_ends_at() && !termination_.begun()) {
       timed_out_ = true;
@@ -272,7 +271,7 @@ class Monitor {
       }
     }
     if (command_status_ && !hook_ && !termination_.begun()) clear_up_after_command(now);
-    if (frontend_died_ || now >= shared_.deadline()) termination_.kill_all(now);
+    if (frontend_died_ || now >= deadlines().kill_at()) termination_.kill_all(now);
     termination_.go_on(now);
     if (command_status_) isolation_.command_ended();
     if (command_status_ && termination_.killing()) isolation_.life.reset();
@@ -298,7 +297,7 @@ class Monitor {
       lose("the lock is lost: " + renewer_->why(), now, not_ours_.value_or(0));
     } else if (listener_ && listener_->asked()) {
       lose("asked to give up the lock by " + listener_->by(), now, listener_->which());
-    } else if (now >= shared_.deadline() - job_.grace) {
+    } else if (now >= deadlines().terminate_at()) {
       lose(renewer_ ? "the lock could not be renewed in time"
                     : "the lease ends, and --no-renew keeps it from being renewed",
            now);
@@ -344,12 +343,11 @@ class Monitor {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    TimePoint next = std::min({shared_.deadline() - (lost_ ? 0ms : job_.grace), termination_.next(),
+    TimePoint next = std::min({lost_ ? deadlines().kill_at() : deadlines().terminate_at(), termination_.next(),
                                hook_ ? hook_->ends_at : TimePoint::max(), next_listening()});
     if (!termination_.begun()) next = std::min(next, hold_ends_at());
     // It may have been about to stop when it was told to go on.
-    if (shared_.frontend_stopped && !shared_.command_stopped)
-      next = std::min(next, BootClock::now() + kLongestLook / 5);
+    if (stopped_alone(shared_)) next = std::min(next, BootClock::now() + kLongestLook / 5);
     // There is more than init, or it would have ended, and we may not have seen it.
     if (isolation_.init > 0 && command_status_ && job_.leftovers == Leftovers::kill && !termination_.begun()) {
       next = std::min(next, BootClock::now() + kLongestLook / 2);
@@ -378,7 +376,7 @@ class Monitor {
   void move_deadline() {
     eventfd_t unused;
     eventfd_read(renewer_->moved_fd(), &unused);
-    frontend_timer_.set(frontend_acts_at(job_, shared_));
+    frontend_timer_.move_on(shared_);
   }
 
   void take_packets() {
@@ -402,7 +400,7 @@ class Monitor {
     client_.adopt(std::move(connection));
     begun_ = BootClock::now();
     listen_at_ = begun_ + kListenAfter;
-    if (renewer_) renewer_->begin(shared_.deadline() - job_.timing.kill_at);
+    if (renewer_) renewer_->begin(shared_.promise().sent);
   }
 
   // A signal for the command, or for us where there is no command: before it and after it.
@@ -463,7 +461,7 @@ class Monitor {
     const std::string which = given_back.name().display() + ": ";
     if (!released) {
       log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
-                   rough_duration(until(runs_out_at(job_, shared_))) + " at the latest");
+                   rough_duration(until(deadlines().runs_out_at(job_.min_hold))) + " at the latest");
       return;
     }
     using Outcome = lock::ReleaseOutcome;
@@ -472,7 +470,7 @@ class Monitor {
     }
     const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
     if (!ours && lost_ && hold == lost_hold_) return;
-    if (!lock::lasted(given_back, *released, lease_ends_at(), BootClock::now())) return lost_unnoticed(hold);
+    if (!lock::lasted(given_back, *released, deadlines().ends_at(), BootClock::now())) return lost_unnoticed(hold);
     const bool kept = released->outcome == Outcome::kept;
     if (ours) {
       log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", for --min-hold" : "released"));
@@ -492,8 +490,7 @@ class Monitor {
     job_.report({LockEvent::Kind::lost, why, hold, 0ms});
   }
 
-  // At the earliest, by what the last renewal has promised.
-  TimePoint lease_ends_at() const { return shared_.deadline() - job_.timing.kill_at + job_.timing.ends_at; }
+  Deadlines deadlines() const { return {job_.timing, shared_.promise()}; }
 
   JobEnd end_of_job() const {
     using Kind = JobEnd::Kind;
@@ -523,7 +520,7 @@ class Monitor {
   SignalBlock& signals_;
   Shared& shared_;
   int control_;
-  Timer& frontend_timer_;
+  FrontendTimer& frontend_timer_;
   TimePoint begun_;                         // with the lock
   TimePoint listen_at_ = TimePoint::max();  // known with the lock
   std::optional<Timer> timer_;
@@ -558,7 +555,7 @@ class Monitor {
 }  // namespace
 
 void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t frontend,
-                 int control, Timer& frontend_timer) {
+                 int control, FrontendTimer& frontend_timer) {
   log::hold_for_full_screen();
   Monitor monitor(job, client, signals, shared, control, frontend_timer);
   const auto end = monitor.run(frontend);

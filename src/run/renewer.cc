@@ -106,7 +106,7 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
       return;
     case Watchdog::Answer::counts: break;
   }
-  shared_.set_deadline(watchdog_->deadline());
+  shared_.set_promise(watchdog_->promise());
   eventfd_write(moved_.get(), 1);
   if (failing_) log::warning(display(holds_) + ": renewed again");
   failing_ = false;
@@ -128,7 +128,7 @@ bool Renewer::failed(const Error& error) {
   const TimePoint now = BootClock::now();
   if (!failing_) {
     log::warning(display(holds_) + ": cannot renew the lock: " + error.message + "; trying again for " +
-                 rough_duration(rlock::until(watchdog_->terminate_at(), now)) + ", then the command is stopped");
+                 rough_duration(rlock::until(watchdog_->deadlines().terminate_at(), now)) + ", then the command is stopped");
   }
   failing_ = true;
   watchdog_->failed(now);

@@ -29,7 +29,7 @@ class Renewer {
   ~Renewer();
 
   // The lock is ours, by a request that was sent at `sent`. `client` belongs to the thread until stop() has returned.
-  // Each success moves the deadline in `shared`. REQUIRES: called once.
+  // Each success is a new promise in `shared`. REQUIRES: called once.
   void begin(TimePoint sent);
 
   // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
@@ -40,7 +40,7 @@ class Renewer {
   // The index of that one; none if all may still be ours: the server's clock makes us give up, or a right is missing.
   std::optional<std::size_t> which() const { return which_; }
 
-  // Readable once the deadline in `shared` has moved, until it is read (eventfd(2)).
+  // Readable once the promise in `shared` has changed, until it is read (eventfd(2)).
   int moved_fd() const { return moved_.get(); }
 
   // There is no renewal any more; one that is under way is given up.

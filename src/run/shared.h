@@ -11,39 +11,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "run/deadlines.h"
+#include "run/job_end.h"
 
 namespace rlock::run {
 
 // Locks of one job.
 inline constexpr std::size_t kMostHolds = 64;
 
-// How a job ended.
-struct JobEnd {
-  enum class Kind {
-    none,            // not yet
-    exited,          // the command did, value: its status
-    signalled,       // the command was killed, value: the signal
-    lost,            // the lock was lost or in doubt while the command ran
-    timed_out,       // --max-hold was over
-    hook_failed,     // --on-acquire did; the command was not started
-    not_executable,  // value: errno of exec(2)
-    not_found,       // value: errno of exec(2)
-    system_refused,  // the command could not be started
-  };
-  Kind kind = Kind::none;
-  int value = 0;
-};
-
 struct Shared {
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
   // Maps a page that is shared with all processes forked later. Errors: system.
   static Result<Shared*> map();
+  struct Unmap {
+    void operator()(Shared* shared) const;
+  };
 
-  // When the tree must be dead; never, until the lock is ours. Set by the frontend, moved on by the monitor; both
-  // guards kill by it.
-  TimePoint deadline() const { return TimePoint(BootClock::duration(deadline_ns.load())); }
-  void set_deadline(TimePoint deadline) { deadline_ns = deadline.time_since_epoch().count(); }
+  // By what the lock is kept: both guards derive their deadlines from it. Set by the frontend before it says `go`, by the
+  // monitor after each renewal; one at a time. Who reads it sees both parts of one promise, and waits for nobody: a guard
+  // may be killed while it writes.
+  Promise promise() const;
+  void set_promise(const Promise& promise);
 
   // Why the lock was lost, or the job could not be started; "" if nobody knows. Written before the end.
   std::string why() const { return why_; }
@@ -73,15 +62,21 @@ struct Shared {
     end_kind = end.kind;  // last: whoever sees it sees the value too
   }
 
-  std::atomic<std::int64_t> deadline_ns = INT64_MAX, killing_ns = 0;
+  std::atomic<std::int64_t> killing_ns = 0;
   std::atomic<bool> tree_empty = false;        // proven by the monitor
-  std::atomic<bool> command_stopped = false;   // Ctrl-Z and the like; also a hook
+  std::atomic<pid_t> stopped = 0;              // by Ctrl-Z and the like: the command, or a hook; 0: it runs
   std::atomic<bool> frontend_stopped = false;  // or about to stop, because of that
   std::atomic<int> exec_errno = 0;             // set by the command's process if exec(2) failed
   std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
   std::atomic<int> end_value = 0;
 
  private:
+  struct PromiseSlot {
+    std::atomic<std::int64_t> sent_ns = INT64_MAX, shortened_by_ms = 0;
+  };
+  // The last one is in the slot of its number, modulo their number; the next one is written into the other.
+  PromiseSlot promises_[2];
+  std::atomic<std::uint64_t> promise_number_ = 0;
   char why_[256] = "";
   long long tokens_[kMostHolds] = {};
   char late_variable_[2048] = "";

@@ -26,6 +26,7 @@ struct Process {
   pid_t parent = 0;
   long threads = 0;
   bool dead = false;  // a zombie
+  bool running = false;  // or asleep: neither stopped nor dead
 };
 
 // Reads a file "stat" of /proc: "pid (comm) state ppid … num_threads …". The name may hold anything, even parentheses,
@@ -43,6 +44,7 @@ bool read_stat_at(int folder, const char* path, Process& process) {
     return false;
   }
   process.dead = state == 'Z' && process.threads <= 1;
+  process.running = state == 'R' || state == 'S' || state == 'D';
   return true;
 }
 
@@ -186,6 +188,11 @@ bool group_is_orphaned() {
     if (!read_stat(pid, process)) break;
   }
   return true;
+}
+
+bool is_running(pid_t pid) {
+  Process process;
+  return processes_visible() && read_stat(pid, process) && process.running;
 }
 
 bool processes_visible() {

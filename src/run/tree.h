@@ -36,6 +36,9 @@ bool group_is_orphaned();
 // Whether descendants() sees anything at all: /proc may not be mounted, or be that of another PID namespace.
 bool processes_visible();
 
+// Whether that process is seen to be neither stopped nor dead. REQUIRES: it was not waited for yet.
+bool is_running(pid_t pid);
+
 // Sends `signal` to every descendant once. Returns those that refused it: they run as another user.
 std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared);
 

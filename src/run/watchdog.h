@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "lock/lease.h"
+#include "run/deadlines.h"
 
 namespace rlock::run {
 
@@ -13,8 +14,10 @@ class Watchdog {
   Watchdog(const lock::LeaseTiming& timing, TimePoint sent);
 
   TimePoint next_renewal() const { return next_renewal_; }
-  TimePoint terminate_at() const { return sent_ + timing_.terminate_at - shortened_by_; }
-  TimePoint deadline() const { return sent_ + timing_.kill_at - shortened_by_; }
+  // What the last renewal that counts, or the acquire, promises.
+  const Promise& promise() const { return promise_; }
+  // What follows from it.
+  Deadlines deadlines() const { return {timing_, promise_}; }
 
   enum class Answer {
     counts,
@@ -37,9 +40,9 @@ class Watchdog {
 
  private:
   lock::LeaseTiming timing_;
-  TimePoint sent_;
+  Promise promise_;
   TimePoint next_renewal_;
-  milliseconds clock_lead_{}, shortened_by_{};
+  milliseconds clock_lead_{};
 };
 
 }  // namespace rlock::run

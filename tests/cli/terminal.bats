@@ -31,6 +31,7 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "a second Ctrl-C ends the grace of what the command has left behind" { at_terminal second_ctrl_c_ends_the_grace; }
 @test "Ctrl-Z for longer than the lease, then fg: the lock is kept, the job goes on" { at_terminal ctrl_z_fg; }
 @test "Ctrl-Z, bg, a read from the background stops it, then fg" { at_terminal ctrl_z_bg_fg; }
+@test "fg goes on with a job that was told late of a stop that is over" { at_terminal a_stop_that_is_over; }
 @test "a background job that reads the terminal is stopped, and goes on with fg" { at_terminal background; }
 @test "a shell as the command: its prompt, its job control, its status" { at_terminal a_shell_as_the_command; }
 @test "a full-screen program, stopped and continued, leaves a sane terminal" { at_terminal full_screen; }

@@ -56,17 +56,17 @@ mutant 'released before the tree is empty' tests/faults/guards.bats \
   src/run/monitor.cc 'watch_until([this] { return nothing_left_; });' \
   'watch_until([this] { return nothing_left_ || command_status_; });'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
-  src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' false \
-  src/run/monitor.cc ' || now >= shared_.deadline()' '' \
-  src/run/frontend.cc 'if (set_timer()) return;' 'return timer_.set(TimePoint::max());'
+  src/run/monitor.cc 'now >= deadlines().terminate_at()' false \
+  src/run/monitor.cc ' || now >= deadlines().kill_at()' '' \
+  src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
-  src/run/frontend.cc 'if (set_timer()) return;' 'return timer_.set(TimePoint::max());'
+  src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
   'if (!renewed) return failed(renewed.error()); sent = BootClock::now();'
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
-  src/run/monitor.cc 'now >= shared_.deadline() - job_.grace' 'now >= shared_.deadline() - job_.grace + 1s'
+  src/run/monitor.cc 'now >= deadlines().terminate_at()' 'now >= deadlines().terminate_at() + 1s'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
@@ -98,9 +98,9 @@ mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
 mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
-  src/run/job.cc 'std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook)' 'shared.deadline()'
+  src/run/deadlines.h 'std::max(kill_at(), last_killing + kKillingCounts)' 'kill_at()'
 mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.bats \
-  src/run/frontend.cc 'if (stand_in == 0) wake_in_need(frontend);' 'if (stand_in == 0) _exit(0);'
+  src/run/suspend.cc 'if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);' 'if (stand_in == 0) _exit(0);'
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
   src/run/tree.cc " && process.threads <= 1" ''
 mutant 'a killing pass reads the whole of /proc' tests/faults/trees.bats \
@@ -116,7 +116,7 @@ mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
 mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
   src/base/clock.cc 'left > is_short && (fd < 0 || !first)' false
 mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
-  src/run/monitor.cc 'frontend_timer_.set(frontend_acts_at(job_, shared_));' ''
+  src/run/monitor.cc 'frontend_timer_.move_on(shared_);' ''
 mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
   src/base/log.cc 'holding = true;' ''
 mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats \
@@ -124,7 +124,7 @@ mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats
 mutant 'the modes of a shell that has the terminal again are changed' tests/cli/terminal.bats \
   src/run/terminal.cc 'if (foreground == ours) ' ''
 mutant 'rlock stops by SIGSTOP, whatever has stopped the command' tests/cli/terminal.bats \
-  src/run/frontend.cc 'stop_by(signal);' 'raise(SIGSTOP);'
+  src/run/suspend.cc 'stop_by(signal);' 'raise(SIGSTOP);'
 mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
   src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
   src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''

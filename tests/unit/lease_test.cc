@@ -62,50 +62,50 @@ class WatchdogTest : public testing::Test {
 TEST_F(WatchdogTest, CountsFromTheSendingNotFromTheReply) {
   EXPECT_EQ(watchdog.next_renewal(), start + 10s);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 12s, 20s), Answer::counts);
-  EXPECT_EQ(watchdog.deadline(), start + 10s + 28200ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
   EXPECT_EQ(watchdog.next_renewal(), start + 20s);
 }
 
 TEST_F(WatchdogTest, TriesAgainSoonAfterAFailure) {
   watchdog.failed(start + 11s);
   EXPECT_EQ(watchdog.next_renewal(), start + 12s);
-  EXPECT_EQ(watchdog.deadline(), start + 28200ms) << "a failure moves no deadline";
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms) << "a failure moves no deadline";
 }
 
 TEST_F(WatchdogTest, ALateReplyResurrectsNothing) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 23200ms, 20s), Answer::too_late)
       << "the command is being stopped by now";
-  EXPECT_EQ(watchdog.deadline(), start + 28200ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s + 24s, 20s), Answer::too_late) << "its own time is over";
 }
 
 TEST_F(WatchdogTest, AnOlderSuccessDoesNotMoveBack) {
   EXPECT_EQ(watchdog.succeeded(start + 12s, start + 13s, 18s), Answer::counts);
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 14s, 29s), Answer::counts);
-  EXPECT_EQ(watchdog.deadline(), start + 12s + 28200ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 12s + 28200ms);
 }
 
 TEST_F(WatchdogTest, AStepThatTheDeadlineAllowsForChangesNothing) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 19600ms), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 400ms);
-  EXPECT_EQ(watchdog.deadline(), start + 10s + 28200ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
 }
 
 TEST_F(WatchdogTest, AServerClockThatRanAheadShortensTheNextDeadline) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 17s), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 3s);
-  EXPECT_EQ(watchdog.deadline(), start + 10s + 28200ms - 2500ms);
-  EXPECT_EQ(watchdog.terminate_at(), start + 10s + 23200ms - 2500ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms - 2500ms);
+  EXPECT_EQ(watchdog.deadlines().terminate_at(), start + 10s + 23200ms - 2500ms);
   EXPECT_EQ(watchdog.next_renewal(), start + 20s);
 
   EXPECT_EQ(watchdog.succeeded(start + 20s, start + 20s, 20s), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 0s);
-  EXPECT_EQ(watchdog.deadline(), start + 20s + 28200ms) << "it was a single step";
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 20s + 28200ms) << "it was a single step";
 }
 
 TEST_F(WatchdogTest, RenewsSoonerWhereLittleIsLeft) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 10s), Answer::counts);
-  EXPECT_EQ(watchdog.terminate_at(), start + 10s + 23200ms - 9500ms);
+  EXPECT_EQ(watchdog.deadlines().terminate_at(), start + 10s + 23200ms - 9500ms);
   EXPECT_EQ(watchdog.next_renewal(), start + 10s + 6850ms);
 }
 
@@ -121,7 +121,7 @@ TEST_F(WatchdogTest, ASlowReplyIsNoClockThatRunsAhead) {
 TEST_F(WatchdogTest, ALeaseThatSomebodyElseMadeLongerIsNoClockThatRanBack) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 20min), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 0s);
-  EXPECT_EQ(watchdog.deadline(), start + 10s + 28200ms);
+  EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
 }
 
 }  // namespace

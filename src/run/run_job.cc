@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "run/job.h"
+#include "run/run_job.h"
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "redis/resolve.h"
 #include "run/frontend.h"
-#include "run/guards.h"
-#include "run/termination.h"
+#include "run/release.h"
 
 namespace rlock::run {
 namespace {
@@ -29,23 +27,6 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
 }
 
 }  // namespace
-
-TimePoint runs_out_at(const Job& job, const Shared& shared) {
-  return shared.deadline() - job.timing.kill_at + std::max(job.timing.lease, job.min_hold);
-}
-
-TimePoint frontend_acts_at(const Job& job, const Shared& shared) {
-  if (shared.tree_empty) return TimePoint::max();
-  return std::max(shared.deadline(), shared.last_killing() + 2 * kLongestLook) +
-         lock::scaled(250ms, job.timing.lease);
-}
-
-void release_all(redis::Client& client, const Job& job) {
-  for (const lock::Hold& hold : job.holds) {
-    auto released = lock::release(client, hold, Until{}.at_most(job.exchange));
-    if (!released) log::warning(released.error().message + "; the lease of the lock runs out");
-  }
-}
 
 Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals) {
   if (auto there = have_guards(guards, job, client, signals); !there) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "run/shared.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace rlock::run {
+
+Result<Shared*> Shared::map() {
+  void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return std::unexpected(system_error("mmap"));
+  return new (page) Shared;
+}
+
+void Shared::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof *shared); }
+
+Promise Shared::promise() const {
+  for (;;) {
+    const std::uint64_t number = promise_number_;
+    const PromiseSlot& slot = promises_[number % 2];
+    const Promise promise{TimePoint(BootClock::duration(slot.sent_ns)), milliseconds(slot.shortened_by_ms)};
+    if (promise_number_ == number) return promise;
+  }
+}
+
+void Shared::set_promise(const Promise& promise) {
+  const std::uint64_t number = promise_number_ + 1;
+  PromiseSlot& slot = promises_[number % 2];
+  slot.sent_ns = promise.sent.time_since_epoch().count();
+  slot.shortened_by_ms = promise.shortened_by.count();
+  promise_number_ = number;
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "run/suspend.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <iterator>
+
+#include "run/signals.h"
+#include "run/tree.h"
+
+namespace rlock::run {
+namespace {
+
+constexpr milliseconds kWakeAgain = 20ms;
+
+// Has the frontend go on as soon as there is something to do for it.
+[[noreturn]] void wake_in_need(pid_t frontend, const Shared& shared, FrontendTimer& timer, int monitor) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != frontend) _exit(0);
+  setpgid(0, 0);  // what stops the others must not stop this one
+  for (bool dead = false; !dead && timer.set_for(shared);) {
+    pollfd watched[] = {{monitor, POLLIN, 0}, {timer.fd(), POLLIN, 0}};
+    poll(watched, std::size(watched), -1);
+    dead = watched[0].revents != 0;
+  }
+  // Again and again: it may just be about to stop. Its end of the wait is our end.
+  for (;;) {
+    kill(frontend, SIGCONT);
+    wait_for(-1, 0, Until{}.at_most(kWakeAgain));
+  }
+}
+
+// What the monitor has told may be over, and the monitor may be slow to learn that: a job that has just been brought to
+// the foreground would be stopped again. So the kernel is asked.
+bool still_stopped(const Shared& shared) {
+  const pid_t pid = shared.stopped;
+  return pid != 0 && !is_running(pid);
+}
+
+}  // namespace
+
+void stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor) {
+  shared.frontend_stopped = true;
+  if (still_stopped(shared) && shared.end().kind == JobEnd::Kind::none) {
+    const pid_t frontend = getpid(), stand_in = fork();
+    if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);
+    stop_by(signal);
+    if (stand_in > 0) {
+      kill(stand_in, SIGKILL);
+      waitpid(stand_in, nullptr, 0);
+    }
+  }
+  shared.frontend_stopped = false;
+}
+
+int note_stop(Shared& shared, pid_t pid, int status) {
+  const bool stopped = WIFSTOPPED(status);
+  shared.stopped = stopped ? pid : 0;
+  return stopped ? WSTOPSIG(status) : 0;
+}
+
+bool stopped_alone(const Shared& shared) { return shared.frontend_stopped && shared.stopped == 0; }
+
+}  // namespace rlock::run

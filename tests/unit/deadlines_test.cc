@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "run/shared.h"
+
+namespace rlock::run {
+namespace {
+
+const TimePoint kSent{100s};
+
+lock::LeaseTiming timing(milliseconds lease = 30s) { return *lock::LeaseTiming::make(lease, 5s, true); }
+
+TEST(Deadlines, AllCountFromTheSendingOfTheLastRequest) {
+  const Deadlines deadlines(timing(), {kSent, 0ms});
+  EXPECT_EQ(deadlines.terminate_at(), kSent + 23200ms);
+  EXPECT_EQ(deadlines.kill_at(), kSent + 28200ms);
+  EXPECT_EQ(deadlines.ends_at(), kSent + 29200ms);
+  EXPECT_EQ(deadlines.runs_out_at(0ms), kSent + 30s);
+  EXPECT_EQ(deadlines.runs_out_at(2min), kSent + 2min) << "--min-hold";
+}
+
+TEST(Deadlines, AFastServerClockBringsNearerWhatWeMayDoButNotTheLatestEnd) {
+  const Deadlines deadlines(timing(), {kSent, 500ms});
+  EXPECT_EQ(deadlines.terminate_at(), kSent + 22700ms);
+  EXPECT_EQ(deadlines.kill_at(), kSent + 27700ms);
+  EXPECT_EQ(deadlines.ends_at(), kSent + 28700ms);
+  EXPECT_EQ(deadlines.runs_out_at(0ms), kSent + 30s);
+}
+
+TEST(Deadlines, NothingIsDueBeforeTheLockIsOurs) {
+  const Deadlines deadlines(timing(), {});
+  for (const TimePoint due : {deadlines.terminate_at(), deadlines.kill_at(), deadlines.ends_at(),
+                              deadlines.runs_out_at(0ms), deadlines.frontend_acts_at(TimePoint{})}) {
+    EXPECT_EQ(due, TimePoint::max());
+  }
+}
+
+TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecond) {
+  const Deadlines deadlines(timing(), {kSent, 0ms});
+  EXPECT_EQ(deadlines.frontend_acts_at(TimePoint{}), deadlines.kill_at() + 250ms);
+  EXPECT_EQ(deadlines.frontend_acts_at(deadlines.kill_at() + 1s), deadlines.kill_at() + 1450ms) << "it is killing";
+}
+
+TEST(Shared, ThePromiseIsTheLastOne) {
+  const std::unique_ptr<Shared, Shared::Unmap> shared(*Shared::map());
+  EXPECT_EQ(shared->promise(), Promise());
+  for (int i = 1; i < 5; ++i) {
+    const Promise promise{kSent + i * 10s, milliseconds(i)};
+    shared->set_promise(promise);
+    EXPECT_EQ(shared->promise(), promise);
+  }
+}
+
+}  // namespace
+}  // namespace rlock::run
