@@ -3,14 +3,17 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/text.h"
+#include "run/tree.h"
 
 namespace rlock::run {
 std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
@@ -60,7 +63,7 @@ std::string missing_interpreter(const std::string& program, const std::string& f
 }
 
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
-                                                  Isolation* isolation) {
+                                                  bool isolate) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
@@ -72,13 +75,13 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   environment.insert(environment.end() - 1, shared.late_variable());
   const pid_t monitor = getpid();
 
-  gated.pid_ = isolation ? RLOCK_TRY(fork_isolated(*isolation)) : fork();
+  gated.pid_ = isolate ? RLOCK_TRY(fork_isolated(gated.isolation_)) : fork();
   if (gated.pid_ < 0) return std::unexpected(system_error("cannot start a process"));
   if (gated.pid_ > 0) return gated;
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It died before prctl: no signal will come. From inside a namespace it cannot be seen: there the gate tells.
-  if (!isolation && getppid() != monitor) _exit(125);
+  if (!isolate && getppid() != monitor) _exit(125);
   gated.gate_.reset();
   char go = 0;
   ssize_t got;
@@ -96,6 +99,30 @@ void GatedCommand::open_gate() {
   while (write(gate_.get(), &go, 1) < 0 && errno == EINTR) {
   }
   gate_.reset();
+}
+
+bool GatedCommand::signal(int number) const { return kill(pid_, number) == 0 || errno != EPERM; }
+
+bool GatedCommand::reaped(pid_t child, int status) {
+  if (child == isolation_.init) isolation_.init = -1;
+  if (child == pid_) status_ = status;
+  return child == pid_;
+}
+
+int GatedCommand::shell_status() const {
+  if (!status_) return 0;
+  return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+}
+
+void GatedCommand::tidy_namespace(bool kill) {
+  isolation_.command_ended();
+  if (kill) isolation_.life.reset();
+}
+
+bool GatedCommand::only_init_left() const {
+  if (!has_namespace()) return false;
+  const auto left = descendants();
+  return left.size() == 1 && left.front() == isolation_.init;
 }
 
 }  // namespace rlock::run

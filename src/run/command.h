@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,10 @@ class GatedCommand {
   // Forks. Its environment is that of `command`, and the late variable that `shared` has when the gate opens. The new
   // process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
-  // follows the thread that forked (prctl(2)). `isolation`: where it is not null, see run/isolation.h.
-  // Errors: system.
+  // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
+  // Errors: system. REQUIRES: a guard becomes a subreaper before.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
-                                             Isolation* isolation);
+                                             bool isolate);
 
   pid_t pid() const { return pid_; }
 
@@ -47,8 +48,25 @@ class GatedCommand {
   // It never executes anything, and ends.
   void close_gate() { gate_.reset(); }
 
+  // Sends it a signal. False: it runs as another user, and refuses it. REQUIRES: it was not waited for.
+  bool signal(int number) const;
+
+  // What waitpid(2) has said of a child of ours. True: it is the command that has ended.
+  bool reaped(pid_t child, int status);
+  const std::optional<int>& status() const { return status_; }  // of waitpid(2), once it has ended
+  int shell_status() const;                                     // as $? would show it; 0 before it has ended
+
+  // What it has left in its namespace is to end by itself, or is killed.
+  void tidy_namespace(bool kill);
+  // Nothing runs in its namespace but the first process of it, which waits for us. REQUIRES: the command has ended.
+  bool only_init_left() const;
+  bool has_namespace() const { return isolation_.init > 0; }
+  int proc_failure() const { return isolation_.proc_failure; }
+
  private:
   pid_t pid_ = -1;
+  std::optional<int> status_;
+  Isolation isolation_;
   UniqueFd gate_;
 };
 

@@ -92,10 +92,9 @@ class Frontend {
 
   void do_as_told() {
     Packet packet;
-    int stopped_by = 0;
     Received received;
     while ((received = receive_packet(guards_.control(), packet)) == Received::packet) {
-      if (packet.kind == Packet::Kind::stopped) stopped_by = packet.number;
+      if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
       if (packet.kind == Packet::Kind::ready) go_asked_ = true;
     }
     // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
@@ -104,7 +103,7 @@ class Frontend {
       unsent_.reset();
     }
     if (go_asked_) go();
-    if (stopped_by != 0) stop_with_command(stopped_by, shared_, timer_, guards_.alive());
+    if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared_, timer_, guards_.alive())) stopped_by_ = 0;
   }
 
   // Lets the command go, after the signals that came before it was there: from then on the terminal's reach it too.
@@ -142,7 +141,7 @@ class Frontend {
 
   // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
   JobEnd take_over() {
-    Termination termination(name(), 0ms, children_);
+    Termination termination(name(), children_);
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
@@ -182,7 +181,7 @@ class Frontend {
     const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
     if (!hook) return log::warning(name() + ": --on-lost: " + hook.error().message);
 
-    Termination termination(name(), 0ms, children_);
+    Termination termination(name(), children_);
     termination.set_consequence("it is left running");
     const TimePoint end = BootClock::now() + job_.hooks.limit;
     int status = 0;
@@ -215,6 +214,7 @@ class Frontend {
   const TerminalState terminal_ = TerminalState::look();
   bool dead_ = false;
   std::optional<Packet> unsent_;
+  int stopped_by_ = 0;           // the signal that has stopped the command; 0: seen to
   bool control_closed_ = false;  // by the monitor
   bool go_asked_ = false;
   bool gone_ = false;  // the monitor has been told to go

@@ -13,15 +13,9 @@
 #include "run/command.h"
 #include "run/hook.h"
 #include "run/inherited.h"
+#include "run/life.h"
 
 namespace rlock::run {
-
-// What to do with processes that the command leaves behind.
-enum class Leftovers {
-  kill,    // they are ended, then the lock is released
-  wait,    // the lock is kept until they have ended
-  ignore,  // the lock is released while they run: unsafe
-};
 
 // What became of the lock.
 struct LockEvent {

@@ -2,12 +2,28 @@
 // Giving the locks of a job back.
 #pragma once
 
+#include <optional>
+
 #include "redis/client.h"
 #include "run/job.h"
+#include "run/lock_watch.h"
+#include "run/shared.h"
 
 namespace rlock::run {
 
 // Gives all its locks back, of a job that was not started; what fails is reported.
 void release_all(redis::Client& client, const Job& job);
+
+// The same where nobody could use a report: only if somebody debugs.
+void release_unseen(redis::Client& client, const Job& job);
+
+// The lock counts as lost: says so to all who have to know. `what`: what comes of it.
+void report_loss(const Job& job, Shared& shared, const Loss& loss, const std::string& what);
+
+// Gives all its locks back, of a job of which nothing is left. `loss`: what is known of one; `keep_until`: for
+// --min-hold. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody else's was lost
+// while it ran: that is reported, and returned.
+std::optional<Loss> give_back(redis::Client& client, const Job& job, Shared& shared, const std::optional<Loss>& loss,
+                              TimePoint keep_until);
 
 }  // namespace rlock::run

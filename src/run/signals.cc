@@ -107,8 +107,13 @@ UniqueFd hold_children_back() {
   return UniqueFd(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+bool was_continued() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
+}
+
 void stop_by(int signal) {
-  sigset_t only, mask, pending;
+  sigset_t only, mask;
   sigemptyset(&only);
   if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
     sigaddset(&only, signal);
@@ -116,7 +121,7 @@ void stop_by(int signal) {
     sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
     sigprocmask(SIG_SETMASK, &mask, nullptr);
     // Who was stopped has been sent SIGCONT since, which is held back.
-    if (sigpending(&pending) == 0 && sigismember(&pending, SIGCONT)) return;
+    if (was_continued()) return;
   }
   raise(SIGSTOP);
 }

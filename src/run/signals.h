@@ -65,6 +65,9 @@ UniqueFd hold_children_back();
 // when we were started. Returns when somebody has let it go on. REQUIRES: all signals are held back.
 void stop_by(int signal);
 
+// Somebody has let this process go on, which was not read yet. Whatever stops a process later takes that away.
+bool was_continued();
+
 // Ends this process by `signal`, without a core file: the shell sees what it would have seen without us.
 [[noreturn]] void die_of(int signal);
 

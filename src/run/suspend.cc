@@ -35,7 +35,7 @@ constexpr milliseconds kWakeAgain = 20ms;
 }
 
 // What the monitor has told may be over, and the monitor may be slow to learn that: a job that has just been brought to
-// the foreground would be stopped again. So the kernel is asked.
+// the foreground would be stopped again. So the kernel is stops.
 bool still_stopped(const Shared& shared) {
   const pid_t pid = shared.stopped;
   return pid != 0 && !is_running(pid);
@@ -43,18 +43,22 @@ bool still_stopped(const Shared& shared) {
 
 }  // namespace
 
-void stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor) {
+bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor) {
+  bool stops = true;
   shared.frontend_stopped = true;
   if (still_stopped(shared) && shared.end().kind == JobEnd::Kind::none) {
     const pid_t frontend = getpid(), stand_in = fork();
     if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);
-    stop_by(signal);
+    // A shell lets the job go on once; to stop now would take that away.
+    stops = !was_continued();
+    if (stops) stop_by(signal);
     if (stand_in > 0) {
       kill(stand_in, SIGKILL);
       waitpid(stand_in, nullptr, 0);
     }
   }
   shared.frontend_stopped = false;
+  return stops;
 }
 
 int note_stop(Shared& shared, pid_t pid, int status) {

@@ -13,9 +13,9 @@
 namespace rlock::run {
 
 // Stops the frontend by `signal`, which has stopped the command, unless that is over by now; returns when somebody has
-// let it go on. Meanwhile another process stands in for it as a guard: it lets the frontend go on when `monitor`, a
+// let it go on. False: somebody has done that just now; ask again when that signal was read. Meanwhile another process stands in for it as a guard: it lets the frontend go on when `monitor`, a
 // pidfd, dies, or the frontend's deadline has come.
-void stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor);
+bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor);
 
 // The monitor's part: what a status of waitpid(2) says of the command or a hook. The signal that has stopped it; 0: it
 // goes on, or has ended.

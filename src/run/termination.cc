@@ -35,33 +35,23 @@ bool somebody_has_ended() {
 
 }  // namespace
 
-void Termination::begin(TimePoint now) {
-  if (begun()) return;
-  phase_ = Phase::terminating;
-  kill_at_ = now + grace_;
+void Termination::begin() {
   signal(SIGTERM);
   signal(SIGCONT);  // a stopped process would not see it
 }
 
-void Termination::end_grace(TimePoint now) {
-  if (phase_ == Phase::terminating) kill_at_ = now;
-}
-
 void Termination::kill_all(TimePoint now) {
-  if (killing()) return;
-  phase_ = Phase::killing;
-  killing_since_ = now;
+  if (!killing_since_) killing_since_ = now;
 }
 
 void Termination::go_on(TimePoint now) {
-  if (phase_ == Phase::terminating && now >= kill_at_) kill_all(now);
   if (!killing()) return;
   kill_once();
   look_again_ = forking_ ? milliseconds(1) : std::min(2 * look_again_, kLongestLook);
-  if (now >= killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
+  if (now >= *killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
 }
 
-TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : kill_at_; }
+TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : TimePoint::max(); }
 
 void Termination::signal(int number) {
   for (const pid_t pid : signal_descendants(number, spared_)) complain_of(pid);

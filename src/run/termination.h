@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Ending the tree below a guard: SIGTERM, time for it, then SIGKILL again and again until nothing is left. What
-// cannot be ended is spoken of, once.
+// Ending the tree below a guard: SIGTERM, and when it is time SIGKILL again and again until nothing is left. What cannot
+// be ended is spoken of, once.
 #pragma once
 
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,9 +25,9 @@ inline constexpr const char* kLockNotKept =
 
 class Termination {
  public:
-  // `name` of the job, for messages; `grace` between SIGTERM and SIGKILL; `spared` are not ours to end.
-  Termination(std::string name, milliseconds grace, std::set<pid_t> spared = {})
-      : name_(std::move(name)), grace_(grace), spared_(std::move(spared)) {}
+  // `name` of the job, for messages; `spared` are not ours to end.
+  explicit Termination(std::string name, std::set<pid_t> spared = {})
+      : name_(std::move(name)), spared_(std::move(spared)) {}
 
   // What comes of it if something cannot be ended, for the message that says so.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
@@ -41,41 +42,33 @@ class Termination {
   void started(pid_t child) { children_.push_back(child); }
   void reaped(pid_t child) { std::erase(children_, child); }
 
-  bool begun() const { return phase_ != Phase::running; }
-  bool killing() const { return phase_ == Phase::killing; }
+  bool killing() const { return killing_since_.has_value(); }
 
-  // SIGTERM to all. Nothing if it has begun.
-  void begin(TimePoint now);
+  // SIGTERM to all.
+  void begin();
 
-  // What was granted of grace ends now. Nothing if it has not begun.
-  void end_grace(TimePoint now);
-
-  // Kills from now on, begun or not.
+  // Kills from now on, by go_on().
   void kill_all(TimePoint now);
 
-  // What is due: call it at next() at the latest, and after every change.
+  // Kills what is left. Nothing before kill_all(); after it, call it at next() at the latest.
   void go_on(TimePoint now);
-  TimePoint next() const;
+  TimePoint next() const;  // never, before kill_all()
 
   // One that refuses our signals because it runs as another user.
   void complain_of(pid_t pid);
 
  private:
-  enum class Phase { running, terminating, killing };
-
   void signal(int number);
   void kill_once();
   void complain_of_survivors();
 
   std::string name_;
-  milliseconds grace_;
   std::set<pid_t> spared_;
   std::string consequence_ = "the lock is kept until it ends";
   pid_t group_ = getpgrp();
   std::function<void()> sign_of_life_ = [] {};
   std::vector<pid_t> children_;
-  Phase phase_ = Phase::running;
-  TimePoint kill_at_ = TimePoint::max(), killing_since_ = TimePoint::max();
+  std::optional<TimePoint> killing_since_;
   milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often
   bool forking_ = false;  // new processes go on appearing
   bool complained_ = false;

@@ -53,11 +53,10 @@ mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.ba
 mutant 'the token is the clock alone' tests/lua/token.bats \
   lua/part/grant.lua 'math.max(previous + 1, now_us)' now_us
 mutant 'released before the tree is empty' tests/faults/guards.bats \
-  src/run/monitor.cc 'watch_until([this] { return nothing_left_; });' \
-  'watch_until([this] { return nothing_left_ || command_status_; });'
+  src/run/life.cc '  stage_ = Stage::clearing_up;' '  tree_is_empty(event);'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
-  src/run/monitor.cc 'now >= deadlines().terminate_at()' false \
-  src/run/monitor.cc ' || now >= deadlines().kill_at()' '' \
+  src/run/life.cc 'ours && !lost() ? deadlines.terminate_at() : never' never \
+  src/run/life.cc 'ours && force_ != Force::killing ? deadlines.kill_at() : never' never \
   src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
   src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
@@ -66,7 +65,7 @@ mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
   'if (!renewed) return failed(renewed.error()); sent = BootClock::now();'
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
-  src/run/monitor.cc 'now >= deadlines().terminate_at()' 'now >= deadlines().terminate_at() + 1s'
+  src/run/life.cc '? deadlines.terminate_at() :' '? deadlines.terminate_at() + 1s :'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
@@ -77,8 +76,8 @@ mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
     terminal_' '    terminal_' \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
 mutant 'there is no second guard' tests/faults/guards.bats \
-  src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' '' \
-  src/run/monitor.cc 'if (received == Received::nobody_there) frontend_died_ = true;' ''
+  src/run/monitor.cc 'if (ready.frontend_died) happen(Kind::frontend_died);' '' \
+  src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;'
 mutant 'signals are passed on twice' tests/faults/guards.bats \
   src/run/frontend.cc 'if (unsent_ && send_packet' \
   'if (unsent_) send_packet(guards_.control(), *unsent_);
@@ -91,8 +90,10 @@ mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.ba
 mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
   src/lock/wait.cc '(queued_ || unknown)' queued_
 mutant 'what is left behind is left alone' 'tests/faults/guards.bats' \
-  src/run/monitor.cc 'case Leftovers::wait: break;' 'case Leftovers::wait: nothing_left_ = true; break;' \
-  src/run/monitor.cc 'switch (job_.leftovers) {' 'switch (Leftovers::wait) {'
+  src/run/life.cc ' || plan_.leftovers == Leftovers::wait) return;' ') return;' \
+  src/run/life.cc 'if (plan_.leftovers == Leftovers::ignore) {
+    return apply' 'if (true) {
+    return apply'
 mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
   src/run/inherited.cc 'for (const int fd : descriptors_) close(fd);' ''
 mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
@@ -106,17 +107,17 @@ mutant 'a process without its first thread counts as dead' tests/faults/guards_a
 mutant 'a killing pass reads the whole of /proc' tests/faults/trees.bats \
   src/run/tree.cc 'return access("/proc/thread-self/children", R_OK) == 0;' 'return false;'
 mutant 'a killing is marked by nobody' tests/faults/trees.bats \
-  src/run/monitor.cc 'termination.set_sign_of_life([this] { shared_.set_last_killing(BootClock::now()); });' ''
+  src/run/monitor.cc 'termination.set_sign_of_life([&shared] { shared.set_last_killing(BootClock::now()); });' ''
 mutant 'what keeps forking is said to be undying' tests/faults/trees.bats \
   src/run/termination.cc 'if (forking_) {' 'if (false) {'
 mutant 'the processes of another /proc are taken for ours' tests/faults/trees.bats \
   src/run/tree.cc ' || number_of(name) != getpid()' ''
 mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
-  src/run/monitor.cc ' && job_.leftovers == Leftovers::kill && !termination_.begun()' ''
+  src/run/monitor.cc 'if (unseen && job_.leftovers == Leftovers::kill)' 'if (charges_.command.has_namespace())'
 mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
   src/base/clock.cc 'left > is_short && (fd < 0 || !first)' false
 mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
-  src/run/monitor.cc 'frontend_timer_.move_on(shared_);' ''
+  src/run/monitor.cc 'charges_.frontend.move_timer(shared_);' ''
 mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
   src/base/log.cc 'holding = true;' ''
 mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats \
@@ -139,35 +140,37 @@ mutant 'who is ready keeps the connections' tests/faults/ready.bats \
 mutant 'guards that are dead are counted on' tests/faults/ready.bats \
   src/run/guards.cc 'return poll(&ended, 1, 0) == 0 && ' 'return '
 mutant 'a Ctrl-Z of the waiter stops the command' tests/faults/ready.bats \
-  src/run/monitor.cc 'kill(command_pid_, SIGCONT);' ''
+  src/run/monitor.cc 'if (!charges_.command.status()) charges_.command.signal(SIGCONT);' ''
 mutant 'what is known only with the lock never comes' tests/faults/ready.bats \
   src/run/frontend.cc 'shared_.set_late_variable(job_.command.late_variable);' ''
 mutant 'a command that is killed before its start is a failed hook' tests/faults/ready.bats \
-  src/run/monitor.cc 'hook_failed_ ? Kind::hook_failed : Kind::system_refused' Kind::hook_failed
+  src/run/life.cc 'settle(Gravity::ended, {JobEnd::Kind::system_refused, 0});' 'settle(Gravity::ended, {JobEnd::Kind::hook_failed, 0});'
 mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \
-  src/run/monitor.cc 'if (frontend_is_dead()) give_back_unseen();' ''
+  src/run/charges.cc 'if (getppid() != frontend) release_unseen(client, job);' ''
 mutant 'a hook is started for a job that is over' tests/faults/ready.bats \
-  src/run/monitor.cc 'if (!may_start()) return false;' ''
+  src/run/life.cc '  if (command_ended_ || force_ != Force::calm) return call_off();
+' '  if (hook_ != Hook::none && (command_ended_ || force_ != Force::calm)) return call_off();
+'
 mutant 'a waiter that was stopped is woken' tests/faults/ready.bats \
-  src/run/monitor.cc 'if (told_to_go_) pidfd_send_signal' 'pidfd_send_signal'
+  src/run/monitor.cc '    charges = std::unexpected(end.error());  // the command' '    kill(frontend, SIGCONT), charges = std::unexpected(end.error());  // the command'
 mutant 'an orphaned group looks as if it was not' 'tests/faults/groups.bats tests/cli/terminal.bats' \
-  src/run/monitor.cc 'setsid();' 'setpgid(0, 0);'
+  src/run/charges.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'orphans in a namespace make an orphaned group look as if it was not' tests/faults/groups.bats \
   src/run/isolation.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'a stopped monitor sleeps on when the frontend is killed' tests/faults/groups.bats \
-  src/run/monitor.cc 'prctl(PR_SET_PDEATHSIG, SIGCONT);' ''
+  src/run/charges.cc 'prctl(PR_SET_PDEATHSIG, SIGCONT);' ''
 mutant 'a group is never controlled by a shell' tests/cli/terminal.bats \
   src/run/tree.cc 'getsid(pid) == session) return false;' 'false) return false;'
 mutant 'nobody is ready' tests/faults/ready.bats \
   src/lock/wait.cc 'if (!patience_.at_front) return;' 'return;'
 mutant 'what was ready stays' tests/faults/ready.bats \
   src/run/guards.cc 'if (monitor_ < 0 || status_) return;' 'return;' \
-  src/run/monitor.cc 'if (received == Received::nobody_there) frontend_died_ = true;' '' \
-  src/run/monitor.cc 'if (watched[5].revents) frontend_died_ = true;' ''
+  src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;' \
+  src/run/monitor.cc 'if (ready.frontend_died) happen(Kind::frontend_died);' ''
 mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
   src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
 mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
-  src/run/monitor.cc 'command_->close_gate();' 'command_->open_gate();'
+  src/run/monitor.cc 'charges_.command.close_gate();' 'charges_.command.open_gate();'
 mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
   lua/verb/release.lua 'if remember_for > 0 then' 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
@@ -179,7 +182,7 @@ mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
-  src/run/monitor.cc 'return lost_unnoticed(hold);' 'return;'
+  src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
   lua/part/handoff.lua "redis.pcall('publish', channel, payload)" '0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The frontend, seen from the monitor.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "run/control.h"
+#include "run/frontend_timer.h"
+
+namespace rlock::run {
+
+class FrontendLink {
+ public:
+  // `control`: socket to the frontend, not owned; `timer`: the frontend's. Errors: system (it has died).
+  static Result<FrontendLink> open(pid_t frontend, int control, FrontendTimer& timer);
+
+  bool is_dead() const;
+  int died_fd() const { return process_.get(); }  // readable once it has died
+  int control() const { return control_; }
+
+  void tell(Packet::Kind kind, int number = 0) const { send_packet(control_, {kind, number}); }
+  // What the frontend sends from now on fails there.
+  void refuse_more() const;
+  // Lets it go on if it is stopped.
+  void wake() const;
+  void move_timer(const Shared& shared) const { timer_->move_on(shared); }
+
+ private:
+  FrontendLink(pid_t pid, int control, FrontendTimer& timer, UniqueFd process)
+      : pid_(pid), control_(control), timer_(&timer), process_(std::move(process)) {}
+
+  pid_t pid_;
+  int control_;
+  FrontendTimer* timer_;
+  UniqueFd process_;
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "run/life.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+namespace rlock::run {
+namespace {
+
+// Signals that come so soon after another event belong to it: timeout(1) sends its signal to a process and then to its
+// group, and a Ctrl-C reaches the command and us at once.
+constexpr milliseconds kSameMoment = 50ms;
+// Signals that come before the command can get them; more than that is a flood.
+constexpr std::size_t kMostHeldBack = 1000;
+
+bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
+}  // namespace
+
+// A row for each stage, a column for each event, in the order of the header. Where nothing stands, nothing happens.
+// clang-format off
+const Life::Rule Life::kRules[kStages][kKinds] = {
+  // go, looked, command_ended, hook_ended, left_behind, empty,
+  //   asked_to_end, lost, hold_over, hook_late, deadline, grace_over, frontend_died, released
+  /* waiting */     {&Life::go, {}, &Life::note_end, {}, &Life::clear_up, &Life::desert,
+                     &Life::cancel, {}, {}, {}, {}, &Life::kill_tree, &Life::bury_frontend, {}},
+  /* deserted */    {&Life::go, {}, {}, {}, {}, &Life::end,
+                     &Life::cancel, {}, {}, {}, {}, {}, &Life::bury_frontend, {}},
+  /* preparing */   {{}, &Life::start_when_clear, &Life::note_end, &Life::hook_before, {}, &Life::empty_before_start,
+                     &Life::cancel, &Life::lose, &Life::time_out, &Life::hook_too_late, &Life::kill_tree,
+                     &Life::kill_tree, &Life::bury_frontend, {}},
+  /* running */     {{}, {}, &Life::end_of_command, {}, {}, &Life::empty_while_running,
+                     {}, &Life::lose, &Life::time_out, {}, &Life::kill_tree,
+                     &Life::kill_tree, &Life::bury_frontend, {}},
+  /* clearing_up */ {{}, {}, {}, {}, &Life::clear_up, &Life::tree_is_empty,
+                     &Life::cancel, &Life::lose, &Life::time_out, {}, &Life::kill_tree,
+                     &Life::kill_tree, &Life::bury_frontend, {}},
+  /* finishing */   {{}, {}, {}, &Life::hook_after, {}, {},
+                     &Life::cancel, &Life::lose, {}, &Life::hook_too_late, &Life::kill_tree,
+                     &Life::kill_tree, &Life::bury_frontend, {}},
+  /* winding_up */  {{}, {}, &Life::note_end, {}, &Life::clear_up, &Life::release,
+                     &Life::cancel, &Life::lose, &Life::time_out, {}, &Life::kill_tree,
+                     &Life::kill_tree, &Life::bury_frontend, {}},
+  /* releasing */   {{}, {}, {}, {}, {}, {}, {}, &Life::lose_late, {}, {}, {}, {}, {}, &Life::end},
+  /* over */        {},
+};
+// clang-format on
+
+Life::Actions Life::take(const LifeEvent& event) {
+  apply(event);
+  return std::exchange(actions_, {});
+}
+
+void Life::apply(const LifeEvent& event) {
+  const Rule rule = kRules[static_cast<std::size_t>(stage_)][static_cast<std::size_t>(event.kind)];
+  if (rule) (this->*rule)(event);
+}
+
+Life::Actions Life::take_signal(int signal, bool ends, bool from_terminal, TimePoint now) {
+  // Asked twice: no more grace. The first one may be what has ended the command.
+  if (ends && last_asked_ && now >= *last_asked_ + kSameMoment && force_ == Force::ending) kill();
+  if (ends) last_asked_ = now;
+  if (stage_ == Stage::running) {
+    if (!from_terminal) act(LifeAction::Kind::pass_on, signal);
+  } else if (ends) {
+    apply({.kind = Kind::asked_to_end, .now = now, .signal = signal});
+  } else if (within(Stage::waiting, Stage::preparing) && held_back_.size() < kMostHeldBack &&
+             (!from_terminal || (stage_ != Stage::preparing && stops(signal)))) {
+    held_back_.push_back(signal);
+  }
+  return std::exchange(actions_, {});
+}
+
+Life::Dues Life::dues(const Deadlines& deadlines) const {
+  constexpr TimePoint never = TimePoint::max();
+  const bool ours = within(Stage::preparing, Stage::winding_up), calm = force_ == Force::calm;
+  // --max-hold is about the command and what it leaves behind.
+  const bool held = begun_ && ours && stage_ != Stage::finishing && calm && plan_.max_hold;
+  return {{{ours && !lost() ? deadlines.terminate_at() : never, Kind::lost},
+           {held ? *begun_ + *plan_.max_hold : never, Kind::hold_over},
+           {hook_ == Hook::running ? hook_ends_at_ : never, Kind::hook_late},
+           {ours && force_ != Force::killing ? deadlines.kill_at() : never, Kind::deadline},
+           {force_ == Force::ending ? kill_at_ : never, Kind::grace_over}}};
+}
+
+std::optional<LifeEvent::Kind> Life::due(TimePoint now, const Deadlines& deadlines) const {
+  for (const Due& due : dues(deadlines)) {
+    if (now >= due.at) return due.kind;
+  }
+  return {};
+}
+
+TimePoint Life::next(const Deadlines& deadlines) const { return std::ranges::min(dues(deadlines), {}, &Due::at).at; }
+
+bool Life::minds_leftovers() const {
+  return command_ended_ && !hook_runs() && force_ == Force::calm && stage_ != Stage::releasing && stage_ != Stage::over;
+}
+
+void Life::go(const LifeEvent& event) {
+  begun_ = event.now;
+  stage_ = Stage::preparing;
+}
+
+// Before the hook and after it: much may have happened meanwhile, and the machine may have slept since the grant.
+void Life::start_when_clear(const LifeEvent& event) {
+  if (hook_runs()) return;
+  if (command_ended_ || force_ != Force::calm) return call_off();
+  if (plan_.on_acquire && hook_ == Hook::none) return start_hook(event.now, LifeAction::Kind::run_on_acquire);
+  opened_ = true;
+  stage_ = Stage::running;
+  act(LifeAction::Kind::open_gate);
+  for (const int signal : held_back_) act(LifeAction::Kind::pass_on, signal);
+}
+
+void Life::call_off() {
+  const bool unexplained = gravity_ <= Gravity::ended && !frontend_died_;
+  if (command_ended_ && unexplained) act(LifeAction::Kind::report_killed);
+  settle(Gravity::ended, {JobEnd::Kind::system_refused, 0});
+  stage_ = Stage::winding_up;
+  act(LifeAction::Kind::shut_gate);
+}
+
+void Life::note_end(const LifeEvent& event) {
+  command_ended_ = event.now;
+  command_killed_ = event.killed;
+}
+
+void Life::end_of_command(const LifeEvent& event) {
+  note_end(event);
+  settle(Gravity::ended, event.end);
+  stage_ = Stage::clearing_up;
+}
+
+void Life::start_hook(TimePoint now, LifeAction::Kind which) {
+  hook_ = Hook::running;
+  hook_ends_at_ = now + plan_.hook_limit;
+  act(which);
+}
+
+void Life::hook_before(const LifeEvent& event) {
+  hook_ = Hook::over;
+  if (!event.failed) return;
+  settle(Gravity::ended, {JobEnd::Kind::hook_failed, 0});
+  stage_ = Stage::winding_up;
+  act(LifeAction::Kind::shut_gate);
+}
+
+void Life::hook_after(const LifeEvent& event) {
+  hook_ = Hook::over;
+  if (plan_.leftovers == Leftovers::ignore) return release(event);
+  stage_ = Stage::winding_up;
+  terminate(event.now);  // what it has left behind
+}
+
+void Life::hook_too_late(const LifeEvent& event) {
+  hook_ = Hook::late;
+  // Nothing but the hook where others may live on.
+  if (plan_.leftovers == Leftovers::ignore && opened_) {
+    act(LifeAction::Kind::kill_hook);
+  } else {
+    terminate(event.now);
+  }
+}
+
+void Life::clear_up(const LifeEvent& event) {
+  if (force_ != Force::calm || plan_.leftovers == Leftovers::wait) return;
+  if (plan_.leftovers == Leftovers::ignore) {
+    return apply({.kind = Kind::empty, .now = event.now});
+  }
+  terminate(event.now);
+  if (command_killed_) kill();  // who kills the command with -9 grants no grace
+}
+
+void Life::desert(const LifeEvent&) {
+  stage_ = Stage::deserted;
+  act(LifeAction::Kind::last_packets);
+}
+
+void Life::empty_before_start(const LifeEvent& event) {
+  call_off();
+  release(event);
+}
+
+void Life::empty_while_running(const LifeEvent& event) {
+  settle(Gravity::ended, {JobEnd::Kind::system_refused, ECHILD});
+  tree_is_empty(event);
+}
+
+void Life::tree_is_empty(const LifeEvent& event) {
+  if (!plan_.on_release || lost() || frontend_died_) return release(event);
+  stage_ = Stage::finishing;
+  force_ = Force::calm;
+  start_hook(event.now, LifeAction::Kind::run_on_release);
+}
+
+void Life::release(const LifeEvent&) {
+  stage_ = Stage::releasing;
+  act(LifeAction::Kind::release);
+}
+
+// Once the command has ended, the signal is of somebody who has seen that; or one that has reached the command as well.
+void Life::cancel(const LifeEvent& event) {
+  const bool reached = opened_ && command_ended_ && event.now < *command_ended_ + kSameMoment;
+  if (!reached) settle(Gravity::cancelled, {JobEnd::Kind::signalled, event.signal});
+  terminate(event.now);
+}
+
+void Life::lose(const LifeEvent& event) {
+  lose_late(event);
+  terminate(event.now);
+}
+
+void Life::lose_late(const LifeEvent&) { settle(Gravity::lost, {JobEnd::Kind::lost, 0}); }
+
+void Life::time_out(const LifeEvent& event) {
+  if (force_ != Force::calm) return;
+  settle(Gravity::timed_out, {JobEnd::Kind::timed_out, 0});
+  terminate(event.now);
+}
+
+void Life::kill_tree(const LifeEvent&) { kill(); }
+
+void Life::bury_frontend(const LifeEvent&) {
+  frontend_died_ = true;
+  kill();
+}
+
+void Life::end(const LifeEvent&) { stage_ = Stage::over; }
+
+void Life::terminate(TimePoint now) {
+  if (force_ != Force::calm) return;
+  force_ = Force::ending;
+  kill_at_ = now + plan_.grace;
+  act(LifeAction::Kind::terminate);
+}
+
+void Life::kill() {
+  if (std::exchange(force_, Force::killing) != Force::killing) act(LifeAction::Kind::kill);
+}
+
+void Life::settle(Gravity gravity, JobEnd end) {
+  if (gravity <= gravity_) return;
+  gravity_ = gravity;
+  verdict_ = end;
+}
+
+}  // namespace rlock::run

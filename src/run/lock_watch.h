@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The lock while a job runs under it: it is renewed, and whoever wants it can ask for it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "redis/client.h"
+#include "run/job.h"
+#include "run/listener.h"
+#include "run/renewer.h"
+#include "run/shared.h"
+
+namespace rlock::run {
+
+// Why the lock counts as lost.
+struct Loss {
+  std::string why;
+  std::size_t hold = 0;  // the index of the one that it is about
+  bool ours = true;      // perhaps still: there is something to release
+};
+
+class LockWatch {
+ public:
+  // A thread that will renew it, if it is to be renewed. Errors: system. REQUIRES: job, client and shared live longer.
+  static Result<LockWatch> start(const Job& job, redis::Client& client, Shared& shared);
+
+  // The lock is ours since `now`; `connection` is the one of who has acquired it.
+  void begin(TimePoint now, UniqueFd connection);
+
+  // What either thread has heard.
+  std::optional<Loss> lost() const;
+  // Somebody has asked for it.
+  bool asked() const { return listener_ && listener_->asked(); }
+  bool renews() const { return renewer_ != nullptr; }
+
+  // When to call listen(). Whoever is asked to give up a lock listens from then on.
+  TimePoint listens_at() const { return listener_ ? TimePoint::max() : listen_at_; }
+  void listen(TimePoint now);
+
+  // Readable when something was lost, or asked for; -1: never.
+  int lost_fd() const { return renewer_ ? renewer_->lost_fd() : -1; }
+  int asked_fd() const { return listener_ ? listener_->asked_fd() : -1; }
+  // Readable when there is a new promise, until take_move().
+  int moved_fd() const { return renewer_ ? renewer_->moved_fd() : -1; }
+  void take_move();
+
+  // The threads do nothing from now on.
+  void stop();
+
+ private:
+  LockWatch(const Job& job, redis::Client& client, Shared& shared) : job_(job), client_(client), shared_(shared) {}
+
+  const Job& job_;
+  redis::Client& client_;
+  Shared& shared_;
+  TimePoint listen_at_ = TimePoint::max();  // known with the lock
+  std::unique_ptr<Renewer> renewer_;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace rlock::run

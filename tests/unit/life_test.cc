@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+#include "run/life.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace rlock::run {
+namespace {
+
+using Kind = LifeEvent::Kind;
+
+constexpr const char* kStages[] = {"waiting",   "deserted",   "preparing", "running", "clearing_up",
+                                   "finishing", "winding_up", "releasing", "over"};
+constexpr const char* kForces[] = {"calm", "ending", "killing"};
+constexpr const char* kEnds[] = {"none",        "exited",         "signalled", "lost",          "timed_out",
+                                 "hook_failed", "not_executable", "not_found", "system_refused"};
+constexpr const char* kActions[] = {"run_on_acquire", "open_gate", "shut_gate",      "report_killed", "pass_on", "terminate",
+                                    "kill",           "kill_hook", "run_on_release", "last_packets",  "release"};
+constexpr const char* kEvents[] = {"go",   "looked",    "command_ended", "hook_ended", "left_behind", "empty",         "asked_to_end",
+                                   "lost", "hold_over", "hook_late",     "deadline",   "grace_over",  "frontend_died", "released"};
+
+const TimePoint kStart{100s};
+const LifePlan kPlan{.on_acquire = true, .on_release = true, .hook_limit = 10s, .grace = 5s, .max_hold = 1h};
+
+std::string text(const Life::Actions& actions) {
+  std::string all;
+  for (const LifeAction& action : actions) all += std::string(" ") + kActions[static_cast<int>(action.kind)];
+  return all;
+}
+
+// "preparing calm none"
+std::string text(const Life& life) {
+  return std::string(kStages[static_cast<int>(life.stage())]) + " " + kForces[static_cast<int>(life.force())] + " " +
+         kEnds[static_cast<int>(life.verdict().kind)];
+}
+
+LifeEvent event(Kind kind, TimePoint now = kStart) {
+  return {.kind = kind, .now = now, .end = {JobEnd::Kind::exited, 3}, .signal = SIGTERM};
+}
+
+// A life to which that has happened.
+Life life_after(std::initializer_list<Kind> kinds, const LifePlan& plan = kPlan) {
+  Life life(plan);
+  for (const Kind kind : kinds) life.take(event(kind));
+  return life;
+}
+
+// What comes of one more event.
+std::string then(Life& life, Kind kind, TimePoint now = kStart + 1min) {
+  const auto actions = life.take(event(kind, now));
+  return text(life) + ":" + text(actions);
+}
+
+// The shortest way to each stage, and what each event does there. What is not named does nothing.
+struct Row {
+  std::initializer_list<Kind> way;
+  std::map<std::string, std::string> outcomes;
+};
+
+const Row kTable[] = {
+    {{},
+     {{"go", "preparing calm none:"},
+      {"left_behind", "waiting ending none: terminate"},
+      {"empty", "deserted calm none: last_packets"},
+      {"asked_to_end", "waiting ending signalled: terminate"},
+      {"grace_over", "waiting killing none: kill"},
+      {"frontend_died", "waiting killing none: kill"}}},
+    {{Kind::command_ended, Kind::empty},
+     {{"go", "preparing calm none:"},
+      {"empty", "over calm none:"},
+      {"asked_to_end", "deserted ending signalled: terminate"},
+      {"frontend_died", "deserted killing none: kill"}}},
+    {{Kind::go},
+     {{"looked", "preparing calm none: run_on_acquire"},
+      {"empty", "releasing calm system_refused: shut_gate release"},
+      {"asked_to_end", "preparing ending signalled: terminate"},
+      {"lost", "preparing ending lost: terminate"},
+      {"hold_over", "preparing ending timed_out: terminate"},
+      {"hook_late", "preparing ending none: terminate"},
+      {"deadline", "preparing killing none: kill"},
+      {"grace_over", "preparing killing none: kill"},
+      {"frontend_died", "preparing killing none: kill"}}},
+    {{Kind::go, Kind::looked, Kind::hook_ended, Kind::looked},
+     {{"command_ended", "clearing_up calm exited:"},
+      {"empty", "finishing calm system_refused: run_on_release"},
+      {"lost", "running ending lost: terminate"},
+      {"hold_over", "running ending timed_out: terminate"},
+      {"deadline", "running killing none: kill"},
+      {"grace_over", "running killing none: kill"},
+      {"frontend_died", "running killing none: kill"}}},
+    {{Kind::go, Kind::looked, Kind::hook_ended, Kind::looked, Kind::command_ended},
+     {{"left_behind", "clearing_up ending exited: terminate"},
+      {"empty", "finishing calm exited: run_on_release"},
+      {"asked_to_end", "clearing_up ending signalled: terminate"},
+      {"lost", "clearing_up ending lost: terminate"},
+      {"hold_over", "clearing_up ending timed_out: terminate"},
+      {"deadline", "clearing_up killing exited: kill"},
+      {"grace_over", "clearing_up killing exited: kill"},
+      {"frontend_died", "clearing_up killing exited: kill"}}},
+    {{Kind::go, Kind::looked, Kind::hook_ended, Kind::looked, Kind::command_ended, Kind::empty},
+     {{"hook_ended", "winding_up ending exited: terminate"},
+      {"asked_to_end", "finishing ending signalled: terminate"},
+      {"lost", "finishing ending lost: terminate"},
+      {"hook_late", "finishing ending exited: terminate"},
+      {"deadline", "finishing killing exited: kill"},
+      {"grace_over", "finishing killing exited: kill"},
+      {"frontend_died", "finishing killing exited: kill"}}},
+    {{Kind::command_ended, Kind::go, Kind::looked},
+     {{"left_behind", "winding_up ending system_refused: terminate"},
+      {"empty", "releasing calm system_refused: release"},
+      {"asked_to_end", "winding_up ending signalled: terminate"},
+      {"lost", "winding_up ending lost: terminate"},
+      {"hold_over", "winding_up ending timed_out: terminate"},
+      {"deadline", "winding_up killing system_refused: kill"},
+      {"grace_over", "winding_up killing system_refused: kill"},
+      {"frontend_died", "winding_up killing system_refused: kill"}}},
+    {{Kind::command_ended, Kind::go, Kind::looked, Kind::empty},
+     {{"lost", "releasing calm lost:"}, {"released", "over calm system_refused:"}}},
+    {{Kind::command_ended, Kind::go, Kind::looked, Kind::empty, Kind::released}, {}},
+};
+
+TEST(LifeTable, EachEventInEachStage) {
+  ASSERT_EQ(std::size(kTable), std::size(kStages));
+  for (std::size_t stage = 0; stage < std::size(kStages); ++stage) {
+    ASSERT_STREQ(kStages[static_cast<int>(life_after(kTable[stage].way).stage())], kStages[stage]);
+    for (std::size_t kind = 0; kind < std::size(kEvents); ++kind) {
+      Life life = life_after(kTable[stage].way);
+      const auto named = kTable[stage].outcomes.find(kEvents[kind]);
+      const std::string expected = named == kTable[stage].outcomes.end() ? text(life) + ":" : named->second;
+      EXPECT_EQ(then(life, static_cast<Kind>(kind)), expected) << kEvents[kind] << " while " << kStages[stage];
+    }
+  }
+}
+
+TEST(LifeTable, NothingIsUndoneByWhatHappensTwice) {
+  for (const Row& row : kTable) {
+    for (std::size_t kind = 0; kind < std::size(kEvents); ++kind) {
+      Life life = life_after(row.way);
+      const Force before = life.force();
+      for (int i = 0; i < 2; ++i) life.take(event(static_cast<Kind>(kind)));
+      EXPECT_TRUE(life.stage() == Stage::finishing || life.force() >= before) << kEvents[kind];
+    }
+  }
+}
+
+TEST(Life, TheGateOpensOnlyAfterTheHookAndALook) {
+  Life life = life_after({Kind::go, Kind::looked});
+  EXPECT_EQ(then(life, Kind::looked), "preparing calm none:") << "it runs";
+  EXPECT_EQ(then(life, Kind::hook_ended), "preparing calm none:");
+  EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
+}
+
+TEST(Life, WithoutHooksTheCommandStartsAndTheLockIsReleasedAtOnce) {
+  Life life = life_after({Kind::go}, {});
+  EXPECT_EQ(then(life, Kind::looked), "running calm none: open_gate");
+  EXPECT_EQ(then(life, Kind::command_ended), "clearing_up calm exited:");
+  EXPECT_EQ(then(life, Kind::empty), "releasing calm exited: release");
+  EXPECT_EQ(then(life, Kind::released), "over calm exited:");
+  EXPECT_EQ(life.verdict().value, 3);
+}
+
+TEST(Life, AHookThatFailsStartsNothing) {
+  Life life = life_after({Kind::go, Kind::looked});
+  LifeEvent failed = event(Kind::hook_ended);
+  failed.failed = true;
+  EXPECT_EQ(text(life.take(failed)), " shut_gate");
+  EXPECT_EQ(text(life), "winding_up calm hook_failed");
+  EXPECT_EQ(then(life, Kind::command_ended), "winding_up calm hook_failed:");
+  EXPECT_EQ(then(life, Kind::empty), "releasing calm hook_failed: release");
+}
+
+TEST(Life, AFailureOfTheLastHookChangesNothing) {
+  Life life = life_after(kTable[static_cast<int>(Stage::finishing)].way);
+  LifeEvent failed = event(Kind::hook_ended);
+  failed.failed = true;
+  life.take(failed);
+  EXPECT_EQ(text(life), "winding_up ending exited");
+}
+
+TEST(Life, WhatSpeaksAgainstTheStartKeepsTheGateShut) {
+  struct Case {
+    std::initializer_list<Kind> happened;
+    const char* outcome;
+  };
+  for (const Case& one : {Case{{Kind::asked_to_end, Kind::go}, "winding_up ending signalled: shut_gate"},
+                          Case{{Kind::frontend_died, Kind::go}, "winding_up killing system_refused: shut_gate"},
+                          Case{{Kind::command_ended, Kind::go}, "winding_up calm system_refused: report_killed shut_gate"},
+                          Case{{Kind::go, Kind::lost}, "winding_up ending lost: shut_gate"},
+                          Case{{Kind::go, Kind::hold_over}, "winding_up ending timed_out: shut_gate"},
+                          Case{{Kind::go, Kind::looked, Kind::lost, Kind::command_ended, Kind::hook_ended},
+                               "winding_up ending lost: shut_gate"}}) {
+    Life life = life_after(one.happened);
+    EXPECT_EQ(then(life, Kind::looked), one.outcome);
+  }
+}
+
+TEST(Life, TheCommandThatIsGoneBeforeTheLockIsOursMayStillHearThatItIs) {
+  Life life = life_after({Kind::command_ended, Kind::empty, Kind::go});
+  EXPECT_EQ(then(life, Kind::empty), "releasing calm system_refused: report_killed shut_gate release");
+}
+
+TEST(Life, LeftoversAreEndedWaitedForOrIgnored) {
+  LifePlan plan = kPlan;
+  plan.leftovers = Leftovers::wait;
+  Life life = life_after({Kind::command_ended, Kind::go, Kind::looked}, plan);
+  EXPECT_EQ(then(life, Kind::left_behind), "winding_up calm system_refused:");
+  plan.leftovers = Leftovers::ignore;
+  const auto running = kTable[static_cast<int>(Stage::running)].way;
+  life = life_after(running, plan);
+  life.take(event(Kind::command_ended));
+  EXPECT_TRUE(life.minds_leftovers());
+  EXPECT_EQ(then(life, Kind::left_behind), "finishing calm exited: run_on_release");
+  EXPECT_EQ(then(life, Kind::hook_late), "finishing calm exited: kill_hook") << "nothing but the hook";
+  EXPECT_EQ(then(life, Kind::hook_ended), "releasing calm exited: release");
+  life = life_after({Kind::command_ended, Kind::go, Kind::looked}, plan);
+  EXPECT_EQ(then(life, Kind::left_behind), "releasing calm system_refused: release");
+  life = life_after({Kind::command_ended}, plan);
+  EXPECT_EQ(then(life, Kind::left_behind), "deserted calm none: last_packets");
+}
+
+TEST(Life, LeftoversAreNobodysConcernWhileAHookRunsOrAllIsBeingEnded) {
+  EXPECT_FALSE(life_after({Kind::go, Kind::looked, Kind::command_ended}).minds_leftovers());
+  EXPECT_FALSE(life_after({Kind::command_ended, Kind::asked_to_end}).minds_leftovers());
+  EXPECT_FALSE(life_after({Kind::go}).minds_leftovers());
+  EXPECT_TRUE(life_after({Kind::command_ended}).minds_leftovers());
+}
+
+TEST(Life, WhoKillsTheCommandGrantsNoGrace) {
+  Life life = life_after(kTable[static_cast<int>(Stage::running)].way);
+  LifeEvent killed = event(Kind::command_ended);
+  killed.end = {JobEnd::Kind::signalled, SIGKILL};
+  killed.killed = true;
+  life.take(killed);
+  EXPECT_EQ(then(life, Kind::left_behind), "clearing_up killing signalled: terminate kill");
+}
+
+TEST(Life, NoHookRunsOnReleaseWhereTheLockIsLostOrTheFrontendDead) {
+  for (const Kind kind : {Kind::lost, Kind::frontend_died}) {
+    Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+    life.take(event(kind));
+    EXPECT_TRUE(then(life, Kind::empty).ends_with(": release"));
+  }
+  Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+  life.take(event(Kind::deadline));
+  EXPECT_EQ(then(life, Kind::empty), "finishing calm exited: run_on_release") << "the tree is empty: calm again";
+}
+
+TEST(Life, TheVerdictGivesWayOnlyToAGraverOne) {
+  Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+  life.take(event(Kind::hold_over));
+  EXPECT_EQ(life.verdict().kind, JobEnd::Kind::timed_out);
+  life.take(event(Kind::asked_to_end, kStart + 1s));
+  EXPECT_EQ(life.verdict(), (JobEnd{JobEnd::Kind::signalled, SIGTERM}));
+  LifeEvent other = event(Kind::asked_to_end, kStart + 2s);
+  other.signal = SIGINT;
+  life.take(other);
+  EXPECT_EQ(life.verdict().value, SIGTERM) << "the first one";
+  life.take(event(Kind::lost));
+  EXPECT_EQ(life.verdict().kind, JobEnd::Kind::lost);
+  life.take(event(Kind::asked_to_end, kStart + 3s));
+  EXPECT_EQ(life.verdict().kind, JobEnd::Kind::lost);
+}
+
+TEST(LifeSignals, AreHeldBackUntilTheGateOpens) {
+  Life life(LifePlan{});
+  EXPECT_TRUE(life.take_signal(SIGUSR1, false, false, kStart).empty());
+  EXPECT_TRUE(life.take_signal(SIGTSTP, false, true, kStart).empty()) << "Ctrl-Z: the command has not had it";
+  EXPECT_TRUE(life.take_signal(SIGWINCH, false, true, kStart).empty());
+  life.take(event(Kind::go));
+  life.take_signal(SIGTSTP, false, true, kStart);
+  life.take_signal(SIGUSR2, false, false, kStart);
+  const Life::Actions expected = {{LifeAction::Kind::open_gate},
+                                  {LifeAction::Kind::pass_on, SIGUSR1},
+                                  {LifeAction::Kind::pass_on, SIGTSTP},
+                                  {LifeAction::Kind::pass_on, SIGUSR2}};
+  EXPECT_EQ(life.take(event(Kind::looked)), expected);
+}
+
+TEST(LifeSignals, AFloodIsNotHeldBack) {
+  Life life(LifePlan{});
+  for (int i = 0; i < 5000; ++i) life.take_signal(SIGUSR1, false, false, kStart);
+  life.take(event(Kind::go));
+  EXPECT_EQ(life.take(event(Kind::looked)).size(), 1001u);
+}
+
+TEST(LifeSignals, ArePassedOnToTheCommandUnlessItHasThem) {
+  Life life = life_after({Kind::go, Kind::looked}, {});
+  const Life::Actions passed_on = {{LifeAction::Kind::pass_on, SIGTERM}};
+  EXPECT_EQ(life.take_signal(SIGTERM, true, false, kStart), passed_on);
+  EXPECT_TRUE(life.take_signal(SIGINT, true, true, kStart).empty());
+  EXPECT_EQ(text(life), "running calm none");
+}
+
+TEST(LifeSignals, EndWhatHasNotBegun) {
+  Life life = life_after({Kind::go});
+  EXPECT_EQ(text(life.take_signal(SIGINT, true, true, kStart)), " terminate");
+  EXPECT_EQ(life.verdict(), (JobEnd{JobEnd::Kind::signalled, SIGINT}));
+}
+
+TEST(LifeSignals, OneOfTheMomentInWhichTheCommandEndedIsNotForUs) {
+  for (const auto& [after, verdict] : {std::pair{40ms, "clearing_up ending exited"}, {60ms, "clearing_up ending signalled"}}) {
+    Life life = life_after(kTable[static_cast<int>(Stage::clearing_up)].way);
+    EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + after)), " terminate");
+    EXPECT_EQ(text(life), verdict);
+  }
+}
+
+TEST(LifeSignals, ASecondOneEndsTheGrace) {
+  Life life = life_after({Kind::go});
+  life.take_signal(SIGTERM, true, false, kStart);
+  EXPECT_TRUE(life.take_signal(SIGTERM, true, false, kStart + 40ms).empty()) << "timeout(1) sends it twice";
+  EXPECT_EQ(text(life.take_signal(SIGTERM, true, false, kStart + 100ms)), " kill");
+}
+
+TEST(LifeSignals, DoNothingWhenAllIsOver) {
+  for (const Stage stage : {Stage::releasing, Stage::over}) {
+    Life life = life_after(kTable[static_cast<int>(stage)].way);
+    const std::string before = text(life);
+    EXPECT_TRUE(life.take_signal(SIGTERM, true, false, kStart + 1s).empty());
+    EXPECT_EQ(text(life), before);
+  }
+}
+
+class LifeTimes : public testing::Test {
+ protected:
+  const Deadlines deadlines{*lock::LeaseTiming::make(30s, 5s, true), {kStart, 0ms}};
+};
+
+TEST_F(LifeTimes, NothingIsDueBeforeTheLockIsOurs) {
+  const Life life(kPlan);
+  EXPECT_EQ(life.next(Deadlines({}, {})), TimePoint::max());
+  EXPECT_FALSE(life.due(kStart + 10h, deadlines));
+}
+
+TEST_F(LifeTimes, TheLeaseEndsWhatIsNotRenewed) {
+  Life life = life_after({Kind::go, Kind::looked}, {});
+  EXPECT_EQ(life.next(deadlines), deadlines.terminate_at());
+  EXPECT_FALSE(life.due(deadlines.terminate_at() - 1ms, deadlines));
+  EXPECT_EQ(life.due(deadlines.terminate_at(), deadlines), Kind::lost);
+  life = life_after({Kind::go, Kind::looked, Kind::lost}, {.grace = 1h});
+  EXPECT_EQ(life.next(deadlines), deadlines.kill_at());
+  EXPECT_EQ(life.due(deadlines.kill_at(), deadlines), Kind::deadline);
+  life.take(event(Kind::deadline));
+  EXPECT_EQ(life.next(deadlines), TimePoint::max());
+}
+
+TEST_F(LifeTimes, MaxHoldCountsFromTheGrantUntilNothingOfTheCommandIsLeft) {
+  LifePlan plan = kPlan;
+  plan.max_hold = 2s;
+  Life life = life_after({Kind::go}, plan);
+  EXPECT_EQ(life.next(deadlines), kStart + 2s);
+  EXPECT_EQ(life.due(kStart + 2s, deadlines), Kind::hold_over);
+  life.take(event(Kind::hold_over, kStart + 2s));
+  EXPECT_EQ(life.due(kStart + 6999ms, deadlines), std::nullopt);
+  EXPECT_EQ(life.due(kStart + 7s, deadlines), Kind::grace_over);
+  life = life_after(kTable[static_cast<int>(Stage::finishing)].way, plan);
+  EXPECT_EQ(life.due(kStart + 9s, deadlines), std::nullopt);
+}
+
+TEST_F(LifeTimes, AHookHasItsTimeOnce) {
+  Life life = life_after({Kind::go, Kind::looked});
+  EXPECT_EQ(life.next(deadlines), kStart + 10s);
+  EXPECT_EQ(life.due(kStart + 10s, deadlines), Kind::hook_late);
+  life.take(event(Kind::hook_late, kStart + 10s));
+  EXPECT_TRUE(life.hook_is_late());
+  EXPECT_EQ(life.next(deadlines), kStart + 15s) << "the end of the grace";
+}
+
+}  // namespace
+}  // namespace rlock::run
