@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "lock/answers.h"
 #include "lock/script.h"
-#include "lock/verbs.h"
 
 namespace rlock::lock::wire {
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <iterator>
 
+#include "base/wait.h"
 #include "run/signals.h"
 #include "run/tree.h"
 
