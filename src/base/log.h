@@ -22,8 +22,8 @@ void start(Level least, Format format);
 void to_syslog();
 
 // From now on what is less than an error is kept back while standard error is a terminal that somebody draws on, a
-// full-screen program or a shell that edits a line: it is not in canonical mode (termios(3)). What was kept back is
-// written before the next message that is not, and by say_held(). Of very much, only the end.
+// full-screen program or a shell that edits a line: it is not in canonical mode (termios(3)). The next message
+// that is not kept back, and say_held(), write what was. Of very much, only the end.
 void hold_for_full_screen();
 // Writes what was kept back, and keeps back no more.
 void say_held();

@@ -12,8 +12,8 @@ namespace rlock {
 
 // As sshd(8) has it with StrictModes on Debian: what we rely on belongs to root or to us, and neither its group, unless
 // that is our own with nobody else in it, nor others may write to it.
-// A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it. So may what is
-// mounted read-only, as the volumes of Kubernetes are: nobody can write it there.
+// A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it. Files that
+// are mounted read-only, as the volumes of Kubernetes are, may have any mode: nobody can write them there.
 // In a user namespace that shows everybody else as one unmapped id (user_namespaces(7)), root cannot be told from
 // others; what such an owner has is let pass, or a job under --isolate could not read /etc/rlock/rlock.toml.
 // `path` is where it is, also for the message. Errors (config): says who could change it, and what to do.

@@ -15,13 +15,18 @@ namespace {
 // longer one has a timer that does not.
 constexpr milliseconds kShort = 1s;
 
-// Readable when `then` has come. None: there is no timer to be had, and looking at the clock again each second will do.
+// Readable when `then` has come. None: it never comes, or there is no timer to be had, and looking at the clock again
+// each second will do.
 std::optional<Timer> timer_for(TimePoint then) {
+  if (then == TimePoint::max()) return {};
   auto timer = Timer::make();
   if (!timer) return {};
   timer->set(then);
   return std::move(*timer);
 }
+
+// The limit for poll(2); -1, none, where `woken` says that a descriptor tells when the time is over, or it never is.
+int poll_limit(bool woken, milliseconds left) { return woken ? -1 : static_cast<int>(std::min(left, kShort).count()); }
 
 // The end that poll(2) has found for the wait, if it has.
 std::optional<WaitEnd> end_in(const pollfd& interrupt, const pollfd& asked) {
@@ -39,12 +44,11 @@ WaitEnd wait_for(int fd, short events, const Until& end) {
   // An event that comes soon, as an answer does, is spared the timer.
   for (bool timer_pays = fd < 0;; timer_pays = true) {
     const milliseconds left = until(end.deadline);
-    if (timer_pays && !endless && !timer && left > kShort) timer = timer_for(end.deadline);
+    if (timer_pays && !timer && left > kShort) timer = timer_for(end.deadline);
     if (timer) watched[2].fd = timer->fd();
-    const bool woken = timer || endless;
-    const int limit = woken ? -1 : static_cast<int>(std::min(left, kShort).count());
-    const auto found = poll(watched, std::size(watched), limit) > 0 ? end_in(watched[0], watched[1]) : std::nullopt;
-    if (found) return *found;
+    if (poll(watched, std::size(watched), poll_limit(timer || endless, left)) > 0) {
+      if (const auto found = end_in(watched[0], watched[1])) return *found;
+    }
     if (left == 0ms) return WaitEnd::deadline;
   }
 }

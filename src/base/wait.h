@@ -6,7 +6,7 @@
 
 namespace rlock {
 
-// What ends a wait: a point in time, or a descriptor that becomes readable (a signal has arrived).
+// The end of a wait: a point in time, or a descriptor that becomes readable (a signal has arrived).
 // Every call of the redis floor takes one and covers all that it does with it.
 struct Until {
   TimePoint deadline = TimePoint::max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What options mean together: those that contradict one another, and values that follow from others.
+// The meaning of options together: those that contradict one another, and values that follow from others.
 #pragma once
 
 #include "base/error.h"

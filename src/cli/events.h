@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens to a job, as JSON lines for a program that watches: --status-fd. The man page describes the fields.
+// The course of a job, as JSON lines for a program that watches: --status-fd. The man page describes the fields.
 #pragma once
 
 #include <memory>

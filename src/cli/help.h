@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What --help and -h print, made from the option table, as wide as the terminal.
+// The texts of --help and -h, made from the option table, as wide as the terminal.
 #pragma once
 
 #include <string>

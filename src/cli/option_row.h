@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rlock knows of an option and of a subcommand: one row each, in cli/option_table.cc.
+// An option and a subcommand as rlock knows them: one row each, in cli/option_table.cc.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 
 namespace rlock::cli {
 
-// What an option is about: help texts list them in this order.
+// The subject of an option: help texts list them in this order.
 enum class Group { general, waiting, kind, supervision, hooks, common };
 
-// What was said about an option.
+// A text that was said about an option.
 struct Setting {
   std::string text;    // a flag's is "true"
   std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml: lease": in front of complaints

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can stand on a command line: the one place that knows it. Help texts, the reading of options,
+// All that can stand on a command line: the one place that knows it. Help texts, the reading of options,
 // variables and configuration files all come from here; man page, completions and README are tested against it.
 #pragma once
 

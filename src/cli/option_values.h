@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the texts of options mean, one by one; what they mean together is decided in cli/complete.h.
+// The meaning of the texts of options, one by one; cli/complete.h decides what they mean together.
 // Errors (usage): the text is none of those that the option takes; says which they are.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user asked for, one struct a subcommand.
+// The options as a user gave them, one struct a subcommand.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct CommonOptions {
   std::string url_origin;                // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
-  // What Settings says of an address with a password; wiped as `url` is.
+  // The address with a password that Settings has; wiped as `url` is.
   std::optional<Secret> configured_url;
   std::optional<std::string> file_of_configured_url;
   milliseconds timeout = 5s;

@@ -3,8 +3,8 @@
 //     eval "$(rlock acquire … --export)" && ./deploy.sh
 //
 // The status of that is the status of the text, and that of an empty text is 0 (POSIX, eval): whatever keeps rlock from
-// printing would pass for a lock. So the text fails from its first bytes on, whatever becomes of rlock, and only the
-// grant makes it succeed:
+// printing would pass for a lock. The text therefore fails from its first bytes on, whatever becomes of rlock, and only
+// the grant makes it succeed:
 //     (exit 70)                                     killed by SIGKILL, or crashed
 //     (exit 70) || (exit 75)                        not acquired, and with which status
 //     (exit 70) || export RLOCK_NAME=deploy …       granted
@@ -19,7 +19,7 @@
 
 namespace rlock::cli {
 
-// What variables say of holds: a line for each, since no name holds a newline; one line if the owner is the same.
+// Holds as variables tell them: a line for each, since no name holds a newline; one line if the owner is the same.
 struct HoldTexts {
   std::string names, owners, tokens;
 };
@@ -30,7 +30,7 @@ Result<void> begin_assignments();
 
 // The end, one of the two, with the beginning where that is still missing.
 Result<void> print_assignments(const std::vector<lock::Hold>& holds);
-// `status` is not 0. What cannot be printed is left out: the beginning fails as well.
+// `status` is not 0. Text that cannot be printed is left out: the beginning fails as well.
 void print_failure(int status);
 
 }  // namespace rlock::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From argv to words: which subcommand, which options with which texts. What the texts mean is decided in
-// cli/invocation.h. The only file that knows CLI11.
+// From argv to words: which subcommand, which options with which texts. cli/invocation.h
+// decides what the texts mean. The only file that knows CLI11.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Parsed {
   std::vector<std::string> names;                    // positional arguments
   std::optional<std::vector<std::string>> command;   // what stands after the first --, if there is one
 
-  // What was given for `option`; null: it was not.
+  // The text that was given for `option`; null: it was not.
   const std::string* text_of(const OptionSpec& option) const {
     const auto found = options.find(&option);
     return found == options.end() ? nullptr : &found->second;

@@ -10,8 +10,9 @@
 namespace rlock::cli {
 
 // A client for the server of the options, not connected yet. The password comes from the password file, else
-// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
-// the address of the options is wiped, and nobody else of our user can read our memory.
+// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address, else the same address in the configuration file; afterwards it
+// is in no variable of ours any more, the address of the options is wiped, and nobody else of our user can read our
+// memory.
 // A local: server is started if need be. Errors: usage or config (a bad address, a password file that others
 // can read), those of LocalServer::ensure.
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);
@@ -19,8 +20,8 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -
 // The local server of the options. Errors: usage if the address is not local:.
 Result<redis::LocalServer> local_server_for(const CommonOptions& options);
 
-// The error that rlock ends with. Whoever is denied for lack of a password, and runs under another rlock, is told why
-// there is none, and what to do.
+// The error that rlock ends with. A user who is denied for lack of a password, and runs rlock under another one, is
+// told why there is none, and what to do.
 Error with_advice(Error error);
 
 // Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.

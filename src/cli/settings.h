@@ -21,8 +21,8 @@ class Settings {
   // read; an unknown key; a variable that is empty.
   static Result<Settings> load(const Parsed& parsed);
 
-  // What was said about an option; null: nothing. Variables and files speak only for those that the table calls
-  // settings: the lease of `acquire`, for one, must be chosen each time.
+  // The setting that counts for an option; null: there is none. Variables and files speak only for those that the table
+  // calls settings: the lease of `acquire`, for one, must be chosen each time.
   const Setting* find(const OptionSpec& option) const;
 
   // The address in a configuration file, if it has a password; also where another address beats it.
@@ -31,7 +31,7 @@ class Settings {
   const std::optional<std::string>& file_of_address() const { return file_; }
 
  private:
-  // What is known stays: the sources are read in the order of their rank.
+  // A setting that is known stays: the sources are read in the order of their rank.
   void add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting);
   Result<void> add_variables(const SubcommandSpec& subcommand);
   // `chosen`: by --config or RLOCK_CONFIG; then it has to exist.

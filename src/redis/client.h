@@ -63,7 +63,7 @@ class Client {
 
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
   // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
-  // serve: after a failover another one has the name. What the server says of the caller (denied, wrong_kind, config)
+  // serve: after a failover another one has the name. An error that is about the caller (denied, wrong_kind, config)
   // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced.
   // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
@@ -89,7 +89,7 @@ class Client {
 
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
-  // What is forked from now on cannot connect: it has no password.
+  // A process that is forked from now on cannot connect: it has no password.
   void keep_password_from_children() const;
 
  private:

@@ -44,8 +44,8 @@ constexpr std::string_view kNameOne = "; give a folder for the private server: l
 // Where programs keep what they have to remember, in a home (XDG Base Directory Specification).
 constexpr std::string_view kBelowHome[] = {"/.local", "/state", "/rlock"};
 
-// An id that tells this host from others that may have the same home; it does not change while the host runs, as its name
-// may. Without a machine-id, as in many containers, the name has to do.
+// An id that tells this host from others that may have the same home; unlike its name it does not change while the host
+// runs. Without a machine-id, as in many containers, the name has to do.
 std::string this_host() {
   constexpr std::size_t digits = 16;
   std::string id;

@@ -4,7 +4,7 @@
 // A folder of mode 0700 that belongs to us holds its socket, its append-only file and its log. Redis binds
 // its socket before it sets the mode, so only the folder keeps others out.
 //
-// Two jobs that look in two places both believe that they hold the lock. So the folder of a user is where all of that
+// Two jobs that look in two places both believe that they hold the lock. The folder of a user is where all of that
 // user's processes on a host agree on, and nobody else comes:
 //   - below the home of the user database (passwd(5)), not below $HOME, which sudo(8), cron(8) and service managers
 //     set as they like, nor below $XDG_RUNTIME_DIR, which cron jobs have none of. Not below /tmp: cleaners empty it,
@@ -16,10 +16,10 @@
 // Two locks (flock(2)):
 //   the folder   held by the process that serves it and, inherited, by its redis-server: while either lives nobody
 //                else can start a server on the same append-only file. It is no file in the folder, which could be
-//                removed and made anew, and then be locked by two. Whoever has it looks whether the folder is still
-//                the one at the path: at the start, and then each second. On NFS only the processes of one host
-//                exclude each other by it, and no other host's come here.
-//                The process that serves it holds it by fcntl(2), too: that tells others its pid.
+//                removed and made anew, and then be locked by two. The process that has it looks whether the folder is
+//                still the one at the path: at the start, and then each second. It holds the folder by fcntl(2), too,
+//                which tells others its pid. On NFS only the processes of one host exclude each other by it, and no
+//                other host's come here.
 //   start.lock   held while one of several first users starts the server, so that they start one. If somebody
 //                removes it, two are started, and the folder's lock lets one of them live.
 #pragma once
@@ -56,7 +56,8 @@ class LocalServer {
   Endpoint endpoint() const { return {.kind = Endpoint::Kind::local, .path = folder_}; }
   std::string log_path() const { return folder_ + "/redis.log"; }
 
-  // Makes sure that the server answers: makes the folder and has `launch` start a server if need be. Many may call this at once; one starts it.
+  // Makes sure that the server answers: makes the folder and has `launch` start a server if need be. Many may call
+  // this at once; one starts it.
   // Errors: config (the folder is not ours alone, or others could replace it), unavailable (it did not start, or keeps
   // crashing: says why, and where its log is), system, interrupted.
   Result<void> ensure(const Launch& launch, const Until& until) const;
@@ -73,7 +74,7 @@ class LocalServer {
   // another PID namespace). None: nobody serves it. Does not make the folder.
   std::optional<pid_t> served_by() const;
 
-  // What has become of the folder that `claimed` has locked.
+  // The state of the folder that `claimed` has locked.
   enum class State {
     reachable,    // it is still at its path, and a socket is in it
     no_socket,    // no server can be reached: none has been started yet, or its socket was removed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a Redis server answers, and how commands are written (RESP2).
+// The answers of a Redis server, and how commands are written (RESP2).
 #pragma once
 
 #include <memory>

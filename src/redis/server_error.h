@@ -7,7 +7,7 @@
 
 namespace rlock::redis {
 
-// What an error reply means for a caller. Decided by its first word, and where that says only ERR, by what
+// The meaning of an error reply for a caller. Decided by its first word, and where that says only ERR, by what
 // Redis 6.2 to 7.4 and Valkey are known to write there: 6.2 wraps the errors of commands in scripts.
 //   denied       NOAUTH, WRONGPASS, NOPERM, ACL failures
 //   wrong_kind   WRONGTYPE, a hash value that is no number
