@@ -61,6 +61,7 @@ Charges::Ready Charges::wait(SignalBlock& signals, TimePoint next, bool frontend
   poll(watched, std::size(watched), -1);
   while (signals.next()) {
   }
+  if (watched[6].revents) lock.take_move();
   return {watched[4].revents != 0, watched[5].revents != 0, watched[6].revents != 0};
 }
 

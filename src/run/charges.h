@@ -23,23 +23,24 @@ struct Charges {
   GatedCommand command;
   LockWatch lock;
 
-  // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group, with
-  // the command behind its gate and the thread that will renew. `control`: socket to the frontend; `frontend_timer`: the
-  // frontend's. Errors: system (the frontend has died, too); the command ends by itself then.
+  // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group,
+  // with the command behind its gate and the thread that will renew. `control`: socket to the frontend;
+  // `frontend_timer`: the frontend's. Errors: system (the frontend has died, too); the command ends by itself then.
   // REQUIRES: what is passed lives longer.
   static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared,
                               pid_t frontend, int control, FrontendTimer& frontend_timer);
 
+  // `moved`: there is a new promise in the shared page.
   struct Ready {
     bool frontend_died = false, packets = false, moved = false;
   };
-  // Waits until something of it has changed, a signal has come, or it is `next`. `frontend_lives`, `lock_kept`: as far as
-  // is known; what is over is not waited for. Reads `signals`.
+  // Waits until something of it has changed, a signal has come, or it is `next`. `frontend_lives`, `lock_kept`: as far
+  // as is known; what is over is not waited for. Reads `signals`.
   Ready wait(SignalBlock& signals, TimePoint next, bool frontend_lives, bool lock_kept);
 };
 
-// For a job that was not started, when its command's gate is closed: nothing of the command stays, not even a zombie. If
-// the frontend was killed, with the lock or while it waited for it, nobody else knows that nobody needs it.
+// For a job that was not started, when its command's gate is closed: nothing of the command stays, not even a zombie.
+// If the frontend was killed, with the lock or while it waited for it, nobody else knows that nobody needs it.
 void abandon(const Job& job, redis::Client& client, const SignalBlock& signals, pid_t frontend);
 
 }  // namespace rlock::run

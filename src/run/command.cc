@@ -62,6 +62,14 @@ std::string missing_interpreter(const std::string& program, const std::string& f
          (line.ends_with('\r') ? "; its lines end as those of DOS do, with CR LF" : "");
 }
 
+JobEnd end_of_command(int status, int exec_errno) {
+  using Kind = JobEnd::Kind;
+  if (exec_errno == ENOENT || exec_errno == ENOTDIR) return {Kind::not_found, exec_errno};
+  if (exec_errno != 0) return {Kind::not_executable, exec_errno};
+  if (WIFSIGNALED(status)) return {Kind::signalled, WTERMSIG(status)};
+  return {Kind::exited, WEXITSTATUS(status)};
+}
+
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
                                                   bool isolate) {
   int ends[2];

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "run/isolation.h"
+#include "run/job_end.h"
 #include "run/shared.h"
 #include "run/signals.h"
 
@@ -29,6 +30,9 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 // line names, the loader of a foreign binary, or something that we cannot see. For people, escaped; empty where
 // `program`, looked up in PATH as a shell does, is not there itself. `folder` is where the command would have run.
 std::string missing_interpreter(const std::string& program, const std::string& folder);
+
+// How a command has ended, by its status of waitpid(2), and by the errno of exec(2).
+JobEnd end_of_command(int status, int exec_errno);
 
 // A command that has been forked and waits for its gate to open before it executes anything.
 class GatedCommand {

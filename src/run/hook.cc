@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "run/command.h"
 
 namespace rlock::run {
@@ -34,6 +35,12 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
 std::string trouble_of(int status) {
   if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
   return WEXITSTATUS(status) == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
+}
+
+void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble) {
+  log::write(fatal ? log::Level::error : log::Level::warning,
+             job + ": " + (fatal ? "--on-acquire " : "--on-release ") + trouble +
+                 (fatal ? "; the command was not started" : ""));
 }
 
 }  // namespace rlock::run

@@ -28,4 +28,7 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
 // "ended with 3", "was killed by signal 9": what a status of waitpid(2) says. Empty if all was well.
 std::string trouble_of(int status);
 
+// Says that a hook has failed. `fatal`: it ran before the command.
+void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble);
+
 }  // namespace rlock::run

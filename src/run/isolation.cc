@@ -52,7 +52,7 @@ int show_own_processes_only() {
 
 // The first process of the namespace: reaps what is left to it, and ends with `life`.
 [[noreturn]] void be_init(int life, int ready) {
-  setsid();  // it becomes the parent of orphans in the command's process group: see Monitor::leave_group
+  setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/charges.cc
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
   dup2(life, STDIN_FILENO);

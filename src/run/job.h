@@ -40,6 +40,14 @@ struct Job {
   std::function<void(const LockEvent&)> report;
 
   std::string name() const { return display(holds); }
+  LifePlan plan() const {
+    return {.on_acquire = !hooks.on_acquire.empty(),
+            .on_release = !hooks.on_release.empty(),
+            .hook_limit = hooks.limit,
+            .grace = timing.kill_at - timing.terminate_at,
+            .max_hold = max_hold,
+            .leftovers = leftovers};
+  }
 };
 
 }  // namespace rlock::run

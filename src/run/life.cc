@@ -59,30 +59,41 @@ void Life::apply(const LifeEvent& event) {
 }
 
 Life::Actions Life::take_signal(int signal, bool ends, bool from_terminal, TimePoint now) {
-  // Asked twice: no more grace. The first one may be what has ended the command.
-  if (ends && last_asked_ && now >= *last_asked_ + kSameMoment && force_ == Force::ending) kill();
-  if (ends) last_asked_ = now;
+  if (ends) note_request(now);
   if (stage_ == Stage::running) {
     if (!from_terminal) act(LifeAction::Kind::pass_on, signal);
   } else if (ends) {
     apply({.kind = Kind::asked_to_end, .now = now, .signal = signal});
-  } else if (within(Stage::waiting, Stage::preparing) && held_back_.size() < kMostHeldBack &&
-             (!from_terminal || (stage_ != Stage::preparing && stops(signal)))) {
-    held_back_.push_back(signal);
+  } else if (!from_terminal || (stage_ != Stage::preparing && stops(signal))) {
+    hold_back(signal);
   }
   return std::exchange(actions_, {});
 }
 
+// Asked twice: no more grace. The first one may be what has ended the command.
+void Life::note_request(TimePoint now) {
+  if (last_asked_ && now >= *last_asked_ + kSameMoment && force_ == Force::ending) kill();
+  last_asked_ = now;
+}
+
+void Life::hold_back(int signal) {
+  if (within(Stage::waiting, Stage::preparing) && held_back_.size() < kMostHeldBack) held_back_.push_back(signal);
+}
+
 Life::Dues Life::dues(const Deadlines& deadlines) const {
   constexpr TimePoint never = TimePoint::max();
-  const bool ours = within(Stage::preparing, Stage::winding_up), calm = force_ == Force::calm;
-  // --max-hold is about the command and what it leaves behind.
-  const bool held = begun_ && ours && stage_ != Stage::finishing && calm && plan_.max_hold;
+  const bool ours = within(Stage::preparing, Stage::winding_up);
   return {{{ours && !lost() ? deadlines.terminate_at() : never, Kind::lost},
-           {held ? *begun_ + *plan_.max_hold : never, Kind::hold_over},
+           {hold_ends_at(), Kind::hold_over},
            {hook_ == Hook::running ? hook_ends_at_ : never, Kind::hook_late},
            {ours && force_ != Force::killing ? deadlines.kill_at() : never, Kind::deadline},
            {force_ == Force::ending ? kill_at_ : never, Kind::grace_over}}};
+}
+
+// --max-hold is about the command and what it leaves behind.
+TimePoint Life::hold_ends_at() const {
+  const bool counts = within(Stage::preparing, Stage::clearing_up) || stage_ == Stage::winding_up;
+  return counts && force_ == Force::calm && plan_.max_hold ? *begun_ + *plan_.max_hold : TimePoint::max();
 }
 
 std::optional<LifeEvent::Kind> Life::due(TimePoint now, const Deadlines& deadlines) const {

@@ -174,10 +174,13 @@ class Life {
   void kill();
   void start_hook(TimePoint now, LifeAction::Kind which);
   void call_off();
+  void note_request(TimePoint now);
+  void hold_back(int signal);
   enum class Gravity { none, ended, timed_out, cancelled, lost };
   void settle(Gravity gravity, JobEnd end);
   bool hook_runs() const { return hook_ == Hook::running || hook_ == Hook::late; }
   bool within(Stage first, Stage last) const { return stage_ >= first && stage_ <= last; }
+  TimePoint hold_ends_at() const;
   Dues dues(const Deadlines& deadlines) const;
 
   LifePlan plan_;
@@ -186,10 +189,10 @@ class Life {
   JobEnd verdict_;
   Gravity gravity_ = Gravity::none;  // of the verdict
   Hook hook_ = Hook::none;
-  bool opened_ = false;              // the gate was
+  bool opened_ = false;  // the gate was
   bool frontend_died_ = false;
-  bool command_killed_ = false;      // by SIGKILL
-  std::optional<TimePoint> begun_;   // with the lock
+  bool command_killed_ = false;           // by SIGKILL
+  std::optional<TimePoint> begun_;        // with the lock
   TimePoint hook_ends_at_{}, kill_at_{};  // the end of its time, and of the grace
   std::optional<TimePoint> command_ended_;
   std::optional<TimePoint> last_asked_;  // to end, by a signal

@@ -23,37 +23,12 @@ namespace {
 
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
-LifePlan plan_for(const Job& job) {
-  return {.on_acquire = !job.hooks.on_acquire.empty(),
-          .on_release = !job.hooks.on_release.empty(),
-          .hook_limit = job.hooks.limit,
-          .grace = job.timing.kill_at - job.timing.terminate_at,
-          .max_hold = job.max_hold,
-          .leftovers = job.leftovers};
-}
-
-// How a command has ended, by its status of waitpid(2), and by the errno of exec(2).
-JobEnd end_of_command(int status, int exec_errno) {
-  using Kind = JobEnd::Kind;
-  if (exec_errno == ENOENT || exec_errno == ENOTDIR) return {Kind::not_found, exec_errno};
-  if (exec_errno != 0) return {Kind::not_executable, exec_errno};
-  if (WIFSIGNALED(status)) return {Kind::signalled, WTERMSIG(status)};
-  return {Kind::exited, WEXITSTATUS(status)};
-}
-
 // The frontend must not take the killing of many for none.
 Termination termination_for(const Job& job, pid_t group, Shared& shared) {
   Termination termination(job.name());
   termination.set_group(group);
   termination.set_sign_of_life([&shared] { shared.set_last_killing(BootClock::now()); });
   return termination;
-}
-
-// How a hook has failed. `fatal`: it ran before the command.
-void report_hook(const Job& job, bool fatal, const std::string& trouble) {
-  log::write(fatal ? log::Level::error : log::Level::warning,
-             job.name() + ": " + (fatal ? "--on-acquire " : "--on-release ") + trouble +
-                 (fatal ? "; the command was not started" : ""));
 }
 
 // Tells the machine what happens, and does what it says (run/life.h).
@@ -66,7 +41,7 @@ class Monitor {
         shared_(shared),
         group_(group),
         charges_(charges),
-        life_(plan_for(job)),
+        life_(job.plan()),
         termination_(termination_for(job_, group_, shared_)) {}
 
   // The whole life of a job. Errors: there was no job.
@@ -84,10 +59,12 @@ class Monitor {
  private:
   using Kind = LifeEvent::Kind;
 
-  void happen(const LifeEvent& event) {
-    for (const LifeAction& action : life_.take(event)) perform(action);
-  }
+  void happen(const LifeEvent& event) { perform(life_.take(event)); }
   void happen(Kind kind) { happen({.kind = kind, .now = BootClock::now()}); }
+
+  void perform(const Life::Actions& actions) {
+    for (const LifeAction& action : actions) perform(action);
+  }
 
   void perform(const LifeAction& action) {
     switch (action.kind) {
@@ -204,15 +181,10 @@ class Monitor {
   void wait() {
     const Charges::Ready ready = charges_.wait(signals_, next_decision(), !life_.frontend_died(), !loss_);
     if (ready.frontend_died) happen(Kind::frontend_died);
-    if (ready.moved) move_deadline();
+    // The frontend does not have to wake up for a deadline that is none any more; ours is set before each wait.
+    if (ready.moved) charges_.frontend.move_timer(shared_);
     // Closed: the frontend has died, which its pidfd says too.
     if (ready.packets && take_packets() == Received::nobody_there) happen(Kind::frontend_died);
-  }
-
-  // Neither guard has to wake up for a deadline that is not its deadline any more; ours is set before each wait.
-  void move_deadline() {
-    charges_.lock.take_move();
-    charges_.frontend.move_timer(shared_);
   }
 
   Received take_packets() {
@@ -234,7 +206,6 @@ class Monitor {
     happen(Kind::empty);
   }
 
-  // The lock is ours.
   void go(UniqueFd connection) {
     // A Ctrl-Z of those who waited is held back in the command, too: SIGCONT takes it away (signal(7)), and one of this
     // very moment with it.
@@ -246,9 +217,7 @@ class Monitor {
 
   void take_signal(const Packet& packet) {
     const bool ends = signals_.asks_to_end(packet.number);
-    for (const LifeAction& action : life_.take_signal(packet.number, ends, packet.from_terminal, BootClock::now())) {
-      perform(action);
-    }
+    perform(life_.take_signal(packet.number, ends, packet.from_terminal, BootClock::now()));
   }
 
   // Its pid is its own until we have reaped it.
@@ -277,7 +246,7 @@ class Monitor {
     // One that was stopped because of something else has been spoken of.
     const bool speak = life_.force() == Force::calm || life_.hook_is_late();
     happen({.kind = Kind::hook_ended, .now = BootClock::now(), .failed = !trouble.empty()});
-    if (speak && !trouble.empty()) report_hook(job_, fatal, trouble);
+    if (speak && !trouble.empty()) report_hook_trouble(job_.name(), fatal, trouble);
   }
 
   void release() {

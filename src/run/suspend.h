@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Job control: the frontend stops and goes on with the command, so that a shell sees its job stopped.
 //
-// The monitor is the command's parent and hears from the kernel that the command, or a hook, was stopped. It writes that
-// into the shared page and tells the frontend, which stops by the same signal. Whoever lets the job go on, a shell's fg
-// or bg, sends SIGCONT to the whole process group. A frontend that is stopped while the command runs, since something
-// else has let only the command go on, is woken by the monitor.
+// The monitor is the command's parent and hears from the kernel that the command, or a hook, was stopped. It writes
+// that into the shared page and tells the frontend, which stops by the same signal. Whoever lets the job go on, a
+// shell's fg or bg, sends SIGCONT to the whole process group. A frontend that is stopped while the command runs, since
+// something else has let only the command go on, is woken by the monitor.
 #pragma once
 
 #include "run/frontend_timer.h"
@@ -13,8 +13,9 @@
 namespace rlock::run {
 
 // Stops the frontend by `signal`, which has stopped the command, unless that is over by now; returns when somebody has
-// let it go on. False: somebody has done that just now; ask again when that signal was read. Meanwhile another process stands in for it as a guard: it lets the frontend go on when `monitor`, a
-// pidfd, dies, or the frontend's deadline has come.
+// let it go on. False: somebody has done that just now; ask again when that signal was read. While it is stopped
+// another process stands in for it as a guard: it lets the frontend go on when `monitor`, a pidfd, dies, or the
+// frontend's deadline has come.
 bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor);
 
 // The monitor's part: what a status of waitpid(2) says of the command or a hook. The signal that has stopped it; 0: it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ending the tree below a guard: SIGTERM, and when it is time SIGKILL again and again until nothing is left. What cannot
-// be ended is spoken of, once.
+// Ending the tree below a guard: SIGTERM, and when it is time SIGKILL again and again until nothing is left. What
+// cannot be ended is spoken of, once.
 #pragma once
 
 #include <sys/types.h>
