@@ -43,7 +43,7 @@ PYTHON
 }
 
 mutant 'release.lua does not look at the owner' tests/lua/release.bats \
-  lua/verb/release.lua 'if not count then' $'count = count or 1\nif false then'
+  lua/verb/release.lua 'local count = count_of(owner)' 'local count = count_of(owner) or 1'
 mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
   lua/verb/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
 mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
@@ -115,7 +115,7 @@ mutant 'the processes of another /proc are taken for ours' tests/faults/trees.ba
 mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
   src/run/monitor.cc 'if (unseen && job_.leftovers == Leftovers::kill)' 'if (charges_.command.has_namespace())'
 mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
-  src/base/clock.cc 'left > is_short && (fd < 0 || !first)' false
+  src/base/wait.cc 'timer_pays && !timer && left > kShort' false
 mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
   src/run/monitor.cc 'charges_.frontend.move_timer(shared_);' ''
 mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
@@ -184,7 +184,7 @@ mutant 'nothing is renewed' tests/faults/exclusion.bats \
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/part/handoff.lua "redis.pcall('publish', channel, payload)" '0'
+  lua/part/base.lua "redis.pcall('publish', channel, payload)" '0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
 mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
@@ -222,7 +222,7 @@ mutant 'slots of the dead do not come back' tests/lua/semaphore.bats \
 mutant 'any number of slots will do' 'tests/lua/semaphore.bats tests/cli/shared.bats' \
   lua/layout/semaphore.lua 'if slots == wanted then' 'if true then'
 mutant 'a hold that was never counted frees the lock' tests/lua/release.bats \
-  lua/verb/release.lua 'or not described and count == 1 and hold ~= first_hold then' 'then'
+  lua/verb/release.lua 'not described and count == 1 and hold ~= first_hold then' 'false then'
 mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
   lua/part/handoff.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
   'return began and math.max(math.min(began, now) + kOthersTurn - now, 0)'
