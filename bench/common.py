@@ -11,7 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUEUE = "rlock:queue:{x}"
-# What a client sends. The other commands that the server counts are those that our scripts call.
+# The commands that a client sends. The others that the server counts are those that our scripts call.
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
 

@@ -18,7 +18,7 @@ preset=${CI:+ci} build=build
 : "${preset:=release}"
 if [ "${1:-}" = --sanitize ]; then
   preset=sanitize build=build-sanitize
-  # What a process leaves to the kernel at its end is no leak, and guards end by _exit(2).
+  # Memory that a process leaves to the kernel at its end is no leak, and guards end by _exit(2).
   export ASAN_OPTIONS=detect_leaks=0
   shift
 fi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the monitor of a job watches, and how it comes to be.
+// The things that the monitor of a job watches, and how they come to be.
 #pragma once
 
 #include <sys/types.h>

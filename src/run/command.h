@@ -55,12 +55,12 @@ class GatedCommand {
   // Sends it a signal. False: it runs as another user, and refuses it. REQUIRES: it was not waited for.
   bool signal(int number) const;
 
-  // What waitpid(2) has said of a child of ours. True: it is the command that has ended.
+  // Takes the word of waitpid(2) about a child of ours. True: it is the command that has ended.
   bool reaped(pid_t child, int status);
   const std::optional<int>& status() const { return status_; }  // of waitpid(2), once it has ended
   int shell_status() const;                                     // as $? would show it; 0 before it has ended
 
-  // What it has left in its namespace is to end by itself, or is killed.
+  // The processes left in its namespace are to end by themselves, or is killed.
   void tidy_namespace(bool kill);
   // Nothing runs in its namespace but the first process of it, which waits for us. REQUIRES: the command has ended.
   bool only_init_left() const;

@@ -6,7 +6,7 @@
 
 namespace rlock::run {
 
-// What the guards tell each other, a packet each.
+// The messages between the guards, a packet each.
 struct Packet {
   enum class Kind {
     ready,    // to the frontend: the command is there, behind its gate; what the terminal sends reaches it from now on

@@ -59,7 +59,7 @@ std::vector<char*> environment_of_daemon() {
 }
 
 constexpr int kNotFound = 127;
-// Who lives that long has come up; and how often a program's surroundings are looked at.
+// A program that lives that long has come up; and how often a program's surroundings are looked at.
 constexpr milliseconds kLook = 1s;
 
 milliseconds pause_after(int deaths) {

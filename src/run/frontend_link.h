@@ -21,7 +21,7 @@ class FrontendLink {
   int control() const { return control_; }
 
   void tell(Packet::Kind kind, int number = 0) const { send_packet(control_, {kind, number}); }
-  // What the frontend sends from now on fails there.
+  // A packet that the frontend sends from now on fails there.
   void refuse_more() const;
   // Lets it go on if it is stopped.
   void wake() const;

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
   const pid_t frontend = getpid();
   guards->monitor_ = signals.fork_held_back();
   if (guards->monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
-  // Who prepares gives way to those whose turn it is.
+  // A waiter that prepares gives way to those whose turn it is.
   if (disconnect) sched_yield();
   if (guards->monitor_ == 0) {
     guards->control_.reset();

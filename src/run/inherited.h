@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process was started with: its folder, and descriptors besides the three standard streams.
+// The inheritance of a process: its folder, and descriptors besides the three standard streams.
 #pragma once
 
 #include <string>

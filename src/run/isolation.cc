@@ -23,7 +23,7 @@
 namespace rlock::run {
 namespace {
 
-// What the process that makes the namespace has to say.
+// The words of the process that makes the namespace.
 struct Report {
   pid_t init = -1, command = -1;
   int failure = 0, proc_failure = 0;
@@ -88,7 +88,7 @@ pid_t make_namespace(int life, int report_to) {
     _exit(write(report_to, &report, sizeof report) == sizeof report ? 0 : 1);
   };
   if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
-    // Who may not do that may do it in a user namespace.
+    // A user who may not do that may do it in a user namespace.
     if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER) != 0) end(errno);
     stay_who_we_are(user, group);
   }

@@ -15,7 +15,7 @@ struct Isolation {
   pid_t init = -1;       // its first process, our child; it does nothing but to reap
   int proc_failure = 0;  // errno, if /proc could not be made to show this namespace only
 
-  // The command has ended, and been waited for. What it has left in the namespace belongs to init from now on, which
+  // The command has ended, and been waited for. The processes left in the namespace belong to init from now on, which
   // ends as soon as none of that is left. May be called again.
   void command_ended();
 
@@ -24,7 +24,7 @@ struct Isolation {
 };
 
 // As fork(2), but the child is in a PID namespace of its own; it is our child all the same. Returns 0 in it.
-// Who lacks the right gets a user namespace with it (user_namespaces(7)).
+// A user without the right gets a user namespace with it (user_namespaces(7)).
 // Errors: system (the kernel, or a container around us, does not allow it).
 // REQUIRES: one thread; we are a subreaper.
 Result<pid_t> fork_isolated(Isolation& isolation);

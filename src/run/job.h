@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is to be run under which locks, and how.
+// The command to be run, its locks, and how.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace rlock::run {
 
-// What became of the lock.
+// The fate of the lock.
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
   std::string why;         // lost

@@ -47,10 +47,10 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
   return events[1].revents == 0;
 }
 
-// What the keeper says when all that it needs is there; else it says what is missing.
+// The keeper's word when all that it needs is there; else it says what is missing.
 constexpr std::string_view kReady = "ready";
 
-// The keeper's life. What goes wrong once it has said that it is ready can only be written down.
+// The keeper's life. Trouble after it has said that it is ready can only be written down.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   Shared* shared = RLOCK_TRY(Shared::map());
@@ -79,7 +79,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   return kept;
 }
 
-// What the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3) for the time.
+// The files that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3) for the time.
 constexpr const char* kKeptVariables[] = {"RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "TZ"};
 
 // CI systems end what a job has left behind by the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE, BUILD_ID,

@@ -28,7 +28,7 @@ class Keeper {
   // would find and kill it. When this returns it has all that it needs, and
   // renews the lock already; it waits for begin(). Then it renews `holds` until `watched` is readable, until it is
   // asked to give it up (see lock::ask_to_stop), or gets a signal that would end it; then it releases them and ends.
-  // What it has to say goes to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
+  // Its messages go to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
   static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                                redis::Client& client, const UniqueFd& watched, const Inherited& inherited,
                                SignalBlock& signals);

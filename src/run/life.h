@@ -15,7 +15,7 @@
 //                                                                     against the start; the hook has failed)
 //   running      The gate is open, and the command was not seen to    clearing_up (command_ended)
 //                end.
-//   clearing_up  The command has ended. What it has left runs on,     finishing (empty, with --on-release),
+//   clearing_up  The command has ended. Its leftovers run on,         finishing (empty, with --on-release),
 //                or is being ended.                                   releasing (empty)
 //   finishing    Nothing of the command is left. --on-release runs.   winding_up, releasing (hook_ended)
 //                The lock is still ours.
@@ -42,14 +42,14 @@
 
 namespace rlock::run {
 
-// What to do with processes that the command leaves behind.
+// The treatment of processes that the command leaves behind.
 enum class Leftovers {
   kill,    // they are ended, then the lock is released
   wait,    // the lock is kept until they have ended
   ignore,  // the lock is released while they run: unsafe
 };
 
-// What of a job matters for its life.
+// The part of a job that matters for its life.
 struct LifePlan {
   bool on_acquire = false, on_release = false;  // there is such a hook
   milliseconds hook_limit{};
@@ -109,7 +109,7 @@ class Life {
  public:
   explicit Life(const LifePlan& plan) : plan_(plan) {}
 
-  // What is to be done now, in this order.
+  // Returns the actions that are due now, in this order.
   using Actions = std::vector<LifeAction>;
   Actions take(const LifeEvent& event);
 
@@ -117,9 +117,9 @@ class Life {
   // it was there.
   Actions take_signal(int signal, bool ends, bool from_terminal, TimePoint now);
 
-  // What is due at `now`, to be taken; ask again after that.
+  // The event that is due at `now`, to be taken; ask again after that.
   std::optional<LifeEvent::Kind> due(TimePoint now, const Deadlines& deadlines) const;
-  // When something will be due. What is killed again and again is not counted.
+  // When something will be due. Repeated killing is not counted.
   TimePoint next(const Deadlines& deadlines) const;
 
   Stage stage() const { return stage_; }

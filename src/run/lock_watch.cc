@@ -10,7 +10,7 @@
 namespace rlock::run {
 namespace {
 
-// Who is asked to give up a lock listens from then on: most jobs are over before anybody could ask.
+// A job listens for requests to give up its lock from then on: most jobs are over before anybody could ask.
 constexpr milliseconds kListenAfter = 1s;
 constexpr milliseconds kListenAgain = 10s;  // where a thread could not be started
 

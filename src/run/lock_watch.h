@@ -30,13 +30,13 @@ class LockWatch {
   // The lock is ours since `now`; `connection` is the one of who has acquired it.
   void begin(TimePoint now, UniqueFd connection);
 
-  // What either thread has heard.
+  // The news of either thread.
   std::optional<Loss> lost() const;
   // Somebody has asked for it.
   bool asked() const { return listener_ && listener_->asked(); }
   bool renews() const { return renewer_ != nullptr; }
 
-  // When to call listen(). Whoever is asked to give up a lock listens from then on.
+  // When to call listen(). A job hears requests to give up its lock from then on.
   TimePoint listens_at() const { return listener_ ? TimePoint::max() : listen_at_; }
   void listen(TimePoint now);
 

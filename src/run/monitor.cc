@@ -76,7 +76,7 @@ class Monitor {
     }
   }
 
-  // What happens once in a life.
+  // The actions that happen once in a life.
   void perform_once(LifeAction::Kind action) {
     switch (action) {
       case LifeAction::Kind::run_on_acquire: run_hook(job_.hooks.on_acquire, {}); break;
@@ -198,7 +198,7 @@ class Monitor {
     return received;
   }
 
-  // What the frontend sends from now on fails there, so that it knows that the lock is still its own.
+  // A packet that the frontend sends from now on fails there, so that it knows that the lock is still its own.
   void take_last_packets() {
     charges_.frontend.refuse_more();
     take_packets();

@@ -58,7 +58,7 @@ void Renewer::begin(TimePoint sent) {
   begun_.notify_one();
 }
 
-// Who waits for the lock waits for the release, and that for this: a thread that sleeps is neither woken nor waited
+// Waiters wait for the release, and that waits for this: a thread that sleeps is neither woken nor waited
 // for.
 void Renewer::stop() {
   State found = State::idle;

@@ -29,7 +29,7 @@ struct Shared {
   };
 
   // By what the lock is kept: both guards derive their deadlines from it. Set by the frontend before it says `go`, by
-  // the monitor after each renewal; one at a time. Who reads it sees both parts of one promise, and waits for nobody: a
+  // the monitor after each renewal; one at a time. A reader sees both parts of one promise, and waits for nobody: a
   // guard may be killed while it writes.
   Promise promise() const;
   void set_promise(const Promise& promise);

@@ -15,7 +15,7 @@ bool ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// What would end this process, as things are.
+// The signals that would end this process, as things are.
 sigset_t deadly() {
   sigset_t set, blocked;
   sigfillset(&set);
@@ -27,7 +27,7 @@ sigset_t deadly() {
   return set;
 }
 
-// What a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background, resizing, hangup.
+// The signals that a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background, resizing, hangup.
 bool of_terminals(int signal) {
   for (const int known : {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP}) {
     if (signal == known) return true;
@@ -120,7 +120,7 @@ void stop_by(int signal) {
     raise(signal);
     sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
     sigprocmask(SIG_SETMASK, &mask, nullptr);
-    // Who was stopped has been sent SIGCONT since, which is held back.
+    // A process that was stopped has been sent SIGCONT since, which is held back.
     if (was_continued()) return;
   }
   raise(SIGSTOP);

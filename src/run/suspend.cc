@@ -35,8 +35,8 @@ constexpr milliseconds kWakeAgain = 20ms;
   }
 }
 
-// What the monitor has told may be over, and the monitor may be slow to learn that: a job that has just been brought to
-// the foreground would be stopped again. So the kernel is stops.
+// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just been brought to
+// the foreground would be stopped again. The kernel knows.
 bool still_stopped(const Shared& shared) {
   const pid_t pid = shared.stopped;
   return pid != 0 && !is_running(pid);

@@ -2,7 +2,7 @@
 // Job control: the frontend stops and goes on with the command, so that a shell sees its job stopped.
 //
 // The monitor is the command's parent and hears from the kernel that the command, or a hook, was stopped. It writes
-// that into the shared page and tells the frontend, which stops by the same signal. Whoever lets the job go on, a
+// that into the shared page and tells the frontend, which stops by the same signal. Anybody who lets the job go on, a
 // shell's fg or bg, sends SIGCONT to the whole process group. A frontend that is stopped while the command runs, since
 // something else has let only the command go on, is woken by the monitor.
 #pragma once

@@ -13,7 +13,7 @@
 namespace rlock::run {
 namespace {
 
-// What has survived SIGKILL for so long is worth a message.
+// A process that has survived SIGKILL for so long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
 constexpr std::size_t kMostNamed = 5;
 

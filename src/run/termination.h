@@ -19,7 +19,7 @@ namespace rlock::run {
 // How often processes that do not die are looked at again.
 inline constexpr milliseconds kLongestLook = milliseconds(100);
 
-// What comes of it if something cannot be ended and nobody renews the lock any more: Termination::set_consequence.
+// The consequence if something cannot be ended and nobody renews the lock any more: Termination::set_consequence.
 inline constexpr const char* kLockNotKept =
     "the lock is given to others when its lease ends, even if it still runs then";
 
@@ -29,7 +29,7 @@ class Termination {
   explicit Termination(std::string name, std::set<pid_t> spared = {})
       : name_(std::move(name)), spared_(std::move(spared)) {}
 
-  // What comes of it if something cannot be ended, for the message that says so.
+  // The consequence if something cannot be ended, for the message that says so.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
 
   // The process group that we share with others who are not ours to end; ours unless it is said.

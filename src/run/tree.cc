@@ -73,7 +73,7 @@ void each_number_in(UniqueFd folder, Found found) {
 
 UniqueFd open_folder(int at, const char* path) { return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
 
-// Who is a child of whom, by one look at every process of the host.
+// The parent of each process, by one look at every process of the host.
 std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
   std::multimap<pid_t, pid_t> children;
   each_number_in(open_folder(AT_FDCWD, "/proc"), [&](pid_t pid) {
@@ -103,7 +103,7 @@ void read_children(int process, pid_t thread, std::vector<pid_t>& children) {
 }
 
 // The children of all threads of a process that is ours, or a child of one of `known`: else its pid is a stranger's by
-// now. What is open of a process in /proc never becomes another one's.
+// now. An open file of a process in /proc never becomes another one's.
 std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   std::vector<pid_t> children;
   const UniqueFd folder = open_folder(AT_FDCWD, ("/proc/" + std::to_string(pid)).c_str());
@@ -153,7 +153,7 @@ void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   }
 }
 
-// A zombie, or gone. What /proc hides from us (hidepid) lives.
+// A zombie, or gone. A process that /proc hides from us (hidepid) lives.
 bool is_dead(pid_t pid) {
   Process process;
   if (read_stat(pid, process)) return process.dead;

@@ -20,7 +20,7 @@ Result<void> become_subreaper();
 // All living descendants of this process, parents before children; without those that are spared and what is below them.
 // A snapshot: a process that forks or ends meanwhile may hide another one from it.
 //
-// What it costs follows the size of the tree: the kernel lists the children of each process (proc(5),
+// Its cost follows the size of the tree: the kernel lists the children of each process (proc(5),
 // /proc/PID/task/TID/children). A kernel without CONFIG_PROC_CHILDREN does not; there it costs a look at every process
 // of the host. None where processes_visible() is false.
 std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
@@ -29,7 +29,7 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
 std::set<pid_t> children_so_far();
 
 // No shell does job control for our process group: none of our ancestors in it has a parent that is outside of the
-// group and in its session (POSIX, "Orphaned Process Group"). So it is in cron, in CI, below ssh(1) with a command.
+// group and in its session (POSIX, "Orphaned Process Group"). That is the case in cron, in CI, below ssh(1) with a command.
 // Also true where the ancestors cannot be seen, in /proc or from inside a PID namespace.
 bool group_is_orphaned();
 
@@ -47,7 +47,7 @@ struct Killed {
   bool forking = false;        // new ones went on appearing
 };
 
-// Kills every descendant, each as soon as it is seen, and looks again until nothing new appears. What still appears
+// Kills every descendant, each as soon as it is seen, and looks again until nothing new appears. A process that still appears
 // then is being forked: it is stopped (SIGSTOP) from there on, since who is stopped cannot fork, makes no room for more,
 // and keeps its children; when nothing new appears all of that is killed. Not those in the process group `group`, which
 // has others than ours in it: the kernel may hang up on a group with a stopped member when another one ends (POSIX,

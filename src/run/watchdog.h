@@ -14,9 +14,9 @@ class Watchdog {
   Watchdog(const lock::LeaseTiming& timing, TimePoint sent);
 
   TimePoint next_renewal() const { return next_renewal_; }
-  // What the last renewal that counts, or the acquire, promises.
+  // The promise of the last renewal that counts, or of the acquire.
   const Promise& promise() const { return promise_; }
-  // What follows from it.
+  // The deadlines that follow from it.
   Deadlines deadlines() const { return {timing_, promise_}; }
 
   enum class Answer {
@@ -27,7 +27,7 @@ class Watchdog {
   // A renewal that was sent at `sent` was answered with success at `now`. `found` is what the server says was left of
   // the lease before it.
   //
-  // That shows how far its clock ran ahead of ours since the last renewal: `clock_lead`. What exceeds the step that
+  // That shows how far its clock ran ahead of ours since the last renewal: `clock_lead`. A lead beyond the step that
   // every deadline allows for shortens the next one, since it may happen again.
   Answer succeeded(TimePoint sent, TimePoint now, milliseconds found);
 

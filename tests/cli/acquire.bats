@@ -115,7 +115,7 @@ SCRIPT
   without_lock -64 --for-pid 4194305 a
   without_lock -78 --config none.toml --lease 30s a
   without_lock -69 --url "unix://$PWD/none" --lease 30s a
-  # What looks like another subcommand is the value of an option, or of one that nobody knows.
+  # A word that looks like another subcommand is the value of an option, or of one that nobody knows.
   run -64 --separate-stderr rlock --no-such-option run acquire --lease 30s --export a
   [[ $output == '(exit 70) || (exit 64)' ]]
   run -78 --separate-stderr rlock --config run acquire --lease 30s --export a

@@ -155,7 +155,7 @@ assert "why-" in text and "cmd-" in text' "$output"
   drop x
 }
 
-# on_terminal TEXT ANSWER ARG...: rlock ARG... there. What it wrote was UTF-8, and nobody else's line.
+# on_terminal TEXT ANSWER ARG...: rlock ARG... there. Its output was UTF-8, and nobody else's line.
 on_terminal() {
   run python3 "$TESTS_DIR/lib/terminal.py" "$1" "$2" "$RLOCK" "${@:3}"
   [[ $output != *$'\xef\xbf\xbd'* ]]

@@ -34,7 +34,7 @@ dies_of() {
 import os, signal, subprocess, sys
 name = sys.argv[1]
 number = getattr(signal, "SIG" + name)
-# What started the tests may ignore some; that is inherited.
+# The program that started the tests may ignore some; that is inherited.
 for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
     try:
         signal.signal(each, signal.SIG_DFL)

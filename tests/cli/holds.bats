@@ -13,7 +13,7 @@ setup() {
   touch "$pids"
 }
 teardown() {
-  # What a failed test has left must not hold up the others.
+  # The leftovers of a failed test must not hold up the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   all_gone "$pids"
   assert_clean srv
@@ -453,7 +453,7 @@ leave() {
   refused --kill-after -k 30s --lease 30s
   refused --kill-after -k 2s --lease 1s
   refused --kill-after -k 3s --no-renew --lease 2s
-  # What the message names is allowed.
+  # The value that the message names is allowed.
   local limit
   limit=$(sed -n 's/.*at most \([0-9.a-z]*\).*/\1/p' <<<"$stderr")
   run -0 rlock run -k "$limit" --no-renew --lease 2s a -- true

@@ -11,7 +11,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  # What a failed test has left must not hold up the others.
+  # The leftovers of a failed test must not hold up the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   assert_clean srv
 }

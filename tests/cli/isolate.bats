@@ -15,7 +15,7 @@ setup() {
   [[ $BATS_TEST_DESCRIPTION == refused:* ]] || needs_pid_namespaces
 }
 teardown() {
-  # What a failed test has left must not hold up the others.
+  # The leftovers of a failed test must not hold up the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   none_left
   assert_clean srv

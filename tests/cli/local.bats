@@ -462,7 +462,7 @@ held() {
   rm -rf "$dir"/*
   run -69 --separate-stderr rlock run -n --timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   one_server
-  # Who waits is told what to do.
+  # A user who waits is told what to do.
   WAIT_SECONDS=30 wait_until test -s "$dir/trouble"
   run -69 --separate-stderr rlock run -n --timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   assert_says "SIGTERM to process $keeper"

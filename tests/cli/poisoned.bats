@@ -41,7 +41,7 @@ forced() {
   rlock status job && rlock status --is-held job || return
   run -0 rlock force-unlock --yes job || return
   assert_says 'job: free' || return
-  # What is left of a semaphore without its mark could be anybody's: it is left alone.
+  # A semaphore without its mark could be anybody's: it is left alone.
   [[ $(redis srv exists job '{job}:timeout') == 0 || $(redis srv get job) == 2 ]]
 }
 

@@ -431,7 +431,7 @@ tree_of() {
 }
 
 # remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left, and
-# all of its other processes have one at most. So it is, too, while a hook runs and the command waits for its end.
+# all of its other processes have one at most. The same holds while a hook runs and the command waits for its end.
 remembered() {
   readable_memory
   local variables=() frontend state
@@ -519,7 +519,7 @@ print(read(os.getpid()), read(monitor), read(frontend))'
   # Messages go to a pipe, which is opened again.
   run -127 --separate-stderr as x -- ./none
   assert_says 'command not found'
-  # What the command leaves behind is found and ended.
+  # The command's leftovers are found and ended.
   run -0 --separate-stderr as x -- bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $!'
   wait_until gone "$output"
   # A signal is the end of it, as it is of the command.

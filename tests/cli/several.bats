@@ -196,7 +196,7 @@ ends() {
   rlock renew a b --owner "$owner" --lease 1m
   (($(redis srv pttl a) > 25000 && $(redis srv pttl b) > 25000))
   rlock release a --owner "$owner"
-  # What is left is released all the same.
+  # The rest is released all the same.
   run -76 --separate-stderr rlock release a b --owner "$owner"
   [[ $stderr == 'rlock: a: not held'* ]]
   free b

@@ -57,7 +57,7 @@ echo "begin $1 $EPOCHREALTIME" >>log
 read -r n <counter
 case $2 in
   kill-command) kill -9 $$ ;;
-  # The frontend is the parent of the monitor, which is our parent. What we write after that would convict us.
+  # The frontend is the parent of the monitor, which is our parent. A line of ours after that would convict us.
   kill-frontend) kill -9 "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$PPID/status")"; sleep 5 ;;
 esac
 sleep 0.00$((RANDOM % 9))

@@ -17,7 +17,7 @@ NO_KEY = {"time", "publish", "pubsub"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua).
 EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:")
-# What describes a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
+# The description of a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
 # knows it. The other holds of a reader are counted on the server.
 BY_OWNER = re.compile(r"rlock:hold:\{job\}:([^:]+(?::\d+)?)$|\{job\}:(.+):rwlock_timeout:1$")
 LATER_HOLD = re.compile(r":rwlock_timeout:([2-9]|\d\d+)$")

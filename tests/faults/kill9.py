@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-# Seconds. Who waits for a lease that a killed monitor has left must not take long; who is not to wait for one would.
+# Seconds. A wait for a lease that a killed monitor has left must not take long; a wait that should not be would.
 LEASE = {"frontend": 120.0, "monitor": 6.0, "command": 120.0}
 AT_ONCE = 30.0  # a busy machine is not what is measured
 TREE = """trap '' TERM

@@ -28,7 +28,7 @@ lose() {
 }
 
 commands_of() { grep -c -- "rlock $1" "$BATS_TEST_TMPDIR/passed"; }
-# releases: how many the server has published so far. What it publishes after them is heard after them.
+# releases: how many the server has published so far. Later messages are heard after them.
 releases() {
   local mark=mark-$RANDOM$RANDOM
   redis srv publish 'redisson_lock__channel:{job}' "$mark" >/dev/null

@@ -14,7 +14,7 @@ cmake --preset release -G Ninja -DBUILD_TESTING=OFF >/dev/null
 cmake --build build --target rlock >/dev/null
 pattern=${1:-.}
 unnoticed=0
-# What a broken guard leaves running ends with its namespace.
+# A process that a broken guard leaves running ends with its namespace.
 contained=()
 if unshare --pid --fork --mount-proc true 2>/dev/null; then contained=(unshare --pid --fork --kill-child --mount-proc); fi
 

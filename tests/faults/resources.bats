@@ -66,7 +66,7 @@ ran_or_refused() {
   echo "# $refused refused, $fine fine" >&3
   ((refused > 1 && fine > 1))
 
-  # Who waits, and cannot have its guards ready, still has until its turn comes.
+  # A waiter that cannot have its guards ready still has until its turn comes.
   local owner waiter
   refused=0 fine=0
   for limit in {1..6}; do

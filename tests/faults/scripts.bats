@@ -1,4 +1,4 @@
-# Scripts are sent by name. What becomes of that when the server forgets them, or a user may not name them.
+# Scripts are sent by name. The server may forget them, and a user may lack the right to name them.
 
 load ../lib/common
 

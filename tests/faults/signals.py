@@ -45,7 +45,7 @@ def lines_of(path):
 
 def start(options, *command, ignored=None):
     def dispositions():
-        # Whoever runs these tests in the background has INT and QUIT ignored.
+        # A shell that runs these tests in the background has INT and QUIT ignored.
         for other in ALL:
             signal.signal(other, signal.SIG_IGN if other == ignored else signal.SIG_DFL)
 

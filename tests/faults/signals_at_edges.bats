@@ -93,7 +93,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
 }
 
 @test "a TERM that comes to rlock and to its group, as timeout(1) sends it, leaves the grace" {
-  # What is left behind has time to clean up.
+  # A leftover has time to clean up.
   run -124 timeout --kill-after=20 0.5 "$RLOCK" run -k 5s job -- bash -c \
     '(trap "sleep 0.5; touch cleaned; exit" TERM; touch ready; while :; do sleep 0.05; done) & sleep 1000'
   [[ -e ready ]]

@@ -27,7 +27,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# What is watched with strace(1) is slow, but does the same.
+# A program under strace(1) is slow, but does the same.
 traced=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" strace -f -qq --seccomp-bpf -o trace)
 can_trace() { "${traced[@]}" true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
 lists_children() { [[ -r /proc/thread-self/children ]] || skip 'THIS KERNEL DOES NOT LIST CHILDREN (CONFIG_PROC_CHILDREN)'; }
@@ -172,7 +172,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "/proc is that of another PID namespace: its processes are not taken for ours" {
   unshare -p -f true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'
-  # What the command leaves behind does not end by SIGTERM, which it does not get, but by itself.
+  # The command's leftover does not end by SIGTERM, which it does not get, but by itself.
   unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c 'until [ -e go ]; do sleep 0.05; done & exit 6' >job.out 2>job.err 3>&- &
   frontend=$!
   wait_until said 'a process that cannot be seen'

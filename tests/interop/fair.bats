@@ -18,7 +18,7 @@ teardown() {
   interop_teardown
 }
 
-# So many Java threads stand in Redisson's queue, and listen for their turn.
+# That number of Java threads stand in Redisson's queue, and listen for their turn.
 fair_waiters() {
   [[ $(redis r pubsub channels "redisson_lock__channel:{$name}:*" | grep -c .) == "$1" ]]
 }

@@ -68,7 +68,7 @@ counted_together() {
   seats 1 3
   redisson j release-permit "$name" "$second"
   end_job b
-  # What a Java program has made stays.
+  # A semaphore that a Java program has made stays.
   seats 3 3
   redis r del "$name" >&2
 }
@@ -336,7 +336,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   run -0 rlock status "$name"
   assert_says "3 of 4 slots taken"
   assert_says "$theirs"
-  # What status calls it is what it can be given back by.
+  # The id that status shows gives it back.
   redisson j release-permit "$name" "$(hex "$ours")"
   seats 2 4
 }

@@ -52,13 +52,13 @@ Life life_after(std::initializer_list<Kind> kinds, const LifePlan& plan = kPlan)
   return life;
 }
 
-// What comes of one more event.
+// The outcome of one more event.
 std::string then(Life& life, Kind kind, TimePoint now = kStart + 1min) {
   const auto actions = life.take(event(kind, now));
   return text(life) + ":" + text(actions);
 }
 
-// The shortest way to each stage, and what each event does there. What is not named does nothing.
+// The shortest way to each stage, and what each event does there. An event that is not named does nothing.
 struct Row {
   std::initializer_list<Kind> way;
   std::map<std::string, std::string> outcomes;
