@@ -124,6 +124,18 @@ only_in() {
   done
 }
 
+@test "each reply that a script declares is written by it, and seen in a test of it" {
+  local script verb reply
+  for script in lua/verb/*.lua; do
+    verb=$(basename "$script" .lua)
+    for reply in $(sed -n "/^-- Reply/,/^\$/s/.*{'\([a-z-]*\)'.*/\1/p" "$script"); do
+      echo "$verb: $reply"
+      grep -hv '^ *--' "$script" lua/part/*.lua | grep -q "'$reply'"
+      grep -qE "\b$verb\b|enqueue" $(grep -lE "[ \\\$']$reply\b" tests/lua/*.bats)
+    done
+  done
+}
+
 @test "every source file names its licence" {
   ! grep -rL 'SPDX-License-Identifier: MIT' src tests/unit --include='*.cc' --include='*.h' | grep .
 }
