@@ -153,7 +153,8 @@ local function holders(most)
   for i = 1, #living, 2 do
     local owner = hex_of(living[i])
     local left = math.floor(tonumber(living[i + 1]) - now)
-    entries[#entries + 1] = {owner, '', count_of(owner) or 1, left > kNever and -1 or left}
+    local count = number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
+    entries[#entries + 1] = {owner, '', count, left > kNever and -1 or left}
   end
   return redis.call('zcount', permits, '(' .. text(now), '+inf'), entries
 end
@@ -184,6 +185,7 @@ local function put(owner, ttl, mode)
 end
 
 local function expire(owner, ttl)
+  redis.call('zremrangebyscore', permits, 1, 0)  -- a full server refuses ZADD unless the script has written before
   redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
   keep_for(nil, peek)
 end

@@ -58,3 +58,11 @@ end
 local function announce(payload)
   return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
 end
+
+-- The reply of a release, which says whether there is more to do.
+local function with_more(reply)
+  if unfinished then
+    return {reply[1], reply[2] or '', reply[3] or '', 1}
+  end
+  return reply
+end

@@ -3,7 +3,8 @@
 -- without a right to these keys sees nobody there. It defines, as no_fair.lua does for the other layouts:
 --   strangers(most)           the first who wait there, and count as alive
 --   fair_queue, fair_times    its keys; else nil
---   joined(id)                a waiter of ours stands there, too; see acquire.lua
+--   join(id, free)            has our first waiter stand there, too, if somebody else may be there
+--   joined(id)                it does
 --   part(id)                  it does so no more
 --   keep_fair()               its keys never expire, as Redisson's do; those that only ours stand in do
 --   nobody_waits()            here or there
@@ -31,20 +32,26 @@ local kAliveThere = 15000
 local kLongDead = 60000
 
 local function keep_fair()
-  for _, id in ipairs(redis.pcall('lrange', fair_queue, 0, 99)) do
+  local ids = redis.pcall('lrange', fair_queue, 0, 99)
+  local others = #ids == 100  -- those behind are not looked at
+  for _, id in ipairs(ids) do
     if not redis.call('zscore', queue, id) then
       local alive_until = number_in(redis.pcall('zscore', fair_times, id), 0)
       if not alive_until or alive_until > now - kLongDead then
-        redis.pcall('persist', fair_queue)
-        redis.pcall('persist', fair_times)
-        return
+        others = true
+        break
       end
       redis.pcall('lrem', fair_queue, 0, id)
       redis.pcall('zrem', fair_times, id)
     end
   end
-  redis.pcall('pexpire', fair_queue, 2 * kAliveThere)
-  redis.pcall('pexpire', fair_times, 2 * kAliveThere)
+  for _, key in ipairs({fair_queue, fair_times}) do
+    if others then
+      redis.pcall('persist', key)
+    else
+      redis.pcall('pexpire', key, 2 * kAliveThere)
+    end
+  end
 end
 
 local fair_in_use
@@ -58,6 +65,34 @@ local function part(id)
     redis.pcall('zrem', fair_times, id)
     keep_fair()
   end
+end
+
+-- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. Each side has
+-- its turns, and ours hears of the release of a fair holder.
+local function join(owner, free)
+  local ids = redis.pcall('lrange', fair_queue, 0, 99)
+  local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
+  if ids.err or nobody and not joined(owner) then
+    return false
+  end
+  -- Redisson takes the time that each one waits from the ends of all behind it, so each adds its own to the last one's.
+  local at, standing = #ids + 1, #ids == 100 and joined(owner)
+  for i, id in ipairs(ids) do
+    if id == owner then
+      at, standing = i, true
+    end
+  end
+  local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
+  local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
+  if type(redis.pcall('zadd', fair_times, text(ends), owner)) == 'table' then
+    return false
+  end
+  if not standing and type(redis.pcall('rpush', fair_queue, owner)) == 'table' then
+    redis.pcall('zrem', fair_times, owner)
+    return false
+  end
+  keep_fair()
+  return true
 end
 
 local function nobody_waits()

@@ -122,14 +122,6 @@ local function pass_on(payload)
   return type(fault) == 'table' and fault_of(fault) or tostring(fault)
 end
 
--- The reply of a release, which says whether there is more to do.
-local function with_more(reply)
-  if unfinished then
-    return {reply[1], reply[2] or '', reply[3] or '', 1}
-  end
-  return reply
-end
-
 -- Does what an earlier call had no time for.
 local function go_on()
   local payload = clear()

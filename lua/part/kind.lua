@@ -64,7 +64,9 @@ local function string_kind(adopt)
   if not number or not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
     return nil, 'text'
   end
-  local proven = permits_of_it() or made_here() or adopt and redis.call('pttl', lock) == -1
+  -- Permits with a time are left from another semaphore: a grant among them could not be proven later.
+  local proven = permits_of_it() or made_here() or
+    adopt and redis.call('pttl', lock) == -1 and redis.call('pttl', permits) < 0
   if proven and not other_than_permits() then
     return 'semaphore'
   end

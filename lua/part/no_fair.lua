@@ -6,6 +6,9 @@ local function strangers()
   return {}
 end
 
+local function join()
+end
+
 local function joined()
 end
 
@@ -16,5 +19,5 @@ local function keep_fair()
 end
 
 local function nobody_waits()
-  return redis.call('exists', queue, waiters) == 0
+  return redis.pcall('exists', queue, waiters) == 0
 end

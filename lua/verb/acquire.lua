@@ -148,7 +148,6 @@ if wait then
   if not stands_in_queue() then
     local by = peek('get', waiters .. ':' .. owner)
     if by then
-      redis.call('del', waiters .. ':' .. owner)
       return {'replaced', string.sub(by, 1, 512)}
     end
     local latest = replace and redis.call('hget', waiters, 'latest')
@@ -196,40 +195,12 @@ if unfinished then
 end
 
 local number, entries = holders(1)
--- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. Each side has
--- its turns, and ours hears of the release of a fair holder.
-local function join(owner)
-  local ids = redis.pcall('lrange', fair_queue, 0, 99)
-  local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
-  if ids.err or nobody and not joined(owner) then
-    return false
-  end
-  -- Redisson takes the time that each one waits from the ends of all behind it, so each adds its own to the last one's.
-  local at, standing = #ids + 1, #ids == 100 and joined(owner)
-  for i, id in ipairs(ids) do
-    if id == owner then
-      at, standing = i, true
-    end
-  end
-  local before = at > 1 and redis.pcall('zscore', fair_times, ids[at - 1])
-  local ends = math.max(number_in(before, 0) or 0, now + math.max(redis.call('pttl', lock), 0)) + kAliveThere
-  if type(redis.pcall('zadd', fair_times, text(ends), owner)) == 'table' then
-    return false
-  end
-  if not standing and type(redis.pcall('rpush', fair_queue, owner)) == 'table' then
-    redis.pcall('zrem', fair_times, owner)
-    return false
-  end
-  keep_fair()
-  return true
-end
-
 turn = others_turn()
 local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now), number,
   entries[1] and describe(entries[1]) or {}}
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
-  held[8] = fair_queue and held[3] == 0 and join(owner) and 1 or nil
+  held[8] = fair_queue and held[3] == 0 and join(owner, free) and 1 or nil
 end
 return held

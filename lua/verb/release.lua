@@ -74,7 +74,7 @@ if count then
     end
     outcome = remember('released')
     if nobody_waits() then
-      return {outcome, 0, announce(payload)}
+      return with_more({outcome, 0, announce(payload)})
     end
   end
 end

@@ -81,9 +81,9 @@ Result<void> check_status_fd(int fd) {
 Result<void> complete(RunOptions& options) {
   RLOCK_TRY(complete_mode(options));
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
-  options.grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
   RLOCK_TRY(complete_wait(options));
-  options.timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, options.grace, options.renew));
+  const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
+  options.timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, grace, options.renew));
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {

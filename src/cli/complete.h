@@ -8,7 +8,7 @@
 namespace rlock::cli {
 
 // Each fills what follows from the options and words that were read. Warns of what may not be meant.
-// Errors (usage): a contradiction, or what is missing; config: an environment that does not fit.
+// Errors (usage): a contradiction, or what is missing.
 Result<void> complete(RunOptions& options);
 Result<void> complete(AcquireOptions& options);
 Result<void> complete(OwnedOptions& options);

@@ -56,8 +56,7 @@ struct RunOptions : LockingOptions {
   milliseconds lease = lock::kDefaultLease;
   std::optional<milliseconds> kill_after;
   bool renew = true;
-  lock::LeaseTiming timing;  // that follows from lease, grace and renew
-  milliseconds grace{};      // kill_after, or what follows from the lease
+  lock::LeaseTiming timing;  // that follows from lease, kill_after and renew
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   run::Leftovers leftovers = run::Leftovers::kill;

@@ -52,7 +52,7 @@ std::string shown(const std::vector<lock::Status>& all, const StatusOptions& opt
   return "";
 }
 
-// A name that cannot be that of a lock is neither held nor free.
+// A name that is in use for something else is neither held nor free.
 Result<int> is_held(const std::vector<lock::Status>& all) {
   for (const lock::Status& status : all) {
     if (status.state != State::other_kind) continue;

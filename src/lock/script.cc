@@ -13,10 +13,11 @@ constexpr std::string_view kVerbs[] = {"rlock acquire", "rlock renew", "rlock re
                                        "rlock inspect"};
 
 // Nothing was executed, because the script was only named. A user without the right is told so in words that hold the
-// name of the command, as is everybody where it was renamed.
+// name of the command, as is everybody where it was renamed or is not known.
 bool wants_the_whole(const Error& error) {
-  return error.code == Error::Code::no_script || error.message.find("'evalsha'") != std::string::npos ||
-         error.message.find("'EVALSHA'") != std::string::npos;
+  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
+  const bool refused = says("no permissions") || says("unknown command");
+  return error.code == Error::Code::no_script || (refused && (says("evalsha") || says("EVALSHA")));
 }
 
 }  // namespace

@@ -17,26 +17,6 @@ std::string display(std::span<const Hold> holds) {
 
 TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
 
-namespace {
-
-// Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
-void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {
-  const std::pair<std::string, std::string_view> keys[] = {{lock.name.holder_key(), "hash"},
-                                                           {lock.name.queue_key(), "zset"},
-                                                           {lock.name.waiters_key(), "hash"}};
-  for (const auto& [key, right] : keys) {
-    const auto type = client.insist({"TYPE", key}, until);
-    if (!type) return;
-    if (type->as_text() == right || type->as_text() == "none") continue;
-    error.message = lock.name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
-                    escaped(type->as_text(), 20) +
-                    " that something else has put there; delete it: no lock is lost by that";
-    return;
-  }
-}
-
-}  // namespace
-
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
@@ -44,9 +24,6 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   while (acquired && !*acquired) {
     if (until.over()) return Acquired{.expires_in = 0ms};
     acquired = wire::acquire(client, request, sent, until);
-  }
-  if (!acquired && acquired.error().code == Error::Code::wrong_kind) {
-    explain(client, {request.name, request.mode.layout()}, acquired.error(), until);
   }
   return *RLOCK_TRY(std::move(acquired));
 }
@@ -73,13 +50,11 @@ std::optional<OtherKind> instead_of(redis::Client& client, const Lock& lock, con
   return std::move(found->other_kind);
 }
 
-// Says the rest of what one renewal did.
-Renewed completed(redis::Client& client, const Lock& lock, const wire::RenewReply& reply, const Until& until) {
-  if (reply.untidy) go_on(client, lock, until.at_most(kGoOn));
-  if (reply.outcome == RenewOutcome::other_owner) {
-    if (auto instead = instead_of(client, lock, until)) return {RenewOutcome::other_kind, {}, std::move(*instead)};
-  }
-  return reply;
+// Says what is there instead, where it is no lock of that kind.
+Renewed explained(redis::Client& client, const Lock& lock, const Renewed& renewed, const Until& until) {
+  if (renewed.outcome != RenewOutcome::other_owner) return renewed;
+  auto instead = instead_of(client, lock, until);
+  return instead ? Renewed{RenewOutcome::other_kind, {}, std::move(*instead)} : renewed;
 }
 
 }  // namespace
@@ -88,7 +63,8 @@ Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& ow
                       Attempts attempts, const Until& until) {
   const wire::LockOf one{lock, owner};
   const auto replies = RLOCK_TRY(wire::renew(client, std::span(&one, 1), lease, attempts, until));
-  return completed(client, lock, replies.front(), until);
+  if (replies.front().untidy) go_on(client, lock, until.at_most(kGoOn));
+  return explained(client, lock, replies.front(), until);
 }
 
 Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
@@ -98,9 +74,13 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
   const auto replies = RLOCK_TRY(wire::renew(client, locks, lease, Attempts::one, until));
   AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), {}}, 0};
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    const Renewed renewed = completed(client, holds[i].lock, replies[i], until);
-    if (renewed.outcome != RenewOutcome::renewed) return AllRenewed{renewed, i};
-    all.found = std::min(all.found, renewed.found);
+    if (replies[i].outcome != RenewOutcome::renewed) {
+      return AllRenewed{explained(client, holds[i].lock, replies[i], until), i};
+    }
+    all.found = std::min(all.found, replies[i].found);
+  }
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (replies[i].untidy) go_on(client, holds[i].lock, until.at_most(kGoOn));
   }
   return all;
 }

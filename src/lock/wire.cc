@@ -228,6 +228,22 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   return status;
 }
 
+// Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
+void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {
+  const std::pair<std::string, std::string_view> keys[] = {{lock.name.holder_key(), "hash"},
+                                                           {lock.name.queue_key(), "zset"},
+                                                           {lock.name.waiters_key(), "hash"}};
+  for (const auto& [key, right] : keys) {
+    const auto type = client.insist({"TYPE", key}, until);
+    if (!type) return;
+    if (type->as_text() == right || type->as_text() == "none") continue;
+    error.message = lock.name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
+                    escaped(type->as_text(), 20) +
+                    " that something else has put there; delete it: no lock is lost by that";
+    return;
+  }
+}
+
 }  // namespace
 
 Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
@@ -256,8 +272,9 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
                                                         {"user", holder.user},       {"command", holder.command},
                                                         {"reason", holder.reason},   {"control", holder.listens ? "1" : ""}};
   for (const auto& [field, value] : fields) call.argument(std::string(field)).argument(shortened(value));
-  const Reply reply = RLOCK_TRY(send(client, call, Attempts::until_deadline, until));
-  return checked(client, read_acquire(reply, request, sent));
+  auto reply = send(client, call, Attempts::until_deadline, until);
+  if (!reply && reply.error().code == Error::Code::wrong_kind) explain(client, lock, reply.error(), until);
+  return checked(client, read_acquire(RLOCK_TRY(std::move(reply)), request, sent));
 }
 
 Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,

@@ -79,7 +79,8 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   return kept;
 }
 
-// The files that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3) for the time.
+// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3)
+// for the time.
 constexpr const char* kKeptVariables[] = {"RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "TZ"};
 
 // CI systems end what a job has left behind by the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE, BUILD_ID,

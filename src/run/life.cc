@@ -87,7 +87,7 @@ Life::Dues Life::dues(const Deadlines& deadlines) const {
            {hold_ends_at(), Kind::hold_over},
            {hook_ == Hook::running ? hook_ends_at_ : never, Kind::hook_late},
            {ours && force_ != Force::killing ? deadlines.kill_at() : never, Kind::deadline},
-           {force_ == Force::ending ? kill_at_ : never, Kind::grace_over}}};
+           {force_ == Force::ending && (ours || stage_ == Stage::waiting) ? kill_at_ : never, Kind::grace_over}}};
 }
 
 // --max-hold is about the command and what it leaves behind.

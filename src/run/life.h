@@ -16,7 +16,7 @@
 //   running      The gate is open, and the command was not seen to    clearing_up (command_ended)
 //                end.
 //   clearing_up  The command has ended. Its leftovers run on,         finishing (empty, with --on-release),
-//                or is being ended.                                   releasing (empty)
+//                or are being ended.                                 releasing (empty)
 //   finishing    Nothing of the command is left. --on-release runs.   winding_up, releasing (hook_ended)
 //                The lock is still ours.
 //   winding_up   Nothing is started any more: the gate is closed for  releasing (empty)

@@ -70,7 +70,9 @@ class Monitor {
     switch (action.kind) {
       case LifeAction::Kind::terminate: termination_.begin(); break;
       case LifeAction::Kind::kill: termination_.kill_all(BootClock::now()); break;
-      case LifeAction::Kind::kill_hook: kill(hook_, SIGKILL); break;
+      case LifeAction::Kind::kill_hook:
+        if (hook_ > 0) kill(hook_, SIGKILL);
+        break;
       case LifeAction::Kind::pass_on: pass_on(action.signal); break;
       default: perform_once(action.kind);
     }
@@ -213,6 +215,9 @@ class Monitor {
     const TimePoint now = BootClock::now();
     charges_.lock.begin(now, std::move(connection));
     happen({.kind = Kind::go, .now = now});
+    if (const int failure = charges_.command.proc_failure(); failure != 0) {
+      log::warning(job_.name() + ": /proc shows the processes of the whole host to the command: " + errno_text(failure));
+    }
   }
 
   void take_signal(const Packet& packet) {

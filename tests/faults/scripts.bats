@@ -3,6 +3,7 @@
 load ../lib/common
 
 setup() {
+  cd "$BATS_TEST_TMPDIR" || return
   redis_start srv
   export RLOCK_URL=unix://$srv_sock
 }
@@ -52,4 +53,19 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   redis_start srv --rename-command EVALSHA ''
   RLOCK_URL=unix://$srv_sock run -0 --separate-stderr rlock run job -- true
   [[ -z $stderr ]]
+}
+
+@test "the words of other servers for a command that they do not know" {
+  local words
+  for words in 'ERR unknown command `EVALSHA`, with args beginning with: `0`' "ERR unknown command 'evalsha'" \
+    "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand"; do
+    rm -f p passed
+    NO_EVALSHA=$words python3 "$TESTS_DIR/lib/proxy.py" p "$srv_sock" passed 3>&- &
+    local proxy=$!
+    wait_until test -S p
+    RLOCK_URL=unix://$PWD/p run -0 --separate-stderr rlock run job -- true
+    kill "$proxy"
+    wait_until gone "$proxy"
+    [[ -z $stderr ]]
+  done
 }

@@ -10,6 +10,8 @@ the client sees its connection closed.
 PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so long. LOG.answered gets a line for each
 reply that the client was sent: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
 command's first words.
+
+NO_EVALSHA=TEXT answers EVALSHA with this error, as a server that does not have it.
 """
 import os
 import socket
@@ -53,8 +55,11 @@ def serve(number, client):
             came = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
             lose = word is not None and word in command and to_lose > 0
             to_lose -= lose
-        upstream.sendall(command)
-        reply = read_reply(replies)
+        if words[0] == b"EVALSHA" and "NO_EVALSHA" in os.environ:
+            reply = b"-" + os.environ["NO_EVALSHA"].encode() + b"\r\n"
+        else:
+            upstream.sendall(command)
+            reply = read_reply(replies)
         if lose:
             break
         if slow and slow.encode() in command:

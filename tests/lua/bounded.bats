@@ -197,3 +197,15 @@ until_done() {
   ((calls > 2))
   [[ $(redis srv zcard "$queue") == 0 && $(redis srv hlen "$lock") == 201 ]]
 }
+
+@test "the last reader that lives leaves many dead ones, and nobody waits: the lock is free after all" {
+  use_lock "$lock" read_write read
+  acquire x 30000 hx ''
+  readers 2000 0
+  hear_releases free
+  little release x hx
+  [[ ${lines[0]} == released && ${lines[3]} == 1 ]]
+  while [[ ${lines[3]} == 1 ]]; do little release nobody nothing; done
+  [[ $(redis srv exists "$lock") == 0 ]]
+  wait_until grep -qx 0 free
+}

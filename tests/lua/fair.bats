@@ -257,3 +257,17 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 in_others_turn enqueue a 30000 ha
   [[ ${lines[0]} == held && $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
 }
+
+@test "behind a hundred that are dead, somebody may live: the keys stay" {
+  listen a
+  redis srv hset "$lock" F:9 1
+  redis srv pexpire "$lock" 60000
+  redis srv eval "for i = 1, 100 do
+    redis.call('rpush', KEYS[1], 'dead:' .. i)
+    redis.call('zadd', KEYS[2], ARGV[1], 'dead:' .. i) end" 2 "$fair_queue" "$fair_times" \
+    $(($(redis srv time | head -n 1) * 1000 - 100000))
+  fair_waiter F:1
+  enqueue a 30000 ha
+  release a nothing
+  [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
+}
