@@ -13,9 +13,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 . packaging/install.sh
-# Warnings are errors in CI; elsewhere another compiler may know more of them.
-preset=${CI:+ci} build=build
-: "${preset:=release}"
+preset=release build=build
 if [ "${1:-}" = --sanitize ]; then
   preset=sanitize build=build-sanitize
   # Memory that a process leaves to the kernel at its end is no leak, and guards end by _exit(2).
