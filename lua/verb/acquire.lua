@@ -148,6 +148,7 @@ if wait then
   if not stands_in_queue() then
     local by = peek('get', waiters .. ':' .. owner)
     if by then
+      redis.call('del', waiters .. ':' .. owner)
       return {'replaced', string.sub(by, 1, 512)}
     end
     local latest = replace and redis.call('hget', waiters, 'latest')

@@ -253,9 +253,9 @@ leave() {
 # --- --no-renew
 
 @test "--no-renew: the command is stopped before the lease ends, 74" {
-  run -74 --separate-stderr rlock run --no-renew --lease 6s a -- python3 -c "$(heartbeat "$PWD/beats")"
+  run -74 --separate-stderr rlock run --no-renew --lease 15s a -- python3 -c "$(heartbeat "$PWD/beats")"
   assert_says --no-renew
-  (($(tail -n 1 beats) - $(head -n 1 beats) < 6000))
+  (($(tail -n 1 beats) - $(head -n 1 beats) < 15000))
   (($(tail -n 1 beats) - $(head -n 1 beats) > 200))
 }
 

@@ -350,7 +350,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == c ]]
 }
 
-@test "one that was replaced learns it as often as it asks, although nobody waits any more, and nothing of it stays for ever" {
+@test "one that was replaced learns it although nobody waits any more, and nothing of it stays" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -362,9 +362,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 enqueue b 30000 hb "$place" 0 '' 1
   [[ ${lines[0]} == replaced ]]
   release c hc
-  run -0 enqueue b 30000 hb "$place" 0 '' 1
-  [[ ${lines[0]} == replaced && $(redis srv keys 'rlock:*') == "$waiters:b:0" ]]
-  assert_bounded "$waiters:b:0"
+  [[ -z $(redis srv keys 'rlock:*') ]]
 }
 
 @test "who replaces makes the queue no longer: it may come into a full one" {
