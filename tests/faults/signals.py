@@ -50,7 +50,7 @@ def start(options, *command, ignored=None):
             signal.signal(other, signal.SIG_IGN if other == ignored else signal.SIG_DFL)
 
     with open("out", "w") as out, open("err", "w") as err:
-        options.job = subprocess.Popen([options.rlock, "run", "-v", "job", "--", *command], stdout=out, stderr=err,
+        options.job = subprocess.Popen([options.rlock, "run", "-v", "--timeout", "1m", "job", "--", *command], stdout=out, stderr=err,
                                        preexec_fn=dispositions, restore_signals=False)
     return options.job
 
@@ -123,7 +123,8 @@ def main():
         os.chdir(folder)
         try:
             globals()[options.phase](options, sig)
-        except (AssertionError, RuntimeError, subprocess.TimeoutExpired) as error:
+        except (AssertionError, RuntimeError, IndexError, subprocess.TimeoutExpired) as error:
+            os.kill(options.server, signal.SIGCONT)
             faults += 1
             print(f"{signal.Signals(sig).name if sig in iter(signal.Signals) else sig}: {error}: {open('err').read()}")
             options.job.kill()
