@@ -386,7 +386,7 @@ threads_of_more_than_one() { (($(ls /proc/"$pid"/task | wc -l) > 1)); }
   local pid
   waiter_whose_lookup_hangs --timeout 10s --lease 1m
   redis other del x >/dev/null
-  WAIT_SECONDS=40 wait_until taken
+  WAIT_SECONDS=80 wait_until taken
   touch go
   wait "$pid"
   [[ -e ran && $(sort -u forks) == 1 ]] || {
@@ -398,9 +398,9 @@ taken() { [[ $(redis other exists x) == 1 ]]; }
 
 @test "a lookup that never ends, and a signal: it ends rlock at once, and the lock is released" {
   local pid status=0
-  waiter_whose_lookup_hangs --timeout 1m --lease 1m
+  waiter_whose_lookup_hangs --timeout 15s --lease 1m
   redis other del x >/dev/null
-  WAIT_SECONDS=40 wait_until taken
+  WAIT_SECONDS=80 wait_until taken
   kill -s TERM "$pid"
   wait "$pid" || status=$?
   [[ $status == 143 && ! -e ran && ! -e forks ]] || {

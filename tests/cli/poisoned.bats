@@ -123,6 +123,6 @@ forced() {
   dead
   rlock release job --owner "$owner"
   # It would look for itself later.
-  WAIT_SECONDS=4 wait_until gone "$waiter"
+  WAIT_SECONDS=8 wait_until gone "$waiter"
   wait "$waiter"
 }
