@@ -2,11 +2,9 @@
 -- each of them counts as alive. A release by a fair holder is published to the first there, on <channel>:<id>. A user
 -- without a right to these keys sees nobody there. It defines, as no_fair.lua does for the other layouts:
 --   strangers(most)           the first who wait there, and count as alive
---   fair_queue, fair_times    its keys; else nil
 --   join(id, free)            has our first waiter stand there, too, if somebody else may be there
 --   joined(id)                it does
 --   part(id)                  it does so no more
---   keep_fair()               its keys never expire, as Redisson's do; those that only ours stand in do
 --   nobody_waits()            here or there
 
 local fair_queue, fair_times = 'redisson_lock_queue:' .. tag, 'redisson_lock_timeout:' .. tag
@@ -31,6 +29,7 @@ local kAliveThere = 15000
 -- Java judges by a clock of its own. Nobody who stands there is out of time for so long, and lives.
 local kLongDead = 60000
 
+-- Its keys never expire, as Redisson's do; those that only ours stand in do.
 local function keep_fair()
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
   local others = #ids == 100  -- those behind are not looked at

@@ -1,7 +1,5 @@
 -- no_fair: there is no queue of another program. See fair.lua.
 
-local fair_queue, fair_times
-
 local function strangers()
   return {}
 end
@@ -13,9 +11,6 @@ local function joined()
 end
 
 local function part()
-end
-
-local function keep_fair()
 end
 
 local function nobody_waits()

@@ -202,6 +202,6 @@ local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now)
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
-  held[8] = fair_queue and held[3] == 0 and join(owner, free) and 1 or nil
+  held[8] = held[3] == 0 and join(owner, free) and 1 or nil
 end
 return held

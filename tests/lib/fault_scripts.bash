@@ -157,7 +157,15 @@ fresh_lock() {
   redis srv config resetstat
   free_memory
   use_lock "lock-$BATS_TEST_NUMBER"
+  cd "$BATS_TEST_TMPDIR" || return
+  listeners=()
 } >/dev/null
+
+# end_listeners: those that listen and hear_releases have started.
+end_listeners() {
+  local listener
+  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+}
 
 # script_is_well_formed FILE: begins with its contract, and the server can compile it.
 script_is_well_formed() {

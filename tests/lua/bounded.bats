@@ -5,11 +5,7 @@ load ../lib/common
 load ../lib/fault_scripts
 
 setup_file() { start_script_server; }
-setup() {
-  fresh_lock
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
-}
+setup() { fresh_lock; }
 teardown() {
   # As assert_mortal, of thousands of keys.
   [[ $(redis srv eval "
@@ -18,7 +14,7 @@ teardown() {
       immortal = immortal + (redis.call('pttl', key) == -1 and 1 or 0)
     end
     return immortal" 0) == 0 ]]
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 

@@ -7,8 +7,6 @@ load ../lib/fault_scripts
 setup_file() { start_script_server; }
 setup() {
   fresh_lock
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
   fair_queue="redisson_lock_queue:{$lock}"
   fair_times="redisson_lock_timeout:{$lock}"
 }
@@ -16,7 +14,7 @@ teardown() {
   # Redisson's entries there never expire.
   redis srv del "$fair_queue" "$fair_times" >/dev/null
   assert_mortal
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 

@@ -5,14 +5,10 @@ load ../lib/common
 load ../lib/fault_scripts
 
 setup_file() { start_script_server; }
-setup() {
-  fresh_lock
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
-}
+setup() { fresh_lock; }
 teardown() {
   assert_mortal
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 

@@ -8,12 +8,10 @@ setup_file() { start_script_server; }
 setup() {
   fresh_lock
   use_lock "lock-$BATS_TEST_NUMBER" read_write
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
 }
 teardown() {
   assert_mortal
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 

@@ -9,12 +9,10 @@ setup() {
   fresh_lock
   use_lock "lock-$BATS_TEST_NUMBER" semaphore 2
   permits="{$lock}:timeout"
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
 }
 teardown() {
   [[ -n ${immortal:-} ]] || assert_mortal
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 

@@ -5,13 +5,9 @@ load ../lib/common
 load ../lib/fault_scripts
 
 setup_file() { start_script_server; }
-setup() {
-  fresh_lock
-  cd "$BATS_TEST_TMPDIR" || return
-  listeners=()
-}
+setup() { fresh_lock; }
 teardown() {
-  for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
+  end_listeners
 }
 teardown_file() { redis_stop srv; }
 
