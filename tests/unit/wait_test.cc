@@ -9,20 +9,10 @@
 
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "pipe.h"
 
 namespace rlock {
 namespace {
-
-struct Ends {
-  UniqueFd reader, writer;
-};
-
-Ends make_pipe() {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 TEST(WaitFor, EndsWhenItsTimeIsOverAndNotBefore) {
   for (const milliseconds span : {0ms, 20ms, 1300ms}) {

@@ -10,20 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "pipe.h"
 
 namespace rlock {
 namespace {
-
-struct Ends {
-  UniqueFd reader, writer;
-};
-
-Ends make_pipe() {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 void fill(int fd) {
   const int flags = fcntl(fd, F_GETFL);
