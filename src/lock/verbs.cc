@@ -33,8 +33,8 @@ namespace {
 // Others may wait for their release; waiters and newcomers do the rest.
 constexpr milliseconds kGoOn = 300ms;
 
-// A release that found more to do than one call may take goes on with it in the name of nobody, and so does a renewal that
-// has seen a dead waiter. Whatever comes of this, the release or renewal is done.
+// A release that found more to do than one call may take goes on with it in the name of nobody, and so does a renewal
+// that has seen a dead waiter. Whatever comes of this, the release or renewal is done.
 void go_on(redis::Client& client, const Lock& lock, const Until& until) {
   const std::string nobody = OwnerId::fresh().text();
   for (bool more = true; more && !until.over();) {
@@ -43,18 +43,12 @@ void go_on(redis::Client& client, const Lock& lock, const Until& until) {
   }
 }
 
-// The thing at the name, where it is no lock of that layout any more. None: it is one, or nobody could say.
-std::optional<OtherKind> instead_of(redis::Client& client, const Lock& lock, const Until& until) {
-  auto found = wire::inspect(client, lock, until);
-  if (!found || found->state != Status::State::other_kind) return {};
-  return std::move(found->other_kind);
-}
-
-// Says what is there instead, where it is no lock of that kind.
+// Says what is at the name instead, where it is no lock of that layout any more, and the server can be asked.
 Renewed explained(redis::Client& client, const Lock& lock, const Renewed& renewed, const Until& until) {
   if (renewed.outcome != RenewOutcome::other_owner) return renewed;
-  auto instead = instead_of(client, lock, until);
-  return instead ? Renewed{RenewOutcome::other_kind, {}, std::move(*instead)} : renewed;
+  const auto found = wire::inspect(client, lock, until);
+  if (!found || found->state != Status::State::other_kind) return renewed;
+  return {RenewOutcome::other_kind, {}, found->other_kind};
 }
 
 }  // namespace

@@ -36,13 +36,13 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 
 // Takes the lock, and waits for it where it is held.
 //
-// A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/part/queue.lua): whoever
-// releases the lock gives it to the first one there. The first one listens on the lock's channel as well, for
-// releases by other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
+// A waiter listens on a channel of its own, and stands in the queue of the lock from then on (lua/part/queue.lua): a
+// release gives the lock to the first one there. The first one listens on the lock's channel as well, for releases by
+// other programs. Publishing is not reliable, and a lease that runs out publishes nothing: the first one
 // looks when the lease of the holder ends, but every five seconds at least, as does the second, because the first may
 // have died; the others look every ten to thirty-five seconds, which also says that they live, or some seconds after
-// the lease of the holder, as it was when they looked last, should have ended. A user without the right to listen does not stand in the
-// queue, and looks every five seconds.
+// the lease of the holder, as it was when they looked last, should have ended. A user without the
+// right to listen does not stand in the queue, and looks every five seconds.
 //
 // Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server
 // that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at

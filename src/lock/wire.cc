@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "lock/wire.h"
 
-#include <algorithm>
-#include <map>
+#include <utility>
 
 #include "base/text.h"
-#include "lock/script.h"
+#include "lock/replies.h"
 
 namespace rlock::lock::wire {
 namespace {
 
 using redis::Reply;
-
-std::unexpected<Error> unexpected_reply(std::string_view script) {
-  return fail(Error::Code::protocol,
-              "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
-}
 
 // A reply of a shape that no script has: nobody knows what was executed, nor whether the next reply is the right one.
 template <class T>
@@ -26,207 +20,8 @@ Result<T> checked(redis::Client& client, Result<T> read) {
   return read;
 }
 
-// Numbers are untrusted, too. Cut like this, sums and differences of a few of them are no overflow; scripts know no
-// larger ones, because Lua counts in doubles.
-std::optional<long long> number_of(const Reply& reply) {
-  constexpr long long most = 1LL << 53;
-  const auto number = reply.as_number();
-  return number ? std::optional(std::clamp(*number, -most, most)) : std::nullopt;
-}
-
-// How many there are of something.
-std::optional<long long> count_of(const Reply& reply) {
-  const auto number = number_of(reply);
-  return number ? std::optional(std::max(*number, 0LL)) : std::nullopt;
-}
-
-// -1 is "never".
-std::optional<milliseconds> ttl_of(const Reply& reply) {
-  const auto ttl = number_of(reply);
-  if (!ttl || *ttl < 0) return {};
-  return milliseconds(*ttl);
-}
-
-// Of {'other-kind', what} and {'other-kind', type, ttl, guess}.
-OtherKind other_kind_of(const Reply& reply) {
-  return {.what = reply.at(1).as_text(),
-          .foreign = reply.elements.size() > 2,
-          .expires_in = ttl_of(reply.at(2)),
-          .guess = reply.at(3).as_text()};
-}
-
 // A holder's description is cut to a size that cannot burden the server.
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
-
-Result<Released> read_release(const Reply& reply) {
-  Released released;
-  const std::string outcome = reply.at(0).as_text();
-  if (outcome == "released") {
-    released.outcome = ReleaseOutcome::released;
-  } else if (outcome == "kept") {
-    released.outcome = ReleaseOutcome::kept;
-  } else if (outcome == "other-owner") {
-    released.outcome = ReleaseOutcome::other_owner;
-  } else if (outcome == "other-kind") {
-    released.outcome = ReleaseOutcome::other_kind;
-    released.instead = other_kind_of(reply);
-    return released;
-  } else if (outcome != "free") {
-    return unexpected_reply("release");
-  }
-  released.unfinished = reply.at(3).as_number() == 1;
-  if (outcome == "free" || outcome == "other-owner") {
-    released.token = reply.at(1).as_text();
-    return released;
-  }
-  released.holds_left = reply.at(1).as_number().value_or(0);
-  released.fault = reply.at(2).as_text();
-  return released;
-}
-
-// Fields and values from `begin` on.
-using Fields = std::map<std::string, std::string>;
-
-Fields fields_of(const Reply& list, std::size_t begin) {
-  Fields known;
-  for (std::size_t i = begin; i + 1 < list.elements.size(); i += 2)
-    known[list.at(i).as_text()] = list.at(i + 1).as_text();
-  return known;
-}
-
-std::optional<long long> number_in(const std::string& text) {
-  return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
-}
-
-Holder holder_of(Fields& known) {
-  return {.host = known["host"],
-          .user = known["user"],
-          .command = known["command"],
-          .reason = known["reason"],
-          .pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
-          .listens = known["control"] == "1",
-          .ended = known["kept"] == "1"};
-}
-
-bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
-
-// A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or ran out;
-// that of a permit is found by its id, and knows the whole owner id.
-Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
-  Holding holding{.owner = entry.at(0).as_text(),
-                  .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
-  holding.holds = count_of(entry.at(2)).value_or(0);
-  holding.expires_in = ttl_of(entry.at(3));
-  Fields known = fields_of(entry, 4);
-  if (layout == Layout::semaphore && !known["owner"].empty()) holding.owner = known["owner"];
-  if (known["owner"] != holding.owner) return holding;
-  holding.described = true;
-  holding.who = holder_of(known);
-  holding.token = known["token"];
-  if (const auto since = number_in(known["since"])) {
-    holding.since = milliseconds(*since);
-    holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
-  }
-  if (const auto lease = number_in(known["lease"])) holding.lease = milliseconds(*lease);
-  return holding;
-}
-
-Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
-  const Lock lock{request.name, request.mode.layout()};
-  Acquired acquired;
-  const std::string outcome = reply.at(0).as_text();
-  if (outcome == "again") return std::nullopt;
-  if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply.at(1).as_text());
-    const auto token = reply.at(2).as_number();
-    if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
-    if (*owner != request.owner && owner.value() != request.heir) {
-      return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner who did not ask, " +
-                                             in_quotes(owner->text()) + "; is something between us and Redis?");
-    }
-    acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
-  } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = count_of(reply.at(2));
-    acquired.place = reply.at(3).as_text();
-    if (reply.at(7).as_number() == 1) acquired.other_channel = lock.channel() + ":" + request.owner.text();
-    acquired.holders = count_of(reply.at(5)).value_or(0);
-    if (!reply.at(6).elements.empty()) {
-      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
-    }
-  } else if (outcome == "queue-full") {
-    acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "replaced") {
-    acquired.outcome = Acquired::Outcome::replaced;
-    acquired.by = escaped(reply.at(1).as_text(), 200);
-  } else if (outcome == "other-kind") {
-    acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.instead = other_kind_of(reply);
-  } else if (outcome == "other-slots") {
-    acquired.outcome = Acquired::Outcome::other_slots;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "no-upgrade") {
-    acquired.outcome = Acquired::Outcome::no_upgrade;
-  } else if (outcome == "no-token") {
-    return fail(Error::Code::wrong_kind,
-                request.name.display() + ": " + escaped(request.name.token_key()) +
-                    " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to "
-                    "the largest token that was ever granted, or delete it if nobody checks tokens");
-  } else {
-    return unexpected_reply("acquire");
-  }
-  return acquired;
-}
-
-Result<RenewReply> read_renewal(const Reply& reply) {
-  const std::string outcome = reply.at(0).as_text();
-  RenewReply renewed;
-  if (outcome == "renewed") {
-    const auto found = number_of(reply.at(1));
-    if (!found) return unexpected_reply("renew");
-    renewed.outcome = RenewOutcome::renewed;
-    // It may have been told never to expire.
-    renewed.found = *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found);
-    renewed.untidy = reply.at(2).as_number() == 1;
-  } else if (outcome == "other-owner") {
-    renewed.outcome = RenewOutcome::other_owner;
-  } else if (outcome == "lease-unknown") {
-    renewed.outcome = RenewOutcome::lease_unknown;
-  } else if (outcome != "free") {
-    return unexpected_reply("renew");
-  }
-  return renewed;
-}
-
-Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
-  Status status{.lock = lock};
-  if (reply.at(0).as_text() == "other-kind") {
-    status.state = Status::State::other_kind;
-    status.other_kind = other_kind_of(reply);
-    return status;
-  }
-  if (reply.at(0).as_text() != "lock") return unexpected_reply("inspect");
-  const auto now = count_of(reply.at(2));
-  if (!now) return unexpected_reply("inspect");
-  status.token = reply.at(3).as_text();
-  status.slots = count_of(reply.at(4)).value_or(0);
-  status.number = count_of(reply.at(5)).value_or(0);
-  for (const Reply& holder : reply.at(6).elements) {
-    status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now)));
-  }
-  status.waiting = count_of(reply.at(7)).value_or(0);
-  for (const Reply& id : reply.at(9).elements) status.fair_queue.push_back(id.as_text());
-  for (const Reply& waiter : reply.at(8).elements) {
-    Fields known = fields_of(waiter, 2);
-    const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
-    const std::string mode = waiter.at(1).as_text();
-    status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since)});
-  }
-  if (status.number > 0) status.state = Status::State::held;
-  return status;
-}
 
 // Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
 void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words between rlock and the scripts of lua/: named arguments out, typed replies in. Nothing else knows the
-// scripts' shapes, which stand at the head of each.
+// The words between rlock and the scripts of lua/: named arguments out, typed replies in. This and
+// lock/replies alone know the scripts' shapes, which stand at the head of each.
 //
 // Errors of all: those of redis::Client; protocol with maybe_executed where a reply has not the shape that the script
 // promises: the connection is dropped, because nobody knows whether the next reply is the right one.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lock/answers.h"
+#include "lock/replies.h"
 #include "lock/script.h"
 
 namespace rlock::lock::wire {
@@ -23,9 +24,6 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
 struct LockOf {
   Lock lock;
   OwnerId owner;
-};
-struct RenewReply : Renewed {  // never other_kind: inspect tells that from other_owner
-  bool untidy = false;         // a dead waiter stands in the queue: a release by nobody takes it out
 };
 // A reply for each; those of one attempt are asked in one exchange.
 Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,

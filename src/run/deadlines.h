@@ -9,6 +9,9 @@
 
 namespace rlock::run {
 
+// How often processes that do not die are looked at again.
+inline constexpr milliseconds kLongestLook = milliseconds(100);
+
 // By what the server keeps the lock for us.
 struct Promise {
   TimePoint sent = TimePoint::max();  // just before the last request that succeeded was sent; max(): there was none yet
@@ -38,7 +41,7 @@ class Deadlines {
   }
 
  private:
-  static constexpr milliseconds kKillingCounts = milliseconds(200);  // twice kLongestLook (run/termination.h)
+  static constexpr milliseconds kKillingCounts = 2 * kLongestLook;
 
   TimePoint after(milliseconds span) const {
     return promise_.sent == TimePoint::max() ? promise_.sent : promise_.sent + span;

@@ -173,7 +173,7 @@ class Monitor {
     if (termination_.killing()) return termination_.next();
     const TimePoint next = std::min(life_.next(deadlines()), loss_ ? TimePoint::max() : charges_.lock.listens_at());
     // It may have been about to stop when it was told to go on.
-    if (stopped_alone(shared_)) return std::min(next, BootClock::now() + kLongestLook / 5);
+    if (stopped_alone(shared_)) return std::min(next, BootClock::now() + kWakeAgain);
     // There is more than init, or it would have ended, and we may not have seen it.
     const bool unseen = charges_.command.has_namespace() && life_.minds_leftovers();
     if (unseen && job_.leftovers == Leftovers::kill) return std::min(next, BootClock::now() + kLongestLook / 2);

@@ -16,8 +16,6 @@
 namespace rlock::run {
 namespace {
 
-constexpr milliseconds kWakeAgain = 20ms;
-
 // Has the frontend go on as soon as there is something to do for it.
 [[noreturn]] void wake_in_need(pid_t frontend, const Shared& shared, FrontendTimer& timer, int monitor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -35,8 +33,8 @@ constexpr milliseconds kWakeAgain = 20ms;
   }
 }
 
-// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just been brought to
-// the foreground would be stopped again. The kernel knows.
+// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just been
+// brought to the foreground would be stopped again. The kernel knows.
 bool still_stopped(const Shared& shared) {
   const pid_t pid = shared.stopped;
   return pid != 0 && !is_running(pid);

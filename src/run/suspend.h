@@ -7,10 +7,14 @@
 // something else has let only the command go on, is woken by the monitor.
 #pragma once
 
+#include "base/clock.h"
 #include "run/frontend_timer.h"
 #include "run/shared.h"
 
 namespace rlock::run {
+
+// How often a frontend that may just be about to stop is told again to go on.
+inline constexpr milliseconds kWakeAgain = 20ms;
 
 // Stops the frontend by `signal`, which has stopped the command, unless that is over by now; returns when somebody has
 // let it go on. False: somebody has done that just now; ask again when that signal was read. While it is stopped

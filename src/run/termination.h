@@ -13,11 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "run/deadlines.h"
 
 namespace rlock::run {
-
-// How often processes that do not die are looked at again.
-inline constexpr milliseconds kLongestLook = milliseconds(100);
 
 // The consequence if something cannot be ended and nobody renews the lock any more: Termination::set_consequence.
 inline constexpr const char* kLockNotKept =
