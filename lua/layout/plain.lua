@@ -37,8 +37,10 @@ local function key_of()
   return holder
 end
 
-local function description_of(owner)
-  return holder, peek('hget', holder, 'owner') == owner
+local function description_of(owner, field)
+  local found = peek('hmget', holder, 'owner', field or 'owner')
+  local described = found and found[1] == owner
+  return holder, described, described and found[2]
 end
 
 -- More than one: no lock, whatever it is.
@@ -72,13 +74,9 @@ local function set_count(owner, count)
   redis.call('hset', lock, owner, text(count))
 end
 
--- Fields that others have put beside it are not ours to delete.
+-- Fields that others have put beside it are not ours to delete; without any, the server deletes the key.
 local function drop(owner)
-  if redis.call('hlen', lock) > 1 then
-    redis.call('hdel', lock, owner)
-  else
-    redis.call('del', lock)
-  end
+  redis.call('hdel', lock, owner)
   return '0'
 end
 

@@ -125,8 +125,10 @@ local function key_of(owner)
   return holds .. (hex or '')
 end
 
-local function description_of(owner)
-  return key_of(owner), peek('hexists', key_of(owner), 'owner') == 1
+local function description_of(owner, field)
+  local found = peek('hmget', key_of(owner), 'owner', field or 'owner')
+  local described = found and found[1] ~= false
+  return key_of(owner), described, described and found[2]
 end
 
 local function count_of(owner)

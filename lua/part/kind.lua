@@ -13,7 +13,8 @@
 --- include part/permits
 
 -- As many fields of a hash, and as much of a string, as tell what it is.
-local kFields, kBytes = 100, 20
+local kFields = 100
+local kBytes = 20
 
 local function is_owner(field)
   return string.find(field, '^.+:[%x-]+$')

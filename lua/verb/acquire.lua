@@ -89,8 +89,8 @@ if heir ~= '' and count then
   if slots_instead then
     return {'other-slots', slots_instead}
   end
-  local description = description_of(heir)
-  local granted = number_in(peek('hget', description, 'lease'), 1, kLongestLease) or lease
+  local description, _, granted = description_of(heir, 'lease')
+  granted = number_in(granted, 1, kLongestLease) or lease
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)

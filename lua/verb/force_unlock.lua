@@ -28,11 +28,14 @@ end
 
 local description, described = description_of(owner)
 local payload
-repeat  -- a foreign writer may read as well
-  payload = drop(owner) or payload
-until not count_of(owner)
+-- Tried before anything is changed, on a field that is not there: a user may lack a right, that to the time for one, and
+-- then the lock stays as it is.
+peek('hdel', description, 'at ' .. now)
 if described then
   redis.call('del', description)
 end
+repeat  -- a foreign writer may read as well
+  payload = drop(owner) or payload
+until not count_of(owner)
 local fault = pass_on(payload)
 return with_more({'released', 0, fault})

@@ -1,13 +1,12 @@
 -- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, in
 -- the name of nobody, take dead waiters out of the queue and go on with what an earlier call had no time for.
 --
--- KEYS  as in base.lua, and <holds><request>:released
+-- KEYS  as in base.lua; the last one <holds><request>:released. request: id of this call, the same in each sending of it
 -- ARGV  1 to 4: as in base.lua
 --       5 owner    or the id under which it waits: it leaves the queue
 --       6 hold     id of the request that acquired this hold
 --       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
---       8 request  id of this call, the same in each sending of it
---       9 remember milliseconds for which it may be sent again; 0: it is sent once
+--       8 remember milliseconds for which it may be sent again; 0: it is sent once
 -- Reply {'released', left, fault, more}   holds that remain; 0: the lock is available and that was published, or the
 --                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
 --                                   was more to do than one call may take: a release by nobody goes on; else
@@ -28,7 +27,7 @@
 --- include layout
 
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
-local outcome_key, remember_for = holds .. ARGV[8] .. ':released', tonumber(ARGV[9])
+local outcome_key, remember_for = KEYS[#KEYS], tonumber(ARGV[8])
 
 -- The text at a key; nil: there is none, or it cannot be read.
 local function text_at(key)
@@ -43,40 +42,48 @@ local function remember(outcome)
   return outcome
 end
 
-local before = remember_for > 0 and text_at(outcome_key)
 local count = count_of(owner)
+local description, described, held
+if count then
+  description, described, held = description_of(owner, hold)
+end
+-- A hold that is still there was not given back by an earlier sending.
+local before = not held and remember_for > 0 and text_at(outcome_key)
 if before then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
 
+-- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
+local function is_first_hold()
+  return hold == 'hold:' .. string.match(owner, '^[^:]*')
+end
+if count and not held and (described or count == 1 and not is_first_hold()) then
+  return {'released', count, ''}
+end
+
 local outcome, payload
-if count then
-  local description, described = description_of(owner)
-  -- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
-  local first_hold = 'hold:' .. string.match(owner, '^[^:]*')
-  if described and redis.call('hdel', description, hold) == 0 or
-    not described and count == 1 and hold ~= first_hold then
-    return {'released', count, ''}
+if count and count <= 1 and keep == 0 then
+  payload = drop(owner)
+  if described then
+    redis.call('del', description)
   end
-  if count > 1 then
-    -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
-    local ttl = left_of(owner)
-    if ttl > 0 then
-      expire(owner, ttl)
-    end
-    set_count(owner, count - 1)
-    return {remember('released'), count - 1, ''}
+  outcome = remember('released')
+  if nobody_waits() then
+    return with_more({outcome, 0, announce(payload)})
   end
-  if keep == 0 then
-    payload = drop(owner)
-    if described then
-      redis.call('del', description)
-    end
-    outcome = remember('released')
-    if nobody_waits() then
-      return with_more({outcome, 0, announce(payload)})
-    end
+end
+
+if count and count > 1 then
+  if described then
+    redis.call('hdel', description, hold)
   end
+  -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
+  local ttl = left_of(owner)
+  if ttl > 0 then
+    expire(owner, ttl)
+  end
+  set_count(owner, count - 1)
+  return {remember('released'), count - 1, ''}
 end
 
 --- include part/handoff
@@ -87,9 +94,8 @@ if outcome then
 end
 
 if count then
-  local description, described = description_of(owner)
   if described then
-    redis.call('hdel', description, 'control')  -- there is nobody left to ask
+    redis.call('hdel', description, hold, 'control')  -- there is nobody left to ask
     redis.call('hset', description, 'kept', 1)
     redis.call('pexpire', description, keep)
   end

@@ -24,8 +24,9 @@ if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
 
-local description, described = description_of(owner)
-local ttl, granted = left_of(owner), described and number_in(peek('hget', description, 'lease'), 1, kLongestLease)
+local description, _, granted = description_of(owner, 'lease')
+local ttl = left_of(owner)
+granted = number_in(granted, 1, kLongestLease)
 if lease == 0 then
   lease = granted
 end

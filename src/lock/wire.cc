@@ -96,7 +96,6 @@ Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseA
   call.argument(arguments.owner)
       .argument(arguments.hold)
       .argument(arguments.keep)
-      .argument(arguments.request)
       .argument(arguments.remember);
   return checked(client, read_release(RLOCK_TRY(send(client, call, attempts, until))));
 }

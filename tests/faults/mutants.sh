@@ -222,7 +222,11 @@ mutant 'slots of the dead do not come back' tests/lua/semaphore.bats \
 mutant 'any number of slots will do' 'tests/lua/semaphore.bats tests/cli/shared.bats' \
   lua/layout/semaphore.lua 'if slots == wanted then' 'if true then'
 mutant 'a hold that was never counted frees the lock' tests/lua/release.bats \
-  lua/verb/release.lua 'not described and count == 1 and hold ~= first_hold then' 'false then'
+  lua/verb/release.lua '(described or count == 1 and not is_first_hold())' described
+mutant 'a hold that was given back is still there for the next sending' tests/lua/release.bats \
+  lua/verb/release.lua "    redis.call('hdel', description, hold)" ''
+mutant 'a hold that is kept is still there for the next sending' tests/lua/release.bats \
+  lua/verb/release.lua "description, hold, 'control'" "description, 'control'"
 mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
   lua/part/handoff.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
   'return began and math.max(math.min(began, now) + kOthersTurn - now, 0)'

@@ -58,7 +58,7 @@ script() {
     text=$BATS_TEST_TMPDIR/begun.lua
   fi
   redis srv "${script_user[@]}" -e --eval "$text" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" , "rlock $verb" "$channel" "$grant_channels" "$hold_keys" "$@" \
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" ${last_key:+"$last_key"} , "rlock $verb" "$channel" "$grant_channels" "$hold_keys" "$@" \
     >"$BATS_TEST_TMPDIR/$verb.reply" || status=$?
   sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$verb.reply"
   return "$status"
@@ -74,7 +74,10 @@ in_others_turn() {
 acquire() { script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
 enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
 renew() { script renew "$(id_of "$1")" "$2"; }
-release() { script release "$(id_of "$1")" "$2" "${3:-0}" "${4:-request}" "${5:-0}"; }
+release() {
+  local last_key="$hold_keys${4:-request}:released"
+  script release "$(id_of "$1")" "$2" "${3:-0}" "${5:-0}"
+}
 inspect() { script inspect; }
 force_unlock() { script force_unlock "$(id_of "$1")"; }
 
