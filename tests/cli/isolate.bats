@@ -38,7 +38,7 @@ none_left() { wait_until sleepers 0; }
 # A user namespace that an ordinary user makes.
 user_namespaces() {
   as_nobody unshare -U -r -p -f true 2>/dev/null || skip 'USER NAMESPACES ARE NOT ALLOWED HERE: --isolate as an ordinary user is not tested'
-  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
+  needs_nobody
 }
 
 @test "the pids inside are small, and nothing outside is seen" {
@@ -324,6 +324,20 @@ PYTHON
   echo "$((after - before)) times"
   ((before > 0 && after - before <= 3))
   free
+}
+
+@test "below chroot, where / is no mount point, the command sees its own processes only, and the others keep theirs" {
+  [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
+  run -0 --separate-stderr unshare -m --propagation shared bash -ec '
+    mkdir root
+    for folder in /*; do
+      if [[ -L $folder ]]; then cp -P "$folder" root; else [[ ! -d $folder ]] || { mkdir "root$folder" && mount --rbind "$folder" "root$folder"; }; fi
+    done
+    chroot root "$0" --url "$1" run --isolate a -- sh -c "ls /proc | grep -c ^[0-9]"
+    [[ -e root/proc/$$ ]]' "$RLOCK" "$RLOCK_URL"
+  show
+  ((output < 10))
+  [[ -z $stderr ]]
 }
 
 @test "where the command sees the processes of the whole host in /proc, a warning says so" {

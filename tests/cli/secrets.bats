@@ -495,7 +495,7 @@ remembered() {
 }
 
 @test "memory: a command of an ordinary user cannot read that of its guards" {
-  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
+  needs_nobody
   local look='import os
 def read(pid):
     try:
@@ -513,7 +513,7 @@ print(read(os.getpid()), read(monitor), read(frontend))'
 }
 
 @test "guards that nobody can read do all that others do, for an ordinary user" {
-  as_nobody redis-cli -s "$srv_sock" ping >/dev/null && as_nobody "$RLOCK" --version >/dev/null || skip 'the folders of the tests are closed to other users'
+  needs_nobody
   export RLOCK_URL=$URL
   as() { RLOCK_PASSWORD=$SECRET as_nobody timeout -k 1 60 "$RLOCK" run "$@"; }
   # Messages go to a pipe, which is opened again.

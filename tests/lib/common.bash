@@ -84,6 +84,13 @@ as_nobody() {
   HOME=/nonexistent "${as[@]}" "$@"
 }
 
+# needs_nobody: skips the test where another user cannot reach the program and the server. By env: setpriv itself still
+# has root's capabilities.
+needs_nobody() {
+  as_nobody env redis-cli -s "$srv_sock" ping >/dev/null 2>&1 && as_nobody env "$RLOCK" --version >/dev/null 2>&1 ||
+    skip 'the folders of the program and of the tests are closed to other users'
+}
+
 # needs_pid_namespaces: skips the test where nobody lets us make one.
 pid_namespaces() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
 needs_pid_namespaces() { pid_namespaces || skip 'PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested'; }

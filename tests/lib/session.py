@@ -284,6 +284,8 @@ def background():
 def a_shell_as_the_command():
     child = shell()
     do(child, f"PS1='inner> ' {RLOCK} run job -- bash --norc --noprofile -i", "inner> ")
+    inner = command_of(child, "bash --norc")
+    until(lambda: state_of(inner) == "S", "the shell reads")  # readline forgets a prompt that Ctrl-C cuts short
     child.sendintr()
     child.expect_exact("inner> ")
     do(child, "sleep 100")
