@@ -41,7 +41,7 @@ constexpr std::size_t kMostHeld = 100;
 
 // How a terminal treats what is written to it.
 struct TerminalModes {
-  bool in_lines = true;       // else a program draws on it
+  bool in_lines = true;      // else a program draws on it
   bool returns_line = true;  // a newline goes to the begin of the line, too
 };
 

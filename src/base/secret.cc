@@ -31,9 +31,7 @@ struct Secret::Pages {
 
 Secret::Secret(std::size_t room) : pages_(std::make_shared<Pages>(room)) {}
 
-Secret::Secret(std::string_view text) : Secret(text.size()) {
-  pages_->size = text.copy(pages_->bytes, text.size());
-}
+Secret::Secret(std::string_view text) : Secret(text.size()) { pages_->size = text.copy(pages_->bytes, text.size()); }
 
 Result<Secret> Secret::written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write) {
   Secret secret(most);

@@ -17,7 +17,7 @@ namespace rlock::cli {
 namespace {
 
 std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
-  lock::Holder holder = describe_self("rlock acquire", options.reason);
+  lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
   if (options.for_pid) {
     // A user who asks for the holder wants to find the process that the lock is for.
     holder.command = "rlock acquire --for-pid";
@@ -67,7 +67,7 @@ Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Ho
 }  // namespace
 
 Result<int> execute(const AcquireOptions& options) {
-  const lock::HeldLocks held = held_by_ancestors();
+  const lock::AncestorLocks held = held_by_ancestors();
   for (const lock::LockName& name : options.names) {
     if (!held.owner_of(name)) continue;
     return fail(

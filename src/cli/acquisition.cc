@@ -16,10 +16,10 @@ namespace {
 constexpr milliseconds kAskAgain = 500ms;
 
 // Looks after one of the locks while it is waited for.
-class Waiting {
+class AwaitedLock {
  public:
-  Waiting(redis::Client& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
-          const Events& events)
+  AwaitedLock(redis::Client& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
+              const Events& events)
       : name_(request.name),
         wait_(options.wait),
         report_(request.name, options.verbose, events),
@@ -121,19 +121,19 @@ Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
                                                    milliseconds renew_every, const LockingOptions& options,
                                                    const run::SignalBlock& signals, const Events& events,
                                                    lock::AtFront at_front) {
-  std::vector<Waiting> waiting;
+  std::vector<AwaitedLock> waiting;
   for (const auto& request : requests) waiting.emplace_back(client, request, options, signals.fd(), events);
-  lock::Patience patience{.limit = options.wait.limit,
-                          .exchange = options.timeout,
-                          .interrupt = signals.fd(),
-                          .queueing = options.wait.queueing,
-                          .renew_every = renew_every,
-                          .at_front = std::move(at_front)};
-  if (options.wait.supersede) patience.longest_look = kAskAgain;
-  Waiting* current = nullptr;
-  patience.meanwhile = [&] { return current->say_what_is_due(); };
+  lock::WaitPolicy policy{.limit = options.wait.limit,
+                            .exchange = options.timeout,
+                            .interrupt = signals.fd(),
+                            .queueing = options.wait.queueing,
+                            .renew_every = renew_every,
+                            .at_front = std::move(at_front)};
+  if (options.wait.supersede) policy.longest_look = kAskAgain;
+  AwaitedLock* current = nullptr;
+  policy.meanwhile = [&] { return current->say_what_is_due(); };
   const TimePoint begun = BootClock::now();
-  auto acquired = lock::acquire_all(client, requests, patience, [&](std::size_t index, const lock::Acquired& found) {
+  auto acquired = lock::acquire_all(client, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
     current = &waiting[index];
     current->look(found);
   });

@@ -6,7 +6,7 @@
 
 #include "cli/events.h"
 #include "cli/options.h"
-#include "lock/several.h"
+#include "lock/acquire_all.h"
 #include "run/signals.h"
 
 namespace rlock::cli {

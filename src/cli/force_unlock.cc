@@ -26,7 +26,7 @@ bool all_shown(const lock::Status& status) { return status.number == static_cast
 bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
   if (status.state != lock::Status::State::held) return false;
   return !all_shown(status) ||
-         std::ranges::any_of(status.holders, [&](const lock::Holding& one) { return one.owner == owner.text(); });
+         std::ranges::any_of(status.holders, [&](const lock::HolderView& one) { return one.owner == owner.text(); });
 }
 
 // Asks the holders to stop, once at least, until they have released the lock, or have died and their leases have run
@@ -78,7 +78,7 @@ struct Holders {
 
 Holders holders_of(const lock::Status& status, const ForceUnlockOptions& options) {
   Holders holders;
-  for (const lock::Holding& one : status.holders) {
+  for (const lock::HolderView& one : status.holders) {
     if (options.owner && options.owner->text() != one.owner) continue;
     (one.who.listens && !options.now ? holders.asked : holders.not_asked)
         .push_back(lock::OwnerId::as_stored(one.owner));

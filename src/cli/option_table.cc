@@ -57,13 +57,14 @@ constexpr auto kLocking = part<LockingOptions>({
      "make it N slots where there is another number of them", Group::kind},
     {"--java-semaphore", "", into<flag, &LockingOptions::mode, &lock::Mode::java>,
      "of a semaphore that a Java program makes: NAME is no counter", Group::kind},
-    {"--max-queue", "N", into<number_of_waiters, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::most>,
+    {"--max-queue", "N",
+     into<number_of_waiters, &LockingOptions::wait, &WaitOptions::queueing, &lock::QueueRequest::most>,
      "end with 75 at once if N wait already (without limit)", Group::waiting, kSetting},
-    {"--replace-waiting", "", into<flag, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::replace>,
+    {"--replace-waiting", "", into<flag, &LockingOptions::wait, &WaitOptions::queueing, &lock::QueueRequest::replace>,
      "take the place of the last waiter that said so; it ends with 75", Group::waiting, kSetting},
     {"--supersede", "", into<flag, &LockingOptions::wait, &WaitOptions::supersede>,
      "ask the holder to stop, and wait until it has released the lock", Group::waiting, kSetting},
-    {"--priority", "N", into<priority, &LockingOptions::wait, &WaitOptions::queueing, &lock::Queueing::priority>,
+    {"--priority", "N", into<priority, &LockingOptions::wait, &WaitOptions::queueing, &lock::QueueRequest::priority>,
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });
 constexpr auto kReason = part<LockingOptions>({

@@ -39,7 +39,7 @@ struct NamingOptions : CommonOptions {
 struct WaitOptions {
   std::optional<milliseconds> limit;  // none: without limit; 0: not at all
   int conflict_status = kNotAcquired;
-  lock::Queueing queueing;
+  lock::QueueRequest queueing;
   bool supersede = false;  // the holder is asked to stop
 };
 

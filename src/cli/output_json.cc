@@ -16,7 +16,7 @@ std::string dump(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
-Json to_json(const lock::Holder& holder) {
+Json to_json(const lock::HolderInfo& holder) {
   return {{"host", holder.host},
           {"pid", holder.pid},
           {"user", holder.user},
@@ -24,7 +24,7 @@ Json to_json(const lock::Holder& holder) {
           {"reason", holder.reason}};
 }
 
-Json to_json(const lock::Holding& holding) {
+Json to_json(const lock::HolderView& holding) {
   Json json = {{"owner", holding.owner}, {"holds", holding.holds}, {"taken_by_rlock", holding.described}};
   if (!holding.mode.empty()) json["mode"] = holding.mode;
   json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
@@ -38,7 +38,7 @@ Json to_json(const lock::Holding& holding) {
   return json;
 }
 
-Json to_json(const lock::Waiting& waiter) {
+Json to_json(const lock::WaiterView& waiter) {
   Json json = to_json(waiter.who);
   if (!waiter.mode.empty()) json["mode"] = waiter.mode;
   json["waiting_for_ms"] = waiter.for_so_long.count();

@@ -32,23 +32,23 @@ std::string expiry_text(const std::optional<milliseconds>& expires_in) {
   return expires_in ? "in " + rough_duration(*expires_in) : "never";
 }
 
-std::string user_and_host(const lock::Holder& holder) {
+std::string user_and_host(const lock::HolderInfo& holder) {
   return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
 }
 
 // "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
-std::string described(const lock::Holder& holder, const std::optional<milliseconds>& span) {
+std::string described(const lock::HolderInfo& holder, const std::optional<milliseconds>& span) {
   std::string text = user_and_host(holder) + " pid " + std::to_string(holder.pid);
   if (span) text += " for " + rough_duration(*span);
   if (!holder.command.empty()) text += " (" + escaped(holder.command, 120) + ")";
   return text;
 }
 
-std::string shown_holder(const lock::Holding& holding) {
+std::string shown_holder(const lock::HolderView& holding) {
   return holding.described ? described(holding.who, holding.held_for) : escaped(holding.owner, 120);
 }
 
-std::string reason_behind(const lock::Holder& holder) {
+std::string reason_behind(const lock::HolderInfo& holder) {
   return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
 }
 
@@ -65,8 +65,8 @@ class Lines {
   std::string text_;
 };
 
-void add_what_rlock_knows(Lines& lines, const lock::Holding& holder) {
-  const lock::Holder& who = holder.who;
+void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
+  const lock::HolderInfo& who = holder.who;
   lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
   lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
   lines.add("reason", escaped(who.reason, 600));
@@ -76,7 +76,7 @@ void add_what_rlock_knows(Lines& lines, const lock::Holding& holder) {
   if (holder.lease) lines.add("lease", format_duration(*holder.lease));
 }
 
-void add_only_holder(Lines& lines, const lock::Holding& holder, lock::Layout layout) {
+void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout layout) {
   lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
   if (holder.described) add_what_rlock_knows(lines, holder);
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
@@ -86,7 +86,7 @@ void add_only_holder(Lines& lines, const lock::Holding& holder, lock::Layout lay
 
 void add_holders(Lines& lines, const Status& status) {
   bool first = true;
-  for (const lock::Holding& one : status.holders) {
+  for (const lock::HolderView& one : status.holders) {
     lines.add(std::exchange(first, false) ? "holders" : "",
               (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
                   expiry_text(one.expires_in) + "\n            " + escaped(one.owner, 200));
@@ -96,7 +96,7 @@ void add_holders(Lines& lines, const Status& status) {
 }
 
 // That of the only holder, else the last one that is known.
-void add_token(Lines& lines, const Status& status, const lock::Holding* only) {
+void add_token(Lines& lines, const Status& status, const lock::HolderView* only) {
   if (only && !only->token.empty()) {
     lines.add("token", escaped(only->token, 40));
   } else if (!status.token.empty()) {
@@ -106,7 +106,7 @@ void add_token(Lines& lines, const Status& status, const lock::Holding* only) {
 
 void add_waiting(Lines& lines, const Status& status) {
   long long place = 0;
-  for (const lock::Waiting& waiter : status.queue) {
+  for (const lock::WaiterView& waiter : status.queue) {
     const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
     ++place;
     lines.add(place == 1 ? "waiting" : "", std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) +
@@ -121,7 +121,7 @@ void add_waiting(Lines& lines, const Status& status) {
 
 using Cells = std::vector<std::string>;
 
-std::string holder_cell(const lock::Holding& holder, long long holders) {
+std::string holder_cell(const lock::HolderView& holder, long long holders) {
   return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
          (holders > 1 ? " +" + std::to_string(holders - 1) : "");
 }
@@ -130,7 +130,7 @@ Cells cells_of(const Status& status) {
   Cells row = {status.name().display(), state_text(status)};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
-  const lock::Holding& holder = *status.holder();
+  const lock::HolderView& holder = *status.holder();
   const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
   const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));
@@ -162,7 +162,7 @@ std::string aligned(const std::vector<Cells>& rows) {
 
 }  // namespace
 
-std::string held_by(const lock::Holding& holding, long long holders) {
+std::string held_by(const lock::HolderView& holding, long long holders) {
   std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
   text += shown_holder(holding);
   if (holding.described && !holding.who.reason.empty()) text += ", reason " + in_quotes(holding.who.reason);
@@ -191,7 +191,7 @@ std::string place_text(long long ahead) {
 std::string status_in_full(const Status& status) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
-  const lock::Holding* only = held && status.number == 1 ? status.holder() : nullptr;
+  const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
   Lines lines;
   lines.add("name", status.name().display());
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));

@@ -16,7 +16,7 @@ std::string status_table(const std::vector<lock::Status>& all);
 
 // "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is
 // known, "and 2 others".
-std::string held_by(const lock::Holding& holding, long long holders = 1);
+std::string held_by(const lock::HolderView& holding, long long holders = 1);
 // The same of a lock that is found held: "held by another" where nobody is known.
 std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);

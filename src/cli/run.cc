@@ -25,8 +25,8 @@ namespace rlock::cli {
 namespace {
 
 std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
-  const lock::HeldLocks held = held_by_ancestors();
-  lock::Holder self = describe_self(options.shown_command, options.reason);
+  const lock::AncestorLocks held = held_by_ancestors();
+  lock::HolderInfo self = describe_self(options.shown_command, options.reason);
   self.listens = true;
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {
@@ -43,7 +43,7 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
 std::vector<std::string> environment_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
                                          const redis::Endpoint& endpoint) {
   const HoldTexts texts = hold_texts(holds);
-  lock::HeldLocks held = held_by_ancestors();
+  lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
                                         "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + endpoint.display()};

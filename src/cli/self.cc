@@ -9,12 +9,12 @@
 
 namespace rlock::cli {
 
-lock::HeldLocks held_by_ancestors() {
+lock::AncestorLocks held_by_ancestors() {
   const char* held = std::getenv("RLOCK_HELD");
-  return lock::HeldLocks::parse(held ? held : "");
+  return lock::AncestorLocks::parse(held ? held : "");
 }
 
-lock::Holder describe_self(std::string command, std::string reason) {
+lock::HolderInfo describe_self(std::string command, std::string reason) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   const passwd* entry = getpwuid(geteuid());
@@ -26,7 +26,7 @@ lock::Holder describe_self(std::string command, std::string reason) {
 }
 
 std::string asker(std::string_view with) {
-  const lock::Holder self = describe_self("", "");
+  const lock::HolderInfo self = describe_self("", "");
   return self.user + "@" + self.host + " (" + std::string(with) + ")";
 }
 

@@ -11,11 +11,11 @@
 namespace rlock::cli {
 
 // `command` is what it runs.
-lock::Holder describe_self(std::string command, std::string reason);
+lock::HolderInfo describe_self(std::string command, std::string reason);
 // The same for a holder that it asks to stop: "alice@ci-7 (with)".
 std::string asker(std::string_view with);
 
 // The locks that it runs under: RLOCK_HELD.
-lock::HeldLocks held_by_ancestors();
+lock::AncestorLocks held_by_ancestors();
 
 }  // namespace rlock::cli

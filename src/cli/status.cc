@@ -66,9 +66,9 @@ std::string essence(const std::vector<lock::Status>& all) {
   std::string text;
   for (const lock::Status& status : all) {
     text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
-    for (const lock::Holding& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
+    for (const lock::HolderView& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
     text += "\n";
-    for (const lock::Waiting& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
+    for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
   }
   return text;
 }

@@ -22,8 +22,8 @@ class Superseding {
 
  private:
   Until exchange() const { return Until{TimePoint::max(), interrupt_}.at_most(exchange_); }
-  std::vector<lock::Holding> in_the_way(const lock::Status& status) const;
-  void ask(const lock::Holding& holding);
+  std::vector<lock::HolderView> in_the_way(const lock::Status& status) const;
+  void ask(const lock::HolderView& holding);
 
   redis::Client& client_;
   const lock::LockName& name_;

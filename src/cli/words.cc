@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "redis/endpoint.h"
-#include "run/shared.h"
+#include "run/guard_state.h"
 
 namespace rlock::cli {
 namespace {

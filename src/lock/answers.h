@@ -13,7 +13,7 @@
 namespace rlock::lock {
 
 // A holder's words about itself. All of it is shown to people only.
-struct Holder {
+struct HolderInfo {
   std::string host, user, command, reason;
   long pid = 0;
   bool listens = false;  // it can be asked to stop, see ask_to_stop
@@ -33,13 +33,13 @@ struct Hold {
 };
 
 // One that holds a lock, as others see it.
-struct Holding {
+struct HolderView {
   std::string owner;  // untrusted text
   std::string mode;   // read, write or empty
   long long holds = 0;
   std::optional<milliseconds> expires_in;  // none: never
   bool described = false;                  // what follows is known: it took the lock with rlock
-  Holder who;
+  HolderInfo who;
   std::optional<milliseconds> since;  // server's clock, since 1970
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
@@ -47,7 +47,7 @@ struct Holding {
 };
 
 // How a request stands in the queue of a lock that is not free (lua/part/queue.lua).
-struct Queueing {
+struct QueueRequest {
   std::string place;        // as the last reply said it, empty for a new waiter
   int priority = 0;         // higher ones stand in front
   std::optional<int> most;  // of waiters that there may be already
@@ -57,12 +57,12 @@ struct Queueing {
 struct AcquireRequest {
   LockName name;
   Mode mode;
-  OwnerId owner = OwnerId::fresh();  // a waiter keeps it for as long as it waits
-  std::optional<Queueing> queueing;  // none: does not wait
-  std::optional<OwnerId> heir;       // of an ancestor that may hold the lock: re-entry
-  std::string hold_id;               // empty: that of `owner`
+  OwnerId owner = OwnerId::fresh();      // a waiter keeps it for as long as it waits
+  std::optional<QueueRequest> queueing;  // none: does not wait
+  std::optional<OwnerId> heir;           // of an ancestor that may hold the lock: re-entry
+  std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
-  Holder holder;
+  HolderInfo holder;
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
 };
@@ -71,7 +71,7 @@ struct Acquired {
   enum class Outcome {
     granted,
     held,
-    queue_full,   // more wait already than Queueing::most
+    queue_full,   // more wait already than QueueRequest::most
     replaced,     // another waiter has taken our place
     other_kind,   // the name is in use, but not as a lock of this kind
     other_slots,  // it has another number of slots than Mode::slots
@@ -82,10 +82,10 @@ struct Acquired {
   std::optional<Hold> hold;                // granted
   std::optional<milliseconds> expires_in;  // held: until it may be available; none: nobody knows
   std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
-  std::string place;                       // held: see Queueing
+  std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
   long long holders = 0;                   // held: how many there are
-  std::optional<Holding> holder;           // held: one of them
+  std::optional<HolderView> holder;        // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
   std::string by;                          // replaced, asked: who, for people
   OtherKind instead;                       // other_kind
@@ -106,13 +106,13 @@ struct Released {
   long long holds_left = 0;
   std::string fault;        // why waiters were not told, "" if they were
   bool unfinished = false;  // there was more to do than one script may take
-  OtherKind instead;    // other_kind
-  std::string token;    // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
+  OtherKind instead;        // other_kind
+  std::string token;  // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
 };
 
 // One that stands in the queue.
-struct Waiting {
-  Holder who;
+struct WaiterView {
+  HolderInfo who;
   std::string mode;  // read, write or empty
   milliseconds for_so_long{};
 };
@@ -121,19 +121,19 @@ struct Status {
   enum class State { free, held, other_kind };
   Lock lock;
   State state = State::free;
-  OtherKind other_kind;          // what it is instead
-  std::string token;             // the last one granted; may be empty
-  long long slots = 0;           // of a semaphore that is in use
-  long long number = 0;          // of holders
-  std::vector<Holding> holders;  // the first hundred of them
-  long long waiting = 0;         // how many stand in the queue
-  std::vector<Waiting> queue;    // the first hundred of them, in order
+  OtherKind other_kind;             // what it is instead
+  std::string token;                // the last one granted; may be empty
+  long long slots = 0;              // of a semaphore that is in use
+  long long number = 0;             // of holders
+  std::vector<HolderView> holders;  // the first hundred of them
+  long long waiting = 0;            // how many stand in the queue
+  std::vector<WaiterView> queue;    // the first hundred of them, in order
   // The first hundred owner ids that stand in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
 
   const LockName& name() const { return lock.name; }
   // The first of them, which is the only one where there is one at most; none if nobody holds it.
-  const Holding* holder() const { return holders.empty() ? nullptr : &holders.front(); }
+  const HolderView* holder() const { return holders.empty() ? nullptr : &holders.front(); }
 };
 
 }  // namespace rlock::lock

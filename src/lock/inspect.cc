@@ -22,14 +22,15 @@ namespace {
 // How much memory a list of locks may take, about: a server can send names and holders without end.
 constexpr std::size_t kLongestList = std::size_t{32} << 20;
 
-std::size_t size_of(const Holder& who) {
+std::size_t size_of(const HolderInfo& who) {
   return who.host.size() + who.user.size() + who.command.size() + who.reason.size();
 }
 
 std::size_t size_of(const Status& status) {
   std::size_t size = sizeof status + status.name().text().size();
-  for (const Holding& one : status.holders) size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
-  for (const Waiting& one : status.queue) size += sizeof one + size_of(one.who);
+  for (const HolderView& one : status.holders)
+    size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
+  for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
   for (const std::string& id : status.fair_queue) size += sizeof id + id.size();
   return size;
 }

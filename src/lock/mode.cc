@@ -59,7 +59,8 @@ std::string Mode::text() const {
 
 namespace {
 
-// A permit's id: the 32 hexadecimal digits that our owner ids begin with; "" for other owners (lua/layout/semaphore.lua).
+// A permit's id: the 32 hexadecimal digits that our owner ids begin with; "" for other owners
+// (lua/layout/semaphore.lua).
 std::string permit_of(const std::string& owner) {
   std::string digits;
   for (const char c : owner) {
@@ -84,7 +85,7 @@ std::string Lock::channel() const {
 
 std::string Lock::description_key(const std::string& owner) const {
   if (layout == Layout::plain) return name.holder_key();
-  return name.holds() + (layout == Layout::semaphore ? permit_of(owner) : owner);
+  return name.hold_key_prefix() + (layout == Layout::semaphore ? permit_of(owner) : owner);
 }
 
 }  // namespace rlock::lock

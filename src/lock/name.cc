@@ -53,9 +53,7 @@ Result<LockName> LockName::parse(std::string_view text) {
 
 std::string LockName::display() const { return escaped(text_); }
 
-std::string LockName::companion(std::string_view word) const {
-  return std::string(word) + ":" + tag();
-}
+std::string LockName::companion(std::string_view word) const { return std::string(word) + ":" + tag(); }
 
 std::string LockName::tag() const { return text_.find('{') == std::string::npos ? "{" + text_ + "}" : text_; }
 
@@ -79,8 +77,8 @@ Result<OwnerId> OwnerId::parse(std::string_view text) {
   return OwnerId(std::string(text));
 }
 
-HeldLocks HeldLocks::parse(std::string_view text) {
-  HeldLocks held;
+AncestorLocks AncestorLocks::parse(std::string_view text) {
+  AncestorLocks held;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -93,7 +91,7 @@ HeldLocks HeldLocks::parse(std::string_view text) {
   return held;
 }
 
-std::optional<OwnerId> HeldLocks::owner_of(const LockName& name) const {
+std::optional<OwnerId> AncestorLocks::owner_of(const LockName& name) const {
   // The last one counts: the innermost ancestor.
   std::optional<OwnerId> found;
   for (std::size_t start = 0; start < text_.size();) {
@@ -106,8 +104,8 @@ std::optional<OwnerId> HeldLocks::owner_of(const LockName& name) const {
   return found;
 }
 
-HeldLocks HeldLocks::with(const LockName& name, const OwnerId& owner) const {
-  HeldLocks held = *this;
+AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) const {
+  AncestorLocks held = *this;
   held.text_ += owner.text() + " " + name.text() + "\n";
   return held;
 }

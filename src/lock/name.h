@@ -36,9 +36,9 @@ class LockName {
   std::string queue_key() const { return companion("rlock:queue"); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
   // The beginning of the channel of one waiter; its id follows.
-  std::string grants() const { return companion("rlock:grant") + ":"; }
+  std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
   // The beginning of the keys that describe single holders of a shared lock; their ids follow.
-  std::string holds() const { return companion("rlock:hold") + ":"; }
+  std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
 
   // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
   // key does not follow the rule.
@@ -80,14 +80,14 @@ class OwnerId {
 };
 
 // The locks that our ancestors hold, as RLOCK_HELD carries them: a line "owner name" for each.
-class HeldLocks {
+class AncestorLocks {
  public:
   // Lines that are not of that form are passed over: the variable is not ours alone.
-  static HeldLocks parse(std::string_view text);
+  static AncestorLocks parse(std::string_view text);
 
   std::optional<OwnerId> owner_of(const LockName& name) const;
   // For a child that `owner` holds `name` for, besides what is here.
-  HeldLocks with(const LockName& name, const OwnerId& owner) const;
+  AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
   // As the variable carries it.
   std::string text() const { return text_.substr(0, text_.find_last_not_of('\n') + 1); }

@@ -60,7 +60,7 @@ std::optional<long long> number_in(const std::string& text) {
   return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
 }
 
-Holder holder_of(Fields& known) {
+HolderInfo holder_of(Fields& known) {
   return {.host = known["host"],
           .user = known["user"],
           .command = known["command"],
@@ -72,11 +72,11 @@ Holder holder_of(Fields& known) {
 
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
 
-// A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or ran
-// out; that of a permit is found by its id, and knows the whole owner id.
-Holding holding_of(const Reply& entry, Layout layout, milliseconds now) {
-  Holding holding{.owner = entry.at(0).as_text(),
-                  .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
+// A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or
+// ran out; that of a permit is found by its id, and knows the whole owner id.
+HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
+  HolderView holding{.owner = entry.at(0).as_text(),
+                     .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
   holding.holds = count_of(entry.at(2)).value_or(0);
   holding.expires_in = ttl_of(entry.at(3));
   Fields known = fields_of(entry, 4);

@@ -13,8 +13,8 @@
 
 namespace rlock::lock::wire {
 
-// None: ask again at once. `sent`: when the first of the requests was sent. Errors: also wrong_kind, where the key of the
-// fencing token holds none.
+// None: ask again at once. `sent`: when the first of the requests was sent. Errors: also wrong_kind, where the key of
+// the fencing token holds none.
 Result<std::optional<Acquired>> read_acquire(const redis::Reply& reply, const AcquireRequest& request, TimePoint sent);
 
 struct RenewReply : Renewed {  // never other_kind: inspect tells that from other_owner

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Calls of the scripts of lua/, by their SHA1 where the server knows them.
 //
-// EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the right
-// to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second sending.
+// EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the
+// right to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second
+// sending.
 #pragma once
 
 #include <span>

@@ -3,33 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "lock/verbs.h"
+#include "lock/wait_policy.h"
 
 namespace rlock::lock {
-
-// Called, maybe several times, when this waiter has come to the front, so that its turn is the next. `expected` is the
-// hold that it will have, but for token and time. It may fork: then the child calls `disconnect`, which closes its copy
-// of the connection that listens. Else it would seem to others that a waiter listens who is dead.
-using AtFront = std::function<void(const Hold& expected, const std::function<void()>& disconnect)>;
-
-struct Patience {
-  std::optional<milliseconds> limit;  // how long to wait; 0: not at all; none: without limit
-  milliseconds exchange{};            // for each exchange with the server
-  int interrupt = -1;                 // readable: stop waiting
-  Queueing queueing;                  // how to stand in the queue
-  milliseconds longest_look = 1min;   // between two looks at the lock, at most
-  milliseconds renew_every{};         // of locks that are held while others are waited for
-  AtFront at_front;                   // none: nobody wants to know
-  // Called between two looks at the lock, once it was found held; shall be quick. Returns when to call it again.
-  std::function<TimePoint()> meanwhile;
-  // Channels that are listened to while waiting, and what is said there. Its error ends the wait.
-  std::vector<std::string> other_channels;
-  std::function<Result<void>(const redis::Message&)> on_message;
-};
 
 // Called each time a lock was found held, with the client free for use; it shall be quick. Its error ends the wait.
 using OnHeld = std::function<Result<void>(const Acquired&)>;
@@ -47,7 +25,7 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 // Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server
 // that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at
 // once. Whatever comes of it but a grant, nothing of this waiter stays, as far as the server can be reached.
-Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const Patience& patience,
+Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const WaitPolicy& policy,
                                  const OnHeld& on_held);
 
 }  // namespace rlock::lock

@@ -25,9 +25,8 @@ std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
 // Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
 void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {
-  const std::pair<std::string, std::string_view> keys[] = {{lock.name.holder_key(), "hash"},
-                                                           {lock.name.queue_key(), "zset"},
-                                                           {lock.name.waiters_key(), "hash"}};
+  const std::pair<std::string, std::string_view> keys[] = {
+      {lock.name.holder_key(), "hash"}, {lock.name.queue_key(), "zset"}, {lock.name.waiters_key(), "hash"}};
   for (const auto& [key, right] : keys) {
     const auto type = client.insist({"TYPE", key}, until);
     if (!type) return;
@@ -44,8 +43,8 @@ void explain(redis::Client& client, const Lock& lock, Error& error, const Until&
 Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
                                         const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
-  const Queueing queueing = request.queueing.value_or(Queueing{});
-  const Holder& holder = request.holder;
+  const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
+  const HolderInfo& holder = request.holder;
   Call call(Verb::acquire, lock, request.owner.text());
   if (request.heir) {
     call.key(lock.description_key(request.heir->text()));
@@ -63,9 +62,9 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
       .argument(queueing.priority)
       .argument(queueing.most ? std::to_string(*queueing.most) : "")
       .argument(queueing.replace ? 1 : 0);
-  const std::pair<const char*, std::string> fields[] = {{"host", holder.host},       {"pid", std::to_string(holder.pid)},
-                                                        {"user", holder.user},       {"command", holder.command},
-                                                        {"reason", holder.reason},   {"control", holder.listens ? "1" : ""}};
+  const std::pair<const char*, std::string> fields[] = {
+      {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
+      {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""}};
   for (const auto& [field, value] : fields) call.argument(std::string(field)).argument(shortened(value));
   auto reply = send(client, call, Attempts::until_deadline, until);
   if (!reply && reply.error().code == Error::Code::wrong_kind) explain(client, lock, reply.error(), until);
@@ -92,11 +91,8 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
 Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
                          const Until& until) {
   Call call(Verb::release, lock, arguments.owner);
-  call.key(lock.name.holds() + arguments.request + ":released");
-  call.argument(arguments.owner)
-      .argument(arguments.hold)
-      .argument(arguments.keep)
-      .argument(arguments.remember);
+  call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
+  call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
   return checked(client, read_release(RLOCK_TRY(send(client, call, attempts, until))));
 }
 

@@ -198,8 +198,8 @@ std::string Endpoint::display() const {
     return "unix://" + login + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
   }
   const bool v6 = host.find(':') != std::string::npos;
-  return "redis://" + login + (v6 ? "[" + percent_encoded(host, "/") + "]" : percent_encoded(host, "/")) + ":" + std::to_string(port) +
-         (db ? "/" + std::to_string(db) : "");
+  return "redis://" + login + (v6 ? "[" + percent_encoded(host, "/") + "]" : percent_encoded(host, "/")) + ":" +
+         std::to_string(port) + (db ? "/" + std::to_string(db) : "");
 }
 
 }  // namespace rlock::redis

@@ -20,7 +20,8 @@ struct Endpoint {
   Kind kind = Kind::tcp;
   std::string host = "127.0.0.1";
   int port = 6379;
-  std::string path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
+  std::string
+      path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
   int db = 0;
   std::string user;  // empty: AUTH with the password alone
   std::optional<Secret> password;

@@ -106,8 +106,9 @@ Result<std::string> LocalServer::own_folder() {
   folder += "/" + this_host();
   constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
   if (LocalServer(folder).socket_path().size() <= most) return folder;
-  return fail(Error::Code::config, "local: has no place: " + in_quotes(folder) + " is too long for a Unix socket's path, " +
-                                       std::to_string(most) + " bytes" + std::string(kNameOne));
+  return fail(Error::Code::config, "local: has no place: " + in_quotes(folder) +
+                                       " is too long for a Unix socket's path, " + std::to_string(most) + " bytes" +
+                                       std::string(kNameOne));
 }
 
 Result<UniqueFd> LocalServer::open_folder() const {

@@ -30,8 +30,8 @@ struct Builder {
     return &array->elements[static_cast<std::size_t>(task->idx)];
   }
 
-  // hiredis takes a null pointer for a refusal. It gives us numbers and types of RESP3 (version 1.x) whether anybody has
-  // asked for RESP3 or not.
+  // hiredis takes a null pointer for a refusal. It gives us numbers and types of RESP3 (version 1.x) whether anybody
+  // has asked for RESP3 or not.
   static void* refuse() { return nullptr; }
 
   static void* string(const redisReadTask* task, char* text, std::size_t length) {
@@ -142,9 +142,7 @@ struct ReplyReader::Impl {
 ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {}
 ReplyReader::~ReplyReader() { redisReaderFree(impl_->reader); }
 
-bool ReplyReader::empty() const {
-  return impl_->reader->pos == impl_->reader->len && impl_->reader->ridx < 0;
-}
+bool ReplyReader::empty() const { return impl_->reader->pos == impl_->reader->len && impl_->reader->ridx < 0; }
 
 void ReplyReader::feed(std::string_view bytes) {
   impl_->fed += bytes.size();

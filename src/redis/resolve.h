@@ -21,8 +21,8 @@ struct Address {
 // time), interrupted.
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until);
 
-// A lookup that is given up leaves a thread behind, until its resolver gives up, too. Waits for all of them: from then on
-// no thread of a lookup is left. Errors: system (one has not ended in time), interrupted.
+// A lookup that is given up leaves a thread behind, until its resolver gives up, too. Waits for all of them: from then
+// on no thread of a lookup is left. Errors: system (one has not ended in time), interrupted.
 Result<void> end_lookups(const Until& until);
 
 }  // namespace rlock::redis

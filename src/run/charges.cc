@@ -33,13 +33,13 @@ void leave_group(const Hooks& hooks) {
 
 }  // namespace
 
-Result<Charges> Charges::take(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared,
-                              pid_t frontend, int control, FrontendTimer& frontend_timer) {
+Result<Charges> Charges::take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+                              pid_t frontend, int socket, FrontendTimer& frontend_timer) {
   RLOCK_TRY(become_subreaper());
   RLOCK_TRY(signals.read_children_only());
   Timer own_timer = RLOCK_TRY(Timer::make());
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
-  FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend, control, frontend_timer));
+  FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend, socket, frontend_timer));
   client.keep_password_from_children();
   // Forked before this process has a thread, and before it leaves the frontend's process group.
   GatedCommand gated = RLOCK_TRY(GatedCommand::fork_from_here(job.command, signals, shared, job.isolate));
@@ -56,7 +56,7 @@ Charges::Ready Charges::wait(SignalBlock& signals, TimePoint next, bool frontend
                       {lock_kept ? lock.lost_fd() : -1, POLLIN, 0},
                       {lock_kept ? lock.asked_fd() : -1, POLLIN, 0},
                       {frontend_lives ? frontend.died_fd() : -1, POLLIN, 0},
-                      {frontend_lives ? frontend.control() : -1, POLLIN, 0},
+                      {frontend_lives ? frontend.guard_socket() : -1, POLLIN, 0},
                       {lock.moved_fd(), POLLIN, 0}};
   poll(watched, std::size(watched), -1);
   while (signals.next()) {

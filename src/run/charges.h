@@ -10,9 +10,9 @@
 #include "run/command.h"
 #include "run/frontend_link.h"
 #include "run/frontend_timer.h"
+#include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"
-#include "run/shared.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -24,11 +24,11 @@ struct Charges {
   LockWatch lock;
 
   // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group,
-  // with the command behind its gate and the thread that will renew. `control`: socket to the frontend;
+  // with the command behind its gate and the thread that will renew. `socket`: socket to the frontend;
   // `frontend_timer`: the frontend's. Errors: system (the frontend has died, too); the command ends by itself then.
   // REQUIRES: what is passed lives longer.
-  static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared,
-                              pid_t frontend, int control, FrontendTimer& frontend_timer);
+  static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+                              pid_t frontend, int socket, FrontendTimer& frontend_timer);
 
   // `moved`: there is a new promise in the shared page.
   struct Ready {

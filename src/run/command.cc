@@ -70,8 +70,8 @@ JobEnd end_of_command(int status, int exec_errno) {
   return {Kind::exited, WEXITSTATUS(status)};
 }
 
-Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
-                                                  bool isolate) {
+Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals,
+                                                  GuardState& shared, bool isolate) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);

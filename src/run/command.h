@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "run/guard_state.h"
 #include "run/isolation.h"
 #include "run/job_end.h"
-#include "run/shared.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -42,7 +42,7 @@ class GatedCommand {
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
   // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
   // Errors: system. REQUIRES: a guard becomes a subreaper before.
-  static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, Shared& shared,
+  static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
                                              bool isolate);
 
   pid_t pid() const { return pid_; }

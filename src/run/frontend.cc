@@ -11,7 +11,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "run/control.h"
+#include "run/guard_socket.h"
 #include "run/pidfd.h"
 #include "run/release.h"
 #include "run/suspend.h"
@@ -69,7 +69,7 @@ class Frontend {
     // Signals are read only when there is room for them where they go.
     pollfd watched[] = {{guards_.alive(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
-                        {control_closed_ ? -1 : guards_.control(),
+                        {socket_closed_ ? -1 : guards_.guard_socket(),
                          static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
                         {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
@@ -78,7 +78,7 @@ class Frontend {
 
   void pass_on_signals() {
     for (;;) {
-      if (unsent_ && send_packet(guards_.control(), *unsent_) == Sent::no_room) return;
+      if (unsent_ && send_packet(guards_.guard_socket(), *unsent_) == Sent::no_room) return;
       unsent_.reset();
       const auto signal = signals_.next();
       if (!signal) return;
@@ -93,13 +93,13 @@ class Frontend {
   void do_as_told() {
     Packet packet;
     Received received;
-    while ((received = receive_packet(guards_.control(), packet)) == Received::packet) {
+    while ((received = receive_packet(guards_.guard_socket(), packet)) == Received::packet) {
       if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
       if (packet.kind == Packet::Kind::ready) go_asked_ = true;
     }
     // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
     if (received == Received::nobody_there) {
-      control_closed_ = true;
+      socket_closed_ = true;
       unsent_.reset();
     }
     if (go_asked_) go();
@@ -111,9 +111,9 @@ class Frontend {
     pass_on_signals();
     if (unsent_) return;
     UniqueFd connection = client_.hand_over();
-    const Sent sent = send_packet(guards_.control(), {Packet::Kind::go}, connection.get());
+    const Sent sent = send_packet(guards_.guard_socket(), {Packet::Kind::go}, connection.get());
     if (sent != Sent::no_room) go_asked_ = false;
-    if (sent == Sent::nobody_there) control_closed_ = true;
+    if (sent == Sent::nobody_there) socket_closed_ = true;
     gone_ = sent == Sent::yes;
     if (!gone_) return client_.adopt(std::move(connection));
     client_.forget();
@@ -207,15 +207,15 @@ class Frontend {
   const Job& job_;
   SignalBlock& signals_;
   Guards& guards_;
-  Shared& shared_;
+  GuardState& shared_;
   FrontendTimer& timer_;
   std::set<pid_t>& children_;
   redis::Client& client_;
   const TerminalState terminal_ = TerminalState::look();
   bool dead_ = false;
   std::optional<Packet> unsent_;
-  int stopped_by_ = 0;           // the signal that has stopped the command; 0: seen to
-  bool control_closed_ = false;  // by the monitor
+  int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
+  bool socket_closed_ = false;  // by the monitor
   bool go_asked_ = false;
   bool gone_ = false;  // the monitor has been told to go
   std::string why_ = "the monitor of this job was killed";

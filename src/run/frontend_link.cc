@@ -11,15 +11,15 @@
 
 namespace rlock::run {
 
-Result<FrontendLink> FrontendLink::open(pid_t frontend, int control, FrontendTimer& timer) {
-  FrontendLink link(frontend, control, timer, UniqueFd(pidfd_open(frontend, 0)));
+Result<FrontendLink> FrontendLink::open(pid_t frontend, int socket, FrontendTimer& timer) {
+  FrontendLink link(frontend, socket, timer, UniqueFd(pidfd_open(frontend, 0)));
   if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
   return link;
 }
 
 bool FrontendLink::is_dead() const { return getppid() != pid_; }
 
-void FrontendLink::refuse_more() const { shutdown(control_, SHUT_RD); }
+void FrontendLink::refuse_more() const { shutdown(socket_, SHUT_RD); }
 
 void FrontendLink::wake() const { pidfd_send_signal(process_.get(), SIGCONT, nullptr, 0); }
 

@@ -6,33 +6,33 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "run/control.h"
 #include "run/frontend_timer.h"
+#include "run/guard_socket.h"
 
 namespace rlock::run {
 
 class FrontendLink {
  public:
-  // `control`: socket to the frontend, not owned; `timer`: the frontend's. Errors: system (it has died).
-  static Result<FrontendLink> open(pid_t frontend, int control, FrontendTimer& timer);
+  // `socket`: socket to the frontend, not owned; `timer`: the frontend's. Errors: system (it has died).
+  static Result<FrontendLink> open(pid_t frontend, int socket, FrontendTimer& timer);
 
   bool is_dead() const;
   int died_fd() const { return process_.get(); }  // readable once it has died
-  int control() const { return control_; }
+  int guard_socket() const { return socket_; }
 
-  void tell(Packet::Kind kind, int number = 0) const { send_packet(control_, {kind, number}); }
+  void tell(Packet::Kind kind, int number = 0) const { send_packet(socket_, {kind, number}); }
   // A packet that the frontend sends from now on fails there.
   void refuse_more() const;
   // Lets it go on if it is stopped.
   void wake() const;
-  void move_timer(const Shared& shared) const { timer_->move_on(shared); }
+  void move_timer(const GuardState& shared) const { timer_->move_on(shared); }
 
  private:
-  FrontendLink(pid_t pid, int control, FrontendTimer& timer, UniqueFd process)
-      : pid_(pid), control_(control), timer_(&timer), process_(std::move(process)) {}
+  FrontendLink(pid_t pid, int socket, FrontendTimer& timer, UniqueFd process)
+      : pid_(pid), socket_(socket), timer_(&timer), process_(std::move(process)) {}
 
   pid_t pid_;
-  int control_;
+  int socket_;
   FrontendTimer* timer_;
   UniqueFd process_;
 };

@@ -3,7 +3,7 @@
 
 #include "base/timer.h"
 #include "lock/lease.h"
-#include "run/shared.h"
+#include "run/guard_state.h"
 
 namespace rlock::run {
 
@@ -17,13 +17,13 @@ class FrontendTimer {
   int fd() const { return timer_.fd(); }
 
   // Sets it for the deadline as it is now. False: it is time.
-  bool set_for(const Shared& shared);
+  bool set_for(const GuardState& shared);
   // The same for who does not wait for it; it is readable at once if it is time.
-  void move_on(const Shared& shared) { timer_.set(act_at(shared)); }
+  void move_on(const GuardState& shared) { timer_.set(act_at(shared)); }
   void set(TimePoint when) { timer_.set(when); }
 
  private:
-  TimePoint act_at(const Shared& shared) const;
+  TimePoint act_at(const GuardState& shared) const;
 
   Timer timer_;
   lock::LeaseTiming timing_;

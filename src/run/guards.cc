@@ -27,12 +27,12 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
                                               const std::function<void()>& disconnect) {
   RLOCK_TRY(redis::end_lookups(Until{}.at_most(0ms)));
   std::unique_ptr<Guards> guards(new Guards(job.holds));
-  guards->shared_.reset(RLOCK_TRY(Shared::map()));
+  guards->shared_.reset(RLOCK_TRY(GuardState::map()));
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return std::unexpected(system_error("socketpair"));
   }
-  guards->control_ = UniqueFd(ends[0]);
+  guards->socket_ = UniqueFd(ends[0]);
   const UniqueFd monitor_end(ends[1]);
   guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children_ = children_so_far();
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
   // A waiter that prepares gives way to those whose turn it is.
   if (disconnect) sched_yield();
   if (guards->monitor_ == 0) {
-    guards->control_.reset();
+    guards->socket_.reset();
     client.disconnect();
     if (disconnect) disconnect();
     run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get(), *guards->timer_);
@@ -55,7 +55,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& cli
 
 Guards::~Guards() {
   if (monitor_ < 0 || status_) return;
-  control_.reset();  // it ends, and sees the command's end
+  socket_.reset();  // it ends, and sees the command's end
   if (!alive_ || wait_for(alive_.get(), POLLIN, Until{}.at_most(kTimeToEnd)) != WaitEnd::ready) kill(monitor_, SIGKILL);
   monitor_status();
 }

@@ -15,8 +15,8 @@
 
 #include "base/unique_fd.h"
 #include "run/frontend_timer.h"
+#include "run/guard_state.h"
 #include "run/job.h"
-#include "run/shared.h"
 
 namespace rlock::run {
 
@@ -40,8 +40,8 @@ class Guards {
   int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead
   int monitor_status();                               // of waitpid(2), once it is dead, which is waited for
   bool ended() const { return status_.has_value(); }  // monitor_status() has been asked for: its pid is free
-  int control() const { return control_.get(); }      // socket to the monitor
-  Shared& shared() const { return *shared_; }
+  int guard_socket() const { return socket_.get(); }        // socket to the monitor
+  GuardState& shared() const { return *shared_; }
   FrontendTimer& timer() { return *timer_; }
   std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree
 
@@ -49,10 +49,10 @@ class Guards {
   explicit Guards(const std::vector<lock::Hold>& holds) : holds_(holds) {}
 
   std::vector<lock::Hold> holds_;
-  std::unique_ptr<Shared, Shared::Unmap> shared_;
+  std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
   std::set<pid_t> children_;
-  UniqueFd control_, alive_;
+  UniqueFd socket_, alive_;
   pid_t monitor_ = -1;
   std::optional<int> status_;
 };

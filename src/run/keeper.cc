@@ -17,10 +17,10 @@
 #include "base/log.h"
 #include "base/write_line.h"
 #include "redis/resolve.h"
+#include "run/guard_state.h"
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
-#include "run/shared.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -53,7 +53,7 @@ constexpr std::string_view kReady = "ready";
 // The keeper's life. Trouble after it has said that it is ready can only be written down.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
-  Shared* shared = RLOCK_TRY(Shared::map());
+  GuardState* shared = RLOCK_TRY(GuardState::map());
   const auto renewer = RLOCK_TRY(Renewer::start(client, holds, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), holds));
   renewer->begin(oldest(holds));

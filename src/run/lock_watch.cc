@@ -16,7 +16,7 @@ constexpr milliseconds kListenAgain = 10s;  // where a thread could not be start
 
 }  // namespace
 
-Result<LockWatch> LockWatch::start(const Job& job, redis::Client& client, Shared& shared) {
+Result<LockWatch> LockWatch::start(const Job& job, redis::Client& client, GuardState& shared) {
   LockWatch watch(job, client, shared);
   if (job.renew) watch.renewer_ = RLOCK_TRY(Renewer::start(client, job.holds, job.timing, shared));
   return watch;

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "redis/client.h"
+#include "run/guard_state.h"
 #include "run/job.h"
 #include "run/listener.h"
 #include "run/renewer.h"
-#include "run/shared.h"
 
 namespace rlock::run {
 
@@ -25,7 +25,7 @@ struct Loss {
 class LockWatch {
  public:
   // A thread that will renew it, if it is to be renewed. Errors: system. REQUIRES: job, client and shared live longer.
-  static Result<LockWatch> start(const Job& job, redis::Client& client, Shared& shared);
+  static Result<LockWatch> start(const Job& job, redis::Client& client, GuardState& shared);
 
   // The lock is ours since `now`; `connection` is the one of who has acquired it.
   void begin(TimePoint now, UniqueFd connection);
@@ -51,11 +51,11 @@ class LockWatch {
   void stop();
 
  private:
-  LockWatch(const Job& job, redis::Client& client, Shared& shared) : job_(job), client_(client), shared_(shared) {}
+  LockWatch(const Job& job, redis::Client& client, GuardState& shared) : job_(job), client_(client), shared_(shared) {}
 
   const Job& job_;
   redis::Client& client_;
-  Shared& shared_;
+  GuardState& shared_;
   TimePoint listen_at_ = TimePoint::max();  // known with the lock
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;

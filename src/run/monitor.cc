@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
 // The frontend must not take the killing of many for none.
-Termination termination_for(const Job& job, pid_t group, Shared& shared) {
+Termination termination_for(const Job& job, pid_t group, GuardState& shared) {
   Termination termination(job.name());
   termination.set_group(group);
   termination.set_sign_of_life([&shared] { shared.set_last_killing(BootClock::now()); });
@@ -34,7 +34,8 @@ Termination termination_for(const Job& job, pid_t group, Shared& shared) {
 // Tells the machine what happens, and does what it says (run/life.h).
 class Monitor {
  public:
-  Monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t group, Charges& charges)
+  Monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared, pid_t group,
+          Charges& charges)
       : job_(job),
         client_(client),
         signals_(signals),
@@ -193,7 +194,7 @@ class Monitor {
     Packet packet;
     UniqueFd connection;
     Received received;
-    while ((received = receive_packet(charges_.frontend.control(), packet, &connection)) == Received::packet) {
+    while ((received = receive_packet(charges_.frontend.guard_socket(), packet, &connection)) == Received::packet) {
       if (packet.kind == Packet::Kind::go) go(std::move(connection));
       if (packet.kind == Packet::Kind::signal) take_signal(packet);
     }
@@ -216,7 +217,8 @@ class Monitor {
     charges_.lock.begin(now, std::move(connection));
     happen({.kind = Kind::go, .now = now});
     if (const int failure = charges_.command.proc_failure(); failure != 0) {
-      log::warning(job_.name() + ": /proc shows the processes of the whole host to the command: " + errno_text(failure));
+      log::warning(job_.name() +
+                   ": /proc shows the processes of the whole host to the command: " + errno_text(failure));
     }
   }
 
@@ -270,7 +272,7 @@ class Monitor {
   const Job& job_;
   redis::Client& client_;
   SignalBlock& signals_;
-  Shared& shared_;
+  GuardState& shared_;
   const pid_t group_;  // the command's process group, which is the frontend's
   Charges& charges_;
   Life life_;
@@ -281,11 +283,11 @@ class Monitor {
 
 }  // namespace
 
-void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, Shared& shared, pid_t frontend,
-                 int control, FrontendTimer& frontend_timer) {
+void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared, pid_t frontend,
+                 int socket, FrontendTimer& frontend_timer) {
   log::hold_for_full_screen();
   const pid_t group = getpgrp();
-  auto charges = Charges::take(job, client, signals, shared, frontend, control, frontend_timer);
+  auto charges = Charges::take(job, client, signals, shared, frontend, socket, frontend_timer);
   const Result<JobEnd> end = charges ? Monitor(job, client, signals, shared, group, *charges).run()
                                      : Result<JobEnd>(std::unexpected(charges.error()));
   if (end) {

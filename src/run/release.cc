@@ -34,7 +34,7 @@ void report_release(const Job& job, std::size_t hold, Outcome outcome, milliseco
 }
 
 // Whether the lock turns out to have been lost.
-bool give_one_back(redis::Client& client, const Job& job, const Shared& shared, std::size_t hold, const Until& end,
+bool give_one_back(redis::Client& client, const Job& job, const GuardState& shared, std::size_t hold, const Until& end,
                    TimePoint keep_until, bool known_as_lost) {
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(keep_until);
@@ -71,14 +71,14 @@ void release_unseen(redis::Client& client, const Job& job) {
   }
 }
 
-void report_loss(const Job& job, Shared& shared, const Loss& loss, const std::string& what) {
+void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what) {
   shared.set_why(loss.why);
   log::error(what);
   job.report({LockEvent::Kind::lost, loss.why, loss.hold, 0ms});
 }
 
-std::optional<Loss> give_back(redis::Client& client, const Job& job, Shared& shared, const std::optional<Loss>& loss,
-                              TimePoint keep_until) {
+std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState& shared,
+                              const std::optional<Loss>& loss, TimePoint keep_until) {
   const Until end = Until{}.at_most(loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "redis/client.h"
+#include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"
-#include "run/shared.h"
 
 namespace rlock::run {
 
@@ -18,12 +18,12 @@ void release_all(redis::Client& client, const Job& job);
 void release_unseen(redis::Client& client, const Job& job);
 
 // The lock counts as lost: says so to all who have to know. `what`: what comes of it.
-void report_loss(const Job& job, Shared& shared, const Loss& loss, const std::string& what);
+void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what);
 
 // Gives all its locks back, of a job of which nothing is left. `loss`: what is known of one; `keep_until`: for
 // --min-hold. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody else's was lost
 // while it ran: that is reported, and returned.
-std::optional<Loss> give_back(redis::Client& client, const Job& job, Shared& shared, const std::optional<Loss>& loss,
-                              TimePoint keep_until);
+std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState& shared,
+                              const std::optional<Loss>& loss, TimePoint keep_until);
 
 }  // namespace rlock::run

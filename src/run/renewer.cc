@@ -22,11 +22,11 @@ std::string or_by_another(std::span<const lock::Hold> holds) {
 }  // namespace
 
 Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
-                 Shared& shared)
+                 GuardState& shared)
     : client_(client), holds_(holds), timing_(timing), shared_(shared) {}
 
 Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span<const lock::Hold> holds,
-                                                const lock::LeaseTiming& timing, Shared& shared) {
+                                                const lock::LeaseTiming& timing, GuardState& shared) {
   std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
   renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->moved_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -128,7 +128,8 @@ bool Renewer::failed(const Error& error) {
   const TimePoint now = BootClock::now();
   if (!failing_) {
     log::warning(display(holds_) + ": cannot renew the lock: " + error.message + "; trying again for " +
-                 rough_duration(rlock::until(watchdog_->deadlines().terminate_at(), now)) + ", then the command is stopped");
+                 rough_duration(rlock::until(watchdog_->deadlines().terminate_at(), now)) +
+                 ", then the command is stopped");
   }
   failing_ = true;
   watchdog_->failed(now);

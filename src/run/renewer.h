@@ -15,7 +15,7 @@
 #include "base/unique_fd.h"
 #include "lock/verbs.h"
 #include "redis/client.h"
-#include "run/shared.h"
+#include "run/guard_state.h"
 #include "run/watchdog.h"
 
 namespace rlock::run {
@@ -25,7 +25,7 @@ class Renewer {
   // A thread that will renew `holds` through `client`, from begin() on. Errors: system (no thread).
   // REQUIRES: client, holds and shared live until stop() has returned.
   static Result<std::unique_ptr<Renewer>> start(redis::Client& client, std::span<const lock::Hold> holds,
-                                                const lock::LeaseTiming& timing, Shared& shared);
+                                                const lock::LeaseTiming& timing, GuardState& shared);
   ~Renewer();
 
   // The lock is ours, by a request that was sent at `sent`. `client` belongs to the thread until stop() has returned.
@@ -47,7 +47,8 @@ class Renewer {
   void stop();
 
  private:
-  Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, Shared& shared);
+  Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+          GuardState& shared);
   void work();
   // False: there is nothing left to renew, or we were asked to stop.
   bool renew_once();
@@ -60,7 +61,7 @@ class Renewer {
   redis::Client& client_;
   std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
-  Shared& shared_;
+  GuardState& shared_;
   std::mutex mutex_;
   std::condition_variable begun_;
   bool over_ = false;                 // before it has begun

@@ -27,8 +27,8 @@ sigset_t deadly() {
   return set;
 }
 
-// The signals that a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background, resizing,
-// hangup.
+// The signals that a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background,
+// resizing, hangup.
 bool of_terminals(int signal) {
   for (const int known : {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP}) {
     if (signal == known) return true;

@@ -17,7 +17,7 @@ namespace rlock::run {
 namespace {
 
 // Has the frontend go on as soon as there is something to do for it.
-[[noreturn]] void wake_in_need(pid_t frontend, const Shared& shared, FrontendTimer& timer, int monitor) {
+[[noreturn]] void wake_in_need(pid_t frontend, const GuardState& shared, FrontendTimer& timer, int monitor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != frontend) _exit(0);
   setpgid(0, 0);  // what stops the others must not stop this one
@@ -33,16 +33,16 @@ namespace {
   }
 }
 
-// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just been
-// brought to the foreground would be stopped again. The kernel knows.
-bool still_stopped(const Shared& shared) {
+// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just
+// been brought to the foreground would be stopped again. The kernel knows.
+bool still_stopped(const GuardState& shared) {
   const pid_t pid = shared.stopped;
   return pid != 0 && !is_running(pid);
 }
 
 }  // namespace
 
-bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor) {
+bool stop_with_command(int signal, GuardState& shared, FrontendTimer& timer, int monitor) {
   bool stops = true;
   shared.frontend_stopped = true;
   if (still_stopped(shared) && shared.end().kind == JobEnd::Kind::none) {
@@ -60,12 +60,12 @@ bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int mon
   return stops;
 }
 
-int note_stop(Shared& shared, pid_t pid, int status) {
+int note_stop(GuardState& shared, pid_t pid, int status) {
   const bool stopped = WIFSTOPPED(status);
   shared.stopped = stopped ? pid : 0;
   return stopped ? WSTOPSIG(status) : 0;
 }
 
-bool stopped_alone(const Shared& shared) { return shared.frontend_stopped && shared.stopped == 0; }
+bool stopped_alone(const GuardState& shared) { return shared.frontend_stopped && shared.stopped == 0; }
 
 }  // namespace rlock::run

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "run/frontend_timer.h"
-#include "run/shared.h"
+#include "run/guard_state.h"
 
 namespace rlock::run {
 
@@ -20,13 +20,13 @@ inline constexpr milliseconds kWakeAgain = 20ms;
 // let it go on. False: somebody has done that just now; ask again when that signal was read. While it is stopped
 // another process stands in for it as a guard: it lets the frontend go on when `monitor`, a pidfd, dies, or the
 // frontend's deadline has come.
-bool stop_with_command(int signal, Shared& shared, FrontendTimer& timer, int monitor);
+bool stop_with_command(int signal, GuardState& shared, FrontendTimer& timer, int monitor);
 
 // The monitor's part: what a status of waitpid(2) says of the command or a hook. The signal that has stopped it; 0: it
 // goes on, or has ended.
-int note_stop(Shared& shared, pid_t pid, int status);
+int note_stop(GuardState& shared, pid_t pid, int status);
 
 // The frontend is stopped, or about to be, and the command is not.
-bool stopped_alone(const Shared& shared);
+bool stopped_alone(const GuardState& shared);
 
 }  // namespace rlock::run

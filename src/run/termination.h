@@ -68,7 +68,7 @@ class Termination {
   std::vector<pid_t> children_;
   std::optional<TimePoint> killing_since_;
   milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often
-  bool forking_ = false;  // new processes go on appearing
+  bool forking_ = false;                       // new processes go on appearing
   bool complained_ = false;
 };
 

@@ -25,7 +25,7 @@ namespace {
 struct Process {
   pid_t parent = 0;
   long threads = 0;
-  bool dead = false;  // a zombie
+  bool dead = false;     // a zombie
   bool running = false;  // or asleep: neither stopped nor dead
 };
 
@@ -71,7 +71,9 @@ void each_number_in(UniqueFd folder, Found found) {
   }
 }
 
-UniqueFd open_folder(int at, const char* path) { return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+UniqueFd open_folder(int at, const char* path) {
+  return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
 
 // The parent of each process, by one look at every process of the host.
 std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
@@ -169,10 +171,12 @@ Result<void> become_subreaper() {
 
 std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   std::vector<pid_t> found;
-  walk(spared, [] {}, [&](pid_t pid) {
-    found.push_back(pid);
-    return Next::on;
-  });
+  walk(
+      spared, [] {},
+      [&](pid_t pid) {
+        found.push_back(pid);
+        return Next::on;
+      });
   std::erase_if(found, is_dead);
   return found;
 }

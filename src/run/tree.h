@@ -17,8 +17,8 @@ namespace rlock::run {
 // From now on orphaned descendants of this process become its children. Errors: system.
 Result<void> become_subreaper();
 
-// All living descendants of this process, parents before children; without those that are spared and what is below them.
-// A snapshot: a process that forks or ends meanwhile may hide another one from it.
+// All living descendants of this process, parents before children; without those that are spared and what is below
+// them. A snapshot: a process that forks or ends meanwhile may hide another one from it.
 //
 // Its cost follows the size of the tree: the kernel lists the children of each process (proc(5),
 // /proc/PID/task/TID/children). A kernel without CONFIG_PROC_CHILDREN does not; there it costs a look at every process
@@ -29,8 +29,8 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
 std::set<pid_t> children_so_far();
 
 // No shell does job control for our process group: none of our ancestors in it has a parent that is outside of the
-// group and in its session (POSIX, "Orphaned Process Group"). That is the case in cron, in CI, below ssh(1) with a command.
-// Also true where the ancestors cannot be seen, in /proc or from inside a PID namespace.
+// group and in its session (POSIX, "Orphaned Process Group"). That is the case in cron, in CI, below ssh(1) with a
+// command. Also true where the ancestors cannot be seen, in /proc or from inside a PID namespace.
 bool group_is_orphaned();
 
 // Whether descendants() sees anything at all: /proc may not be mounted, or be that of another PID namespace.
@@ -47,12 +47,12 @@ struct Killed {
   bool forking = false;        // new ones went on appearing
 };
 
-// Kills every descendant, each as soon as it is seen, and looks again until nothing new appears. A process that still appears
-// then is being forked: it is stopped (SIGSTOP) from there on, since who is stopped cannot fork, makes no room for more,
-// and keeps its children; when nothing new appears all of that is killed. Not those in the process group `group`, which
-// has others than ours in it: the kernel may hang up on a group with a stopped member when another one ends (POSIX,
-// _Exit()). They are killed again and again. Takes about a second at most; then what has died should be reaped. `alive`
-// is called before each look, and again and again meanwhile.
+// Kills every descendant, each as soon as it is seen, and looks again until nothing new appears. A process that still
+// appears then is being forked: it is stopped (SIGSTOP) from there on, since who is stopped cannot fork, makes no room
+// for more, and keeps its children; when nothing new appears all of that is killed. Not those in the process group
+// `group`, which has others than ours in it: the kernel may hang up on a group with a stopped member when another one
+// ends (POSIX, _Exit()). They are killed again and again. Takes about a second at most; then what has died should be
+// reaped. `alive` is called before each look, and again and again meanwhile.
 //
 // Nothing that it has signalled executes another instruction, but what dies must still be waited for, and that nothing
 // is left is known from waitpid(2) alone: call it until then.

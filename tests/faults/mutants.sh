@@ -134,7 +134,7 @@ mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats 
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
-  src/run/control.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
+  src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
   src/run/guards.cc $'    client.disconnect();\n    if (disconnect) disconnect();' ''
 mutant 'guards that are dead are counted on' tests/faults/ready.bats \
@@ -162,7 +162,7 @@ mutant 'a stopped monitor sleeps on when the frontend is killed' tests/faults/gr
 mutant 'a group is never controlled by a shell' tests/cli/terminal.bats \
   src/run/tree.cc 'getsid(pid) == session) return false;' 'false) return false;'
 mutant 'nobody is ready' tests/faults/ready.bats \
-  src/lock/wait.cc 'if (!patience_.at_front) return;' 'return;'
+  src/lock/wait.cc 'if (!policy_.at_front) return;' 'return;'
 mutant 'what was ready stays' tests/faults/ready.bats \
   src/run/guards.cc 'if (monitor_ < 0 || status_) return;' 'return;' \
   src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;' \
@@ -233,12 +233,12 @@ mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
 mutant 'left permits prove a semaphore' tests/lua/kind.bats \
   lua/part/kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
 mutant 'one lock of several is enough' tests/cli/several.bats \
-  src/lock/several.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
+  src/lock/acquire_all.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
   'if (acquired.outcome != Acquired::Outcome::granted) break;'
 mutant 'what was taken is not given back when another is not' tests/cli/several.bats \
-  src/lock/several.cc 'auto released = release(client_, hold, soon); !released' 'Result<void> released; !released'
+  src/lock/acquire_all.cc 'auto released = release(client_, hold, soon); !released' 'Result<void> released; !released'
 mutant 'those that are held are not renewed while others are waited for' tests/cli/several.bats \
-  src/lock/several.cc 'return keep(false);' 'return {};'
+  src/lock/acquire_all.cc 'return keep(false);' 'return {};'
 mutant 'only the first lock of several is renewed' tests/cli/several.bats \
   src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
 

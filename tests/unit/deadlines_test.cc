@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "run/shared.h"
+#include "run/guard_state.h"
 
 namespace rlock::run {
 namespace {
@@ -43,8 +43,8 @@ TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecond) {
   EXPECT_EQ(deadlines.frontend_acts_at(deadlines.kill_at() + 1s), deadlines.kill_at() + 1450ms) << "it is killing";
 }
 
-TEST(Shared, ThePromiseIsTheLastOne) {
-  const std::unique_ptr<Shared, Shared::Unmap> shared(*Shared::map());
+TEST(GuardState, ThePromiseIsTheLastOne) {
+  const std::unique_ptr<GuardState, GuardState::Unmap> shared(*GuardState::map());
   EXPECT_EQ(shared->promise(), Promise());
   for (int i = 1; i < 5; ++i) {
     const Promise promise{kSent + i * 10s, milliseconds(i)};

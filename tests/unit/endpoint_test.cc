@@ -46,7 +46,8 @@ TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
 
 // The address that is handed to nested runs in RLOCK_URL.
 TEST(Endpoint, WhatIsShownIsReadBack) {
-  for (const char* host : {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
+  for (const char* host :
+       {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
     const Endpoint endpoint{.host = host, .user = "u:/?#[]@%"};
     const auto again = parse_endpoint(endpoint.display());
     ASSERT_TRUE(again) << endpoint.display();

@@ -34,9 +34,7 @@ TEST(Lasted, FreeAfterTheLeaseIsNoneIfNobodyWasGrantedTheLockSince) {
   EXPECT_FALSE(lasted(hold("7"), answer(Outcome::free, ""), kEnds, kLater));
 }
 
-TEST(Lasted, AnUnknownTokenProvesNothing) {
-  EXPECT_FALSE(lasted(hold(""), answer(Outcome::free, ""), kEnds, kLater));
-}
+TEST(Lasted, AnUnknownTokenProvesNothing) { EXPECT_FALSE(lasted(hold(""), answer(Outcome::free, ""), kEnds, kLater)); }
 
 TEST(Lasted, WhoeverHoldsItNowMayHaveHadItBefore) {
   for (const Outcome outcome : {Outcome::other_owner, Outcome::other_kind}) {

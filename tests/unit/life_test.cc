@@ -19,12 +19,12 @@ constexpr const char* kStages[] = {"waiting",   "deserted",   "preparing", "runn
 constexpr const char* kForces[] = {"calm", "ending", "killing"};
 constexpr const char* kEnds[] = {"none",        "exited",         "signalled", "lost",          "timed_out",
                                  "hook_failed", "not_executable", "not_found", "system_refused"};
-constexpr const char* kActions[] = {"run_on_acquire", "open_gate", "shut_gate",      "report_killed",
-                                    "pass_on",        "terminate", "kill",           "kill_hook",
+constexpr const char* kActions[] = {"run_on_acquire", "open_gate",    "shut_gate", "report_killed",
+                                    "pass_on",        "terminate",    "kill",      "kill_hook",
                                     "run_on_release", "last_packets", "release"};
-constexpr const char* kEvents[] = {"go",           "looked",    "command_ended", "hook_ended", "left_behind",
-                                   "empty",        "asked_to_end", "lost",       "hold_over",  "hook_late",
-                                   "deadline",     "grace_over",   "frontend_died", "released"};
+constexpr const char* kEvents[] = {"go",       "looked",       "command_ended", "hook_ended", "left_behind",
+                                   "empty",    "asked_to_end", "lost",          "hold_over",  "hook_late",
+                                   "deadline", "grace_over",   "frontend_died", "released"};
 
 const TimePoint kStart{100s};
 const LifePlan kPlan{.on_acquire = true, .on_release = true, .hook_limit = 10s, .grace = 5s, .max_hold = 1h};
@@ -189,14 +189,14 @@ TEST(Life, WhatSpeaksAgainstTheStartKeepsTheGateShut) {
     std::initializer_list<Kind> happened;
     const char* outcome;
   };
-  for (const Case& one : {Case{{Kind::asked_to_end, Kind::go}, "winding_up ending signalled: shut_gate"},
-                          Case{{Kind::frontend_died, Kind::go}, "winding_up killing system_refused: shut_gate"},
-                          Case{{Kind::command_ended, Kind::go},
-                               "winding_up calm system_refused: report_killed shut_gate"},
-                          Case{{Kind::go, Kind::lost}, "winding_up ending lost: shut_gate"},
-                          Case{{Kind::go, Kind::hold_over}, "winding_up ending timed_out: shut_gate"},
-                          Case{{Kind::go, Kind::looked, Kind::lost, Kind::command_ended, Kind::hook_ended},
-                               "winding_up ending lost: shut_gate"}}) {
+  for (const Case& one :
+       {Case{{Kind::asked_to_end, Kind::go}, "winding_up ending signalled: shut_gate"},
+        Case{{Kind::frontend_died, Kind::go}, "winding_up killing system_refused: shut_gate"},
+        Case{{Kind::command_ended, Kind::go}, "winding_up calm system_refused: report_killed shut_gate"},
+        Case{{Kind::go, Kind::lost}, "winding_up ending lost: shut_gate"},
+        Case{{Kind::go, Kind::hold_over}, "winding_up ending timed_out: shut_gate"},
+        Case{{Kind::go, Kind::looked, Kind::lost, Kind::command_ended, Kind::hook_ended},
+             "winding_up ending lost: shut_gate"}}) {
     Life life = life_after(one.happened);
     EXPECT_EQ(then(life, Kind::looked), one.outcome);
   }

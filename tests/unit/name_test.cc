@@ -60,24 +60,25 @@ TEST(OwnerId, LooksLikeRedissons) {
   EXPECT_NE(std::string("89ab").find(id[19]), std::string::npos) << "UUID variant";
 }
 
-TEST(HeldLocks, CarriesNamesWithBlanks) {
+TEST(AncestorLocks, CarriesNamesWithBlanks) {
   const auto a = *LockName::parse("a"), b = *LockName::parse("b c");
   const auto first = OwnerId::fresh(), second = OwnerId::fresh();
-  const auto held = HeldLocks::parse(HeldLocks::parse(HeldLocks().with(a, first).text()).with(b, second).text());
+  const auto held =
+      AncestorLocks::parse(AncestorLocks::parse(AncestorLocks().with(a, first).text()).with(b, second).text());
   EXPECT_EQ(held.owner_of(a), first);
   EXPECT_EQ(held.owner_of(b), second);
   EXPECT_FALSE(held.owner_of(*LockName::parse("c")));
 }
 
-TEST(HeldLocks, PassesOverNonsense) {
-  const auto held = HeldLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
+TEST(AncestorLocks, PassesOverNonsense) {
+  const auto held = AncestorLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
   EXPECT_EQ(held.owner_of(*LockName::parse("a"))->text(), "id");
   EXPECT_FALSE(held.owner_of(*LockName::parse("b")));
 }
 
-TEST(HeldLocks, TheInnermostCounts) {
+TEST(AncestorLocks, TheInnermostCounts) {
   const auto a = *LockName::parse("a");
-  EXPECT_EQ(HeldLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
+  EXPECT_EQ(AncestorLocks::parse("one a\ntwo a").owner_of(a)->text(), "two");
 }
 
 }  // namespace

@@ -74,9 +74,9 @@ TEST(ReplyReader, RefusesWhatIsNotRedis) {
 // hiredis 0.14 does not know these, and 1.x reads them: what nobody has asked for is refused by both, also inside of
 // an array.
 TEST(ReplyReader, RefusesTheTypesOfResp3) {
-  for (const char* bytes : {",1.5\r\n", ",inf\r\n", "#t\r\n", "#f\r\n", "(3492890328409238509324850943850943825024385\r\n",
-                            "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n", "%1\r\n:1\r\n:2\r\n", ">1\r\n+message\r\n",
-                            "|1\r\n+k\r\n:1\r\n", "_\r\n"}) {
+  for (const char* bytes : {",1.5\r\n", ",inf\r\n", "#t\r\n", "#f\r\n",
+                            "(3492890328409238509324850943850943825024385\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n",
+                            "%1\r\n:1\r\n:2\r\n", ">1\r\n+message\r\n", "|1\r\n+k\r\n:1\r\n", "_\r\n"}) {
     for (const std::string& whole : {std::string(bytes), "*2\r\n:1\r\n" + std::string(bytes)}) {
       const auto reply = read_all(whole);
       ASSERT_FALSE(reply) << whole;

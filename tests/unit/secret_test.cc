@@ -23,9 +23,8 @@ TEST(Secret, IsWrittenInPlace) {
     return std::string_view("abc").copy(out.data(), out.size());
   });
   EXPECT_EQ(secret->text(), "abc");
-  const auto failed = Secret::written(10, [](std::span<char>) -> Result<std::size_t> {
-    return fail(Error::Code::config, "no");
-  });
+  const auto failed =
+      Secret::written(10, [](std::span<char>) -> Result<std::size_t> { return fail(Error::Code::config, "no"); });
   EXPECT_EQ(failed.error().message, "no");
 }
 

@@ -55,11 +55,21 @@ class Hostile {
   std::jthread server_;
 };
 
-constexpr std::string_view kNumbers[] = {"-9223372036854775808", "-9223372036854775807", "9223372036854775807",
-                                         "9223372036854775806",  "-9007199254740992",    "9007199254740992",
-                                         "4611686018427387904",  "-4611686018427387905", "9223372036854775",
-                                         "-9223372036854775",    "-1",                   "0",
-                                         "1",                    "5000",                 "1700000000000"};
+constexpr std::string_view kNumbers[] = {"-9223372036854775808",
+                                         "-9223372036854775807",
+                                         "9223372036854775807",
+                                         "9223372036854775806",
+                                         "-9007199254740992",
+                                         "9007199254740992",
+                                         "4611686018427387904",
+                                         "-4611686018427387905",
+                                         "9223372036854775",
+                                         "-9223372036854775",
+                                         "-1",
+                                         "0",
+                                         "1",
+                                         "5000",
+                                         "1700000000000"};
 
 // The same in every run.
 class Numbers {
@@ -100,7 +110,7 @@ Until soon() { return Until{}.at_most(10s); }
 TEST(UntrustedNumbers, OfALockThatIsHeld) {
   Numbers n;
   Hostile hostile([&] { return array({text("held"), n(), n(), text("1"), n(), n(), n.holder()}); });
-  const AcquireRequest request{.name = *LockName::parse("x"), .queueing = Queueing{}, .lease = 30s};
+  const AcquireRequest request{.name = *LockName::parse("x"), .queueing = QueueRequest{}, .lease = 30s};
   for (int i = 0; i < kRounds; ++i) {
     const auto found = acquire(hostile.client, request, soon());
     ASSERT_TRUE(found) << found.error().message;
@@ -115,10 +125,9 @@ TEST(UntrustedNumbers, WhileWaiting) {
   for (const std::string_view ttl : kNumbers) {
     for (const std::string_view ahead : kNumbers) {
       Hostile hostile([&] { return array({text("held"), text(ttl), text(ahead), text("1"), text("1"), text("1")}); });
-      const Patience patience{.limit = 2ms, .exchange = 10s};
-      const auto waited = acquire_or_wait(hostile.client, request, patience, [](const Acquired&) -> Result<void> {
-        return {};
-      });
+      const WaitPolicy policy{.limit = 2ms, .exchange = 10s};
+      const auto waited =
+          acquire_or_wait(hostile.client, request, policy, [](const Acquired&) -> Result<void> { return {}; });
       ASSERT_TRUE(waited) << waited.error().message;
     }
   }
@@ -127,7 +136,8 @@ TEST(UntrustedNumbers, WhileWaiting) {
 TEST(UntrustedNumbers, OfStatus) {
   Numbers n;
   Hostile hostile([&] {
-    return array({text("lock"), n(), n.number(), n(), n(), n(), array({n.holder(), n.holder()}), n(), array({n.waiter(), array({})})});
+    return array({text("lock"), n(), n.number(), n(), n(), n(), array({n.holder(), n.holder()}), n(),
+                  array({n.waiter(), array({})})});
   });
   for (int i = 0; i < kRounds; ++i) {
     const auto status = inspect(hostile.client, *LockName::parse("x"), soon());

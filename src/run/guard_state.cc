@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/shared.h"
+#include "run/guard_state.h"
 
 #include <sys/mman.h>
 
@@ -7,15 +7,15 @@
 
 namespace rlock::run {
 
-Result<Shared*> Shared::map() {
-  void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+Result<GuardState*> GuardState::map() {
+  void* page = mmap(nullptr, sizeof(GuardState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return std::unexpected(system_error("mmap"));
-  return new (page) Shared;
+  return new (page) GuardState;
 }
 
-void Shared::Unmap::operator()(Shared* shared) const { munmap(shared, sizeof *shared); }
+void GuardState::Unmap::operator()(GuardState* shared) const { munmap(shared, sizeof *shared); }
 
-Promise Shared::promise() const {
+Promise GuardState::promise() const {
   for (;;) {
     const std::uint64_t number = promise_number_;
     const PromiseSlot& slot = promises_[number % 2];
@@ -24,7 +24,7 @@ Promise Shared::promise() const {
   }
 }
 
-void Shared::set_promise(const Promise& promise) {
+void GuardState::set_promise(const Promise& promise) {
   const std::uint64_t number = promise_number_ + 1;
   PromiseSlot& slot = promises_[number % 2];
   slot.sent_ns = promise.sent.time_since_epoch().count();

@@ -16,8 +16,8 @@ struct Taken {
 };
 
 // Takes the locks one after another, and waits where one is held, keeping those before it renewed, every
-// Patience::renew_every. All share one time limit. If one is not granted, or the call ends in an error, those that were
-// are released.
+// WaitPolicy::renew_every. All share one time limit. If one is not granted, or the call ends in an error, those that
+// were are released.
 //
 // Programs that take locks in one order never wait in a circle with others who do (Havender 1968, "Avoiding deadlock in
 // multitasking systems"): the requests are to be in the order of their names.
@@ -26,7 +26,7 @@ struct Taken {
 // waited for, all are given back, and it begins again; if somebody asks for it (see ask_to_stop), it is over. Errors:
 // those of acquire_or_wait. Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by
 // name, no name twice, one lease for all.
-Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
-                          const std::function<void(std::size_t, const Acquired&)>& on_held);
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests,
+                          const WaitPolicy& policy, const std::function<void(std::size_t, const Acquired&)>& on_held);
 
 }  // namespace rlock::lock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/several.h"
+#include "lock/acquire_all.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,10 +12,10 @@ namespace {
 
 class Taker {
  public:
-  Taker(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
+  Taker(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
         const std::function<void(std::size_t, const Acquired&)>& on_held)
-      : client_(client), requests_(requests), patience_(patience), on_held_(on_held) {
-    if (patience_.limit) end_ = end_.at_most(*patience_.limit);
+      : client_(client), requests_(requests), policy_(policy), on_held_(on_held) {
+    if (policy_.limit) end_ = end_.at_most(*policy_.limit);
   }
 
   Result<Taken> run() {
@@ -46,13 +46,13 @@ class Taker {
     // An id that was given back is dead: a release for it may still be under way.
     request.owner = owner_;
     if (request.heir) request.hold_id = random_uuid();
-    Patience patience = patience_;
-    if (patience.limit) patience.limit = until(end_.deadline);
-    if (requests_.size() > 1) patience.at_front = {};  // the hold that comes will not be the only one
-    if (!holds_.empty()) patience.longest_look = std::min(patience.longest_look, patience.renew_every);
-    for (const Hold& hold : holds_) patience.other_channels.push_back(hold.name().control_channel());
-    patience.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
-    return acquire_or_wait(client_, std::move(request), patience, [&](const Acquired& found) -> Result<void> {
+    WaitPolicy policy = policy_;
+    if (policy.limit) policy.limit = until(end_.deadline);
+    if (requests_.size() > 1) policy.at_front = {};  // the hold that comes will not be the only one
+    if (!holds_.empty()) policy.longest_look = std::min(policy.longest_look, policy.renew_every);
+    for (const Hold& hold : holds_) policy.other_channels.push_back(hold.name().control_channel());
+    policy.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
+    return acquire_or_wait(client_, std::move(request), policy, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
       waited_ = true;
       return keep_if_due();
@@ -67,7 +67,7 @@ class Taker {
   }
 
   Result<void> keep_if_due() {
-    if (holds_.empty() || BootClock::now() < oldest(holds_) + patience_.renew_every) return {};
+    if (holds_.empty() || BootClock::now() < oldest(holds_) + policy_.renew_every) return {};
     return keep(false);
   }
 
@@ -75,7 +75,7 @@ class Taker {
   // we waited must be known before anybody counts on it.
   Result<void> keep(bool final) {
     const TimePoint now = BootClock::now();
-    const Until soon = Until{TimePoint::max(), patience_.interrupt}.at_most(patience_.exchange);
+    const Until soon = Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange);
     const auto renewed = renew_all(client_, holds_, holds_.front().lease, soon);
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
@@ -101,7 +101,7 @@ class Taker {
 
   redis::Client& client_;
   const std::vector<AcquireRequest>& requests_;
-  Patience patience_;
+  WaitPolicy policy_;
   const std::function<void(std::size_t, const Acquired&)>& on_held_;
   Until end_;
   OwnerId owner_ = OwnerId::fresh();
@@ -113,9 +113,10 @@ class Taker {
 
 }  // namespace
 
-Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const Patience& patience,
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests,
+                          const WaitPolicy& policy,
                           const std::function<void(std::size_t, const Acquired&)>& on_held) {
-  return Taker(client, requests, patience, on_held).run();
+  return Taker(client, requests, policy, on_held).run();
 }
 
 }  // namespace rlock::lock

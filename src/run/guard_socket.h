@@ -22,10 +22,10 @@ struct Packet {
 // `no_room` is every trouble that may pass.
 enum class Sent { yes, no_room, nobody_there };
 // Never waits. `fd`: goes with it, unless too many are on their way already (unix(7), ETOOMANYREFS); -1: none does.
-Sent send_packet(int control, Packet packet, int fd = -1);
+Sent send_packet(int socket, Packet packet, int fd = -1);
 
 enum class Received { packet, nothing, nobody_there };
 // Never waits. `fd`, if it is not null, gets the descriptor that came with the packet, if one did.
-Received receive_packet(int control, Packet& packet, UniqueFd* fd = nullptr);
+Received receive_packet(int socket, Packet& packet, UniqueFd* fd = nullptr);
 
 }  // namespace rlock::run

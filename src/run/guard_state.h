@@ -19,13 +19,13 @@ namespace rlock::run {
 // Locks of one job.
 inline constexpr std::size_t kMostHolds = 64;
 
-struct Shared {
+struct GuardState {
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
   // Maps a page that is shared with all processes forked later. Errors: system.
-  static Result<Shared*> map();
+  static Result<GuardState*> map();
   struct Unmap {
-    void operator()(Shared* shared) const;
+    void operator()(GuardState* shared) const;
   };
 
   // By what the lock is kept: both guards derive their deadlines from it. Set by the frontend before it says `go`, by

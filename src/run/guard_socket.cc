@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/control.h"
+#include "run/guard_socket.h"
 
 #include <sys/socket.h>
 
@@ -28,7 +28,7 @@ struct Parcel {
 
 }  // namespace
 
-Sent send_packet(int control, Packet packet, int fd) {
+Sent send_packet(int socket, Packet packet, int fd) {
   Parcel parcel(packet);
   if (fd >= 0) {
     parcel.make_room();
@@ -38,15 +38,15 @@ Sent send_packet(int control, Packet packet, int fd) {
     attached->cmsg_len = CMSG_LEN(sizeof fd);
     std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
   }
-  if (sendmsg(control, &parcel.header, MSG_NOSIGNAL) >= 0) return Sent::yes;
-  if (errno == ETOOMANYREFS) return send_packet(control, packet);
+  if (sendmsg(socket, &parcel.header, MSG_NOSIGNAL) >= 0) return Sent::yes;
+  if (errno == ETOOMANYREFS) return send_packet(socket, packet);
   return errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room;
 }
 
-Received receive_packet(int control, Packet& packet, UniqueFd* fd) {
+Received receive_packet(int socket, Packet& packet, UniqueFd* fd) {
   Parcel parcel(packet);
   if (fd) parcel.make_room();
-  const ssize_t got = recvmsg(control, &parcel.header, MSG_CMSG_CLOEXEC);
+  const ssize_t got = recvmsg(socket, &parcel.header, MSG_CMSG_CLOEXEC);
   if (got == 0) return Received::nobody_there;
   if (got != sizeof packet) return Received::nothing;
   const cmsghdr* attached = fd ? CMSG_FIRSTHDR(&parcel.header) : nullptr;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The channel on which a waiter is told that it is its turn.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lock/wait_policy.h"
+#include "redis/subscriber.h"
+
+namespace rlock::lock {
+
+// When to look at a lock whose holder's lease ends in `ttl`, as the server has said it; none: it has said nothing. A
+// lease has ended when its last millisecond is over.
+milliseconds look_after(const std::optional<milliseconds>& ttl);
+
+// Tells a waiter of its turn as well as the server allows (lua/part/queue.lua has the messages).
+class WaiterChannel {
+ public:
+  enum class Heard {
+    look,     // there may be something to look for
+    granted,  // the lock is ours; nobody listens any more
+  };
+
+  // `at_front` is called when the waiter is told that it is the first; `meanwhile` as WaitPolicy::meanwhile.
+  WaiterChannel(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const WaitPolicy& policy,
+                std::function<void()> at_front, std::function<TimePoint()> meanwhile);
+
+  bool listening() const { return subscriber_.has_value(); }
+  bool refused() const { return refused_; }  // the user may not listen
+  void end() { subscriber_.reset(); }
+
+  // Errors of these four: interrupted, and those of WaitPolicy::on_message. Others only mean that the lock has to be
+  // looked at more often.
+
+  // Listens on the waiter's own channel, if it does not yet.
+  Result<void> begin(const Until& until);
+  // The first one in the queue listens to the releases of other programs. True: it has just begun, so that one may
+  // have been missed until now.
+  Result<bool> hear_releases(const Until& until);
+  // The same for a channel of the queue of another program, where the waiter is told of its turn there.
+  Result<bool> hear_turn(const std::string& channel, const Until& until);
+  // Waits until there is something to look for.
+  Result<Heard> wait(Until until);
+
+ private:
+  Result<bool> also(const std::string& channel, const Until& until);
+  Result<void> lost(Error error, const Until& until);
+
+  redis::Endpoint endpoint_;
+  std::string own_, releases_;
+  const WaitPolicy& policy_;
+  std::function<void()> at_front_;
+  std::function<TimePoint()> meanwhile_;
+  std::optional<redis::Subscriber> subscriber_;
+  bool hears_releases_ = false;
+  std::string other_channel_;  // that is listened to as well
+  bool refused_ = false;
+  bool warned_ = false;
+};
+
+}  // namespace rlock::lock
