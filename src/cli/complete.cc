@@ -83,7 +83,9 @@ Result<void> complete(RunOptions& options) {
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
   RLOCK_TRY(complete_wait(options));
   const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
-  options.timing = RLOCK_TRY(lock::LeaseTiming::make(options.lease, grace, options.renew));
+  auto timing = lock::LeaseTiming::make(options.lease, grace, options.renew);
+  if (!timing) return usage("--kill-after: " + timing.error().message);
+  options.timing = *timing;
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {

@@ -27,7 +27,7 @@ Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace, bo
   timing.renew_timeout = std::min<milliseconds>(5s, lease / 10);
   const milliseconds needed = renewed ? timing.renew_at + timing.renew_timeout : lease / 10;
   if (timing.terminate_at < needed) {
-    return fail(Error::Code::usage, "--kill-after " + format_duration(grace) + " leaves no time to " +
+    return fail(Error::Code::usage, "a grace of " + format_duration(grace) + " leaves no time to " +
                                         (renewed ? "renew" : "use") + " a lease of " + format_duration(lease) +
                                         "; at most " + format_duration(timing.kill_at - needed));
   }

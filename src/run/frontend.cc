@@ -179,7 +179,7 @@ class Frontend {
     std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why(), job_.command.late_variable};
     environment.insert(environment.end(), job_.command.environment.begin(), job_.command.environment.end());
     const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
-    if (!hook) return log::warning(name() + ": --on-lost: " + hook.error().message);
+    if (!hook) return log::warning(name() + ": on-lost hook: " + hook.error().message);
 
     Termination termination(name(), children_);
     termination.set_consequence("it is left running");
@@ -199,7 +199,7 @@ class Frontend {
     const std::string trouble = too_late ? "did not end within " + format_duration(job_.hooks.limit)
                                 : asked  ? "was stopped before its end"
                                          : trouble_of(status);
-    if (!trouble.empty()) log::warning(name() + ": --on-lost " + trouble);
+    if (!trouble.empty()) log::warning(name() + ": on-lost hook " + trouble);
   }
 
   std::string name() const { return job_.name(); }

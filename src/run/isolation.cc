@@ -139,7 +139,7 @@ Result<pid_t> fork_isolated(Isolation& isolation) {
   }
   if (!told || report.failure != 0) {
     return std::unexpected(
-        system_error("--isolate: this system does not allow a PID namespace here", told ? report.failure : EIO));
+        system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO));
   }
   isolation.init = report.init;
   isolation.proc_failure = report.proc_failure;

@@ -27,7 +27,7 @@ namespace rlock::run {
 namespace {
 
 std::unexpected<Error> cannot_watch(pid_t pid, const std::string& why) {
-  return fail(Error::Code::usage, "--for-pid " + std::to_string(pid) + ": " + why);
+  return fail(Error::Code::usage, "process " + std::to_string(pid) + ": " + why);
 }
 
 bool readable(int fd) {
@@ -117,7 +117,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
   UniqueFd process(pidfd_open(pid, 0));
   if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
-  if (!process) return std::unexpected(system_error("--for-pid " + std::to_string(pid)));
+  if (!process) return std::unexpected(system_error("process " + std::to_string(pid)));
   if (readable(process.get())) return cannot_watch(pid, "that process has ended");
   if (kill(pid, 0) != 0 && errno == EPERM) return cannot_watch(pid, "that process belongs to another user");
   return process;

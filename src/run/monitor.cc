@@ -146,12 +146,12 @@ class Monitor {
   void fall_due(Kind kind, TimePoint now) {
     if (kind == Kind::lost) {
       return lose({charges_.lock.renews() ? "the lock could not be renewed in time"
-                                          : "the lease ends, and --no-renew keeps it from being renewed"},
+                                          : "the lease ends, and nobody was to renew it"},
                   now);
     }
     happen({.kind = kind, .now = now});
     if (kind == Kind::hold_over) {
-      error("--max-hold " + format_duration(*job_.max_hold) + " is over; stopping the command");
+      error("held for " + format_duration(*job_.max_hold) + ", as long as it may be; stopping the command");
     }
   }
 

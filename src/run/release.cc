@@ -25,7 +25,7 @@ void report_release(const Job& job, std::size_t hold, Outcome outcome, milliseco
   const std::string which = job.holds[hold].name().display() + ": ";
   const bool kept = outcome == Outcome::kept;
   if (kept || outcome == Outcome::released) {
-    log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", for --min-hold" : "released"));
+    log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", the shortest hold" : "released"));
   } else {
     log::warning(which +
                  "the server answered the release only when the lease had run out; nobody has had the lock since");

@@ -16,7 +16,7 @@ namespace {
 std::string or_by_another(std::span<const lock::Hold> holds) {
   const auto shared = [](const lock::Hold& hold) { return hold.lock.layout == lock::Layout::read_write; };
   if (std::ranges::none_of(holds, shared)) return "";
-  return "; or Java readers shorten the lock: then --lease must not be longer than their lockWatchdogTimeout";
+  return "; or Java readers shorten the lock: then the lease must not be longer than their lockWatchdogTimeout";
 }
 
 }  // namespace

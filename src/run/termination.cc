@@ -82,7 +82,7 @@ void Termination::complain_of_survivors() {
                (left.empty() ? "" : ": " + describe_some(left)) + "; " + consequence_);
   } else {
     const std::string who =
-        left.empty() ? "a process that cannot be seen, because /proc does not show it (--isolate would end it),"
+        left.empty() ? "a process that cannot be seen, because /proc does not show it (isolation would end it),"
                      : describe_some(left);
     log::error(name_ + ": " + who + " cannot be killed; " + consequence_);
   }

@@ -127,7 +127,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "on-acquire fails: 78, the command is not started, the lock is released, and it is said" {
   run -78 --separate-stderr rlock run --on-acquire 'exit 5' --on-release 'touch release' --on-lost 'touch lost' a -- touch started
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   assert_says 5
   [[ ! -e started && ! -e release && ! -e lost ]]
   free
@@ -135,7 +135,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "on-acquire is killed: 78, and the command is not started" {
   run -78 --separate-stderr rlock run --on-acquire 'kill -9 $$' a -- touch started
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   [[ ! -e started ]]
   free
 }
@@ -143,11 +143,11 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 @test "on-acquire cannot be found, or not be executed: 78" {
   touch plain
   run -78 --separate-stderr rlock run --on-acquire ./nothing a -- touch started
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   run -78 --separate-stderr rlock run --on-acquire ./plain a -- touch started
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   run -78 --separate-stderr rlock run --on-acquire 'if (' a -- touch started
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   [[ ! -e started ]]
   free
 }
@@ -156,7 +156,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   began=$(now_ms)
   run -78 --separate-stderr rlock run --hook-timeout 300ms --on-acquire "$(hang pid)" a -- touch started
   past 299
-  assert_says '--on-acquire'
+  assert_says 'on-acquire hook '
   assert_says 300ms
   gone "$(<pid)"
   [[ ! -e started ]]
@@ -189,14 +189,14 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   for code in 0 4; do
     run "-$code" --separate-stderr rlock run --on-release 'exit 5' a -- sh -c "exit $code"
     assert_says 'warning'
-    assert_says '--on-release'
+    assert_says 'on-release hook '
     free
   done
 }
 
 @test "on-release hangs: stopped when --hook-timeout is over, and the status is that of the command" {
   run -4 --separate-stderr rlock run -k 300ms --hook-timeout 300ms --on-release "$(hang pid "trap '' TERM;")" a -- sh -c 'exit 4'
-  assert_says '--on-release'
+  assert_says 'on-release hook '
   assert_says 300ms
   gone "$(<pid)"
   free
@@ -299,7 +299,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
     lose
     job_status
     [[ $status == 74 && -e lost ]]
-    assert_says '--on-lost'
+    assert_says 'on-lost hook '
     rm lost
   done
   gone "$(<pid)"

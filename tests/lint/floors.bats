@@ -95,6 +95,13 @@ only_in() {
   only_in redis/ '[^a-z_](socket|connect)\('
 }
 
+@test "options are named on the cli floor only" {
+  # But for those of redis-server.
+  run -1 grep -rnE '"[^"]*--[a-z]' src/base src/redis src/lock src/run --include='*.cc' --include='*.h' --exclude=local_server.cc
+  [[ -z $output ]]
+  grep -rqE '"[^"]*--[a-z]' src/cli
+}
+
 @test "signals are held back in one file" {
   only_in 'run/(signals|daemon)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
 }
