@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 
 #include "base/wait.h"
@@ -76,6 +77,81 @@ Result<pid_t> start(const std::vector<char*>& argv, const SignalBlock& signals) 
   _exit(kNotFound);
 }
 
+// A program that is started again whenever it dies.
+class Restarted {
+ public:
+  Restarted(const std::vector<std::string>& argv, const Upkeep& upkeep, SignalBlock& signals)
+      : name_(argv[0]), arguments_(exec_pointers(argv)), upkeep_(upkeep), signals_(signals) {}
+
+  // Its exit status; 0 as well when a signal has asked for its end.
+  Result<int> run() {
+    for (;;) {
+      const TimePoint settled = BootClock::now() + kLook;
+      pid_ = RLOCK_TRY(start(arguments_, signals_));
+      const int status = look_after();
+      if (const auto end = RLOCK_TRY(end_of(status))) return *end;
+      if (advice_ == Upkeep::Advice::restart && !asked_to_end_) continue;
+      deaths_ = BootClock::now() < settled ? deaths_ + 1 : 1;
+      const milliseconds pause = pause_after(deaths_);
+      upkeep_.died(WTERMSIG(status), deaths_, pause);
+      rest(pause);
+      if (asked_to_end_) return 0;
+    }
+  }
+
+ private:
+  // Until it has died; returns its wait status.
+  int look_after() {
+    TimePoint look_at = BootClock::now() + kLook;
+    int status = 0;
+    advice_ = Upkeep::Advice::go_on;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      wait_for(signals_.fd(), POLLIN, {look_at});
+      take_signals();
+      if (BootClock::now() < look_at) continue;
+      look_at = BootClock::now() + kLook;
+      if (advice_ == Upkeep::Advice::go_on) advice_ = upkeep_.look();
+      if (advice_ != Upkeep::Advice::go_on) kill(pid_, advice_ == Upkeep::Advice::restart ? SIGTERM : SIGKILL);
+    }
+    pid_ = -1;
+    return status;
+  }
+
+  // None: it shall run again.
+  Result<std::optional<int>> end_of(int status) const {
+    if (advice_ == Upkeep::Advice::give_up) return fail(Error::Code::unavailable, name_ + " was stopped");
+    if (asked_to_end_ && !WIFEXITED(status)) return 0;
+    if (advice_ == Upkeep::Advice::restart && !asked_to_end_) return std::nullopt;
+    if (!WIFEXITED(status)) return std::nullopt;
+    if (WEXITSTATUS(status) != kNotFound) return WEXITSTATUS(status);
+    return fail(Error::Code::unavailable, name_ + ": cannot be run; install the package redis-server");
+  }
+
+  void rest(milliseconds pause) {
+    for (const TimePoint again = BootClock::now() + pause; !asked_to_end_ && BootClock::now() < again;) {
+      wait_for(signals_.fd(), POLLIN, {again});
+      take_signals();
+    }
+  }
+
+  void take_signals() {
+    while (const auto signal = signals_.next()) {
+      if (signal->number != SIGTERM && signal->number != SIGINT) continue;
+      asked_to_end_ = true;
+      if (pid_ > 0) kill(pid_, SIGTERM);
+    }
+  }
+
+  const std::string& name_;
+  const std::vector<char*> arguments_;
+  const Upkeep& upkeep_;
+  SignalBlock& signals_;
+  pid_t pid_ = -1;
+  Upkeep::Advice advice_ = Upkeep::Advice::go_on;
+  bool asked_to_end_ = false;
+  int deaths_ = 0;  // in a row, soon after the start
+};
+
 }  // namespace
 
 Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::string& log_path) {
@@ -93,48 +169,9 @@ Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::
 }
 
 Result<int> keep_running(const std::vector<std::string>& argv, const Upkeep& upkeep) {
-  using Advice = Upkeep::Advice;
   SignalBlock signals = RLOCK_TRY(SignalBlock::begin());
   RLOCK_TRY(signals.hold_all());
-  const auto arguments = exec_pointers(argv);
-  bool asked_to_end = false;
-  const auto take_signals = [&](pid_t pid) {
-    while (const auto signal = signals.next()) {
-      if (signal->number != SIGTERM && signal->number != SIGINT) continue;
-      asked_to_end = true;
-      if (pid > 0) kill(pid, SIGTERM);
-    }
-  };
-  for (int times = 0;;) {
-    const pid_t pid = RLOCK_TRY(start(arguments, signals));
-    const TimePoint settled = BootClock::now() + kLook;
-    TimePoint look_at = settled;
-    int status = 0;
-    Advice advice = Advice::go_on;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-      wait_for(signals.fd(), POLLIN, {look_at});
-      take_signals(pid);
-      if (BootClock::now() < look_at) continue;
-      look_at = BootClock::now() + kLook;
-      if (advice == Advice::go_on) advice = upkeep.look();
-      if (advice != Advice::go_on) kill(pid, advice == Advice::restart ? SIGTERM : SIGKILL);
-    }
-    if (advice == Advice::give_up) return fail(Error::Code::unavailable, argv[0] + " was stopped");
-    if (asked_to_end && !WIFEXITED(status)) return 0;
-    if (advice == Advice::restart && !asked_to_end) continue;
-    if (WIFEXITED(status)) {
-      if (WEXITSTATUS(status) != kNotFound) return WEXITSTATUS(status);
-      return fail(Error::Code::unavailable, argv[0] + ": cannot be run; install the package redis-server");
-    }
-    times = BootClock::now() < settled ? times + 1 : 1;
-    const milliseconds pause = pause_after(times);
-    upkeep.died(WTERMSIG(status), times, pause);
-    for (const TimePoint again = BootClock::now() + pause; !asked_to_end && BootClock::now() < again;) {
-      wait_for(signals.fd(), POLLIN, {again});
-      take_signals(-1);
-    }
-    if (asked_to_end) return 0;
-  }
+  return Restarted(argv, upkeep, signals).run();
 }
 
 }  // namespace rlock::run

@@ -183,23 +183,28 @@ class Frontend {
 
     Termination termination(name(), children_);
     termination.set_consequence("it is left running");
-    const TimePoint end = BootClock::now() + job_.hooks.limit;
-    int status = 0;
-    bool too_late = false, asked = false;
-    while (waitpid(*hook, &status, WNOHANG) == 0) {
-      wait_for(signals_.fd(), POLLIN, {too_late || asked ? termination.next() : end});
-      while (const auto signal = signals_.next()) asked = asked || signals_.asks_to_end(signal->number);
-      too_late = too_late || BootClock::now() >= end;
-      if (too_late || asked) termination.kill_all(BootClock::now());
-      termination.go_on(BootClock::now());
-    }
+    const std::string trouble = see_hook_through(*hook, termination);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     see_through(termination);
-    const std::string trouble = too_late ? "did not end within " + format_duration(job_.hooks.limit)
-                                : asked  ? "was stopped before its end"
-                                         : trouble_of(status);
     if (!trouble.empty()) log::warning(name() + ": on-lost hook " + trouble);
+  }
+
+  // Until it has ended, by itself or because of its time or of a signal; returns what was wrong with it.
+  std::string see_hook_through(pid_t hook, Termination& termination) {
+    const TimePoint end = BootClock::now() + job_.hooks.limit;
+    std::string ended_because;
+    int status = 0;
+    while (waitpid(hook, &status, WNOHANG) == 0) {
+      wait_for(signals_.fd(), POLLIN, {ended_because.empty() ? end : termination.next()});
+      while (const auto signal = signals_.next()) {
+        if (signals_.asks_to_end(signal->number)) ended_because = "was stopped before its end";
+      }
+      if (BootClock::now() >= end) ended_because = "did not end within " + format_duration(job_.hooks.limit);
+      if (!ended_because.empty()) termination.kill_all(BootClock::now());
+      termination.go_on(BootClock::now());
+    }
+    return ended_because.empty() ? trouble_of(status) : ended_because;
   }
 
   std::string name() const { return job_.name(); }

@@ -40,7 +40,7 @@ class Guards {
   int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead
   int monitor_status();                               // of waitpid(2), once it is dead, which is waited for
   bool ended() const { return status_.has_value(); }  // monitor_status() has been asked for: its pid is free
-  int guard_socket() const { return socket_.get(); }        // socket to the monitor
+  int guard_socket() const { return socket_.get(); }  // socket to the monitor
   GuardState& shared() const { return *shared_; }
   FrontendTimer& timer() { return *timer_; }
   std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree

@@ -51,6 +51,25 @@ int show_own_processes_only() {
   return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
 }
 
+// False: a child is left. The kernel gives the orphans of a namespace to its first process, before it tells of the end
+// of their parent: once the command has ended and nobody is left (ECHILD), nobody will come.
+bool reap_all() {
+  pid_t reaped;
+  while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
+  }
+  return reaped < 0;
+}
+
+// Waits for something to do, and takes the news of children from their descriptor. True: there is something to read
+// from standard input, or that is closed.
+bool has_input(const UniqueFd& children) {
+  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {children.get(), POLLIN, 0}};
+  poll(watched, std::size(watched), children ? -1 : 50);  // without a descriptor: look again and again
+  signalfd_siginfo unused;
+  if (watched[1].revents && read(children.get(), &unused, sizeof unused) < 0) return false;
+  return watched[0].revents != 0;
+}
+
 // The first process of the namespace: reaps what is left to it, and ends with `life`.
 [[noreturn]] void be_init(int life, int ready) {
   setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/charges.cc
@@ -61,20 +80,12 @@ int show_own_processes_only() {
   close(STDOUT_FILENO);
   if (chdir("/") != 0) _exit(1);
   const UniqueFd children = hold_children_back();
-  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {children.get(), POLLIN, 0}};
   for (bool command_ended = false;;) {
-    poll(watched, std::size(watched), children ? -1 : 50);  // without a descriptor: look again and again
-    signalfd_siginfo unused;
-    if (watched[1].revents && read(children.get(), &unused, sizeof unused) < 0) continue;
     char text;
-    if (watched[0].revents && read(STDIN_FILENO, &text, 1) != 1) _exit(0);
-    command_ended = command_ended || watched[0].revents;
-    pid_t reaped;
-    while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    // The kernel gives the orphans of a namespace to its first process, before it tells of the end of their parent. So
-    // nobody is left (ECHILD).
-    if (command_ended && reaped < 0) _exit(0);
+    const bool input = has_input(children);
+    if (input && read(STDIN_FILENO, &text, 1) != 1) _exit(0);
+    command_ended = command_ended || input;
+    if (reap_all() && command_ended) _exit(0);
   }
 }
 

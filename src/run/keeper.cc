@@ -50,6 +50,23 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
 // The keeper's word when all that it needs is there; else it says what is missing.
 constexpr std::string_view kReady = "ready";
 
+// `asked`: somebody may have taken it, as was asked for.
+Result<void> release_one(redis::Client& client, const lock::Hold& hold, bool asked, const Until& end) {
+  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end));
+  log::debug(hold.name().display() + ": released");
+  if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
+  return fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
+}
+
+// All of them, whatever becomes of one. Errors: the first.
+Result<void> release_all(redis::Client& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
+  Result<void> all;
+  for (const lock::Hold& hold : holds) {
+    if (auto released = release_one(client, hold, asked, end); !released && all) all = std::move(released);
+  }
+  return all;
+}
+
 // The keeper's life. Trouble after it has said that it is ready can only be written down.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
@@ -65,18 +82,11 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   renewer->stop();
   // There is time: until the lease is over, trying again is better than waiting for that.
   const Until end = Until{}.at_most(timing.lease);
-  Result<void> kept;
-  if (!ours) kept = fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
-  for (const lock::Hold& hold : holds) {
-    if (!ours && renewer->which() == static_cast<std::size_t>(&hold - holds.data())) continue;
-    auto released = lock::release(client, hold, end);
-    if (released) log::debug(hold.name().display() + ": released");
-    if (!released && kept) kept = std::unexpected(std::move(released).error());
-    if (released && ours && kept && !listener->asked() && released->outcome != lock::ReleaseOutcome::released) {
-      kept = fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
-    }
+  if (ours) return release_all(client, holds, listener->asked(), end);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (i != renewer->which()) static_cast<void>(release_one(client, holds[i], true, end));
   }
-  return kept;
+  return fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
 }
 
 // The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3)

@@ -47,14 +47,18 @@ void Listener::work() {
   }
 }
 
+Result<redis::Subscriber> Listener::open(const Until& until) const {
+  auto subscriber = RLOCK_TRY(
+      redis::Subscriber::open(endpoint_, holds_.front().name().control_channel(), until.at_most(kConnectTime)));
+  for (std::size_t i = 1; i < holds_.size(); ++i) {
+    RLOCK_TRY(subscriber.also(holds_[i].name().control_channel(), until.at_most(kConnectTime)));
+  }
+  return subscriber;
+}
+
 bool Listener::listen() {
   const Until forever{TimePoint::max(), stop_.get()};
-  auto subscriber =
-      redis::Subscriber::open(endpoint_, holds_.front().name().control_channel(), forever.at_most(kConnectTime));
-  for (std::size_t i = 1; subscriber && i < holds_.size(); ++i) {
-    const auto asked = subscriber->also(holds_[i].name().control_channel(), forever.at_most(kConnectTime));
-    if (!asked) subscriber = std::unexpected(asked.error());
-  }
+  auto subscriber = open(forever);
   if (!subscriber) {
     log::debug(display(holds_) + ": cannot listen to requests: " + subscriber.error().message);
     return may_pass(subscriber.error());

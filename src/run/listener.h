@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "lock/verbs.h"
 #include "redis/endpoint.h"
+#include "redis/subscriber.h"
 
 namespace rlock::run {
 
@@ -36,6 +37,7 @@ class Listener {
   Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
   void work();
   // False: there is no point in listening any longer.
+  Result<redis::Subscriber> open(const Until& until) const;
   bool listen();
 
   redis::Endpoint endpoint_;

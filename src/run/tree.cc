@@ -121,6 +121,26 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   return children;
 }
 
+// What is known of parents and children: the kernel's lists, or one look at all processes where it keeps none.
+class Children {
+ public:
+  explicit Children(const Alive& alive) : listed_(kernel_lists_children()) {
+    if (!listed_) all_ = look_at_all(alive);
+  }
+
+  std::vector<pid_t> of(pid_t pid, const std::set<pid_t>& known) const {
+    if (listed_) return listed_children(pid, known);
+    std::vector<pid_t> children;
+    const auto [begin, end] = all_.equal_range(pid);
+    for (auto child = begin; child != end; ++child) children.push_back(child->second);
+    return children;
+  }
+
+ private:
+  bool listed_;
+  std::multimap<pid_t, pid_t> all_;
+};
+
 enum class Next { on, again, stop };
 
 // Calls `visit` with each descendant as soon as it is seen, once: all children of one process, then what is below them.
@@ -129,21 +149,13 @@ template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
-  const bool listed = kernel_lists_children();
-  const auto all = listed ? std::multimap<pid_t, pid_t>() : look_at_all(alive);
+  const Children children(alive);
   // Each process once: pids that are used again while we read could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
-  const auto children_of = [&](pid_t pid) {
-    if (listed) return listed_children(pid, known);
-    std::vector<pid_t> children;
-    const auto [begin, end] = all.equal_range(pid);
-    for (auto child = begin; child != end; ++child) children.push_back(child->second);
-    return children;
-  };
   for (std::size_t i = 0; i < found.size();) {
     bool again = false;
-    for (const pid_t child : children_of(found[i])) {
+    for (const pid_t child : children.of(found[i], known)) {
       if (spared.contains(child) || !known.insert(child).second) continue;
       found.push_back(child);
       alive();
@@ -161,6 +173,47 @@ bool is_dead(pid_t pid) {
   if (read_stat(pid, process)) return process.dead;
   return kill(pid, 0) != 0 && errno == ESRCH;
 }
+
+// Kills processes as they are met, look by look. Those that are still met after the second look are forked faster than
+// they are killed: they are stopped first.
+class Killing {
+ public:
+  // Members of `group` are never stopped.
+  explicit Killing(pid_t group) : group_(group) {}
+
+  // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
+  void look_again() { stop_first_ = ++looks_ > 2; }
+
+  // True: it was not known, and has been killed or stopped.
+  bool meet(pid_t pid) {
+    if (signalled_.contains(pid)) return false;
+    const bool stop = stop_first_ && getpgid(pid) != group_;
+    const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
+    if (!sent && errno == EPERM && looks_ == 1 && !is_dead(pid)) killed_.refused.push_back(pid);
+    if (!sent) return false;
+    signalled_.insert(pid);
+    if (stop) stopped_.push_back(pid);
+    return true;
+  }
+
+  // The last look has met some.
+  void set_forking(bool forking) { killed_.forking = forking; }
+
+  Killed finish() {
+    killed_.forking = killed_.forking || !stopped_.empty();
+    // A group that is stopped gets SIGCONT when the death of a parent orphans it (POSIX, _Exit()): parents are last.
+    for (auto pid = stopped_.rbegin(); pid != stopped_.rend(); ++pid) kill(*pid, SIGKILL);
+    return std::move(killed_);
+  }
+
+ private:
+  const pid_t group_;
+  int looks_ = 0;
+  bool stop_first_ = false;
+  Killed killed_;
+  std::set<pid_t> signalled_;
+  std::vector<pid_t> stopped_;
+};
 
 }  // namespace
 
@@ -217,30 +270,18 @@ std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared)
 Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive& alive) {
   constexpr milliseconds at_most = 1s;
   const Until end = Until{}.at_most(at_most);
-  Killed killed;
-  std::set<pid_t> signalled;
-  std::vector<pid_t> stopped;
-  bool any = true;
-  for (int look = 1; any && !end.over(); ++look) {
+  Killing killing(group);
+  for (bool any = true; any && !end.over();) {
     any = false;
-    // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
-    killed.forking = look > 2;
+    killing.look_again();
     walk(spared, alive, [&](pid_t pid) {
-      if (signalled.contains(pid)) return Next::on;
-      const bool stop = killed.forking && getpgid(pid) != group;
-      const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
-      if (!sent && errno == EPERM && look == 1 && !is_dead(pid)) killed.refused.push_back(pid);
-      if (!sent) return Next::on;
-      signalled.insert(pid);
-      if (stop) stopped.push_back(pid);
+      if (!killing.meet(pid)) return Next::on;
       any = true;
       return end.over() ? Next::stop : Next::again;
     });
+    killing.set_forking(any);
   }
-  killed.forking = any || !stopped.empty();
-  // A group that is stopped gets SIGCONT when the death of a parent orphans it (POSIX, _Exit()): parents are last.
-  for (auto pid = stopped.rbegin(); pid != stopped.rend(); ++pid) kill(*pid, SIGKILL);
-  return killed;
+  return killing.finish();
 }
 
 std::string describe_process(pid_t pid) {
