@@ -13,15 +13,15 @@ local function next_token()
 end
 
 -- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode).
--- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists. A time
--- that is over has PEXPIRE delete what an earlier holder left, and PEXPIRE comes before anything that needs it, so that a
--- user without that right cannot leave a lock that never expires. The lock itself is written last.
+-- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists; PEXPIRE
+-- is tried on the still missing lock, so that a user without that right cannot leave a lock that never expires; DEL comes
+-- before the grant, so that a user without it gets no lock that could not be released; the lock itself is written last.
 local function grant(owner, token, lease, hold, fields, ttl, mode)
   -- Without a time, and it takes one away: Redisson's RFencedLock counts on in the key, and nobody else would renew it.
   redis.call('set', token_key, token)
   keep_for(ttl)
   local description = key_of(owner)
-  redis.call('pexpire', description, 0)
+  redis.call('del', description)
   redis.call('hset', description, 'owner', owner, 'token', token, 'lease', text(lease), 'hold:' .. hold, 1,
     'since', text(now), unpack(fields))
   redis.call('pexpire', description, ttl)

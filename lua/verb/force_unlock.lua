@@ -28,8 +28,8 @@ end
 
 local description, described = description_of(owner)
 local payload
--- Tried before anything is changed, on a field that is not there: a user may lack a right, that to the time for one, and
--- then the lock stays as it is.
+-- Tried before anything is changed, on a field that is not there: without the right to it, or to the time, a lock stays
+-- as it is.
 peek('hdel', description, 'at ' .. now)
 if described then
   redis.call('del', description)

@@ -62,11 +62,11 @@ if count and not held and (described or count == 1 and not is_first_hold()) then
 end
 
 local outcome, payload
-if count and count <= 1 and keep == 0 then
-  payload = drop(owner)
+if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   if described then
     redis.call('del', description)
   end
+  payload = drop(owner)
   outcome = remember('released')
   if nobody_waits() then
     return with_more({outcome, 0, announce(payload)})

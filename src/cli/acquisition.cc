@@ -124,11 +124,11 @@ Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
   std::vector<AwaitedLock> waiting;
   for (const auto& request : requests) waiting.emplace_back(client, request, options, signals.fd(), events);
   lock::WaitPolicy policy{.limit = options.wait.limit,
-                            .exchange = options.timeout,
-                            .interrupt = signals.fd(),
-                            .queueing = options.wait.queueing,
-                            .renew_every = renew_every,
-                            .at_front = std::move(at_front)};
+                          .exchange = options.timeout,
+                          .interrupt = signals.fd(),
+                          .queueing = options.wait.queueing,
+                          .renew_every = renew_every,
+                          .at_front = std::move(at_front)};
   if (options.wait.supersede) policy.longest_look = kAskAgain;
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };

@@ -84,7 +84,7 @@ Result<void> complete(RunOptions& options) {
   RLOCK_TRY(complete_wait(options));
   const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
   auto timing = lock::LeaseTiming::make(options.lease, grace, options.renew);
-  if (!timing) return usage("--kill-after: " + timing.error().message);
+  if (!timing) return usage((options.kill_after ? "--kill-after: " : "") + timing.error().message);
   options.timing = *timing;
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));

@@ -113,8 +113,7 @@ class Taker {
 
 }  // namespace
 
-Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests,
-                          const WaitPolicy& policy,
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const std::function<void(std::size_t, const Acquired&)>& on_held) {
   return Taker(client, requests, policy, on_held).run();
 }

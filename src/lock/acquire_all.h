@@ -26,7 +26,7 @@ struct Taken {
 // waited for, all are given back, and it begins again; if somebody asks for it (see ask_to_stop), it is over. Errors:
 // those of acquire_or_wait. Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by
 // name, no name twice, one lease for all.
-Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests,
-                          const WaitPolicy& policy, const std::function<void(std::size_t, const Acquired&)>& on_held);
+Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
+                          const std::function<void(std::size_t, const Acquired&)>& on_held);
 
 }  // namespace rlock::lock

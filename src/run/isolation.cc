@@ -46,8 +46,11 @@ void stay_who_we_are(uid_t user, gid_t group) {
 }
 
 int show_own_processes_only() {
-  // A mount over it stays here. Not "/": below chroot(2) that may be no mount point.
-  if (mount(nullptr, "/proc", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return errno;
+  // Mounts and their ends stay here. Below chroot(2) "/" may be no mount point: there /proc alone is kept to ourselves.
+  if (mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0 &&
+      (errno != EINVAL || mount(nullptr, "/proc", nullptr, MS_SLAVE | MS_REC, nullptr) != 0)) {
+    return errno;
+  }
   return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
 }
 

@@ -36,8 +36,8 @@ class Listener {
  private:
   Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
   void work();
-  // False: there is no point in listening any longer.
   Result<redis::Subscriber> open(const Until& until) const;
+  // False: there is no point in listening any longer.
   bool listen();
 
   redis::Endpoint endpoint_;

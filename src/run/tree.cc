@@ -121,7 +121,7 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   return children;
 }
 
-// What is known of parents and children: the kernel's lists, or one look at all processes where it keeps none.
+// Parents and children, as far as they are known: the kernel's lists, or one look at all processes where it keeps none.
 class Children {
  public:
   explicit Children(const Alive& alive) : listed_(kernel_lists_children()) {

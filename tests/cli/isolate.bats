@@ -326,6 +326,16 @@ PYTHON
   free
 }
 
+@test "what the command mounts and unmounts stays inside" {
+  [[ $(id -u) == 0 ]] || skip 'only root can mount'
+  run -0 --separate-stderr unshare -m --propagation shared bash -ec '
+    mkdir inside outside
+    mount -t tmpfs none outside
+    "$0" run --isolate a -- sh -ec "mount -t tmpfs none inside; umount outside; mountpoint -q inside && ! mountpoint -q outside"
+    ! mountpoint -q inside && mountpoint -q outside' "$RLOCK"
+  [[ -z $stderr ]]
+}
+
 @test "below chroot, where / is no mount point, the command sees its own processes only, and the others keep theirs" {
   [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
   run -0 --separate-stderr unshare -m --propagation shared bash -ec '

@@ -85,8 +85,10 @@ def forward(source, target):
 
 
 acceptor = socket.socket(socket.AF_UNIX)
-acceptor.bind(listen)
+# The socket is seen only when it can be connected to.
+acceptor.bind(listen + ".new")
 acceptor.listen(100)
+os.rename(listen + ".new", listen)
 number = 0
 while True:
     connection, _ = acceptor.accept()

@@ -235,10 +235,20 @@ teardown_file() { redis_stop srv; }
     if ((status == 0)); then
       [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
     else
-      [[ $status == 1 && -n $output ]]
+      [[ $status == 1 && -n $output && $(redis srv hget "$lock" owner-1:0) == 1 ]]
       assert_mortal
       redis srv del "$lock" "$holder"
     fi
+  done
+}
+
+@test "a number of holds that is none counts as one" {
+  local count
+  for count in nan -nan text -1 0 0.5; do
+    acquire owner-1 30000 hold-1 ''
+    redis srv hset "$lock" owner-1:0 "$count"
+    run -0 release owner-1 hold-1
+    [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock" "$holder") == 0 ]]
   done
 }
 
