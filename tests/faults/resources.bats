@@ -215,6 +215,6 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   wait "$job" || status=$?
   cat err lines
   [[ $status == 74 ]]
-  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *no-renew* ]]
+  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"nobody was to renew it"* ]]
   [[ $(<err) != *'monitor of this job'* ]]
 }

@@ -394,7 +394,7 @@ def modes_after_a_loss():
 
 
 def modes_after_max_hold():
-    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("is over"), 124)
+    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("as long as it may be"), 124)
 
 
 def modes_after_the_monitor_was_killed():
@@ -451,7 +451,7 @@ def a_shell_that_was_killed():
     with open(path, "w") as file:
         file.write(f"{RLOCK} run --max-hold 1s -k 100ms job -- env PS1='inner> ' bash --norc --noprofile -i\n"
                    "read answer && echo got $answer\n")
-    do(child, f"sh {path}", "inner> ", "is over")
+    do(child, f"sh {path}", "inner> ", "as long as it may be")
     until(lambda: not held(), "the release")
     child.sendline("hello")
     child.expect_exact("got hello")
