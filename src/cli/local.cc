@@ -22,9 +22,9 @@ namespace {
 
 Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
   const bool running = RLOCK_TRY(server.answers(Until{}.at_most(exchange)));
-  std::string text = std::string("state     ") + (running ? "running" : "not running") + "\nfolder    " +
-                     escaped(server.folder()) + "\nsocket    " + escaped(server.socket_path()) + "\nlog       " +
-                     escaped(server.log_path()) + "\n";
+  const std::string state = running ? "running" : server.served_by() ? "does not answer; see the log" : "not running";
+  std::string text = "state     " + state + "\nfolder    " + escaped(server.folder()) + "\nsocket    " +
+                     escaped(server.socket_path()) + "\nlog       " + escaped(server.log_path()) + "\n";
   if (running) {
     redis::Client client(server.endpoint());
     text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_all(client, exchange)).size()) + " held\n";

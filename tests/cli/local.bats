@@ -304,6 +304,8 @@ with_crashes() {
   local owner
   owner=$(with_crashes rlock acquire job --lease 10m)
   crashes_again
+  run -0 --separate-stderr rlock local status
+  [[ ${lines[0]} == 'state     does not answer; see the log' ]]
   run -69 --separate-stderr rlock local stop --timeout 300ms
   assert_says '--yes'
   assert_says "$dir/redis.log"
