@@ -30,9 +30,9 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
              "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
-        until(lambda: os.path.exists(self.path), 10, "the server does not start")
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(self.path)
+        # The socket is there before it can be connected to.
+        until(lambda: self.socket.connect_ex(self.path) == 0, 10, "the server does not start")
         self.replies = self.socket.makefile("rb")
         return self
 

@@ -49,7 +49,10 @@ def read_pids(fd):
     while text.count(b"\n") < 3:
         if not select.select([fd], [], [], 10)[0]:
             raise RuntimeError(f"the tree did not start: {text!r}")
-        text += os.read(fd, 100)
+        more = os.read(fd, 100)
+        if not more:
+            raise RuntimeError(f"the job has ended: {text!r}")
+        text += more
     return [int(word) for word in text.split()]
 
 
@@ -143,7 +146,8 @@ def main():
         stdout=subprocess.DEVNULL)
     failed = False
     try:
-        while not os.path.exists(f"{folder}/s"):
+        # The socket is there before it can be connected to.
+        while subprocess.run(["redis-cli", "-s", f"{folder}/s", "ping"], capture_output=True).stdout != b"PONG\n":
             time.sleep(0.01)
         os.environ["RLOCK_URL"] = f"unix://{folder}/s"
         for victim in options.victim or list(STATUS):

@@ -72,7 +72,8 @@ def main():
         stdout=subprocess.DEVNULL)
     failed = False
     try:
-        while not os.path.exists(f"{folder}/s"):
+        # The socket is there before it can be connected to.
+        while subprocess.run(["redis-cli", "-s", f"{folder}/s", "ping"], capture_output=True).stdout != b"PONG\n":
             time.sleep(0.01)
         os.environ["RLOCK_URL"] = f"unix://{folder}/s"
         orders = list(itertools.permutations(("frontend", "monitor", "command")))
