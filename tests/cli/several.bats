@@ -53,15 +53,15 @@ ends() {
   owner=$(rlock acquire a --lease 10m)
   other=$(rlock acquire b --lease 10m)
   began=$(now_ms)
-  "$RLOCK" run -w 10s a b -- touch ran 2>err 3>&- &
+  "$RLOCK" run -w 20s a b -- touch ran 2>err 3>&- &
   jobs+=($!)
   wait_until waiting_for a
-  wait_until past 7000
+  wait_until past 15000
   rlock release a --owner "$owner"
   wait_until waiting_for b
   wait_until gone "${jobs[0]}"
-  past 9900
-  not past 15000 # 17 s if the limit began anew
+  past 19900
+  not past 32000 # 35 s if the limit began anew
   rlock release b --owner "$other"
   free a
 }
