@@ -14,6 +14,7 @@
 #include "redis/resolve.h"
 #include "run/monitor.h"
 #include "run/pidfd.h"
+#include "run/spare_fds.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -26,6 +27,7 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals,
                                               const std::function<void()>& disconnect) {
   RLOCK_TRY(redis::end_lookups(Until{}.at_most(0ms)));
+  RLOCK_TRY(need_spare_fds());
   std::unique_ptr<Guards> guards(new Guards(job.holds));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
   int ends[2];

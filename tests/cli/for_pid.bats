@@ -214,7 +214,7 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
     fi
     free
   }
-  for limit in {4..20}; do
+  for limit in {4..60}; do
     prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
     attempt prlimit --nofile="$limit" "$RLOCK" acquire --for-pid "$process" job --lease 1s
   done

@@ -22,7 +22,8 @@ free() { [[ $(redis srv exists x) == 0 ]]; }
 # The command has run and all is well, or it has not, and the status says why.
 ran_or_refused() {
   if ((status == 0)); then
-    [[ -e ran ]]
+    [[ -e ran && -z $stderr ]] || show
+    [[ -e ran && -z $stderr ]]
   else
     show
     [[ ! -e ran ]]
@@ -35,7 +36,7 @@ ran_or_refused() {
 
 @test "with few descriptors left: refused in time, or all is well" {
   local limit refused=0 fine=0
-  for limit in {4..30}; do
+  for limit in {4..80}; do
     # Under some number it is the dynamic linker that fails.
     prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
     run --separate-stderr timeout 20 prlimit --nofile="$limit" "$RLOCK" run -n x -- touch ran
@@ -44,6 +45,36 @@ ran_or_refused() {
   done
   echo "# $refused refused, $fine fine" >&3
   ((refused > 3 && fine > 3))
+}
+
+# few_enough: sets $limit to the lowest number of descriptors with which a job runs.
+few_enough() {
+  for limit in {4..80}; do
+    prlimit --nofile="$limit" "$RLOCK" run -n x -- true 2>/dev/null && return
+  done
+  return 1
+}
+
+@test "a job that runs with few descriptors has them for all that may come: reconnecting, hooks, killing" {
+  local limit job
+  few_enough
+  echo "# $limit descriptors" >&3
+  set -- --lease 3s -k 100ms --on-acquire 'true <hook' --on-release 'true <hook'
+  touch hook
+  prlimit --nofile="$limit" "$RLOCK" run "$@" x -- bash -c "exec 3>&-; $(tree pids)" 2>err 3>&- &
+  job=$!
+  wait_until eval '[[ -e pids ]] && lines_in pids 3'
+  # Both connections, the one that renews and the one that listens; both come back.
+  wait_until eval '[[ $(redis srv client list type pubsub) ]]'
+  redis srv client kill type normal >/dev/null
+  redis srv client kill type pubsub >/dev/null
+  wait_until eval '[[ $(redis srv client list type pubsub) && $(redis srv client list type normal) == *cmd=eval* ]]'
+  rlock force-unlock --yes x >/dev/null
+  status=0
+  wait "$job" || status=$?
+  cat err
+  [[ $status == 74 ]]
+  all_gone pids
 }
 
 # As a user of its own: the limit counts all processes of a user, and root has none.
