@@ -21,6 +21,7 @@
 #include "run/listener.h"
 #include "run/pidfd.h"
 #include "run/renewer.h"
+#include "run/spare_fds.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -59,7 +60,7 @@ Result<void> release_one(redis::Client& client, const lock::Hold& hold, bool ask
 }
 
 // All of them, whatever becomes of one. Errors: the first.
-Result<void> release_all(redis::Client& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
+Result<void> release_each(redis::Client& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
   Result<void> all;
   for (const lock::Hold& hold : holds) {
     if (auto released = release_one(client, hold, asked, end); !released && all) all = std::move(released);
@@ -82,7 +83,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   renewer->stop();
   // There is time: until the lease is over, trying again is better than waiting for that.
   const Until end = Until{}.at_most(timing.lease);
-  if (ours) return release_all(client, holds, listener->asked(), end);
+  if (ours) return release_each(client, holds, listener->asked(), end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (i != renewer->which()) static_cast<void>(release_one(client, holds[i], true, end));
   }
@@ -136,6 +137,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
 Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
   RLOCK_TRY(redis::end_lookups(Until{}.at_most(timing.renew_timeout)));
+  RLOCK_TRY(need_spare_fds());
   int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
