@@ -181,26 +181,27 @@ class Killing {
   // Members of `group` are never stopped.
   explicit Killing(pid_t group) : group_(group) {}
 
-  // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
-  void look_again() { stop_first_ = ++looks_ > 2; }
+  void look_again() {
+    ++looks_;
+    met_some_ = false;
+  }
+  bool met_some() const { return met_some_; }  // in this look
 
   // True: it was not known, and has been killed or stopped.
   bool meet(pid_t pid) {
     if (signalled_.contains(pid)) return false;
-    const bool stop = stop_first_ && getpgid(pid) != group_;
+    // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
+    const bool stop = looks_ > 2 && getpgid(pid) != group_;
     const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
     if (!sent && errno == EPERM && looks_ == 1 && !is_dead(pid)) killed_.refused.push_back(pid);
     if (!sent) return false;
     signalled_.insert(pid);
     if (stop) stopped_.push_back(pid);
-    return true;
+    return met_some_ = true;
   }
 
-  // The last look has met some.
-  void set_forking(bool forking) { killed_.forking = forking; }
-
   Killed finish() {
-    killed_.forking = killed_.forking || !stopped_.empty();
+    killed_.forking = met_some_ || !stopped_.empty();
     // A group that is stopped gets SIGCONT when the death of a parent orphans it (POSIX, _Exit()): parents are last.
     for (auto pid = stopped_.rbegin(); pid != stopped_.rend(); ++pid) kill(*pid, SIGKILL);
     return std::move(killed_);
@@ -209,7 +210,7 @@ class Killing {
  private:
   const pid_t group_;
   int looks_ = 0;
-  bool stop_first_ = false;
+  bool met_some_ = false;
   Killed killed_;
   std::set<pid_t> signalled_;
   std::vector<pid_t> stopped_;
@@ -271,16 +272,13 @@ Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive&
   constexpr milliseconds at_most = 1s;
   const Until end = Until{}.at_most(at_most);
   Killing killing(group);
-  for (bool any = true; any && !end.over();) {
-    any = false;
+  do {
     killing.look_again();
     walk(spared, alive, [&](pid_t pid) {
       if (!killing.meet(pid)) return Next::on;
-      any = true;
       return end.over() ? Next::stop : Next::again;
     });
-    killing.set_forking(any);
-  }
+  } while (killing.met_some() && !end.over());
   return killing.finish();
 }
 
