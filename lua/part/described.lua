@@ -1,0 +1,7 @@
+-- described: what describes an owner, in the layouts that have a key for each.
+
+local function description_of(owner, field)
+  local found = peek('hmget', key_of(owner), 'owner', field or 'owner')
+  local described = found and found[1] ~= false
+  return key_of(owner), described, described and found[2]
+end
