@@ -24,6 +24,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+sys.dont_write_bytecode = True
+import chaos
+
 # Seconds. A wait for a lease that a killed monitor has left must not take long; a wait that should not be would.
 LEASE = {"frontend": 120.0, "monitor": 6.0, "command": 120.0}
 AT_ONCE = 30.0  # a busy machine is not what is measured
@@ -140,19 +144,15 @@ def main():
     parser.add_argument("--lanes", type=int, default=4)
     options = parser.parse_args()
 
+    rlock = os.path.abspath(options.rlock)
     folder = tempfile.mkdtemp(prefix="k9.")
-    server = subprocess.Popen(
-        ["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--save", "", "--dir", folder],
-        stdout=subprocess.DEVNULL)
+    os.chdir(folder)
+    server = chaos.Server()
     failed = False
     try:
-        # The socket is there before it can be connected to.
-        while subprocess.run(["redis-cli", "-s", f"{folder}/s", "ping"], capture_output=True).stdout != b"PONG\n":
-            time.sleep(0.01)
-        os.environ["RLOCK_URL"] = f"unix://{folder}/s"
         for victim in options.victim or list(STATUS):
             with concurrent.futures.ThreadPoolExecutor(options.lanes) as lanes:
-                begun = [lanes.submit(one_round, options.rlock, victim, number) for number in range(options.count)]
+                begun = [lanes.submit(one_round, rlock, victim, number) for number in range(options.count)]
                 concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
                 lanes.shutdown(cancel_futures=True)
                 rounds = [one.result() for one in begun if not one.cancelled()]
@@ -167,8 +167,7 @@ def main():
                 print(f"  {fault}")
             failed = failed or bool(faults) or p99 > options.p99
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
         shutil.rmtree(folder)
     return 1 if failed else 0
 

@@ -17,6 +17,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+sys.dont_write_bytecode = True
+import chaos
+
 LEASE = 3.0
 # Writes the time about each millisecond.
 BEATS = """import os, time
@@ -66,20 +70,16 @@ def main():
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--longest", type=float, default=1000)
     options = parser.parse_args()
+    rlock = os.path.abspath(options.rlock)
     folder = tempfile.mkdtemp(prefix="ps.")
-    server = subprocess.Popen(
-        ["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--save", "", "--dir", folder],
-        stdout=subprocess.DEVNULL)
+    os.chdir(folder)
+    server = chaos.Server()
     failed = False
     try:
-        # The socket is there before it can be connected to.
-        while subprocess.run(["redis-cli", "-s", f"{folder}/s", "ping"], capture_output=True).stdout != b"PONG\n":
-            time.sleep(0.01)
-        os.environ["RLOCK_URL"] = f"unix://{folder}/s"
         orders = list(itertools.permutations(("frontend", "monitor", "command")))
         with concurrent.futures.ThreadPoolExecutor(len(orders)) as lanes:
             several = list(lanes.map(
-                lambda order: [one_round(options.rlock, order, folder) for _ in range(options.count)], orders))
+                lambda order: [one_round(rlock, order, folder) for _ in range(options.count)], orders))
         for order, rounds in zip(orders, several):
             ran = sorted(r[0] for r in rounds)
             faults = [f"status {r[1]}, left {r[2]}" for r in rounds if r[1] != 74 or r[2]]
@@ -87,8 +87,7 @@ def main():
                   f"max {ran[-1]:.1f} ms in {len(ran)} rounds", *faults, flush=True)
             failed = failed or bool(faults) or ran[-1] > options.longest
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
         shutil.rmtree(folder)
     return 1 if failed else 0
 
