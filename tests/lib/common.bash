@@ -84,11 +84,15 @@ as_nobody() {
   HOME=/nonexistent "${as[@]}" "$@"
 }
 
-# needs_nobody: skips the test where another user cannot reach the program and the server. By env: setpriv itself still
-# has root's capabilities.
+# needs_nobody: $RLOCK is one that another user can run, a copy where the program's folder is closed to others. Skips the
+# test where that user cannot reach the folder of the tests either. By env: setpriv itself still has root's capabilities.
 needs_nobody() {
+  as_nobody env "$RLOCK" --version >/dev/null 2>&1 || {
+    install -m 755 "$RLOCK" "$BATS_FILE_TMPDIR/rlock"
+    export RLOCK=$BATS_FILE_TMPDIR/rlock
+  }
   as_nobody env redis-cli -s "$srv_sock" ping >/dev/null 2>&1 && as_nobody env "$RLOCK" --version >/dev/null 2>&1 ||
-    skip 'the folders of the program and of the tests are closed to other users'
+    skip 'the folders of the tests are closed to other users'
 }
 
 # needs_pid_namespaces: skips the test where nobody lets us make one.
