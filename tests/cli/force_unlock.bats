@@ -141,7 +141,8 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
 }
 
 @test "-w 0 asks the holder once, and does not wait: 75, and the command ends" {
-  "$RLOCK" run x -- sleep 1000 >/dev/null 2>&1 3>&- &
+  # It takes its time to end.
+  "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.05; done' >/dev/null 2>&1 3>&- &
   local job=$! asked
   # It can be asked once it listens.
   listens() { [[ $(redis srv pubsub numsub 'rlock:control:{x}' | tail -n 1) == 1 ]]; }
@@ -149,6 +150,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   run -75 --separate-stderr rlock force-unlock --yes -w 0 x
   assert_says 'x: the holder has been asked to stop'
   [[ $output != *'waiting for it'* ]]
+  touch go
   asked=0
   wait "$job" || asked=$?
   ((asked == 74))
