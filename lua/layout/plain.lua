@@ -57,12 +57,11 @@ local function slots()
   return ''
 end
 
-local function keep_for(ttl)
-  redis.call('pexpire', lock, ttl)
+local function keep_for()
 end
 
 local function put(owner, ttl)
-  redis.call('hset', lock, owner, 1)
+  redis.call('hset', lock, owner, '1')
   redis.call('pexpire', lock, ttl)
 end
 

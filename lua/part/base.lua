@@ -1,8 +1,8 @@
 -- base: what every verb begins with.
 --
--- KEYS  1 lock   2 fencing token   3 holder   4 queue   5 waiters   6 own   what describes this owner: of a plain lock
---       the holder key again   7 permits   {lock}:timeout   8 of a read-write lock: the time of this reader's first hold.
---       Those that a verb adds stand in its head
+-- KEYS  1 lock   2 fencing token   3 holder   4 queue   5 waiters   then those that only some need: permits, which are at
+--       {lock}:timeout; but for a plain lock, what describes this owner; of a read-write lock, the time of this reader's
+--       first hold. Those that a verb adds stand in its head
 -- ARGV  1 verb    as in "rlock acquire": for people who read MONITOR or SLOWLOG
 --       2 channel where Redisson and the first of our waiters wait for releases
 --       3 grants  what the channels of single waiters begin with; their ids follow
@@ -19,8 +19,10 @@ local time = redis.call('time')
 local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(now_us / 1000)
 
+-- Its digits. The server writes a number that it is given as printf(3) writes "%.17g", which costs it more than many a
+-- command: on the way of a free lock every number goes as a text.
 local function text(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 -- Companion keys can hold anything, because others may write there, too. A key of another type says nothing.
@@ -52,6 +54,11 @@ local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 
 local function fault_of(reply)
   return type(reply) == 'table' and (reply.err or '') or ''
+end
+
+-- Deletes a key by a right that every grant needs: a holder must be able to give back what it has got.
+local function remove(key)
+  redis.call('pexpire', key, 0)
 end
 
 -- Publishes a release, if there is anything to publish. Returns why nobody could be told, '' if they were.

@@ -7,7 +7,8 @@
 --   part(id)                  it does so no more
 --   nobody_waits()            here or there
 
-local fair_queue, fair_times = 'redisson_lock_queue:' .. tag, 'redisson_lock_timeout:' .. tag
+local fair_queue = 'redisson_lock_queue:' .. tag
+local fair_times = 'redisson_lock_timeout:' .. tag
 
 local function strangers(most)
   local ids, living = redis.pcall('lrange', fair_queue, 0, most - 1), {}
@@ -95,5 +96,5 @@ local function join(owner, free)
 end
 
 local function nobody_waits()
-  return redis.pcall('exists', queue, waiters, fair_queue, fair_times) == 0
+  return redis.pcall('exists', queue, waiters, fair_queue) == 0
 end

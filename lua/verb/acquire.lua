@@ -1,6 +1,6 @@
 -- acquire: grant an available lock to a new owner, or one more hold to the owner that has it already; or let it wait.
 --
--- KEYS  as in base.lua, and what describes the heir, where there is one; <waiters>:<owner>, see queue.lua
+-- KEYS  as in base.lua, and what describes the heir, where there is one; if it waits, <waiters>:<owner>, see queue.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
 --                   granted to this very request, or to this waiter when its turn came
@@ -8,13 +8,15 @@
 --       7 hold      id of this request
 --       8 heir      owner id inherited from an ancestor process, '' if there is none
 --       9 mode      of holding it: '' a plain lock, 'read', 'write', or how many slots there are
---       10 slots    0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
---       11 wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
---       12 place    in the queue, as an earlier reply said; '' for a new waiter
---       13 priority whole number; higher ones stand in front
---       14 most     waiters that there may be already, '' for any number
---       15 replace  1: take the place of the last one that said so, and be replaced by the next one
---       16…         field, value, field, value … describing the holder, for people
+--       10 words    how many words follow that describe the holder, for people: field, value, field, value …
+--       …           them
+--       The rest may be absent, for one that neither waits nor changes a number of slots:
+--          change   0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
+--          wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
+--          place    in the queue, as an earlier reply said; '' for a new waiter
+--          priority whole number; higher ones stand in front
+--          most     waiters that there may be already, '' for any number
+--          replace  1: take the place of the last one that said so, and be replaced by the next one
 -- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
 --       {'held', ttl, ahead, place, now, number, holder, joined}
 --                     ttl     milliseconds until it may be available; -1: nobody knows
@@ -38,26 +40,29 @@
 --- include part/base
 --- include part/grant
 
-local owner, lease, hold, heir = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
-local mode, resize, adopt = ARGV[9], tonumber(ARGV[10]) % 2 == 1, tonumber(ARGV[10]) >= 2
-local wait, place, priority = ARGV[11] == '1', tonumber(ARGV[12]), tonumber(ARGV[13])
-local most, replace = tonumber(ARGV[14]), ARGV[15] == '1'
-local fields = {unpack(ARGV, 16)}
+local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 
 --- if plain
 -- Most locks are free, and nobody waits: nothing is there that a grant would have to look at.
-if redis.pcall('exists', lock, queue, waiters, waiters .. ':' .. owner, fair_queue, fair_times) == 0 then
+if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue) == 0 then
   local token = next_token()
   if not token then
     return {'no-token'}
   end
-  grant(owner, token, lease, hold, fields, lease, mode)
+  grant(owner, token, lease, hold, fields, lease, mode, true)
   return {'granted', owner, token}
 end
 --- end
 
 --- include part/handoff
 --- include part/describe
+
+lease = tonumber(lease)
+local change, wait, place, priority, most, replace = unpack(ARGV, 11 + #fields)
+change = tonumber(change) or 0
+local resize, adopt = change % 2 == 1, change >= 2
+wait, place, priority, most, replace = wait == '1', tonumber(place), tonumber(priority), tonumber(most), replace == '1'
 
 if not fits('1') then
   remove_idle_semaphore()

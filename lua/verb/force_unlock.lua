@@ -32,7 +32,7 @@ local payload
 -- as it is.
 peek('hdel', description, 'at ' .. now)
 if described then
-  redis.call('del', description)
+  remove(description)
 end
 repeat  -- a foreign writer may read as well
   payload = drop(owner) or payload

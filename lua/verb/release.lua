@@ -27,16 +27,10 @@
 --- include layout
 
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
-local outcome_key, remember_for = KEYS[#KEYS], tonumber(ARGV[8])
-
--- The text at a key; nil: there is none, or it cannot be read.
-local function text_at(key)
-  local found = redis.pcall('get', key)
-  return type(found) == 'string' and found or nil
-end
+local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
 
 local function remember(outcome)
-  if remember_for > 0 then
+  if remember_for ~= '0' then
     redis.pcall('set', outcome_key, outcome, 'px', remember_for)
   end
   return outcome
@@ -48,23 +42,20 @@ if count then
   description, described, held = description_of(owner, hold)
 end
 -- A hold that is still there was not given back by an earlier sending.
-local before = not held and remember_for > 0 and text_at(outcome_key)
-if before then
+local before = not held and remember_for ~= '0' and redis.pcall('get', outcome_key)
+if type(before) == 'string' then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
 
 -- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
-local function is_first_hold()
-  return hold == 'hold:' .. string.match(owner, '^[^:]*')
-end
-if count and not held and (described or count == 1 and not is_first_hold()) then
+if count and not held and (described or count == 1 and hold ~= 'hold:' .. string.match(owner, '^[^:]*')) then
   return {'released', count, ''}
 end
 
 local outcome, payload
 if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   if described then
-    redis.call('del', description)
+    remove(description)
   end
   payload = drop(owner)
   outcome = remember('released')
@@ -111,4 +102,5 @@ if other then
 end
 pcall(prune)
 pcall(go_on)
-return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
+local token = redis.pcall('get', token_key)
+return with_more({holders(1) == 0 and 'free' or 'other-owner', type(token) == 'string' and string.sub(token, 1, 32) or ''})

@@ -50,22 +50,29 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
     call.key(lock.description_key(request.heir->text()));
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
   }
-  call.key(request.name.waiters_key() + ":" + request.owner.text());
+  if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
+  std::vector<std::string> words;
+  const std::pair<const char*, std::string> fields[] = {
+      {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
+      {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""}};
+  for (const auto& [field, value] : fields) {
+    if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
+  }
   call.argument(request.owner.text())
       .argument(request.lease)
       .argument(request.hold())
       .argument(request.heir ? request.heir->text() : "")
       .argument(request.mode.text())
-      .argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
-      .argument(request.queueing ? 1 : 0)
-      .argument(queueing.place)
-      .argument(queueing.priority)
-      .argument(queueing.most ? std::to_string(*queueing.most) : "")
-      .argument(queueing.replace ? 1 : 0);
-  const std::pair<const char*, std::string> fields[] = {
-      {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
-      {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""}};
-  for (const auto& [field, value] : fields) call.argument(std::string(field)).argument(shortened(value));
+      .argument(words.size());
+  for (const std::string& word : words) call.argument(word);
+  if (request.queueing || request.mode.resize || request.mode.java) {
+    call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
+        .argument(request.queueing ? 1 : 0)
+        .argument(queueing.place)
+        .argument(queueing.priority)
+        .argument(queueing.most ? std::to_string(*queueing.most) : "")
+        .argument(queueing.replace ? 1 : 0);
+  }
   auto reply = send(client, call, Attempts::until_deadline, until);
   if (!reply && reply.error().code == Error::Code::wrong_kind) explain(client, lock, reply.error(), until);
   return checked(client, read_acquire(RLOCK_TRY(std::move(reply)), request, sent));

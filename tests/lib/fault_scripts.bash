@@ -71,8 +71,12 @@ in_others_turn() {
   "$@"
 }
 
-acquire() { script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$resize" 0 '' 0 '' 0 "${@:5}"; }
-enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}" host h pid "$1" user u; }
+acquire() {
+  local change=()
+  ((resize == 0)) || change=("$resize" 0 '' 0 '' 0)
+  script acquire "$(id_of "$1")" "$2" "$3" "$(id_of "$4")" "$mode" "$(($# - 4))" "${@:5}" "${change[@]}"
+}
+enqueue() { script acquire "$(id_of "$1")" "$2" "$3" '' "$mode" 6 host h pid "$1" user u "$resize" 1 "${4:-}" "${5:-0}" "${6:-}" "${7:-0}"; }
 renew() { script renew "$(id_of "$1")" "$2"; }
 release() {
   local last_key="$hold_keys${4:-request}:released"
