@@ -113,7 +113,7 @@ end
 
 -- The lock has become available, and stays so whatever goes wrong here. Returns why those who wait could not be told, ''
 -- if they were.
-local function pass_on(payload)
+local function hand_off(payload)
   local fine, fault = pcall(call_next, payload)
   if fine then
     return fault
@@ -126,6 +126,6 @@ end
 local function go_on()
   local payload = clear()
   if (payload or first_waiter()) and something_left() and others_turn() == 0 then
-    pass_on(payload)
+    hand_off(payload)
   end
 end

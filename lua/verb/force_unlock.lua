@@ -37,5 +37,5 @@ end
 repeat  -- a foreign writer may read as well
   payload = drop(owner) or payload
 until not count_of(owner)
-local fault = pass_on(payload)
+local fault = hand_off(payload)
 return with_more({'released', 0, fault})

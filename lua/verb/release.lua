@@ -80,7 +80,7 @@ end
 --- include part/handoff
 
 if outcome then
-  local fault = pass_on(payload)
+  local fault = hand_off(payload)
   return with_more({outcome, 0, fault})
 end
 
