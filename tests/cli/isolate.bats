@@ -352,7 +352,7 @@ PYTHON
 
 @test "where the command sees the processes of the whole host in /proc, a warning says so" {
   [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
-  needs_nobody
+  user_namespaces
   # Something is mounted below /proc: a user namespace may not mount another one over it (mount_namespaces(7)).
   run -0 --separate-stderr unshare -m bash -c 'mount -t tmpfs none /proc/fs && cd / &&
     exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ RLOCK_URL="$1" "$0" run --isolate a -- true' \
