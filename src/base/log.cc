@@ -60,7 +60,9 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     std::string line = format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()});
-    if (holding && message.level < spdlog::level::err && !modes_of_stderr().in_lines) {
+    if (holding && !modes_of_stderr().in_lines) {
+      // An error is said now, and again when the program has left and has taken its screen with it.
+      if (message.level >= spdlog::level::err) say(line);
       held_.push_back(std::move(line));
       if (held_.size() > kMostHeld) held_.pop_front();
       return;

@@ -358,6 +358,20 @@ def messages_while_somebody_draws():
     assert status(child) == 0
 
 
+def a_loss_while_somebody_draws():
+    """An error is said at once, and again when the program has left, which takes its screen with it."""
+    child = shell()
+    do(child, f"{RLOCK} run --lease 3s job -- {drawer()}", "DRAWN")
+    until(held, "the lock")
+    redis("del", "job", "rlock:holder:{job}")
+    child.expect_exact("the lock is lost")
+    child.send("q")
+    child.expect_exact("GIVEN BACK")
+    child.expect_exact("the lock is lost")
+    child.expect_exact(PROMPT)
+    assert status(child) == 74
+
+
 def held_back_only_while_somebody_draws():
     child = shell()
     do(child, f"{RLOCK} -v run --lease 1s job -- sh -c 'echo u''p; exec sleep 1000'", "up", "renewed for 1s")
