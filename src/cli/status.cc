@@ -84,11 +84,12 @@ Result<void> show(const Result<std::vector<lock::Status>>& all, const StatusOpti
 }
 
 // On a terminal the picture is drawn anew each second; elsewhere it is written down when it has changed. Until a signal
-// ends it. A server that is away for a while is waited for.
+// ends it, or nobody reads it any more. A server that is away for a while is waited for.
 Result<int> watch(redis::Client& client, const StatusOptions& options) {
   const bool on_terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
   std::string last = "\n";
-  for (bool reached = false;; wait_for(-1, 0, Until{}.at_most(1s))) {
+  const auto nobody_reads = [] { return wait_for(STDOUT_FILENO, 0, Until{}.at_most(1s)) == WaitEnd::ready; };
+  for (bool reached = false; !reached || !nobody_reads();) {
     const auto all = look(client, options);
     if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
     reached = true;
@@ -97,6 +98,7 @@ Result<int> watch(redis::Client& client, const StatusOptions& options) {
     last = now;
     RLOCK_TRY(show(all, options, on_terminal));
   }
+  return kDone;
 }
 
 }  // namespace

@@ -40,6 +40,11 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   not gone "$watcher"
 }
 
+@test "it ends when nobody reads it any more, though nothing changes" {
+  run -0 timeout 20 bash -o pipefail -c '"$0" status --watch x | head -n 1' "$RLOCK"
+  [[ $output == *x ]]
+}
+
 @test "--json: one line each time" {
   local owner
   watch --json x
