@@ -145,9 +145,7 @@ class Frontend {
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
-    log::error(name() + ": " + why_ + "; stopping the command");
-    shared_.set_why(why_);
-    job_.report({LockEvent::Kind::lost, why_, 0, 0ms});
+    report_loss(job_, shared_, {why_}, name() + ": " + why_ + "; stopping the command");
     see_through(termination);
     terminal_.restore();
     log::error(name() + ": the command was stopped; " + free_again());

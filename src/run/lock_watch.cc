@@ -31,7 +31,7 @@ void LockWatch::begin(TimePoint now, UniqueFd connection) {
 std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
-    return Loss{"the lock is lost: " + renewer_->why(), which.value_or(0), !which};
+    return Loss{"the lock is lost: " + renewer_->why(), which, !which};
   }
   if (asked()) return Loss{"asked to give up the lock by " + listener_->by(), listener_->which()};
   return {};

@@ -18,8 +18,10 @@ namespace rlock::run {
 // Why the lock counts as lost.
 struct Loss {
   std::string why;
-  std::size_t hold = 0;  // the index of the one that it is about
-  bool ours = true;      // perhaps still: there is something to release
+  std::optional<std::size_t> hold;  // the index of the one that it is about; none: of all
+  bool ours = true;                 // perhaps still: there is something to release
+
+  bool concerns(std::size_t index) const { return !hold || *hold == index; }
 };
 
 class LockWatch {

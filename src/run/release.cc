@@ -58,9 +58,13 @@ bool give_one_back(redis::Client& client, const Job& job, const GuardState& shar
 }  // namespace
 
 void release_all(redis::Client& client, const Job& job) {
-  for (const lock::Hold& hold : job.holds) {
-    auto released = lock::release(client, hold, Until{}.at_most(job.exchange));
-    if (!released) log::warning(released.error().message + "; the lease of the lock runs out");
+  for (std::size_t i = 0; i < job.holds.size(); ++i) {
+    const auto released = lock::release(client, job.holds[i], Until{}.at_most(job.exchange));
+    if (released) {
+      job.report({LockEvent::Kind::released, "", i, 0ms});
+    } else {
+      log::warning(released.error().message + "; the lease of the lock runs out");
+    }
   }
 }
 
@@ -74,7 +78,9 @@ void release_unseen(redis::Client& client, const Job& job) {
 void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what) {
   shared.set_why(loss.why);
   log::error(what);
-  job.report({LockEvent::Kind::lost, loss.why, loss.hold, 0ms});
+  for (std::size_t i = 0; i < job.holds.size(); ++i) {
+    if (loss.concerns(i)) job.report({LockEvent::Kind::lost, loss.why, i, 0ms});
+  }
 }
 
 std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState& shared,
@@ -82,8 +88,8 @@ std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState&
   const Until end = Until{}.at_most(loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
-    if (loss && !loss->ours && loss->hold == hold) continue;
-    const bool known_as_lost = loss && loss->hold == hold;
+    const bool known_as_lost = loss && loss->concerns(hold);
+    if (known_as_lost && !loss->ours) continue;
     if (!give_one_back(client, job, shared, hold, end, keep_until, known_as_lost)) continue;
     found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false};
     report_loss(job, shared, *found, job.holds[hold].name().display() + ": " + found->why);

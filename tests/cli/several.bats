@@ -255,6 +255,17 @@ print(a["owner"])')"
   grep -q '"event":"lost".*"name":"b"' lines
 }
 
+@test "the lines of --status-fd say that all were lost, where none could be renewed" {
+  "$RLOCK" run --lease 3s --status-fd 5 a b -- sleep 30 5>lines 2>err 3>&- &
+  jobs+=($!)
+  job=$!
+  wait_until held a b
+  redis_freeze srv
+  ends 74
+  redis_thaw srv
+  [[ $(sed -n 's/.*"event":"\(lost\|released\)".*"name":"\(.\)".*/\1 \2/p' lines | sort | xargs) == 'lost a lost b' ]]
+}
+
 @test "the lines of --status-fd name each lock" {
   rlock run --status-fd 5 a b -- true 5>lines
   python3 - <<'EOF'

@@ -54,6 +54,15 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   run -0 rlock run -w 1m job -- true
 }
 
+@test "released, when the job is refused after the lock was there" {
+  local limit
+  for limit in {12..40}; do
+    prlimit --nofile="$limit" "$RLOCK" run --status-fd 7 job -- true 7>log 2>err || true
+    ! grep -q acquired log || break
+  done
+  events log "[x['event'] for x in e] == ['acquired', 'released', 'exit'] and e[2]['status'] == 71"
+}
+
 @test "each other end" {
   end_of() {
     "$RLOCK" run --status-fd 7 "${@:2}" 7>log || true
