@@ -57,7 +57,7 @@ function(of_layout text layout out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# A definition: a function, a constant, the server's time, or another name for a function. Each moves down to the first
+# A definition: a function, a constant, the server's time, the name of a key, or another name for a function. Each moves down to the first
 # statement that needs it, so that a script that is done early has asked for no time and created no function that it did
 # not use, and none goes where it is not used. They name only what stands above them, so one look from the last to the
 # first finds all that a statement needs.
@@ -71,7 +71,7 @@ function(only_what_is_used text out)
     set(name_${number} "")
     if(block_${number} MATCHES "^\nlocal function ([A-Za-z_]+)")
       set(name_${number} "${CMAKE_MATCH_1}")
-    elseif(block_${number} MATCHES "^\nlocal (k[A-Z][A-Za-z]*|time|now_us|now) = [^\n]*$")
+    elseif(block_${number} MATCHES "^\nlocal (k[A-Z][A-Za-z]*|time|now_us|now|micros) = [^\n]*$")
       set(name_${number} "${CMAKE_MATCH_1}")
     elseif(block_${number} MATCHES "^\nlocal ([a-z_]+) = ('[^']*' [.][.] )?[a-z_]+( [.][.] '[^']*')?$")
       set(name_${number} "${CMAKE_MATCH_1}")

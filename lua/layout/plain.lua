@@ -37,6 +37,11 @@ local function key_of()
   return holder
 end
 
+-- By a right that a grant needs anyway.
+local function remove(key)
+  redis.call('pexpire', key, 0)
+end
+
 local function description_of(owner, field)
   local found = peek('hmget', holder, 'owner', field or 'owner')
   local described = found and found[1] == owner
@@ -62,7 +67,11 @@ end
 
 local function put(owner, ttl)
   redis.call('hset', lock, owner, '1')
-  redis.call('pexpire', lock, ttl)
+  local limited = redis.pcall('pexpire', lock, ttl)
+  if type(limited) == 'table' then
+    redis.call('hdel', lock, owner)
+    error(limited.err, 0)
+  end
 end
 
 local function expire(_, ttl)

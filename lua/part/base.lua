@@ -1,8 +1,8 @@
 -- base: what every verb begins with.
 --
 -- KEYS  1 lock   2 fencing token   3 holder   4 queue   5 waiters   then those that only some need: permits, which are at
---       {lock}:timeout; but for a plain lock, what describes this owner; of a read-write lock, the time of this reader's
---       first hold. Those that a verb adds stand in its head
+--       {lock}:timeout; what describes this owner, where that is not the holder key, as it is of a plain lock; of a
+--       read-write lock, the time of this reader's first hold. Those that a verb adds stand in its head
 -- ARGV  1 verb    as in "rlock acquire": for people who read MONITOR or SLOWLOG
 --       2 channel where Redisson and the first of our waiters wait for releases
 --       3 grants  what the channels of single waiters begin with; their ids follow
@@ -18,11 +18,12 @@ local channel, grants, holds = ARGV[2], ARGV[3], ARGV[4]
 local time = redis.call('time')
 local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(now_us / 1000)
+local micros = string.format('%06d', time[2])  -- of this second
 
--- Its digits. The server writes a number that it is given as printf(3) writes "%.17g", which costs it more than many a
--- command: on the way of a free lock every number goes as a text.
+-- Its digits. Not by "%d", which is a C long: 32 bits on some servers. It costs as much as half a command, and so does a
+-- number that the server is given: on the way of a free lock every number is a text from the start.
 local function text(number)
-  return string.format('%d', number)
+  return string.format('%.0f', number)
 end
 
 -- Companion keys can hold anything, because others may write there, too. A key of another type says nothing.
@@ -54,11 +55,6 @@ local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 
 local function fault_of(reply)
   return type(reply) == 'table' and (reply.err or '') or ''
-end
-
--- Deletes a key by a right that every grant needs: a holder must be able to give back what it has got.
-local function remove(key)
-  redis.call('pexpire', key, 0)
 end
 
 -- Publishes a release, if there is anything to publish. Returns why nobody could be told, '' if they were.

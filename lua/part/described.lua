@@ -1,5 +1,9 @@
 -- described: what describes an owner, in the layouts that have a key for each.
 
+local function remove(key)
+  redis.call('del', key)
+end
+
 local function description_of(owner, field)
   local found = peek('hmget', key_of(owner), 'owner', field or 'owner')
   local described = found and found[1] ~= false

@@ -9,13 +9,16 @@ local function next_token()
     error(previous.err, 0)
   end
   previous = type(previous) == 'string' and #previous <= 20 and tonumber(previous)
-  return previous and previous >= 0 and previous < 2 ^ 53 - 1 and text(math.max(previous + 1, now_us)) or nil
+  if previous and previous >= 0 and previous < 2 ^ 53 - 1 then
+    return previous + 1 > now_us and text(previous + 1) or time[1] .. micros
+  end
 end
 
 -- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode). `bare`: nothing describes the owner yet.
--- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists. The
--- description gets its time at once, or goes again: a user without that right leaves nothing that never expires. The lock
--- itself is written last.
+-- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists. A user who
+-- could not remove what describes an owner, which each release does, is refused before there is a lock. Each key
+-- gets its time at once, or goes again: a user without that right leaves nothing that never expires. The lock itself is
+-- written last.
 local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
   -- Without a time, and it takes one away: Redisson's RFencedLock counts on in the key, and nobody else would renew it.
   redis.call('set', token_key, token)
@@ -25,10 +28,10 @@ local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
     remove(description)
   end
   redis.call('hset', description, 'owner', owner, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
-    'since', text(now), unpack(fields))
+    'since', time[1] .. string.sub(micros, 1, 3), unpack(fields))
   local limited = redis.pcall('pexpire', description, ttl)
   if type(limited) == 'table' then
-    redis.call('del', description)
+    redis.pcall('del', description)
     error(limited.err, 0)
   end
   put(owner, ttl, mode)

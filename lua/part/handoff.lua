@@ -22,7 +22,7 @@ local function hand_over(asker, most)
     forget(first)
     if waiter and (first == asker or tell(first, 'granted')) then
       local lease = waiter[3]
-      grant(first, token, lease, waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
+      grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token
       given = given + 1
@@ -30,7 +30,7 @@ local function hand_over(asker, most)
     first = first_waiter()
   end
   if not first then
-    redis.call('del', waiters)
+    remove(waiters)
   elseif tokens then
     tell_holding()
   end

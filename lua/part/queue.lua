@@ -72,7 +72,7 @@ local function tell_first(what, known)
     front = first_waiter()
   end
   if not front then
-    redis.call('del', waiters)
+    remove(waiters)
   end
   return front
 end

@@ -1,6 +1,6 @@
 -- acquire: grant an available lock to a new owner, or one more hold to the owner that has it already; or let it wait.
 --
--- KEYS  as in base.lua, and what describes the heir, where there is one; if it waits, <waiters>:<owner>, see queue.lua
+-- KEYS  as in base.lua, and the same of the heir, where there is one; if it waits, <waiters>:<owner>, see queue.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
 --                   granted to this very request, or to this waiter when its turn came
@@ -148,7 +148,7 @@ end
 
 if wait then
   -- Also a write that a full server does not refuse, so that those behind it are not refused either: who waits already
-  -- must be able to say that it lives. And tried on what may be missing, as in grant().
+  -- must be able to say that it lives. And tried on what may be missing: nothing is written that could not be given a time.
   redis.call('pexpire', queue, alive_for(5))
   if not stands_in_queue() then
     local by = peek('get', waiters .. ':' .. owner)

@@ -75,6 +75,15 @@ teardown_file() { redis_stop srv; }
   done
 }
 
+@test "a user who may give a time to companions only leaves no lock for ever" {
+  redis srv acl setuser weak reset on '>pw' '~*' '&*' +@all -pexpire '(+pexpire ~rlock:holder:* ~rlock:hold:*)' ||
+    skip 'this server knows no selectors'
+  script_user=(--user weak --pass pw --no-auth-warning)
+  run -1 acquire owner-1 5000 hold-1 ''
+  as_full_user
+  [[ $(redis srv exists "$lock") == 0 ]]
+}
+
 @test "a user without the right to a companion key leaves nothing" {
   redis srv acl setuser weak reset on '>pw' "~$lock" '&*' +@all
   script_user=(--user weak --pass pw --no-auth-warning)

@@ -379,6 +379,17 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
+@test "a user who lacks the right to delete is told of a turn as others are" {
+  listen b
+  acquire a 30000 ha ''
+  enqueue b 30000 hb
+  as_weak_user del
+  run -0 release a ha
+  [[ ${lines[0]} == released && -z ${lines[2]:-} ]]
+  as_full_user
+  [[ $(redis srv hget "$lock" b:0) == 1 ]]
+}
+
 @test "a user without the right to publish: the lock is free, and the queue stays" {
   listen b
   acquire a 30000 ha ''

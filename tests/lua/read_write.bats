@@ -328,6 +328,30 @@ mode_now() { redis srv hget "$lock" mode; }
   done
 }
 
+# whole: nobody holds the lock, or somebody does; there is no torn one.
+whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" "$1") == 1 ]]; }
+
+@test "a user who lacks the right to delete leaves no lock that is nobody's: at a grant, a release, a forced one" {
+  local field way
+  for way in read write; do
+    fresh_lock
+    use_lock "lock-$way" read_write "$way"
+    field=a:0
+    [[ $way == read ]] || field=a:0:write
+    as_weak_user del
+    run acquire a 30000 ha ''
+    ((status != 0)) || run release a ha
+    as_full_user
+    whole "$field"
+    acquire a 30000 ha ''
+    as_weak_user del
+    run force_unlock a
+    as_full_user
+    whole "$field"
+    assert_mortal
+  done
+}
+
 @test "a reader with more holds than are looked at lives as long as the lock" {
   redis srv hset "$lock" mode read java:1 20
   redis srv pexpire "$lock" 3600000

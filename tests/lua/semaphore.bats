@@ -306,6 +306,18 @@ another_lock() {
   done
 }
 
+@test "a user who lacks the right to delete takes no slot of Java's that could not be given back to all" {
+  immortal=1
+  another_lock java
+  redis srv set "$lock" 2
+  redis srv zadd "$permits" 9000000000000 another-permit-1
+  redis srv decr "$lock"
+  as_weak_user del
+  run take 1
+  as_full_user
+  [[ $status == 1 && $(free_slots) == 1 ]]
+}
+
 @test "more slots are published, and new ones" {
   hear_releases heard-all
   mode=3 take 1
