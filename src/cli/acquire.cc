@@ -72,7 +72,7 @@ Result<int> execute(const AcquireOptions& options) {
     if (!held.owner_of(name)) continue;
     return fail(
         Error::Code::usage,
-        name.display() + ": this runs under a `rlock run` that holds the lock already, and would wait for it for ever");
+        name.display() + ": this runs under an `rlock run` that holds the lock already, and would wait for it for ever");
   }
   const auto timing = RLOCK_TRY(timing_of(options));
   const auto inherited = run::Inherited::look();

@@ -94,7 +94,7 @@ Result<void> refused(redis::Client& client, const lock::AcquireRequest& request,
   }
   if (refusal.outcome == Outcome::no_upgrade) {
     return fail(Error::Code::usage, name.display() +
-                                        ": this runs under a `rlock run` that holds the lock for "
+                                        ": this runs under an `rlock run` that holds the lock for "
                                         "reading, and would wait for it for ever to write");
   }
   report_refusal(name, options.wait.conflict_status, refusal);

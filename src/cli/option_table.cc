@@ -68,7 +68,7 @@ constexpr auto kLocking = part<LockingOptions>({
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });
 constexpr auto kReason = part<LockingOptions>({
-    {"--reason", "TEXT", into<reason, &LockingOptions::reason>, "a note for those who wait, and for status",
+    {"--reason", "TEXT", into<reason, &LockingOptions::reason>, "a note for those who wait, and for status; at most 512 bytes",
      Group::general, kSetting, kOften},
 });
 

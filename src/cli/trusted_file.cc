@@ -96,7 +96,7 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
 bool TrustedFile::read_by_others() const {
   // An owner that is neither we nor root was refused at the start; in a user namespace root may have another id.
   const bool given_by_root = geteuid() != 0 && info_.st_uid != geteuid();
-  return (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
+  return !is_null_device(info_) && (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
 }
 
 }  // namespace rlock::cli

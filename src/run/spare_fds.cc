@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cerrno>
+#include <string>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -22,9 +24,10 @@ Result<void> need_spare_fds() {
   for (UniqueFd& fd : spare) {
     fd = UniqueFd(eventfd(0, EFD_CLOEXEC));
     if (fd) continue;
-    const int cause = errno;
-    return fail(Error::Code::system, "fewer than " + std::to_string(kMost) + " file descriptors can be opened: " +
-                                         errno_text(cause) + "; raise the limit, ulimit -n");
+    const bool limited = errno == EMFILE;
+    Error error = system_error("cannot open " + std::to_string(kMost) + " file descriptors");
+    if (limited) error.message += "; raise the limit, ulimit -n";
+    return std::unexpected(std::move(error));
   }
   return {};
 }
