@@ -131,6 +131,10 @@ only_in() {
   done
 }
 
+@test "no script writes a number as a C long, which has 32 bits on some servers" {
+  ! grep -rn "'%d'" lua
+}
+
 @test "each reply that a script declares is written by it, and seen in a test of it" {
   local script verb reply
   for script in lua/verb/*.lua; do
