@@ -50,6 +50,8 @@ interop_setup_file() {
   # A CI run that tested nothing would look like one that passed.
   [[ -z $REDISSON_MISSING ]] || {
     echo "$REDISSON_MISSING" >&2
+    # The countdown of bats 1.11 outlives a test that is over at once, and bats waits for it.
+    export BATS_TEST_TIMEOUT=
     [[ -z ${CI:-} ]]
     return
   }
