@@ -67,11 +67,7 @@ end
 
 local function put(owner, ttl)
   redis.call('hset', lock, owner, '1')
-  local limited = redis.pcall('pexpire', lock, ttl)
-  if type(limited) == 'table' then
-    redis.call('hdel', lock, owner)
-    error(limited.err, 0)
-  end
+  limit(lock, ttl)
 end
 
 local function expire(_, ttl)

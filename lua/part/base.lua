@@ -57,6 +57,16 @@ local function fault_of(reply)
   return type(reply) == 'table' and (reply.err or '') or ''
 end
 
+-- Gives a key that a grant has just written its time. Without the right to, the key goes again: by SET, which a grant needs
+-- anyway, because every other right may be missing as well.
+local function limit(key, ttl)
+  local reply = redis.pcall('pexpire', key, ttl)
+  if type(reply) == 'table' then
+    redis.call('set', key, '', 'px', 1)
+    error(reply.err, 0)
+  end
+end
+
 -- Publishes a release, if there is anything to publish. Returns why nobody could be told, '' if they were.
 local function announce(payload)
   return payload and fault_of(redis.pcall('publish', channel, payload)) or ''

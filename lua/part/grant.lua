@@ -29,10 +29,6 @@ local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
   end
   redis.call('hset', description, 'owner', owner, 'token', token, 'lease', lease, 'hold:' .. hold, '1',
     'since', time[1] .. string.sub(micros, 1, 3), unpack(fields))
-  local limited = redis.pcall('pexpire', description, ttl)
-  if type(limited) == 'table' then
-    redis.pcall('del', description)
-    error(limited.err, 0)
-  end
+  limit(description, ttl)
   put(owner, ttl, mode)
 end

@@ -57,7 +57,7 @@ mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.ba
 mutant 'the token is the clock alone' tests/lua/token.bats \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(now_us)'
 mutant 'what could not be given a time stays for ever' tests/lua/acquire_refused.bats \
-  lua/part/grant.lua "    redis.pcall('del', description)" ''
+  lua/part/base.lua "    redis.call('set', key, '', 'px', 1)" ''
 mutant 'what describes an earlier holder stays' tests/lua/acquire.bats \
   lua/part/grant.lua '    remove(description)' ''
 mutant 'released before the tree is empty' tests/faults/guards.bats \
@@ -79,7 +79,7 @@ mutant 'the command does not die with the monitor' tests/faults/guards.bats \
 mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
   src/run/frontend.cc '    termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
-    report_loss' '    report_loss' \
+    const std::string what' '    const std::string what' \
   src/run/frontend.cc '    see_through(termination);
     terminal_' '    terminal_' \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
