@@ -62,8 +62,9 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     std::string line = format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()});
     if (holding && !modes_of_stderr().in_lines) {
       // An error is said now, and again when the program has left and has taken its screen with it.
-      if (message.level >= spdlog::level::err) say(line);
-      held_.push_back(std::move(line));
+      const bool urgent = message.level >= spdlog::level::err;
+      if (urgent) say(line);
+      held_.push_back({std::move(line), urgent});
       if (held_.size() > kMostHeld) held_.pop_front();
       return;
     }
@@ -72,15 +73,24 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   void flush_() override {
-    for (const std::string& line : std::exchange(held_, {})) say(line);
+    // Programs that read lines want each one once; and a shell that draws its prompt has taken nothing with it.
+    const bool again = format_ == text_format && modes_of_stderr().in_lines;
+    for (const Held& held : std::exchange(held_, {})) {
+      if (again || !held.said) say(held.line);
+    }
   }
 
   static void say(const std::string& line) {
     write_line(STDERR_FILENO, line + (modes_of_stderr().returns_line ? "\n" : "\r\n"));
   }
 
+  struct Held {
+    std::string line;
+    bool said;
+  };
+
   Format format_;
-  std::deque<std::string> held_;
+  std::deque<Held> held_;
 };
 
 std::unique_ptr<spdlog::logger> make_logger(Level least, Format format) {

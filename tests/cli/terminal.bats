@@ -37,6 +37,7 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 @test "a full-screen program, stopped and continued, leaves a sane terminal" { at_terminal full_screen; }
 @test "a program that draws on the terminal is not disturbed: what is not urgent is said when it has ended" { at_terminal messages_while_somebody_draws; }
 @test "a loss below a full-screen program is said at once, and again when the screen is left" { at_terminal a_loss_while_somebody_draws; }
+@test "a loss of a job in the background is said once at the prompt" { at_terminal a_loss_at_a_prompt; }
 @test "elsewhere messages are said at once" { at_terminal held_back_only_while_somebody_draws; }
 @test "74: it is said while the program draws, and the terminal has its modes back" { at_terminal modes_after_a_loss; }
 @test "124: the terminal has its modes back" { at_terminal modes_after_max_hold; }

@@ -372,6 +372,17 @@ def a_loss_while_somebody_draws():
     assert status(child) == 74
 
 
+def a_loss_at_a_prompt():
+    """A shell that edits its line has modes like those of somebody who draws, and takes nothing with it."""
+    child = shell()
+    do(child, f"{RLOCK} run --lease 3s job -- sleep 1000 &", PROMPT)
+    until(held, "the lock")
+    redis("del", "job", "rlock:holder:{job}")
+    child.expect_exact("the lock is lost")
+    do(child, "wait; echo ALL OF IT''", "ALL OF IT\r")
+    assert "the lock is lost" not in child.before, child.before
+
+
 def held_back_only_while_somebody_draws():
     child = shell()
     do(child, f"{RLOCK} -v run --lease 1s job -- sh -c 'echo u''p; exec sleep 1000'", "up", "renewed for 1s")
