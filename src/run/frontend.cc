@@ -145,7 +145,12 @@ class Frontend {
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
-    report_loss(job_, shared_, {why_}, name() + ": " + why_ + "; stopping the command");
+    const std::string what = name() + ": " + why_ + "; stopping the command";
+    if (shared_.why().empty()) {
+      report_loss(job_, shared_, {why_}, what);
+    } else {
+      log::error(what);  // the monitor has reported a loss before
+    }
     see_through(termination);
     terminal_.restore();
     log::error(name() + ": the command was stopped; " + free_again());

@@ -60,10 +60,12 @@ bool give_one_back(redis::Client& client, const Job& job, const GuardState& shar
 void release_all(redis::Client& client, const Job& job) {
   for (std::size_t i = 0; i < job.holds.size(); ++i) {
     const auto released = lock::release(client, job.holds[i], Until{}.at_most(job.exchange));
-    if (released) {
+    if (!released) {
+      log::warning(released.error().message + "; the lease of the lock runs out");
+    } else if (released->outcome == Outcome::released) {
       job.report({LockEvent::Kind::released, "", i, 0ms});
     } else {
-      log::warning(released.error().message + "; the lease of the lock runs out");
+      job.report({LockEvent::Kind::lost, "the lock was lost before the command was started", i, 0ms});
     }
   }
 }
