@@ -57,10 +57,10 @@ function(of_layout text layout out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# A definition: a function, a constant, the server's time, the name of a key, or another name for a function. Each moves down to the first
-# statement that needs it, so that a script that is done early has asked for no time and created no function that it did
-# not use, and none goes where it is not used. They name only what stands above them, so one look from the last to the
-# first finds all that a statement needs.
+# A definition: a function, a constant, the server's time, the name of a key, or another name for a function. Each moves
+# down to the first statement that needs it, so that a script that is done early has asked for no time and created no
+# function that it did not use, and none goes where it is not used. They name only what stands above them, so one look
+# from the last to the first finds all that a statement needs.
 function(only_what_is_used text out)
   set(number 0)
   while(NOT text STREQUAL "")

@@ -8,17 +8,17 @@ local function next_token()
   if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
     error(previous.err, 0)
   end
-  previous = type(previous) == 'string' and #previous <= 20 and tonumber(previous)
-  if previous and previous >= 0 and previous < 2 ^ 53 - 1 then
+  previous = number_in(previous, 0, 2 ^ 53 - 2)
+  if previous then
     return previous + 1 > now_us and text(previous + 1) or time[1] .. micros
   end
 end
 
 -- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode). `bare`: nothing describes the owner yet.
 -- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists. A user who
--- could not remove what describes an owner, which each release does, is refused before there is a lock. Each key
--- gets its time at once, or goes again: a user without that right leaves nothing that never expires. The lock itself is
--- written last.
+-- could not remove what describes an owner, which each release does, is refused before there is a lock. Each key gets its
+-- time at once, or goes again: a user without that right leaves nothing that never expires. The lock itself is written
+-- last.
 local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
   -- Without a time, and it takes one away: Redisson's RFencedLock counts on in the key, and nobody else would renew it.
   redis.call('set', token_key, token)

@@ -29,6 +29,12 @@
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
 
+-- The text at a key; nil: there is none, or it cannot be read.
+local function text_at(key)
+  local found = redis.pcall('get', key)
+  return type(found) == 'string' and found or nil
+end
+
 local function remember(outcome)
   if remember_for ~= '0' then
     redis.pcall('set', outcome_key, outcome, 'px', remember_for)
@@ -42,8 +48,8 @@ if count then
   description, described, held = description_of(owner, hold)
 end
 -- A hold that is still there was not given back by an earlier sending.
-local before = not held and remember_for ~= '0' and redis.pcall('get', outcome_key)
-if type(before) == 'string' then
+local before = not held and remember_for ~= '0' and text_at(outcome_key)
+if before then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
 
@@ -102,5 +108,4 @@ if other then
 end
 pcall(prune)
 pcall(go_on)
-local token = redis.pcall('get', token_key)
-return with_more({holders(1) == 0 and 'free' or 'other-owner', type(token) == 'string' and string.sub(token, 1, 32) or ''})
+return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})
