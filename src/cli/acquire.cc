@@ -70,9 +70,9 @@ Result<int> execute(const AcquireOptions& options) {
   const lock::AncestorLocks held = held_by_ancestors();
   for (const lock::LockName& name : options.names) {
     if (!held.owner_of(name)) continue;
-    return fail(
-        Error::Code::usage,
-        name.display() + ": this runs under an `rlock run` that holds the lock already, and would wait for it for ever");
+    return fail(Error::Code::usage,
+                name.display() +
+                    ": this runs under an `rlock run` that holds the lock already, and would wait for it for ever");
   }
   const auto timing = RLOCK_TRY(timing_of(options));
   const auto inherited = run::Inherited::look();

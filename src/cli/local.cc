@@ -71,7 +71,8 @@ Result<bool> may_stop(redis::Client& client, const LocalOptions& options) {
   if (held.empty() || options.yes) return true;
   std::string names;
   for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
-  log::error("locks are held:" + names + "; --yes stops the server all the same, and the commands under them lose their locks");
+  log::error("locks are held:" + names +
+             "; --yes stops the server all the same, and the commands under them lose their locks");
   return false;
 }
 

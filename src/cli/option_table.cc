@@ -68,8 +68,8 @@ constexpr auto kLocking = part<LockingOptions>({
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });
 constexpr auto kReason = part<LockingOptions>({
-    {"--reason", "TEXT", into<reason, &LockingOptions::reason>, "a note for those who wait, and for status; at most 512 bytes",
-     Group::general, kSetting, kOften},
+    {"--reason", "TEXT", into<reason, &LockingOptions::reason>,
+     "a note for those who wait, and for status; at most 512 bytes", Group::general, kSetting, kOften},
 });
 
 constexpr Row<RunOptions> kCommand{"-c,--command", "TEXT",     {},    "run TEXT by $SHELL, or /bin/sh, as the COMMAND",

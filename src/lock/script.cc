@@ -27,8 +27,8 @@ Call::Call(Verb verb, const Lock& lock, const std::string& owner) {
   text_ = script.text;
   sha1_ = script.sha1;
   const LockName& name = lock.name;
-  for (const std::string& key : {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(),
-                                 name.permits_key()}) {
+  for (const std::string& key :
+       {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {
     this->key(key);
   }
   if (lock.layout != Layout::plain) key(lock.description_key(owner));

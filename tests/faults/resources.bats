@@ -21,11 +21,10 @@ free() { [[ $(redis srv exists x) == 0 ]]; }
 
 # The command has run and all is well, or it has not, and the status says why.
 ran_or_refused() {
+  show
   if ((status == 0)); then
-    [[ -e ran && -z $stderr ]] || show
     [[ -e ran && -z $stderr ]]
   else
-    show
     [[ ! -e ran ]]
     ((status == 69 || status == 71))
     [[ -n $stderr ]]
