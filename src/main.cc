@@ -51,7 +51,8 @@ Result<int> execute(const PrintText& options) {
 int main(int argc, char** argv) {
   fill_closed_streams();
   const auto status = run(argc, argv);
-  if (status) return *status;
+  // Without destructors: the kernel takes back the memory that a process leaves.
+  if (status) _exit(*status);
   rlock::log::error(rlock::cli::with_advice(status.error()).message);
   const int failure = rlock::cli::status_of(status.error().code);
   if (rlock::cli::export_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);

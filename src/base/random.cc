@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 
 namespace rlock {
@@ -29,12 +28,12 @@ std::string random_uuid() {
   auto bytes = random_bytes<std::array<unsigned char, 16>>();
   bytes[6] = (bytes[6] & 0x0f) | 0x40;  // version 4
   bytes[8] = (bytes[8] & 0x3f) | 0x80;  // variant of the RFC
+  constexpr const char* digits = "0123456789abcdef";
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    char hex[3];
-    std::snprintf(hex, sizeof hex, "%02x", bytes[i]);
-    text += hex;
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 0x0f];
   }
   return text;
 }

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <iostream>
+#include <cstdio>
 
 namespace rlock::cli {
 
@@ -11,9 +11,9 @@ Result<bool> confirm(const std::string& question) {
   if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
     return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to do it without asking");
   }
-  std::cerr << question << " [y/N] " << std::flush;
+  std::fputs((question + " [y/N] ").c_str(), stderr);
   std::string answer;
-  std::getline(std::cin, answer);
+  for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += static_cast<char>(c);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 

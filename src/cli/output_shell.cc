@@ -10,8 +10,9 @@
 namespace rlock::cli {
 namespace {
 
-const std::string kBeginning = "(exit " + std::to_string(kInternal) + ")";
 bool begun = false;
+
+std::string beginning() { return "(exit " + std::to_string(kInternal) + ")"; }
 
 }  // namespace
 
@@ -30,7 +31,7 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
 
 Result<void> begin_assignments() {
   begun = true;
-  return print(kBeginning);
+  return print(beginning());
 }
 
 Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
@@ -41,7 +42,7 @@ Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
 }
 
 void print_failure(int status) {
-  const auto ignored = print((begun ? "" : kBeginning) + " || (exit " + std::to_string(status) + ")\n");
+  const auto ignored = print((begun ? "" : beginning()) + " || (exit " + std::to_string(status) + ")\n");
   static_cast<void>(ignored);
 }
 

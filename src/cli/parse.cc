@@ -16,20 +16,39 @@
 namespace rlock::cli {
 namespace {
 
-// Describes `options` to `app`. CLI11 only takes the texts apart: what they mean is decided later.
-void add_options(CLI::App& app, std::span<const OptionSpec> options) {
+// Whether it may stand on the line: its long name does, or its letter stands behind a dash.
+bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
+  const char letter = spec.names.starts_with("--") ? '\0' : spec.names[1];
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    if (!word.starts_with('-')) return false;
+    if (!word.starts_with("--")) return letter != '\0' && word.find(letter) != std::string_view::npos;
+    return word.substr(2, word.find('=') - 2) == spec.name();
+  });
+}
+
+// An option as CLI11 knows it.
+struct Described {
+  const OptionSpec& spec;
+  const CLI::Option* option;
+};
+
+// Describes those of `options` to `app` that may stand on the line: to describe one costs CLI11 more than to read it.
+// It only takes the texts apart; what they mean is decided later.
+void describe(CLI::App& app, std::span<const std::string> words, std::span<const OptionSpec> options,
+              std::vector<Described>& described) {
   for (const OptionSpec& spec : options) {
+    if (!may_stand_in(words, spec)) continue;
     const std::string names(spec.names);
     CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names);
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     if (!spec.value.empty()) option->type_name(std::string(spec.value))->type_size(1);
+    described.push_back({spec, option});
   }
 }
 
-// Moves what was given for `options` from CLI11 to `parsed`.
-Result<void> collect(const CLI::App& app, std::span<const OptionSpec> options, Parsed& parsed) {
-  for (const OptionSpec& spec : options) {
-    const CLI::Option* option = app.get_option("--" + std::string(spec.name()));
+// Moves what was given from CLI11 to `parsed`.
+Result<void> collect(std::span<const Described> described, Parsed& parsed) {
+  for (const auto& [spec, option] : described) {
     if (option->count() == 0) continue;
     const bool flag = spec.value.empty();
     if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
@@ -78,12 +97,6 @@ std::unexpected<Error> unknown_subcommand(const std::string& word) {
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
   return fail(Error::Code::usage,
               "unknown subcommand " + in_quotes(word) + suggestion(word, names) + "; see rlock --help");
-}
-
-void describe(CLI::App& app) {
-  app.set_help_flag("-h,--help");
-  app.add_flag("-V,--version");
-  add_options(app, common_options());
 }
 
 // CLI11 would take the next word for the value of `--name=`, which has an empty one.
@@ -149,9 +162,11 @@ Result<Parsed> help_about(const std::vector<std::string>& names) {
 
 // Reads from the subcommand on. An application of its own: a lock may be called as a subcommand is.
 Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
-  CLI::App app;
-  for (const auto& part : spec.parts) add_options(app, part);
-  describe(app);
+  CLI::App app;  // it knows -h and --help by itself
+  std::vector<Described> described;
+  app.add_flag("-V,--version");
+  describe(app, words, common_options(), described);
+  for (const auto& part : spec.parts) describe(app, words, part, described);
   app.allow_extras();
   if (!RLOCK_TRY(let_cli11_parse(app, words, &spec))) {
     const bool in_full = std::ranges::find(words, "--help") != words.end();
@@ -160,8 +175,7 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   if (app.count("--version") > 0 || spec.name == "version") return version();
 
   parsed.subcommand = &spec;
-  RLOCK_TRY(collect(app, common_options(), parsed));
-  for (const auto& part : spec.parts) RLOCK_TRY(collect(app, part, parsed));
+  RLOCK_TRY(collect(described, parsed));
   RLOCK_TRY(collect_words(app, parsed));
   if (spec.name == "help") return help_about(parsed.names);
   return parsed;
@@ -193,17 +207,20 @@ std::string without_comments(const std::string& text) {
 Result<Parsed> parse(const std::vector<std::string>& arguments) {
   // CLI11 must not see the command: it would take its options for ours.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  CLI::App app;
-  describe(app);
-  app.prefix_command();  // stop at the subcommand
-  auto words = with_empty_values({arguments.begin(), dashes});
-  if (!RLOCK_TRY(let_cli11_parse(app, std::move(words), nullptr))) return Parsed{.text = overview()};
-  if (app.count("--version") > 0) return version();
-
+  std::vector<std::string> rest = with_empty_values({arguments.begin(), dashes});
   Parsed parsed;
-  RLOCK_TRY(collect(app, common_options(), parsed));
+  if (!rest.empty() && rest.front().starts_with('-')) {  // options before the subcommand
+    CLI::App app;
+    std::vector<Described> described;
+    app.add_flag("-V,--version");
+    describe(app, rest, common_options(), described);
+    app.prefix_command();  // stop at the subcommand
+    if (!RLOCK_TRY(let_cli11_parse(app, rest, nullptr))) return Parsed{.text = overview()};
+    if (app.count("--version") > 0) return version();
+    RLOCK_TRY(collect(described, parsed));
+    rest = app.remaining();
+  }
   if (dashes != arguments.end()) parsed.command.emplace(dashes + 1, arguments.end());
-  std::vector<std::string> rest = app.remaining();
   if (rest.empty()) return fail(Error::Code::usage, "a subcommand is missing; see rlock --help");
   const std::string word = rest.front();
   if (word.starts_with('-')) return unknown_option(word, nullptr);

@@ -40,7 +40,7 @@ class Transport {
 
  private:
   UniqueFd fd_;
-  std::string buffer_ = std::string(std::size_t{16} * 1024, '\0');
+  std::string buffer_ = std::string(4096, '\0');  // a page; most replies have less than 100 bytes
 };
 
 }  // namespace rlock::redis
