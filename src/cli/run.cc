@@ -17,7 +17,6 @@
 #include "cli/output_shell.h"
 #include "cli/self.h"
 #include "cli/server.h"
-#include "redis/resolve.h"
 #include "run/guards.h"
 #include "run/run_job.h"
 
@@ -111,13 +110,12 @@ class GuardsAhead {
   bool are_missing(const lock::Hold& expected) {
     if (guards_ && guards_->fit({expected})) return false;
     guards_.reset();
-    // A lookup that was given up ends by itself: that is no try.
-    return redis::end_lookups(Until{}.at_most(0ms)) && tries_left_-- > 0;
+    return tries_left_-- > 0;
   }
 
   void start(const run::Job& job, redis::Client& client, run::SignalBlock& signals,
              const std::function<void()>& disconnect) {
-    auto started = run::Guards::start(job, client, signals, disconnect);
+    auto started = run::Guards::start_ahead(job, client, signals, disconnect);
     if (started) guards_ = std::move(*started);
     if (!started) log::debug(started.error().message);
   }

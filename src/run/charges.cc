@@ -31,22 +31,34 @@ void leave_group(const Hooks& hooks) {
   }
 }
 
+// Open where nothing speaks against the start: the lock is there, and this machine has not slept since.
+Gate gate_of(const Job& job, const GuardState& shared, bool ahead) {
+  const bool in_time = BootClock::now() < Deadlines(job.timing, shared.promise()).terminate_at();
+  return !ahead && job.hooks.on_acquire.empty() && in_time ? Gate::open : Gate::shut;
+}
+
 }  // namespace
 
 Result<Charges> Charges::take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
-                              pid_t frontend, int socket, FrontendTimer& frontend_timer) {
+                              const ForkedBy& frontend) {
   RLOCK_TRY(become_subreaper());
   RLOCK_TRY(signals.read_children_only());
   Timer own_timer = RLOCK_TRY(Timer::make());
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
-  FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend, socket, frontend_timer));
+  FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend));
   client.keep_password_from_children();
+  const Gate gate = gate_of(job, shared, frontend.ahead);
+  shared.begun = gate == Gate::open;
   // Forked before this process has a thread, and before it leaves the frontend's process group.
-  GatedCommand gated = RLOCK_TRY(GatedCommand::fork_from_here(job.command, signals, shared, job.isolate));
+  auto gated = GatedCommand::fork_from_here(job.command, signals, shared, job.isolate, gate);
+  if (!gated) {
+    shared.begun = false;
+    return std::unexpected(std::move(gated).error());
+  }
   leave_group(job.hooks);
   job.inherited.let_go();
-  LockWatch watch = RLOCK_TRY(LockWatch::start(job, client, shared));
-  return Charges{std::move(own_timer), std::move(link), std::move(gated), std::move(watch)};
+  LockWatch watch = RLOCK_TRY(LockWatch::make(job, client, shared));
+  return Charges{std::move(own_timer), std::move(link), *std::move(gated), std::move(watch)};
 }
 
 Charges::Ready Charges::wait(SignalBlock& signals, TimePoint next, bool frontend_lives, bool lock_kept) {

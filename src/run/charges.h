@@ -9,7 +9,6 @@
 #include "redis/client.h"
 #include "run/command.h"
 #include "run/frontend_link.h"
-#include "run/frontend_timer.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"
@@ -24,11 +23,10 @@ struct Charges {
   LockWatch lock;
 
   // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group,
-  // with the command behind its gate and the thread that will renew. `socket`: socket to the frontend;
-  // `frontend_timer`: the frontend's. Errors: system (the frontend has died, too); the command ends by itself then.
-  // REQUIRES: what is passed lives longer.
+  // with the command behind its gate, which is open where nothing is left to wait for. Errors: system (the frontend has
+  // died, too); the command ends by itself then. REQUIRES: what is passed lives longer.
   static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
-                              pid_t frontend, int socket, FrontendTimer& frontend_timer);
+                              const ForkedBy& frontend);
 
   // `moved`: there is a new promise in the shared page.
   struct Ready {

@@ -43,6 +43,15 @@ std::string found_in_path(const std::string& program, const std::string& folder)
   return "";
 }
 
+// Waits for the word. False: it never comes, as the other end is closed.
+bool opens(int gate) {
+  char go;
+  ssize_t got;
+  while ((got = read(gate, &go, 1)) < 0 && errno == EINTR) {
+  }
+  return got == 1;
+}
+
 }  // namespace
 
 std::string missing_interpreter(const std::string& program, const std::string& folder) {
@@ -71,9 +80,9 @@ JobEnd end_of_command(int status, int exec_errno) {
 }
 
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals,
-                                                  GuardState& shared, bool isolate) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+                                                  GuardState& shared, bool isolate, Gate gate) {
+  int ends[2] = {-1, -1};
+  if (gate == Gate::shut && pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
   GatedCommand gated;
   gated.gate_ = UniqueFd(ends[1]);
@@ -91,11 +100,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   // It died before prctl: no signal will come. From inside a namespace it cannot be seen: there the gate tells.
   if (!isolate && getppid() != monitor) _exit(125);
   gated.gate_.reset();
-  char go = 0;
-  ssize_t got;
-  while ((got = read(wait_end.get(), &go, 1)) < 0 && errno == EINTR) {
-  }
-  if (got != 1) _exit(125);
+  if (gate == Gate::shut && !opens(wait_end.get())) _exit(125);
   signals.restore();
   execvpe(argv[0], argv.data(), environment.data());
   shared.exec_errno = errno;
@@ -103,6 +108,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
 }
 
 void GatedCommand::open_gate() {
+  if (!gate_) return;
   const char go = 1;
   while (write(gate_.get(), &go, 1) < 0 && errno == EINTR) {
   }

@@ -34,6 +34,8 @@ std::string missing_interpreter(const std::string& program, const std::string& f
 // How a command has ended, by its status of waitpid(2), and by the errno of exec(2).
 JobEnd end_of_command(int status, int exec_errno);
 
+enum class Gate { open, shut };
+
 // A command that has been forked and waits for its gate to open before it executes anything.
 class GatedCommand {
  public:
@@ -41,14 +43,16 @@ class GatedCommand {
   // process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
   // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
-  // Errors: system. REQUIRES: a guard becomes a subreaper before.
+  // `gate`: as it is from the beginning. Errors: system. REQUIRES: a guard becomes a subreaper before.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
-                                             bool isolate);
+                                             bool isolate, Gate gate);
 
   pid_t pid() const { return pid_; }
 
-  // Lets it execute. Its exit(2) tells the rest; shared.exec_errno says if it could not be executed.
+  // Lets it execute, if it waits for that. Its exit(2) tells the rest; shared.exec_errno says if it could not be
+  // executed.
   void open_gate();
+  bool gated() const { return static_cast<bool>(gate_); }
   // It never executes anything, and ends.
   void close_gate() { gate_.reset(); }
 

@@ -34,9 +34,7 @@ class Frontend {
         client_(client) {}
 
   Result<JobEnd> run() {
-    shared_.set_late_variable(job_.command.late_variable);
-    for (std::size_t i = 0; i < job_.holds.size(); ++i) shared_.set_token(i, std::atoll(job_.holds[i].token.c_str()));
-    shared_.set_promise({oldest(job_.holds)});
+    if (guards_.wait_for_go()) guards_.tell_lock(job_);
     while (!dead_) {
       do_as_told();
       act_by_the_deadline();
@@ -44,7 +42,7 @@ class Frontend {
       pass_on_signals();
     }
     const bool killed = WIFSIGNALED(guards_.monitor_status());
-    if (!gone_) return not_started();
+    if (!gone_ && !shared_.begun) return not_started();
     JobEnd end = shared_.end();
     if (end.kind == JobEnd::Kind::none) {
       end = take_over();
@@ -70,7 +68,7 @@ class Frontend {
     pollfd watched[] = {{guards_.alive(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
                         {socket_closed_ ? -1 : guards_.guard_socket(),
-                         static_cast<short>(unsent_ || go_asked_ ? POLLIN | POLLOUT : POLLIN), 0},
+                         static_cast<short>(unsent_ || ready_ ? POLLIN | POLLOUT : POLLIN), 0},
                         {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
@@ -85,7 +83,9 @@ class Frontend {
       if (signal->number == SIGCHLD) {
         reap();
       } else if (signal->number != SIGCONT || signal->sender != guards_.monitor()) {
-        unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal};
+        // One that came before the command was there it cannot have had already.
+        const bool reached = guards_.wait_for_go() || gone_;
+        unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal && reached};
       }
     }
   }
@@ -95,29 +95,39 @@ class Frontend {
     Received received;
     while ((received = receive_packet(guards_.guard_socket(), packet)) == Received::packet) {
       if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
-      if (packet.kind == Packet::Kind::ready) go_asked_ = true;
+      if (packet.kind == Packet::Kind::ready) ready_ = true;
     }
     // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
     if (received == Received::nobody_there) {
       socket_closed_ = true;
       unsent_.reset();
     }
-    if (go_asked_) go();
+    if (ready_) go();
     if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared_, timer_, guards_.alive())) stopped_by_ = 0;
   }
 
-  // Lets the command go, after the signals that came before it was there: from then on the terminal's reach it too.
+  // The command is there: from now on the terminal's signals reach it too. Those that came before are passed on; then
+  // it may go, if it has not gone yet.
   void go() {
     pass_on_signals();
     if (unsent_) return;
-    UniqueFd connection = client_.hand_over();
-    const Sent sent = send_packet(guards_.guard_socket(), {Packet::Kind::go}, connection.get());
-    if (sent != Sent::no_room) go_asked_ = false;
-    if (sent == Sent::nobody_there) socket_closed_ = true;
-    gone_ = sent == Sent::yes;
-    if (!gone_) return client_.adopt(std::move(connection));
+    gone_ = !guards_.wait_for_go() || send_go();
+    if (!gone_) return;
+    ready_ = false;
     client_.forget();
     job_.inherited.let_go();
+  }
+
+  bool send_go() {
+    UniqueFd connection = client_.hand_over();
+    const Sent sent = send_packet(guards_.guard_socket(), {Packet::Kind::go}, connection.get());
+    if (sent == Sent::yes) return true;
+    client_.adopt(std::move(connection));
+    if (sent == Sent::nobody_there) {
+      ready_ = false;
+      socket_closed_ = true;
+    }
+    return false;
   }
 
   // Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans. Not that
@@ -224,8 +234,8 @@ class Frontend {
   std::optional<Packet> unsent_;
   int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
   bool socket_closed_ = false;  // by the monitor
-  bool go_asked_ = false;
-  bool gone_ = false;  // the monitor has been told to go
+  bool ready_ = false;          // the command is there, and was not gone yet
+  bool gone_ = false;           // the lock is the monitor's business
   std::string why_ = "the monitor of this job was killed";
 };
 

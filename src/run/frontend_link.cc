@@ -11,8 +11,8 @@
 
 namespace rlock::run {
 
-Result<FrontendLink> FrontendLink::open(pid_t frontend, int socket, FrontendTimer& timer) {
-  FrontendLink link(frontend, socket, timer, UniqueFd(pidfd_open(frontend, 0)));
+Result<FrontendLink> FrontendLink::open(const ForkedBy& frontend) {
+  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(pidfd_open(frontend.pid, 0)));
   if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
   return link;
 }

@@ -11,10 +11,18 @@
 
 namespace rlock::run {
 
+// The frontend, as the monitor that it has forked begins.
+struct ForkedBy {
+  pid_t pid;
+  int socket;            // to it (run/guard_socket.h); not owned
+  FrontendTimer& timer;  // its own, which is moved on with the deadline
+  bool ahead;            // of the lock: it says `go` when that is there. Else the lock is there
+};
+
 class FrontendLink {
  public:
-  // `socket`: socket to the frontend, not owned; `timer`: the frontend's. Errors: system (it has died).
-  static Result<FrontendLink> open(pid_t frontend, int socket, FrontendTimer& timer);
+  // Errors: system (it has died).
+  static Result<FrontendLink> open(const ForkedBy& frontend);
 
   bool is_dead() const;
   int died_fd() const { return process_.get(); }  // readable once it has died

@@ -9,9 +9,10 @@ namespace rlock::run {
 // The messages between the guards, a packet each.
 struct Packet {
   enum class Kind {
-    ready,    // to the frontend: the command is there, behind its gate; what the terminal sends reaches it from now on
-    signal,   // to the monitor: this has reached the frontend
-    go,       // to the monitor: the lock is ours; comes with the connection, and after what came before `ready`
+    ready,   // to the frontend: the command is there; what the terminal sends reaches it from now on
+    signal,  // to the monitor: this has reached the frontend
+    go,  // to the monitor that waits for it: the lock is ours; comes with the connection, and after what came before
+         // `ready`
     stopped,  // to the frontend: the command has been stopped by that signal; stop, too
   };
   Kind kind = Kind::signal;

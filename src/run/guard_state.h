@@ -63,6 +63,7 @@ struct GuardState {
   }
 
   std::atomic<std::int64_t> killing_ns = 0;
+  std::atomic<bool> begun = false;             // set by the monitor before the command may execute anything
   std::atomic<bool> tree_empty = false;        // proven by the monitor
   std::atomic<pid_t> stopped = 0;              // by Ctrl-Z and the like: the command, or a hook; 0: it runs
   std::atomic<bool> frontend_stopped = false;  // or about to stop, because of that

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
-#include "redis/resolve.h"
 #include "run/monitor.h"
 #include "run/pidfd.h"
 #include "run/spare_fds.h"
@@ -24,35 +24,62 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
 }  // namespace
 
-Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals,
-                                              const std::function<void()>& disconnect) {
-  RLOCK_TRY(redis::end_lookups(Until{}.at_most(0ms)));
+Result<std::unique_ptr<Guards>> Guards::prepare(const Job& job, bool ahead) {
   RLOCK_TRY(need_spare_fds());
-  std::unique_ptr<Guards> guards(new Guards(job.holds));
+  std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return std::unexpected(system_error("socketpair"));
   }
   guards->socket_ = UniqueFd(ends[0]);
-  const UniqueFd monitor_end(ends[1]);
+  guards->monitor_socket_ = UniqueFd(ends[1]);
   guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children_ = children_so_far();
   RLOCK_TRY(become_subreaper());
-  const pid_t frontend = getpid();
-  guards->monitor_ = signals.fork_held_back();
-  if (guards->monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
-  // A waiter that prepares gives way to those whose turn it is.
-  if (disconnect) sched_yield();
-  if (guards->monitor_ == 0) {
-    guards->socket_.reset();
-    client.disconnect();
-    if (disconnect) disconnect();
-    run_monitor(job, client, signals, *guards->shared_, frontend, monitor_end.get(), *guards->timer_);
-  }
-  guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
-  if (!guards->alive_) return std::unexpected(system_error("pidfd_open"));
   return guards;
+}
+
+Result<void> Guards::fork_monitor(const Job& job, redis::Client& client, SignalBlock& signals,
+                                  const std::function<void()>& disconnect) {
+  const pid_t frontend = getpid();
+  monitor_ = signals.fork_held_back();
+  if (monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (monitor_ == 0) {
+    socket_.reset();
+    disconnect();
+    run_monitor(job, client, signals, *shared_, {frontend, monitor_socket_.get(), *timer_, ahead_});
+  }
+  monitor_socket_.reset();
+  // A waiter that prepares gives way to those whose turn it is.
+  if (ahead_) sched_yield();
+  alive_ = UniqueFd(pidfd_open(monitor_, 0));
+  if (!alive_) return std::unexpected(system_error("pidfd_open"));
+  return {};
+}
+
+Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals) {
+  auto guards = RLOCK_TRY(prepare(job, false));
+  guards->tell_lock(job);
+  RLOCK_TRY(guards->fork_monitor(job, client, signals, [] {}));
+  client.disconnect();
+  return guards;
+}
+
+Result<std::unique_ptr<Guards>> Guards::start_ahead(const Job& job, redis::Client& client, SignalBlock& signals,
+                                                    const std::function<void()>& disconnect) {
+  auto guards = RLOCK_TRY(prepare(job, true));
+  RLOCK_TRY(guards->fork_monitor(job, client, signals, [&] {
+    client.disconnect();
+    disconnect();
+  }));
+  return guards;
+}
+
+void Guards::tell_lock(const Job& job) {
+  shared_->set_late_variable(job.command.late_variable);
+  for (std::size_t i = 0; i < job.holds.size(); ++i) shared_->set_token(i, std::atoll(job.holds[i].token.c_str()));
+  shared_->set_promise({oldest(job.holds)});
 }
 
 Guards::~Guards() {

@@ -22,19 +22,28 @@ namespace rlock::run {
 
 class Guards {
  public:
-  // Forks the monitor of `job`, which forks the command; they wait for `go`. They end when this object is destroyed or
-  // this process dies, and nothing has been executed then. The monitor has a copy of the job, which may be one that has
-  // no lock yet: the tokens of its holds come later. The new process begins with `disconnect`, to close its copies of
-  // connections that are not `client`'s; none: there are none, and somebody waits for the guards. Errors: system.
-  // REQUIRES: this process has one thread, but for lookups that were given up: while one of them is left, this fails.
-  static Result<std::unique_ptr<Guards>> start(const Job& job, redis::Client& client, SignalBlock& signals,
-                                               const std::function<void()>& disconnect = {});
+  // Forks the monitor of `job`, whose lock is ours; it forks the command, which begins at once. The connection of
+  // `client` is the monitor's from now on; this process has none. Errors: system. REQUIRES: this process has one
+  // thread.
+  static Result<std::unique_ptr<Guards>> start(const Job& job, redis::Client& client, SignalBlock& signals);
+
+  // The same for a job that has no lock yet: monitor and command wait for `go`. They end when this object is destroyed
+  // or this process dies, and nothing has been executed then. The monitor has a copy of the job; the tokens of its
+  // holds come later, by tell_lock(). The new process begins with `disconnect`, to close its copies of connections that
+  // are not `client`'s.
+  static Result<std::unique_ptr<Guards>> start_ahead(const Job& job, redis::Client& client, SignalBlock& signals,
+                                                     const std::function<void()>& disconnect);
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
   ~Guards();
 
   // They were forked for these holds, and live.
   bool fit(const std::vector<lock::Hold>& holds) const;
+  // They were forked by start_ahead(), and wait for `go`.
+  bool wait_for_go() const { return ahead_; }
+
+  // Writes down what is known of the lock once it is ours: what the command gets of it, and the promise.
+  void tell_lock(const Job& job);
 
   pid_t monitor() const { return monitor_; }
   int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead
@@ -46,13 +55,19 @@ class Guards {
   std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree
 
  private:
-  explicit Guards(const std::vector<lock::Hold>& holds) : holds_(holds) {}
+  Guards(const std::vector<lock::Hold>& holds, bool ahead) : holds_(holds), ahead_(ahead) {}
+  // Makes all but the processes. Errors: system.
+  static Result<std::unique_ptr<Guards>> prepare(const Job& job, bool ahead);
+  // Forks the monitor, which begins with `disconnect`. Errors: system.
+  Result<void> fork_monitor(const Job& job, redis::Client& client, SignalBlock& signals,
+                            const std::function<void()>& disconnect);
 
   std::vector<lock::Hold> holds_;
+  bool ahead_;
   std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
   std::set<pid_t> children_;
-  UniqueFd socket_, alive_;
+  UniqueFd socket_, monitor_socket_, alive_;
   pid_t monitor_ = -1;
   std::optional<int> status_;
 };

@@ -72,9 +72,10 @@ Result<void> release_each(redis::Client& client, std::span<const lock::Hold> hol
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
-  const auto renewer = RLOCK_TRY(Renewer::start(client, holds, timing, *shared));
+  const auto renewer = RLOCK_TRY(Renewer::make(client, holds, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), holds));
   renewer->begin(oldest(holds));
+  RLOCK_TRY(renewer->start());
   write_line(say, kReady);
   char go;
   if (read(wait_end, &go, 1) != 1) return {};  // the lock is given back by who has taken it
@@ -136,7 +137,6 @@ Result<UniqueFd> watch_process(pid_t pid) {
 
 Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
-  RLOCK_TRY(redis::end_lookups(Until{}.at_most(timing.renew_timeout)));
   RLOCK_TRY(need_spare_fds());
   int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));

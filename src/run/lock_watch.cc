@@ -3,6 +3,8 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
@@ -16,14 +18,13 @@ constexpr milliseconds kListenAgain = 10s;  // where a thread could not be start
 
 }  // namespace
 
-Result<LockWatch> LockWatch::start(const Job& job, redis::Client& client, GuardState& shared) {
+Result<LockWatch> LockWatch::make(const Job& job, redis::Client& client, GuardState& shared) {
   LockWatch watch(job, client, shared);
-  if (job.renew) watch.renewer_ = RLOCK_TRY(Renewer::start(client, job.holds, job.timing, shared));
+  if (job.renew) watch.renewer_ = RLOCK_TRY(Renewer::make(client, job.holds, job.timing, shared));
   return watch;
 }
 
-void LockWatch::begin(TimePoint now, UniqueFd connection) {
-  client_.adopt(std::move(connection));
+void LockWatch::begin(TimePoint now) {
   listen_at_ = now + kListenAfter;
   if (renewer_) renewer_->begin(shared_.promise().sent);
 }
@@ -37,11 +38,21 @@ std::optional<Loss> LockWatch::lost() const {
   return {};
 }
 
+TimePoint LockWatch::goes_on_at() const {
+  return std::min(listen_at_, renewer_ ? renewer_->starts_at() : TimePoint::max());
+}
+
+void LockWatch::go_on(TimePoint now) {
+  if (now >= listen_at_) listen(now);
+  if (renewer_ && now >= renewer_->starts_at()) std::ignore = renewer_->start();  // which reports its failure
+}
+
 // A job that cannot be asked to stop is one that does not answer.
 void LockWatch::listen(TimePoint now) {
   auto listener = Listener::start(client_.endpoint(), job_.holds);
   if (listener) {
     listener_ = std::move(*listener);
+    listen_at_ = TimePoint::max();
   } else {
     log::debug(job_.name() + ": " + listener.error().message);
     listen_at_ = now + kListenAgain;

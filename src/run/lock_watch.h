@@ -26,11 +26,11 @@ struct Loss {
 
 class LockWatch {
  public:
-  // A thread that will renew it, if it is to be renewed. Errors: system. REQUIRES: job, client and shared live longer.
-  static Result<LockWatch> start(const Job& job, redis::Client& client, GuardState& shared);
+  // Errors: system. REQUIRES: job, client and shared live longer.
+  static Result<LockWatch> make(const Job& job, redis::Client& client, GuardState& shared);
 
-  // The lock is ours since `now`; `connection` is the one of who has acquired it.
-  void begin(TimePoint now, UniqueFd connection);
+  // The lock is ours since `now`.
+  void begin(TimePoint now);
 
   // The news of either thread.
   std::optional<Loss> lost() const;
@@ -38,9 +38,10 @@ class LockWatch {
   bool asked() const { return listener_ && listener_->asked(); }
   bool renews() const { return renewer_ != nullptr; }
 
-  // When to call listen(). A job hears requests to give up its lock from then on.
-  TimePoint listens_at() const { return listener_ ? TimePoint::max() : listen_at_; }
-  void listen(TimePoint now);
+  // When to call go_on(), which starts a thread when it is time for it: one that hears requests to give up the lock,
+  // and one that renews it.
+  TimePoint goes_on_at() const;
+  void go_on(TimePoint now);
 
   // Readable when something was lost, or asked for; -1: never.
   int lost_fd() const { return renewer_ ? renewer_->lost_fd() : -1; }
@@ -53,12 +54,13 @@ class LockWatch {
   void stop();
 
  private:
+  void listen(TimePoint now);
   LockWatch(const Job& job, redis::Client& client, GuardState& shared) : job_(job), client_(client), shared_(shared) {}
 
   const Job& job_;
   redis::Client& client_;
   GuardState& shared_;
-  TimePoint listen_at_ = TimePoint::max();  // known with the lock
+  TimePoint listen_at_ = TimePoint::max();  // known with the lock; max() again when that is done
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 };

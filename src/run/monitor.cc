@@ -45,10 +45,12 @@ class Monitor {
         life_(job.plan()),
         termination_(termination_for(job_, group_, shared_)) {}
 
-  // The whole life of a job. Errors: there was no job.
-  Result<JobEnd> run() {
+  // The whole life of a job. `ahead` of the lock: that comes later. Errors: there was no job.
+  Result<JobEnd> run(bool ahead) {
     termination_.started(charges_.command.pid());
     charges_.frontend.tell(Packet::Kind::ready);
+    if (!ahead) begin();
+    if (!charges_.command.gated()) happen(Kind::looked);  // that was seen to before it was forked
     for (reap(); life_.stage() != Stage::over; reap()) {
       decide(BootClock::now());
       if (life_.stage() != Stage::over) wait();
@@ -138,7 +140,7 @@ class Monitor {
   }
 
   void watch_lock(TimePoint now) {
-    if (now >= charges_.lock.listens_at()) charges_.lock.listen(now);
+    if (now >= charges_.lock.goes_on_at()) charges_.lock.go_on(now);
     if (auto loss = charges_.lock.lost()) lose(std::move(*loss), now);
   }
 
@@ -172,7 +174,7 @@ class Monitor {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    const TimePoint next = std::min(life_.next(deadlines()), loss_ ? TimePoint::max() : charges_.lock.listens_at());
+    const TimePoint next = std::min(life_.next(deadlines()), loss_ ? TimePoint::max() : charges_.lock.goes_on_at());
     // It may have been about to stop when it was told to go on.
     if (stopped_alone(shared_)) return std::min(next, BootClock::now() + kWakeAgain);
     // There is more than init, or it would have ended, and we may not have seen it.
@@ -213,8 +215,15 @@ class Monitor {
     // A Ctrl-Z of those who waited is held back in the command, too: SIGCONT takes it away (signal(7)), and one of this
     // very moment with it.
     if (!charges_.command.status()) charges_.command.signal(SIGCONT);
+    client_.adopt(std::move(connection));
+    begin();
+  }
+
+  // The lock is ours.
+  void begin() {
+    shared_.begun = true;
     const TimePoint now = BootClock::now();
-    charges_.lock.begin(now, std::move(connection));
+    charges_.lock.begin(now);
     happen({.kind = Kind::go, .now = now});
     if (const int failure = charges_.command.proc_failure(); failure != 0) {
       log::warning(job_.name() +
@@ -283,18 +292,18 @@ class Monitor {
 
 }  // namespace
 
-void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared, pid_t frontend,
-                 int socket, FrontendTimer& frontend_timer) {
+void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+                 const ForkedBy& frontend) {
   log::hold_for_full_screen();
   const pid_t group = getpgrp();
-  auto charges = Charges::take(job, client, signals, shared, frontend, socket, frontend_timer);
-  const Result<JobEnd> end = charges ? Monitor(job, client, signals, shared, group, *charges).run()
+  auto charges = Charges::take(job, client, signals, shared, frontend);
+  const Result<JobEnd> end = charges ? Monitor(job, client, signals, shared, group, *charges).run(frontend.ahead)
                                      : Result<JobEnd>(std::unexpected(charges.error()));
   if (end) {
     shared.set_end(*end);
   } else {
     charges = std::unexpected(end.error());  // the command's gate closes
-    abandon(job, client, signals, frontend);
+    abandon(job, client, signals, frontend.pid);
     shared.set_why(end.error().message);  // the frontend says it, and gives the lock back if it has it
   }
   log::say_held();

@@ -2,16 +2,15 @@
 #pragma once
 
 #include "redis/client.h"
-#include "run/frontend_timer.h"
+#include "run/frontend_link.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/signals.h"
 
 namespace rlock::run {
 
-// The monitor's part of run_job (see there), in its own process from fork to exit. `socket`: socket to the
-// frontend, see run/guard_socket.h; `frontend_timer`: the frontend's, which is moved on with the deadline.
+// The monitor's part of run_job (see there), in its own process from fork to exit.
 [[noreturn]] void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
-                              pid_t frontend, int socket, FrontendTimer& frontend_timer);
+                              const ForkedBy& frontend);
 
 }  // namespace rlock::run

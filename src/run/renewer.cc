@@ -25,37 +25,38 @@ Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const
                  GuardState& shared)
     : client_(client), holds_(holds), timing_(timing), shared_(shared) {}
 
-Result<std::unique_ptr<Renewer>> Renewer::start(redis::Client& client, std::span<const lock::Hold> holds,
-                                                const lock::LeaseTiming& timing, GuardState& shared) {
+Result<std::unique_ptr<Renewer>> Renewer::make(redis::Client& client, std::span<const lock::Hold> holds,
+                                               const lock::LeaseTiming& timing, GuardState& shared) {
   std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
   renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->moved_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!renewer->lost_ || !renewer->moved_ || !renewer->stop_) return std::unexpected(system_error("eventfd"));
-  try {
-    renewer->thread_ = std::thread([&self = *renewer] { self.work(); });
-  } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start the thread that renews the lock", error.code().value()));
-  }
   return renewer;
 }
 
 Renewer::~Renewer() {
   stop();
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard guard(mutex_);
-    over_ = true;
-  }
-  begun_.notify_one();
   eventfd_write(stop_.get(), 1);
   thread_.join();
 }
 
-void Renewer::begin(TimePoint sent) {
-  const std::lock_guard guard(mutex_);
-  watchdog_.emplace(timing_, sent);
-  begun_.notify_one();
+void Renewer::begin(TimePoint sent) { watchdog_.emplace(timing_, sent); }
+
+TimePoint Renewer::starts_at() const {
+  return watchdog_ && !thread_.joinable() ? watchdog_->next_renewal() : TimePoint::max();
+}
+
+Result<void> Renewer::start() {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    Error failure = system_error("cannot start the thread that renews the lock", error.code().value());
+    failed(failure);
+    return std::unexpected(std::move(failure));
+  }
+  return {};
 }
 
 // Waiters wait for the release, and that waits for this: a thread that sleeps is neither woken nor waited
@@ -68,11 +69,6 @@ void Renewer::stop() {
 }
 
 void Renewer::work() {
-  {
-    std::unique_lock lock(mutex_);
-    begun_.wait(lock, [this] { return watchdog_ || over_; });
-    if (over_) return;
-  }
   while (wait_for(-1, 0, {watchdog_->next_renewal(), stop_.get()}) == WaitEnd::deadline) {
     State expected = State::idle;
     if (!state_.compare_exchange_strong(expected, State::renewing) || !renew_once()) return;

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,15 +20,22 @@ namespace rlock::run {
 
 class Renewer {
  public:
-  // A thread that will renew `holds` through `client`, from begin() on. Errors: system (no thread).
-  // REQUIRES: client, holds and shared live until stop() has returned.
-  static Result<std::unique_ptr<Renewer>> start(redis::Client& client, std::span<const lock::Hold> holds,
-                                                const lock::LeaseTiming& timing, GuardState& shared);
+  // Will renew `holds` through `client`. Errors: system. REQUIRES: client, holds and shared live until stop() has
+  // returned.
+  static Result<std::unique_ptr<Renewer>> make(redis::Client& client, std::span<const lock::Hold> holds,
+                                               const lock::LeaseTiming& timing, GuardState& shared);
   ~Renewer();
 
-  // The lock is ours, by a request that was sent at `sent`. `client` belongs to the thread until stop() has returned.
-  // Each success is a new promise in `shared`. REQUIRES: called once.
+  // The lock is ours, by a request that was sent at `sent`. REQUIRES: called once.
   void begin(TimePoint sent);
+
+  // When to call start() at the latest, which is the time of the first renewal: most jobs are over before that.
+  // TimePoint::max(): it has been called.
+  TimePoint starts_at() const;
+  // Starts the thread. `client` belongs to it until stop() has returned; each success is a new promise in `shared`. If
+  // it cannot be started, that is a renewal that has failed: starts_at() says when to try again. Errors: system.
+  // REQUIRES: begin() was called.
+  Result<void> start();
 
   // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
   // does not answer never makes it so: then the deadline stays where it is.
@@ -62,9 +67,6 @@ class Renewer {
   std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
   GuardState& shared_;
-  std::mutex mutex_;
-  std::condition_variable begun_;
-  bool over_ = false;                 // before it has begun
   std::optional<Watchdog> watchdog_;  // from begin() on
   bool failing_ = false;
   std::string why_;  // this and the next: written before is_lost_

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "run/run_job.h"
 
-#include <algorithm>
-
-#include "redis/resolve.h"
 #include "run/frontend.h"
 #include "run/release.h"
 
 namespace rlock::run {
 namespace {
 
-// A lookup that was given up keeps the guards from being forked. Nobody renews meanwhile, so this is short, and a
-// signal that ends who waits for a lock still does. Errors: system, interrupted.
-Result<void> end_lookups(const Job& job, const SignalBlock& signals) {
-  return redis::end_lookups(Until{.interrupt = signals.fd()}.at_most(std::min(job.exchange, job.timing.renew_timeout)));
-}
-
 Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis::Client& client, SignalBlock& signals) {
-  if (!guards || !guards->fit(job.holds)) RLOCK_TRY(end_lookups(job, signals));
   // Whatever comes from now on is for the guards to pass on.
   RLOCK_TRY(signals.hold_all());
   if (guards && guards->fit(job.holds)) return {};

@@ -38,7 +38,11 @@ open(path, "w").write(text.replace(old, new))
 PYTHON
     shift 3
   done
-  cmake --build build --target rlock >/dev/null
+  cmake --build build --target rlock >build.log || {
+    tail -n 20 build.log
+    echo "$name: does not compile: mend this mutant"
+    exit 1
+  }
   # shellcheck disable=SC2086 # several files
   noticed=$(RLOCK=$copy/build/rlock BATS_TEST_TIMEOUT=40 "${contained[@]}" bats "${side_by_side[@]}" $tests 2>/dev/null |
     grep -c '^not ok') || true
@@ -88,7 +92,7 @@ mutant 'there is no second guard' tests/faults/guards.bats \
   src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;'
 mutant 'signals are passed on twice' tests/faults/guards.bats \
   src/run/frontend.cc 'if (unsent_ && send_packet' \
-  'if (unsent_) send_packet(guards_.control(), *unsent_);
+  'if (unsent_) send_packet(guards_.guard_socket(), *unsent_);
       if (unsent_ && send_packet'
 mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
@@ -141,16 +145,18 @@ mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats 
   src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
+mutant 'a Ctrl-C that comes between the grant and the command is lost' tests/cli/terminal.bats \
+  src/run/frontend.cc 'signal->from_terminal && reached' 'signal->from_terminal'
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
   src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
-  src/run/guards.cc $'    client.disconnect();\n    if (disconnect) disconnect();' ''
+  src/run/guards.cc $'    client.disconnect();\n    disconnect();\n' ''
 mutant 'guards that are dead are counted on' tests/faults/ready.bats \
   src/run/guards.cc 'return poll(&ended, 1, 0) == 0 && ' 'return '
 mutant 'a Ctrl-Z of the waiter stops the command' tests/faults/ready.bats \
   src/run/monitor.cc 'if (!charges_.command.status()) charges_.command.signal(SIGCONT);' ''
 mutant 'what is known only with the lock never comes' tests/faults/ready.bats \
-  src/run/frontend.cc 'shared_.set_late_variable(job_.command.late_variable);' ''
+  src/run/guards.cc 'shared_->set_late_variable(job.command.late_variable);' ''
 mutant 'a command that is killed before its start is a failed hook' tests/faults/ready.bats \
   src/run/life.cc 'settle(Gravity::ended, {JobEnd::Kind::system_refused, 0});' 'settle(Gravity::ended, {JobEnd::Kind::hook_failed, 0});'
 mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \

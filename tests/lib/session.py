@@ -156,6 +156,19 @@ def ctrl_c_before_the_command():
         until(lambda: not held(), "the release")
 
 
+def ctrl_c_before_the_guards():
+    # strace(1) holds each process up before its first prctl(2): here it is the frontend, which has the lock by then.
+    child = shell()
+    slow = "strace -f -qq -o /dev/null -e trace=prctl -e inject=prctl:delay_enter=400000"
+    do(child, f"{slow} {RLOCK} run -q job -- sh -c 'sleep 3; echo FINI''SHED'")
+    until(held, "the lock")
+    child.sendintr()
+    child.expect_exact(PROMPT)
+    assert "FINISHED" not in child.before, child.before
+    assert status(child) == 130
+    until(lambda: not held(), "the release")
+
+
 def hook_at_a_terminal():
     """A hook is at the terminal as the command is: it may print, set modes, and be stopped by Ctrl-Z."""
     child = shell()
