@@ -38,7 +38,7 @@ own() {
 
 need_packages() {
   known_system || fail "this system is not known here: Debian 12 or newer (or Ubuntu 24.04 or newer) is.
-   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, CLI11, spdlog with fmt, nlohmann-json and
+   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, CLI11, spdlog with fmt, nlohmann-json and
    redis-server, then: cmake -S . -B build && cmake --build build"
   missing=
   for package in "$@"; do

@@ -2,17 +2,17 @@
 #include "base/trust.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string_view>
 
+#include "base/account.h"
 #include "base/text.h"
 
 namespace rlock {
@@ -37,15 +37,11 @@ bool unmapped(uid_t user) {
 // root: processes of any user may run with root's group, as in containers.
 bool only_we_are_in(gid_t group) {
   if (geteuid() == 0) return false;
-  const passwd* us = getpwuid(geteuid());
-  if (!us || us->pw_gid != group) return false;
-  const std::string name = us->pw_name;
-  const struct group* entry = getgrgid(group);
-  if (!entry || entry->gr_name != name) return false;
-  for (char** member = entry->gr_mem; *member; ++member) {
-    if (*member != name) return false;
-  }
-  return true;
+  const auto us = account_of(geteuid());
+  if (!us || us->group != group) return false;
+  const auto entry = group_of(group);
+  if (!entry || entry->name != us->name) return false;
+  return std::ranges::all_of(entry->members, [&](const std::string& member) { return member == us->name; });
 }
 
 // The mode's bits for the group stand for all that an access control list allows (acl(5)).

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/self.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <utility>
+
+#include "base/account.h"
 
 namespace rlock::cli {
 
@@ -17,9 +18,9 @@ lock::AncestorLocks held_by_ancestors() {
 lock::HolderInfo describe_self(std::string command, std::string reason) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  const passwd* entry = getpwuid(geteuid());
+  const auto account = account_of(geteuid());
   return {.host = host,
-          .user = entry ? entry->pw_name : std::to_string(geteuid()),
+          .user = account ? account->name : std::to_string(geteuid()),
           .command = std::move(command),
           .reason = std::move(reason),
           .pid = getpid()};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/settings.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/account.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/environment.h"
@@ -18,17 +18,54 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::size_t kLongestFile = 65536;
+constexpr std::string_view kPrefix = "RLOCK_";
+
+// Calls `use` with each option of any subcommand that is a setting, too; with some of them more than once.
+template <class Use>
+void each_setting(const Use& use) {
+  const auto use_all = [&](std::span<const OptionSpec> options) {
+    for (const OptionSpec& option : options) {
+      if (option.setting) use(option);
+    }
+  };
+  use_all(common_options());
+  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, use_all);
+}
 
 std::vector<std::string_view> setting_names() {
   std::vector<std::string_view> names;
-  const auto add = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) {
-      if (option.setting && std::ranges::find(names, option.name()) == names.end()) names.push_back(option.name());
-    }
-  };
-  add(common_options());
-  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add);
+  each_setting([&](const OptionSpec& option) {
+    if (std::ranges::find(names, option.name()) == names.end()) names.push_back(option.name());
+  });
   return names;
+}
+
+bool is_setting(std::string_view name) {
+  bool known = false;
+  each_setting([&](const OptionSpec& option) { known = known || option.name() == name; });
+  return known;
+}
+
+// A variable of the environment that is named as ours are.
+struct Variable {
+  std::string_view name, value;
+  std::string setting;  // that it may stand for: "wait" for RLOCK_WAIT; "": for none
+};
+
+std::vector<Variable> rlock_variables() {
+  std::vector<Variable> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with(kPrefix)) continue;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    variables.push_back({text.substr(0, equals), text.substr(std::min(equals + 1, text.size())), ""});
+    std::string& setting = variables.back().setting;
+    for (const char c : text.substr(kPrefix.size(), equals - kPrefix.size())) {
+      setting += c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
+    }
+    if (!is_setting(setting)) setting.clear();
+  }
+  return variables;
 }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
@@ -36,17 +73,17 @@ std::string user_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   if (config && *config == '/') return std::string(config) + "/rlock/rlock.toml";
   const char* home = std::getenv("HOME");
-  if (!home || *home != '/') {
-    const passwd* entry = getpwuid(geteuid());
-    home = entry ? entry->pw_dir : "/nonexistent";
-  }
-  return std::string(home) + "/.config/rlock/rlock.toml";
+  const auto home_of_account = [] {
+    const auto account = account_of(geteuid());
+    return account ? account->home : "/nonexistent";
+  };
+  return (home && *home == '/' ? home : home_of_account()) + "/.config/rlock/rlock.toml";
 }
 
 Result<void> check_name(const std::string& path, const std::string& name) {
-  const auto names = setting_names();
-  if (std::ranges::find(names, name) != names.end() && name != config_option().name()) return {};
-  return fail(Error::Code::config, escaped(path) + ": unknown setting " + in_quotes(name) + suggestion(name, names));
+  if (is_setting(name) && name != config_option().name()) return {};
+  return fail(Error::Code::config,
+              escaped(path) + ": unknown setting " + in_quotes(name) + suggestion(name, setting_names()));
 }
 
 }  // namespace
@@ -66,7 +103,7 @@ Result<std::optional<Settings::File>> Settings::read_file(const std::string& pat
 }
 
 std::string variable_of(std::string_view name) {
-  std::string variable = "RLOCK_";
+  std::string variable(kPrefix);
   for (const char c : name) {
     variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
   }
@@ -74,14 +111,12 @@ std::string variable_of(std::string_view name) {
 }
 
 void warn_of_unknown_variables() {
-  std::vector<std::string> known;
-  for (const std::string_view name : setting_names()) known.push_back(variable_of(name));
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view variable = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
-    if (!variable.starts_with("RLOCK_") || is_own_variable(variable)) continue;
-    if (std::ranges::find(known, variable) != known.end()) continue;
-    log::warning(escaped(variable, 100) + " is no variable of rlock's" +
-                 suggestion(variable, {known.begin(), known.end()}));
+  for (const Variable& variable : rlock_variables()) {
+    if (!variable.setting.empty() || is_own_variable(variable.name)) continue;
+    std::vector<std::string> known;
+    for (const std::string_view name : setting_names()) known.push_back(variable_of(name));
+    log::warning(escaped(variable.name, 100) + " is no variable of rlock's" +
+                 suggestion(variable.name, {known.begin(), known.end()}));
   }
 }
 
@@ -96,13 +131,13 @@ void Settings::add(const SubcommandSpec& subcommand, std::string_view name, cons
 }
 
 Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
-  for (const std::string_view name : setting_names()) {
-    const std::string variable = variable_of(name);
-    const char* value = std::getenv(variable.c_str());
-    if (!value) continue;
+  for (const Variable& variable : rlock_variables()) {
+    if (variable.setting.empty()) continue;
+    const std::string name(variable.name);
     // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
-    if (!*value) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
-    add(subcommand, name, {value, variable});
+    if (variable.value.empty())
+      return fail(Error::Code::config, name + " is set but empty; unset it or give it a value");
+    add(subcommand, variable.setting, {std::string(variable.value), name});
   }
   return {};
 }
@@ -126,7 +161,9 @@ Result<void> Settings::add_pair(const SubcommandSpec& subcommand, const File& fi
 
 Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen) {
   auto read = read_file(path, chosen);
-  if (!read && !chosen) read.error().message += "; --config FILE reads another one instead";
+  if (!read && !chosen && read.error().code == Error::Code::config) {
+    read.error().message += "; --config FILE reads another one instead";
+  }
   const std::optional<File> file = RLOCK_TRY(std::move(read));
   if (!file && chosen) {
     return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));

@@ -69,6 +69,7 @@ Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
   file.path_ = path;
   file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file.fd_ && (errno == EMFILE || errno == ENFILE)) return std::unexpected(system_error(escaped(path)));
   if (!file.fd_ || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
   RLOCK_TRY(check(file.info_, path));
   return file;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/account.h"
 #include "base/text.h"
 #include "base/trust.h"
 #include "redis/client.h"
@@ -57,14 +57,13 @@ std::string this_host() {
 }
 
 Result<std::string> home() {
-  errno = 0;
-  const passwd* entry = getpwuid(geteuid());
+  const auto account = account_of(geteuid());
   const std::string user = "user id " + std::to_string(geteuid());
-  if (!entry) {
-    return fail(Error::Code::config, "local: has no place: " + user + " is not in the user database" +
-                                         (errno != 0 ? " (" + errno_text(errno) + ")" : "") + std::string(kNameOne));
+  if (!account) {
+    return fail(Error::Code::config,
+                "local: has no place: " + user + " is not in the user database" + std::string(kNameOne));
   }
-  std::string home = entry->pw_dir;
+  std::string home = account->home;
   while (home.size() > 1 && home.ends_with('/')) home.pop_back();
   struct stat info{};
   if (home.starts_with('/') && stat(home.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return home;

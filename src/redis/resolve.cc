@@ -1,130 +1,151 @@
 // SPDX-License-Identifier: MIT
 #include "redis/resolve.h"
 
-#include <netdb.h>
+#include <ares.h>
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
-#include <list>
-#include <memory>
-#include <mutex>
+#include <cstring>
 #include <optional>
-#include <thread>
-#include <tuple>
 
-#include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace rlock::redis {
 namespace {
 
-std::string text_of(const addrinfo& info) {
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(info.ai_addr, info.ai_addrlen, host, sizeof host, port, sizeof port,
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "?";
+std::string text_of(const sockaddr& address) {
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+    return std::string(host) + ":" + std::to_string(ntohs(v4.sin_port));
   }
-  return info.ai_family == AF_INET6 ? "[" + std::string(host) + "]:" + port : std::string(host) + ":" + port;
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+  char interface[IF_NAMESIZE];
+  const bool scoped = v6.sin6_scope_id != 0 && if_indextoname(v6.sin6_scope_id, interface);
+  return "[" + std::string(host) + (scoped ? "%" + std::string(interface) : "") +
+         "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
-// The answer of getaddrinfo(3): addresses, or why there are none.
-struct Answer {
-  int status = 0;
-  int error_number = 0;
-  std::vector<Address> addresses;
+Address address_of(const sockaddr& address, socklen_t length) {
+  Address made;
+  std::memcpy(&made.storage, &address, length);
+  made.length = length;
+  made.text = text_of(address);
+  return made;
+}
+
+// An address that stands there as a number: "10.0.0.1", "::1", "fe80::1%eth0".
+std::optional<Address> numeric_address(const std::string& host, int port) {
+  sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
+  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+    return address_of(reinterpret_cast<const sockaddr&>(v4), sizeof v4);
+  }
+  sockaddr_in6 v6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<std::uint16_t>(port))};
+  const auto percent = host.find('%');
+  if (inet_pton(AF_INET6, host.substr(0, percent).c_str(), &v6.sin6_addr) != 1) return {};
+  if (percent != std::string::npos) v6.sin6_scope_id = if_nametoindex(host.c_str() + percent + 1);
+  return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
+}
+
+// One lookup of a name. c-ares says which of its sockets it waits for; an epoll(7) makes one descriptor of them.
+class Lookup {
+ public:
+  Lookup() = default;
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+  ~Lookup() {
+    if (channel_) ares_destroy(channel_);
+  }
+
+  Result<std::vector<Address>> run(const std::string& host, int port, const Until& until) {
+    RLOCK_TRY(begin());
+    const ares_addrinfo_hints hints{
+        .ai_flags = ARES_AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, this);
+    while (!done_) RLOCK_TRY(go_on(until));
+    if (status_ == ARES_ENOTFOUND || status_ == ARES_ENODATA) return unavailable("no such host name");
+    if (status_ != ARES_SUCCESS) return unavailable(std::string("name resolution: ") + ares_strerror(status_));
+    if (addresses_.empty()) return unavailable("that host name has no address");
+    return std::move(addresses_);
+  }
+
+ private:
+  static std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
+
+  Result<void> begin() {
+    static const int library = ares_library_init(ARES_LIB_INIT_ALL);
+    sockets_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+    if (!sockets_) return std::unexpected(system_error("epoll_create1"));
+    ares_options options{};
+    options.sock_state_cb = &Lookup::watch;
+    options.sock_state_cb_data = this;
+    const int status =
+        library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, ARES_OPT_SOCK_STATE_CB);
+    if (status != ARES_SUCCESS) {
+      return fail(Error::Code::system, std::string("name resolution cannot start: ") + ares_strerror(status));
+    }
+    return {};
+  }
+
+  // Waits for an answer, or for the time when c-ares asks again.
+  Result<void> go_on(const Until& until) {
+    timeval most{.tv_sec = 1}, next{};
+    ares_timeout(channel_, &most, &next);
+    const milliseconds pause(next.tv_sec * 1000 + next.tv_usec / 1000 + 1);
+    const WaitEnd end = wait_for(sockets_.get(), POLLIN, until.at_most(pause));
+    if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+    if (until.over()) return unavailable("no answer from name resolution in time");
+    epoll_event events[16];
+    const int count = epoll_wait(sockets_.get(), events, std::size(events), 0);
+    for (int i = 0; i < count; ++i) {
+      const bool readable = events[i].events & ~EPOLLOUT, writable = events[i].events & EPOLLOUT;
+      ares_process_fd(channel_, readable ? events[i].data.fd : ARES_SOCKET_BAD,
+                      writable ? events[i].data.fd : ARES_SOCKET_BAD);
+    }
+    ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // those whose time is over
+    return {};
+  }
+
+  // Called by c-ares before it waits for a socket, and before it closes one.
+  static void watch(void* self, ares_socket_t socket, int readable, int writable) {
+    const int sockets = static_cast<Lookup*>(self)->sockets_.get();
+    epoll_event wanted{.events = (readable ? EPOLLIN : 0U) | (writable ? EPOLLOUT : 0U), .data = {.fd = socket}};
+    if (wanted.events == 0) {
+      epoll_ctl(sockets, EPOLL_CTL_DEL, socket, nullptr);
+    } else if (epoll_ctl(sockets, EPOLL_CTL_ADD, socket, &wanted) != 0) {
+      epoll_ctl(sockets, EPOLL_CTL_MOD, socket, &wanted);
+    }
+  }
+
+  static void answered(void* self, int status, int /*timeouts*/, ares_addrinfo* found) {
+    auto& lookup = *static_cast<Lookup*>(self);
+    lookup.done_ = true;
+    lookup.status_ = status;
+    for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node; node = node->ai_next) {
+      lookup.addresses_.push_back(address_of(*node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)));
+    }
+    if (found) ares_freeaddrinfo(found);
+  }
+
+  bool done_ = false;
+  int status_ = ARES_SUCCESS;
+  std::vector<Address> addresses_;
+  UniqueFd sockets_;
+  ares_channel channel_ = nullptr;
 };
-
-Answer ask(const std::string& host, int port, int flags) {
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  Answer answer;
-  answer.status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  answer.error_number = errno;
-  for (const addrinfo* info = list; info; info = info->ai_next) {
-    Address address;
-    std::copy_n(reinterpret_cast<const char*>(info->ai_addr), info->ai_addrlen,
-                reinterpret_cast<char*>(&address.storage));
-    address.length = info->ai_addrlen;
-    address.text = text_of(*info);
-    answer.addresses.push_back(std::move(address));
-  }
-  if (list) freeaddrinfo(list);
-  return answer;
-}
-
-// A lookup in a thread of its own.
-struct Lookup {
-  UniqueFd done{eventfd(0, EFD_CLOEXEC)};
-  Answer answer;
-  std::thread thread;
-
-  // Its thread has ended, or will within moments.
-  bool ends(const Until& until) { return wait_for(done.get(), POLLIN, until) == WaitEnd::ready; }
-};
-
-// Those that were given up. Not detached: a process that forks with such a thread has copies of the resolver's locks
-// that nobody opens again, so somebody must be able to wait for it. Never destroyed: it may run until we exit.
-struct GivenUp {
-  std::mutex mutex;
-  std::list<std::unique_ptr<Lookup>> lookups;
-};
-
-GivenUp& given_up() {
-  static auto& all = *new GivenUp;
-  return all;
-}
-
-// getaddrinfo(3) knows no deadline, and its resolver may take minutes: it runs in a thread that is left
-// behind when the time is over.
-Result<Answer> ask_in_time(const std::string& host, int port, const Until& until) {
-  std::ignore = end_lookups(Until{}.at_most(0ms));  // their number stays small, however often we give up
-  auto lookup = std::make_unique<Lookup>();
-  if (!lookup->done) return std::unexpected(system_error("eventfd"));
-  try {
-    lookup->thread = std::thread([&self = *lookup, host, port] {
-      self.answer = ask(host, port, AI_ADDRCONFIG);
-      eventfd_write(self.done.get(), 1);
-    });
-  } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start a thread to look up " + in_quotes(host), error.code().value()));
-  }
-  const WaitEnd end = wait_for(lookup->done.get(), POLLIN, until);
-  if (end == WaitEnd::ready) {
-    lookup->thread.join();
-    return std::move(lookup->answer);
-  }
-  const std::lock_guard guard(given_up().mutex);
-  given_up().lookups.push_back(std::move(lookup));
-  if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-  return fail(Error::Code::unavailable, "no answer from name resolution in time");
-}
 
 }  // namespace
 
-Result<void> end_lookups(const Until& until) {
-  const std::lock_guard guard(given_up().mutex);
-  std::erase_if(given_up().lookups, [&](const std::unique_ptr<Lookup>& lookup) {
-    if (!lookup->ends(until)) return false;
-    lookup->thread.join();
-    return true;
-  });
-  if (given_up().lookups.empty()) return {};
-  if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) {
-    return fail(Error::Code::interrupted, "interrupted");
-  }
-  return fail(Error::Code::system, "a host name is still being looked up, and the lookup does not end");
-}
-
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until) {
-  Answer answer = ask(host, port, AI_NUMERICHOST);  // asks nobody
-  if (answer.status == EAI_NONAME) answer = RLOCK_TRY(ask_in_time(host, port, until));
-  if (answer.status != 0) {
-    return fail(Error::Code::unavailable,
-                answer.status == EAI_SYSTEM ? errno_text(answer.error_number) : gai_strerror(answer.status));
-  }
-  return std::move(answer.addresses);
+  if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
+  Lookup lookup;
+  return lookup.run(host, port, until);
 }
 
 }  // namespace rlock::redis

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// From the name of a host to its addresses, by c-ares: /etc/hosts and DNS, as resolv.conf(5) says.
+//
+// getaddrinfo(3) knows no deadline, needs a thread for one, and loads the modules of nsswitch.conf(5) at run time,
+// which a program that is linked statically must not. A host that only such a module knows (mDNS, NIS, LDAP) has no
+// address here.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,12 +22,8 @@ struct Address {
   std::string text;  // "127.0.0.1:6379", "[::1]:6379"
 };
 
-// The addresses of a host, in the order of getaddrinfo(3). Errors: unavailable (no such host, not in
-// time), interrupted.
+// The addresses of a host, in the order of RFC 6724; one that is a number is its own, and nobody is asked. Keeps
+// nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until);
-
-// A lookup that is given up leaves a thread behind, until its resolver gives up, too. Waits for all of them: from then
-// on no thread of a lookup is left. Errors: system (one has not ended in time), interrupted.
-Result<void> end_lookups(const Until& until);
 
 }  // namespace rlock::redis

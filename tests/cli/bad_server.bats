@@ -15,7 +15,6 @@ teardown() {
     kill "$pid" 2>/dev/null || true
     wait_until gone "$pid"
   done
-  touch go # for lookups that hang
   redis_stop other
   assert_clean srv
 }
@@ -361,69 +360,6 @@ PYTHON
   [[ ! -e ran ]]
 }
 hears() { [[ $(redis "$1" pubsub numsub 'rlock:control:{x}' | tail -1) == 1 ]]; }
-
-# hanging ARG...: becomes rlock with a resolver of which all lookups but the first hang until the file `go` is there.
-hanging() {
-  [[ -e shim.so ]] || cc -shared -fPIC -o shim.so "$TESTS_DIR/lib/lookup_shim.c" || return
-  exec env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
-    LOOKUP_GO="$PWD/go" LOOKUP_FORKS="$PWD/forks" "$RLOCK" "$@"
-}
-
-# waiter_whose_lookup_hangs OPTION...: it waits for x, and cannot listen. Sets $pid.
-waiter_whose_lookup_hangs() {
-  local port
-  port=$(redis_free_port)
-  redis_start other --bind 127.0.0.1 --port "$port"
-  redis other hset x a:1 1 >/dev/null
-  redis other pexpire x 60000 >/dev/null
-  hanging run --url "redis://localhost:$port" "$@" x -- touch ran 2>said 3>&- &
-  pid=$!
-  wait_until threads_of_more_than_one
-}
-threads_of_more_than_one() { (($(ls /proc/"$pid"/task | wc -l) > 1)); }
-
-@test "a lookup that was given up is waited for before a guard is forked" {
-  local pid
-  waiter_whose_lookup_hangs --timeout 10s --lease 1m
-  redis other del x >/dev/null
-  WAIT_SECONDS=80 wait_until taken
-  touch go
-  wait "$pid"
-  [[ -e ran && $(sort -u forks) == 1 ]] || {
-    cat forks said
-    return 1
-  }
-}
-taken() { [[ $(redis other exists x) == 1 ]]; }
-
-@test "a lookup that never ends, and a signal: it ends rlock at once, and the lock is released" {
-  local pid status=0
-  waiter_whose_lookup_hangs --timeout 15s --lease 1m
-  redis other del x >/dev/null
-  WAIT_SECONDS=80 wait_until taken
-  kill -s TERM "$pid"
-  wait "$pid" || status=$?
-  [[ $status == 143 && ! -e ran && ! -e forks ]] || {
-    echo "$status"
-    cat forks said
-    return 1
-  }
-  [[ $(redis other exists x) == 0 ]]
-}
-
-@test "a lookup that never ends: the command is not started, and the lock is released" {
-  local pid status=0
-  waiter_whose_lookup_hangs --timeout 1s
-  redis other del x >/dev/null
-  wait "$pid" || status=$?
-  [[ $status == 71 && ! -e ran && ! -e forks ]] || {
-    echo "$status"
-    cat forks said
-    return 1
-  }
-  grep -q 'looked up' said
-  [[ $(redis other exists x) == 0 ]]
-}
 
 @test "a missing, a wrong and the right password" {
   with_password open-sesame

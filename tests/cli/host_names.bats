@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# Addresses with the name of a host: /etc/hosts and DNS, by a name server of our own.
+# shellcheck disable=SC2154 # port: set in setup_file
+
+load ../lib/common
+
+setup_file() {
+  export port
+  port=$(redis_free_port)
+  redis_start srv --bind 127.0.0.1 --port "$port"
+}
+teardown_file() { redis_stop srv; }
+
+setup() {
+  [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null || skip 'only root can give a job an /etc/resolv.conf of its own'
+  unset RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  dns=127.$((BASHPID % 250 + 1)).$((BASHPID / 250 % 250 + 1)).53
+  python3 "$TESTS_DIR/lib/dns_server.py" "$dns" "$PWD" 3>&- &
+  dns_pid=$!
+  wait_until test -e up
+  printf 'nameserver %s\nsearch sub.rlock.test\n' "$dns" >resolv.conf
+  echo '127.0.0.1 of-this-host' >hosts
+}
+teardown() {
+  [[ -z ${dns_pid:-} ]] || kill "$dns_pid"
+  [[ ! -e alive ]] || wait_until gone "$(<alive)"
+  assert_clean srv
+}
+
+# at HOST ARG...: rlock, where names are looked up by our server, with that host's Redis. Becomes it.
+at() {
+  local url=redis://$1:$port
+  shift
+  exec unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && mount --bind hosts /etc/hosts && exec "$@"' sh \
+    "$RLOCK" --url "$url" "$@"
+}
+held() { [[ $(redis srv exists x) == 1 ]]; }
+waiting() { [[ $(redis srv exists 'rlock:queue:{x}') == 1 ]]; }
+asked_again() { (($(wc -l <asked) > $1)); }
+
+@test "a name that DNS knows, and one that stands in /etc/hosts" {
+  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  grep -qx host.rlock.test asked
+  rm asked
+  run -0 --separate-stderr at of-this-host run x -- echo ran
+  [[ $output == ran && -z $stderr && ! -e asked ]]
+}
+
+@test "the search list of resolv.conf" {
+  run -0 --separate-stderr at host run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  grep -qx host.sub.rlock.test asked
+}
+
+@test "a number asks nobody" {
+  run -0 --separate-stderr at 127.0.0.1 run x -- echo ran
+  [[ ! -e asked ]]
+}
+
+@test "a name that does not exist" {
+  run -69 --separate-stderr at nobody.test. run x -- touch ran
+  assert_says 'no such host name'
+  [[ ! -e ran ]]
+}
+
+@test "a name without an address" {
+  run -69 --separate-stderr at empty.rlock.test. run x -- touch ran
+  assert_says 'no such host name'
+  [[ ! -e ran ]]
+}
+
+@test "a name server that is silent: rlock waits for --timeout" {
+  local began
+  touch silent
+  began=$(now_ms)
+  run -69 --separate-stderr at host.rlock.test --timeout 1500ms run x -- touch ran
+  past 1500
+  not past 8000
+  assert_says 'no answer from name resolution in time'
+  [[ ! -e ran ]]
+}
+
+@test "a name server that is silent: a signal ends rlock at once" {
+  local pid status=0 began
+  touch silent
+  at host.rlock.test --timeout 1m run x -- touch ran 2>said 3>&- &
+  pid=$!
+  wait_until test -e asked
+  began=$(now_ms)
+  kill -s TERM "$pid"
+  wait "$pid" || status=$?
+  [[ $status == 143 && ! -e ran ]]
+  not past 5000
+}
+
+@test "a name server that answers what nobody can read" {
+  touch garbage
+  run -69 --separate-stderr at host.rlock.test --timeout 3s run x -- touch ran
+  [[ ! -e ran && -n $stderr ]]
+}
+
+# job_at_silent_server LEASE: a job whose connection is cut when the name server is silent. Sets $pid.
+job_at_silent_server() {
+  at host.rlock.test run --lease "$1" x -- sh -c 'echo $$ >alive; until [ -e go ]; do sleep 0.02; done; exit 7' 2>said 3>&- &
+  pid=$!
+  wait_until test -s alive
+  touch silent
+  redis srv client kill type normal skipme yes >/dev/null
+}
+
+@test "no name server at a renewal: the job is stopped before the lease ends, and not before it must be" {
+  local pid status=0 began
+  began=$(now_ms)
+  job_at_silent_server 6s
+  wait "$pid" || status=$?
+  [[ $status == 74 ]]
+  past 3000
+  grep -q 'cannot renew the lock' said
+  redis srv del x 'rlock:holder:{x}' >/dev/null
+}
+
+@test "a name server that is back in time: the job goes on" {
+  local pid status=0
+  job_at_silent_server 15s
+  wait_until grep -q 'cannot renew the lock' said
+  rm silent
+  wait_until grep -q 'renewed again' said
+  touch go
+  wait "$pid" || status=$?
+  [[ $status == 7 ]]
+}
+
+@test "a waiter that cannot look up its server is granted the lock when it can, by a process of one thread" {
+  local pid status=0
+  redis srv hset x a:1 1 >/dev/null
+  redis srv pexpire x 60000 >/dev/null
+  at host.rlock.test run --lease 1m x -- touch ran 2>said 3>&- &
+  pid=$!
+  wait_until waiting
+  touch silent
+  redis srv client kill type normal skipme yes >/dev/null
+  redis srv client kill type pubsub >/dev/null
+  redis srv del x >/dev/null
+  wait_until asked_again "$(wc -l <asked)"
+  [[ $(ls "/proc/$pid/task" | wc -l) == 1 ]]
+  rm silent
+  wait "$pid"
+  [[ -e ran ]]
+}
