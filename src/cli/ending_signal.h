@@ -7,10 +7,14 @@
 
 namespace rlock::cli {
 
-// After an Error::Code::interrupted: the signal that has arrived.
+// After an Error::Code::interrupted: the signal that has arrived; of several, one that asks us to end.
 inline int ending_signal(run::SignalBlock& signals) {
-  const auto signal = signals.next();
-  return signal ? signal->number : SIGTERM;
+  int first = 0;
+  while (const auto signal = signals.next()) {
+    if (signals.asks_to_end(signal->number)) return signal->number;
+    if (first == 0) first = signal->number;
+  }
+  return first != 0 ? first : SIGTERM;
 }
 
 }  // namespace rlock::cli

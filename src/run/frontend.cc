@@ -230,7 +230,7 @@ class Frontend {
   std::set<pid_t>& children_;
   redis::Client& client_;
   const TerminalState terminal_ = TerminalState::look();
-  bool dead_ = false;
+  bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
   int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
   bool socket_closed_ = false;  // by the monitor

@@ -54,7 +54,11 @@ Result<void> Guards::fork_monitor(const Job& job, redis::Client& client, SignalB
   // A waiter that prepares gives way to those whose turn it is.
   if (ahead_) sched_yield();
   alive_ = UniqueFd(pidfd_open(monitor_, 0));
-  if (!alive_) return std::unexpected(system_error("pidfd_open"));
+  if (alive_) return {};
+  Error failure = system_error("pidfd_open");
+  if (ahead_) return std::unexpected(std::move(failure));
+  // The command may run already: its tree has to be seen through.
+  kill(monitor_, SIGKILL);
   return {};
 }
 

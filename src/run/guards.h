@@ -46,7 +46,7 @@ class Guards {
   void tell_lock(const Job& job);
 
   pid_t monitor() const { return monitor_; }
-  int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead
+  int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead; -1: it is dying
   int monitor_status();                               // of waitpid(2), once it is dead, which is waited for
   bool ended() const { return status_.has_value(); }  // monitor_status() has been asked for: its pid is free
   int guard_socket() const { return socket_.get(); }  // socket to the monitor

@@ -12,6 +12,8 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
   RLOCK_TRY(signals.hold_all());
   if (guards && guards->fit(job.holds)) return {};
   guards.reset();
+  // The command would begin at once, and might have ended before it could be told.
+  if (signals.was_asked_to_end()) return fail(Error::Code::interrupted, "interrupted");
   guards = RLOCK_TRY(Guards::start(job, client, signals));
   return {};
 }

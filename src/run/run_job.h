@@ -28,7 +28,7 @@ namespace rlock::run {
 // `guards`: those that were forked for it before; null, or not fit for it any more: they are forked now.
 // Errors: system (no guard could be started), interrupted (a signal that is to end this process came, and is still to
 // be read); the lock was released, and the command has not run.
-// REQUIRES: this process has one thread, but for lookups that were given up.
+// REQUIRES: this process has one thread.
 Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals);
 
 }  // namespace rlock::run

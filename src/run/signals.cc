@@ -6,9 +6,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace rlock::run {
 
 namespace {
+
+constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};  // to end
 
 bool ignored(int signal) {
   struct sigaction action{};
@@ -96,8 +100,14 @@ void SignalBlock::restore() const {
 }
 
 bool SignalBlock::asks_to_end(int signal) const {
-  const bool to_end = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+  const bool to_end = std::ranges::find(kRequests, signal) != std::end(kRequests);
   return to_end && !ignored(signal) && !sigismember(&former_mask_, signal);
+}
+
+bool SignalBlock::was_asked_to_end() const {
+  sigset_t pending;
+  if (sigpending(&pending) != 0) return false;
+  return std::ranges::any_of(kRequests, [&](int signal) { return sigismember(&pending, signal) && asks_to_end(signal); });
 }
 
 UniqueFd hold_children_back() {

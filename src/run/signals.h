@@ -43,6 +43,8 @@ class SignalBlock {
 
   // Whether a signal asks us to end: INT, TERM, HUP, QUIT, unless it was ignored or blocked when we were started.
   bool asks_to_end(int signal) const;
+  // One that does has come, and was not read yet.
+  bool was_asked_to_end() const;
 
   // In a child, before exec(2): everything as our parent had left it to us.
   void restore() const;

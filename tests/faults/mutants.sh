@@ -145,6 +145,8 @@ mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats 
   src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
+mutant 'a command begins after a Ctrl-C' tests/cli/terminal.bats \
+  src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)'
 mutant 'a Ctrl-C that comes between the grant and the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'signal->from_terminal && reached' 'signal->from_terminal'
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \

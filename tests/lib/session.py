@@ -142,18 +142,23 @@ def ctrl_backslash():
     assert not held()
 
 
-def ctrl_c_before_the_command():
+def ctrl_c_before_the_command(slowly=""):
     # A reader of --status-fd who does not read holds rlock up between the grant and the start of the command.
     child = shell()
     stuck = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_pipe.py")
-    for _ in range(5):
-        do(child, f"/usr/bin/python3 {stuck} 5 {RLOCK} run -q --status-fd 5 job -- sh -c 'sleep 0.5; echo FINI''SHED'")
+    for _ in range(3):
+        do(child, f"/usr/bin/python3 {stuck} 5 {slowly} {RLOCK} run -q --status-fd 5 job -- sh -c 'echo FINI''SHED'")
         until(held, "the lock")
         child.sendintr()
         child.expect_exact(PROMPT)
         assert "FINISHED" not in child.before, child.before
         assert status(child) == 130
         until(lambda: not held(), "the release")
+
+
+def ctrl_c_before_the_command_slowly():
+    # strace(1) holds up what the guards say to each other: a command that began would have ended before.
+    ctrl_c_before_the_command("strace -f -qq -o /dev/null -e trace=sendmsg -e inject=sendmsg:delay_enter=300000")
 
 
 def ctrl_c_before_the_guards():
