@@ -142,6 +142,8 @@ class Lookup {
 
 }  // namespace
 
+std::string resolver_library() { return std::string("c-ares ") + ares_version(nullptr); }
+
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until) {
   if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
   Lookup lookup;

@@ -26,4 +26,7 @@ struct Address {
 // nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until);
 
+// The library that does it, and its version: for people.
+std::string resolver_library();
+
 }  // namespace rlock::redis
