@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks share: a private Redis server, its counters, and waiters of one lock."""
+"""What the benchmarks share: a private Redis server, its counters, small C programs, tables and files of figures."""
+import json
+import math
 import os
 import resource
 import shutil
@@ -43,10 +45,15 @@ class Server:
         shutil.rmtree(self.folder)
 
     def call(self, *words):
-        """A command whose reply is a number or a text."""
+        """A command whose reply is a number, a text or a list."""
         self.socket.sendall(b"".join([b"*%d\r\n" % len(words)] +
                                      [b"$%d\r\n%s\r\n" % (len(word), word) for word in map(str.encode, words)]))
+        return self.reply()
+
+    def reply(self):
         head = self.replies.readline().decode().rstrip()
+        if head[0] == "*":
+            return [self.reply() for _ in range(int(head[1:]))]
         if head[0] == "$":
             return self.replies.read(int(head[1:]) + 2)[:-2].decode()
         return int(head[1:]) if head[0] == ":" else head
@@ -71,6 +78,50 @@ class Server:
         """Settings of this user must not change what is measured."""
         own = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK_", "REDISCLI_"))}
         return own | {"RLOCK_URL": "unix://" + self.path, "XDG_CONFIG_HOME": self.folder}
+
+
+def free_port():
+    """A port of the loopback that nobody uses at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def built(folder, name):
+    """The program of bench/NAME.c. Static, so that it begins as soon as a program can."""
+    program = os.path.join(folder, name)
+    subprocess.run(["cc", "-O2", "-static", "-o", program, os.path.join(HERE, name + ".c")], check=True)
+    return program
+
+
+def percentile(values, share):
+    """With fewer than 100 values the 99th percentile is the worst."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]
+
+
+def table(columns, rows):
+    """In Markdown. A column that begins with ">" stands at the right."""
+    lines = ["| " + " | ".join(column.removeprefix(">") for column in columns) + " |",
+             "|" + "|".join("---:" if column.startswith(">") else "---" for column in columns) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def add_json(parser):
+    parser.add_argument("--json", metavar="FILE", help="write all figures there, too")
+
+
+def finish(options, figures, texts, not_measured=()):
+    """Prints tables and lines, with those that were not measured, (design, why), at the end. Writes them and the figures
+    to the file of --json."""
+    if not_measured:
+        texts = [*texts, "Not measured: " + ", ".join(f"{design} ({why})" for design, why in not_measured) + "."]
+    text = "\n\n".join(texts)
+    print(text)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"options": {name: value for name, value in vars(options).items() if name != "json"},
+                       "figures": figures, "markdown": text,
+                       "not_measured": [{"design": design, "why": why} for design, why in not_measured]}, file, indent=1)
 
 
 def difference(after, before):

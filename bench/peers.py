@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Other programs that run a command under a lock, and the servers that they need: those that this machine has."""
+import contextlib
+import os
+import shutil
+import subprocess
+import urllib.request
+
+import common
+
+# They are slow, or poll: they run in fewer rounds.
+SLOW = ("by hand", "sem", "etcdctl lock", "consul lock")
+
+
+def found(*names):
+    """The path of the first of these programs that there is, or None."""
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+def answers(port, path):
+    """The server on this port of the loopback says that it is well."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1) as reply:
+            return reply.read().strip() not in (b"", b'""')
+    except (OSError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def running(command, folder, port, path):
+    """A server in a folder of its own, until the block ends. Whoever ends it ends this process, by its pid."""
+    os.mkdir(folder)
+    with open(os.path.join(folder, "log"), "w") as log:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        common.until(lambda: answers(port, path), 60, f"{command[0]} does not start")
+        yield
+    finally:
+        common.end_all([process])
+
+
+def etcd(folder):
+    """An etcd of one node on the loopback, as it is without options: it writes each change to its disk. And its port."""
+    port, peers = common.free_port(), common.free_port()
+    client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
+    return port, running(
+        [found("etcd"), "--data-dir", "data", "--listen-client-urls", client, "--advertise-client-urls", client,
+         "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
+        os.path.join(folder, "etcd"), port, "/health")
+
+
+def consul(folder):
+    """An agent of consul for development, in memory, on the loopback. And its port."""
+    ports = {name: common.free_port() for name in ("http", "dns", "server", "serf-lan", "serf-wan")}
+    return ports["http"], running(
+        [found("consul"), "agent", "-dev", "-bind", "127.0.0.1", "-client", "127.0.0.1", "-grpc-port", "-1",
+         "-grpc-tls-port", "-1", *(f"-{name}-port={port}" for name, port in ports.items())],
+        os.path.join(folder, "consul"), ports["http"], "/v1/status/leader")
+
+
+class Peers:
+    """Those that are there, as a `with` block; the servers end with it.
+
+    ways            {design: the words in front of the command}
+    environment     the variables that they need
+    not_measured    [(design, why)]"""
+
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        self.ways, self.not_measured = {}, []
+        self.environment = {"PARALLEL_HOME": os.path.join(self.server.folder, "parallel"), "ETCDCTL_API": "3"}
+        with self.stack:
+            self.find()
+            self.stack = self.stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def missing(self, design, *programs):
+        absent = [program for program in programs if not found(program)]
+        if absent:
+            self.not_measured.append((design, "not installed" if design.startswith(absent[0])
+                                      else f"{' and '.join(absent)} not installed"))
+        return absent
+
+    def find(self):
+        if not self.missing("by hand", "bash", "redis-cli"):
+            self.ways["by hand"] = [os.path.join(common.HERE, "by-hand"), self.server.path, "by-hand"]
+        if not self.missing("sem", "sem"):
+            os.mkdir(self.environment["PARALLEL_HOME"])
+            self.ways["sem"] = [found("sem"), "--fg", "--id", "x"]
+        if not self.missing("etcdctl lock", "etcdctl", "etcd"):
+            port, block = etcd(self.server.folder)
+            self.stack.enter_context(block)
+            self.etcdctl = [found("etcdctl"), f"--endpoints=127.0.0.1:{port}"]
+            self.ways["etcdctl lock"] = [*self.etcdctl, "lock", "x"]
+        if not self.missing("consul lock", "consul"):
+            port, block = consul(self.server.folder)
+            self.stack.enter_context(block)
+            self.ways["consul lock"] = [found("consul"), "lock", f"-http-addr=127.0.0.1:{port}", "x"]
+
+    def etcd_keys(self):
+        """How many hold the lock of etcd or wait for it."""
+        shown = subprocess.run([*self.etcdctl, "get", "x/", "--prefix", "--keys-only"], check=True, text=True,
+                               env=os.environ | self.environment, stdout=subprocess.PIPE).stdout
+        return sum(bool(line) for line in shown.splitlines())
+
+
+def versions():
+    """What is compared, as each program says it: {program: version}."""
+    asked = {"redis-server": ["--version"], "flock": ["--version"], "etcd": ["--version"], "sem": ["--version"],
+             "consul": ["version"], "bash": ["--version"]}
+    said = {}
+    for program, words in asked.items():
+        path = found(program)
+        if path:
+            text = subprocess.run([path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  stdin=subprocess.DEVNULL).stdout
+            said[program] = text.splitlines()[0] if text else "?"
+        else:
+            said[program] = "not installed"
+    return said
