@@ -92,12 +92,12 @@ class Peers:
             self.ways["by hand"] = [os.path.join(common.HERE, "by-hand"), self.server.path, "by-hand"]
         if not self.missing("sem", "sem"):
             os.mkdir(self.environment["PARALLEL_HOME"])
-            self.ways["sem"] = [found("sem"), "--fg", "--id", "x"]
+            self.ways["sem"] = [found("sem"), "--fg", "-q", "--id", "x"]
         if not self.missing("etcdctl lock", "etcdctl", "etcd"):
             port, block = etcd(self.server.folder)
             self.stack.enter_context(block)
             self.etcdctl = [found("etcdctl"), f"--endpoints=127.0.0.1:{port}"]
-            self.ways["etcdctl lock"] = [*self.etcdctl, "lock", "x"]
+            self.ways["etcdctl lock"] = [*self.etcdctl, "lock", "x", "--"]
         if not self.missing("consul lock", "consul"):
             port, block = consul(self.server.folder)
             self.stack.enter_context(block)
