@@ -5,6 +5,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,9 @@ QUEUE = "rlock:queue:{x}"
 # The commands that a client sends. The others that the server counts are those that our scripts call.
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
+
+# Servers end with this process, also when somebody ends it.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Server:
@@ -30,8 +34,8 @@ class Server:
         self.path = os.path.join(self.folder, "s")
         # A deep backlog: a thousand waiters may come at once.
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "", "--appendonly", "no",
-             "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
+             "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
         self.socket = socket.socket(socket.AF_UNIX)
         # The socket is there before it can be connected to.
         until(lambda: self.socket.connect_ex(self.path) == 0, 10, "the server does not start")
@@ -94,6 +98,13 @@ def built(folder, name):
     return program
 
 
+def builds(given):
+    """{name: path} of the programs of --rlock, which may be given several times."""
+    if given and len(given) > 1:
+        return {path: os.path.abspath(path) for path in given}
+    return {"rlock": os.path.abspath(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
+
+
 def percentile(values, share):
     """With fewer than 100 values the 99th percentile is the worst."""
     return sorted(values)[math.ceil(share * len(values)) - 1]
@@ -111,8 +122,8 @@ def add_json(parser):
 
 
 def finish(options, figures, texts, not_measured=()):
-    """Prints tables and lines, with those that were not measured, (design, why), at the end. Writes them and the figures
-    to the file of --json."""
+    """Prints tables and lines, and at the end the designs that were not measured, as pairs (design, why). Writes all
+    of it to the file of --json, too."""
     if not_measured:
         texts = [*texts, "Not measured: " + ", ".join(f"{design} ({why})" for design, why in not_measured) + "."]
     text = "\n\n".join(texts)

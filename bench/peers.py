@@ -8,10 +8,6 @@ import urllib.request
 
 import common
 
-# They are slow, or poll: they run in fewer rounds.
-SLOW = ("by hand", "sem", "etcdctl lock", "consul lock")
-
-
 def found(*names):
     """The path of the first of these programs that there is, or None."""
     return next((path for path in map(shutil.which, names) if path), None)
@@ -40,7 +36,7 @@ def running(command, folder, port, path):
 
 
 def etcd(folder):
-    """An etcd of one node on the loopback, as it is without options: it writes each change to its disk. And its port."""
+    """The port of an etcd of one node on the loopback, and the block that runs it. It writes each change to its disk."""
     port, peers = common.free_port(), common.free_port()
     client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
     return port, running(
@@ -50,7 +46,7 @@ def etcd(folder):
 
 
 def consul(folder):
-    """An agent of consul for development, in memory, on the loopback. And its port."""
+    """The same for an agent of consul for development, which keeps all in memory."""
     ports = {name: common.free_port() for name in ("http", "dns", "server", "serf-lan", "serf-wan")}
     return ports["http"], running(
         [found("consul"), "agent", "-dev", "-bind", "127.0.0.1", "-client", "127.0.0.1", "-grpc-port", "-1",
@@ -88,8 +84,8 @@ class Peers:
         return absent
 
     def find(self):
-        if not self.missing("by hand", "bash", "redis-cli"):
-            self.ways["by hand"] = [os.path.join(common.HERE, "by-hand"), self.server.path, "by-hand"]
+        if not self.missing("redis-cli by hand", "bash", "redis-cli"):
+            self.ways["redis-cli by hand"] = [os.path.join(common.HERE, "by-hand"), self.server.path, "by-hand"]
         if not self.missing("sem", "sem"):
             os.mkdir(self.environment["PARALLEL_HOME"])
             self.ways["sem"] = [found("sem"), "--fg", "-q", "--id", "x"]

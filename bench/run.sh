@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the benchmarks one after the other, and writes figures, tables and plots of all.
+#
+#   sh bench/run.sh              into bench/results/; half an hour
+#   sh bench/run.sh --quick      into build/bench/; less than three minutes, for a first look
+#
+# RLOCK=PATH is the program to measure instead of build/rlock, BENCH_OUT=FOLDER takes the results. BENCH_ROUNDS=N measures
+# next to nothing in N rounds: it shows that the programs work.
+#
+# Nothing else should run on the machine. All servers are private, on Unix sockets and the loopback, and end with their
+# program. Ends with 1 if a program failed; the results say which.
+set -u
+top=$(realpath "$(dirname "$0")/..") || exit
+
+mode=full out=${BENCH_OUT:-$top/bench/results}
+case ${1:-} in
+  '') ;;
+  --quick) mode=quick out=${BENCH_OUT:-$top/build/bench} ;;
+  *) sed -n '3,13s/^# \{0,1\}//p' "$0" && exit 64 ;;
+esac
+[ -z "${BENCH_ROUNDS:-}" ] || mode=rounds
+
+# These are paths for the caller's folder.
+rlock=$(realpath "${RLOCK:-$top/build/rlock}") || exit
+mkdir -p "$out" && out=$(realpath "$out") && cd "$top" || exit
+for program in python3 cc redis-server flock "$rlock"; do
+  command -v "$program" >/dev/null || { echo "bench/run.sh: there is no $program" >&2 && exit 69; }
+done
+figures=$(mktemp -d) || exit
+trap 'rm -rf "$figures"' EXIT
+trap 'exit 130' INT TERM
+
+bench/report machine --rlock "$rlock" >"$figures/machine.json" || exit
+failed=
+
+# measure PROGRAM [OPTION...]: its tables go to standard output, its figures to a file.
+measure() {
+  program=$1
+  shift
+  printf '\n== bench/%s %s\n\n' "$program" "$*"
+  "bench/$program" --rlock "$rlock" --json "$figures/$program.json" "$@" || {
+    echo "bench/$program failed" >&2
+    failed="$failed $program"
+  }
+}
+
+case $mode in
+  full)
+    measure start
+    measure handoff --peers
+    measure idle
+    measure renewals
+    measure server --redisson offline
+    ;;
+  quick)
+    measure start --rounds 30
+    measure handoff --peers --waiters 1,10,100 --rounds 1 --samples 5 --peer-rounds 1
+    measure idle --waiters 200 --holders 40 --settle 3 --seconds 10
+    measure renewals --seconds 5
+    measure server --rounds 3 --pairs 1000 --redisson offline
+    ;;
+  rounds)
+    measure start --rounds "$BENCH_ROUNDS"
+    measure handoff --waiters 1,2 --rounds "$BENCH_ROUNDS" --samples 1
+    measure idle --waiters 3 --holders 2 --settle 0.5 --seconds 1
+    measure renewals --locks 100 --every 1 --seconds 1
+    measure server --rounds "$BENCH_ROUNDS" --pairs 50 --redisson no
+    ;;
+esac
+
+# shellcheck disable=SC2086 # a list of words
+bench/report write "$figures" "$out" --mode "$mode" --failed $failed || exit
+[ -z "$failed" ]
