@@ -1,0 +1,70 @@
+# The benchmarks work. No figure is compared: those of a machine that does other things at the same time say nothing.
+
+load ../lib/common
+
+# results: where the benchmarks have written, once for all tests of this file.
+results() { echo "$BATS_FILE_TMPDIR/results"; }
+
+setup_file() {
+  local program
+  for program in cc redis-server redis-cli flock python3; do
+    command -v "$program" >/dev/null || skip "no $program"
+  done
+  mkdir "$BATS_FILE_TMPDIR/t"
+  TMPDIR=$BATS_FILE_TMPDIR/t BENCH_ROUNDS=1 BENCH_OUT=$(results) \
+    sh "$TESTS_DIR/../bench/run.sh" --quick >"$BATS_FILE_TMPDIR/said" 2>&1 3>&- || {
+    cat "$BATS_FILE_TMPDIR/said" >&2
+    return 1
+  }
+}
+
+# check PYTHON: the text runs without an error. It finds all results as `all`, and the figures of each program by its name.
+check() {
+  python3 - "$(results)/latest.json" <<PYTHON
+import json, sys
+all = json.load(open(sys.argv[1]))
+start, handoff, idle, renewals, server = (all["programs"][name]["figures"]
+                                          for name in ("start", "handoff", "idle", "renewals", "server"))
+$1
+PYTHON
+}
+
+@test "each benchmark measures rlock beside its peers" {
+  check '
+assert all["failed"] == []
+for rows in start["start"], handoff:
+    assert {"flock", "rlock"} <= {row["design"] for row in rows}
+    assert min(row["p50_us"] for row in rows) > 0
+assert {"floor", "floor TCP", "rlock TCP"} <= {row["design"] for row in start["start"]}
+assert {row["design"] for row in start["busy"]} == {"flock -n", "rlock run -n"}
+assert len(start["parts"]) == 5
+assert idle["waiter"]["count"] == 3 and idle["holder"]["count"] == 2
+assert [row["design"] for row in renewals] == ["idle", "PING", "Redisson", "rlock"]
+assert {"rlock", "SET NX PX, DEL"} <= {row["design"] for row in server}
+'
+}
+
+@test "the results say where they are from, and what was not measured" {
+  check '
+assert all["mode"] == "rounds" and all["machine"]["cores"] > 0
+assert all["machine"]["programs"]["rlock"].startswith("rlock ")
+assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server"]["not_measured"]
+'
+  grep -q 'its figures say nothing' "$(results)/latest.md"
+  grep -q '^Not measured: Redisson (not asked for)' "$(results)/latest.md"
+  grep -qE '^\| rlock \| [0-9]+ \|' "$(results)/latest.md"
+}
+
+@test "the plots are well-formed, and show rlock" {
+  local name
+  for name in start handoff; do
+    python3 -c 'import sys, xml.dom.minidom
+texts = xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("text")
+assert "rlock" in [text.firstChild.data for text in texts]' "$(results)/$name.svg"
+  done
+}
+
+@test "the benchmarks leave no process and no file behind" {
+  run -1 pgrep -fa "$BATS_FILE_TMPDIR/t/"
+  [[ -z $(ls -A "$BATS_FILE_TMPDIR/t") ]]
+}
