@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <type_traits>
 
 #include "base/unique_fd.h"
 #include "base/wait.h"
@@ -20,7 +21,7 @@
 namespace rlock {
 namespace {
 
-constexpr milliseconds kLimit = 5s;
+constexpr milliseconds kLimit = 2s;
 constexpr std::size_t kMostText = std::size_t{1024} * 1024;
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
@@ -66,16 +67,18 @@ pid_t start_getent(const char* database, const std::string& id, int output) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   const char* argv[] = {"getent", database, id.c_str(), nullptr};
+  char* no_environment[] = {nullptr};  // ours may hold a password
   pid_t pid = -1;
   // By its path: who sets PATH shall not choose who we are.
-  if (posix_spawn(&pid, "/usr/bin/getent", &actions, &attributes, const_cast<char**>(argv), environ) != 0) pid = -1;
+  if (posix_spawn(&pid, "/usr/bin/getent", &actions, &attributes, const_cast<char**>(argv), no_environment) != 0)
+    pid = -1;
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return pid;
 }
 
-// All that comes until the end. "" if that does not come in time: half a line is none.
-std::string read_all(int fd) {
+// All that comes until the end. None if that does not come in time: half a line says nothing.
+std::optional<std::string> read_all(int fd) {
   const Until end = Until{}.at_most(kLimit);
   std::string text;
   char bytes[4096];
@@ -86,7 +89,7 @@ std::string read_all(int fd) {
     if (got < 0) break;
     text.append(bytes, static_cast<std::size_t>(got));
   }
-  return "";
+  return {};
 }
 
 // The line that getent(1) prints; empty: it knows nothing.
@@ -98,41 +101,50 @@ std::string ask_getent(const char* database, id_t id) {
   const pid_t pid = start_getent(database, std::to_string(id), theirs.get());
   theirs.reset();
   if (pid < 0) return "";
-  std::string text = read_all(ours.get());
-  kill(pid, SIGKILL);  // one that has closed its output has nothing left to do
+  const auto text = read_all(ours.get());
+  if (!text) kill(pid, SIGKILL);
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return text;
+  return text.value_or("");
 }
 
 // The entry, as `make` copies it.
 template <class Database, class Make>
-auto look_up(id_t id, Make make) -> std::optional<decltype(make(typename Database::Entry{}))> {
-  if (const File file(fopen(Database::file, "re"), fclose); file) {
-    if (const auto* entry = find_in<Database>(file.get(), id)) return make(*entry);
-  }
+using Made = std::invoke_result_t<Make, const typename Database::Entry&>;
+
+template <class Database, class Make>
+std::optional<Made<Database, Make>> in_file(id_t id, const Make& make) {
+  const File file(fopen(Database::file, "re"), fclose);
+  const auto* entry = file ? find_in<Database>(file.get(), id) : nullptr;
+  return entry ? std::optional(make(*entry)) : std::nullopt;
+}
+
+template <class Database, class Make>
+std::optional<Made<Database, Make>> by_getent(id_t id, const Make& make) {
   std::string text = ask_getent(Database::name, id);
-  if (text.empty()) return {};
-  const File line(fmemopen(text.data(), text.size(), "r"), fclose);
+  const File line(text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose);
   const auto* entry = line ? find_in<Database>(line.get(), id) : nullptr;
-  if (!entry) return {};
-  return make(*entry);
+  return entry ? std::optional(make(*entry)) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<Account> account_of(uid_t user) {
-  return look_up<Users>(user, [](const passwd& entry) {
+  const auto make = [](const passwd& entry) {
     return Account{.name = entry.pw_name, .home = entry.pw_dir, .group = entry.pw_gid};
-  });
+  };
+  auto found = in_file<Users>(user, make);
+  return found ? found : by_getent<Users>(user, make);
 }
 
 std::optional<Group> group_of(gid_t id) {
-  return look_up<Groups>(id, [](const group& entry) {
+  const auto make = [](const group& entry) {
     Group made{.name = entry.gr_name};
     for (char** member = entry.gr_mem; *member; ++member) made.members.emplace_back(*member);
     return made;
-  });
+  };
+  auto found = by_getent<Groups>(id, make);
+  return found ? found : in_file<Groups>(id, make);
 }
 
 }  // namespace rlock

@@ -2,8 +2,9 @@
 // Users and groups of this host.
 //
 // rlock is linked statically, and glibc's own getpwuid(3) would load the modules of nsswitch.conf(5) at run time, of
-// whatever version is there. These read /etc/passwd and /etc/group, and ask getent(1), which follows nsswitch.conf(5),
-// for whoever does not stand there: users of LDAP, of SSSD, of systemd.
+// whatever version is there. These read /etc/passwd, and ask getent(1), which follows nsswitch.conf(5), for whoever
+// does not stand there: users of LDAP, of SSSD, of systemd. For groups it is asked first, as a group of /etc/group may
+// have more members elsewhere.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,7 @@ struct Group {
   std::vector<std::string> members;  // but for those whose first group it is
 };
 
-// The entry in passwd(5), or in group(5). None: there is none, or the database does not answer within five seconds.
+// The entry in passwd(5), or in group(5). None: there is none, or the database does not answer within two seconds.
 std::optional<Account> account_of(uid_t user);
 std::optional<Group> group_of(gid_t group);
 

@@ -3,12 +3,13 @@
 
 #include <ares.h>
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 
@@ -16,6 +17,10 @@
 
 namespace rlock::redis {
 namespace {
+
+// A renewal has three seconds: room for a name server that is down, or for a packet that is lost.
+constexpr milliseconds kFirstTry = 700ms;
+constexpr int kTries = 3;  // each twice as long as the one before
 
 std::string text_of(const sockaddr& address) {
   char host[INET6_ADDRSTRLEN] = "?";
@@ -40,17 +45,38 @@ Address address_of(const sockaddr& address, socklen_t length) {
   return made;
 }
 
-// An address that stands there as a number: "10.0.0.1", "::1", "fe80::1%eth0".
+// The number of a network interface, by its name or as it is.
+unsigned interface_of(const std::string& name) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : if_nametoindex(name.c_str());
+}
+
+// An address that stands there as a number: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".
 std::optional<Address> numeric_address(const std::string& host, int port) {
   sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
-  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+  if (inet_aton(host.c_str(), &v4.sin_addr) != 0) {
     return address_of(reinterpret_cast<const sockaddr&>(v4), sizeof v4);
   }
   sockaddr_in6 v6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<std::uint16_t>(port))};
   const auto percent = host.find('%');
   if (inet_pton(AF_INET6, host.substr(0, percent).c_str(), &v6.sin6_addr) != 1) return {};
-  if (percent != std::string::npos) v6.sin6_scope_id = if_nametoindex(host.c_str() + percent + 1);
+  if (percent != std::string::npos) v6.sin6_scope_id = interface_of(host.substr(percent + 1));
   return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
+}
+
+// Whether this host has an address of IPv6 but that of its loopback. Else nobody asks for one: a name server that drops
+// such questions would cost the whole time (AI_ADDRCONFIG of getaddrinfo(3)).
+bool has_ipv6() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return true;
+  bool found = false;
+  for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
+    if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET6) continue;
+    found = found || !IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr);
+  }
+  freeifaddrs(list);
+  return found;
 }
 
 // One lookup of a name. c-ares says which of its sockets it waits for; an epoll(7) makes one descriptor of them.
@@ -66,7 +92,7 @@ class Lookup {
   Result<std::vector<Address>> run(const std::string& host, int port, const Until& until) {
     RLOCK_TRY(begin());
     const ares_addrinfo_hints hints{
-        .ai_flags = ARES_AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+        .ai_flags = ARES_AI_NUMERICSERV, .ai_family = has_ipv6() ? AF_UNSPEC : AF_INET, .ai_socktype = SOCK_STREAM};
     ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, this);
     while (!done_) RLOCK_TRY(go_on(until));
     if (status_ == ARES_ENOTFOUND || status_ == ARES_ENODATA) return unavailable("no such host name");
@@ -85,8 +111,10 @@ class Lookup {
     ares_options options{};
     options.sock_state_cb = &Lookup::watch;
     options.sock_state_cb_data = this;
-    const int status =
-        library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, ARES_OPT_SOCK_STATE_CB);
+    options.timeout = static_cast<int>(kFirstTry.count());
+    options.tries = kTries;
+    const int wanted = ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES;
+    const int status = library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, wanted);
     if (status != ARES_SUCCESS) {
       return fail(Error::Code::system, std::string("name resolution cannot start: ") + ares_strerror(status));
     }
@@ -96,8 +124,8 @@ class Lookup {
   // Waits for an answer, or for the time when c-ares asks again.
   Result<void> go_on(const Until& until) {
     timeval most{.tv_sec = 1}, next{};
-    ares_timeout(channel_, &most, &next);
-    const milliseconds pause(next.tv_sec * 1000 + next.tv_usec / 1000 + 1);
+    const timeval* at = ares_timeout(channel_, &most, &next);
+    const milliseconds pause(at->tv_sec * 1000 + at->tv_usec / 1000 + 1);
     const WaitEnd end = wait_for(sockets_.get(), POLLIN, until.at_most(pause));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
     if (until.over()) return unavailable("no answer from name resolution in time");

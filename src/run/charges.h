@@ -24,7 +24,7 @@ struct Charges {
 
   // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group,
   // with the command behind its gate, which is open where nothing is left to wait for. Errors: system (the frontend has
-  // died, too); the command ends by itself then. REQUIRES: what is passed lives longer.
+  // died, too); nothing was executed then. REQUIRES: what is passed lives longer.
   static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
                               const ForkedBy& frontend);
 

@@ -34,8 +34,6 @@ std::string missing_interpreter(const std::string& program, const std::string& f
 // How a command has ended, by its status of waitpid(2), and by the errno of exec(2).
 JobEnd end_of_command(int status, int exec_errno);
 
-enum class Gate { open, shut };
-
 // A command that has been forked and waits for its gate to open before it executes anything.
 class GatedCommand {
  public:
@@ -43,9 +41,10 @@ class GatedCommand {
   // process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
   // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
-  // `gate`: as it is from the beginning. Errors: system. REQUIRES: a guard becomes a subreaper before.
+  // `open_until`: the gate is open from the beginning, but a process that is not ready by then executes nothing.
+  // Errors: system. REQUIRES: a guard becomes a subreaper before; all signals are held back.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
-                                             bool isolate, Gate gate);
+                                             bool isolate, std::optional<TimePoint> open_until);
 
   pid_t pid() const { return pid_; }
 
@@ -55,6 +54,9 @@ class GatedCommand {
   bool gated() const { return static_cast<bool>(gate_); }
   // It never executes anything, and ends.
   void close_gate() { gate_.reset(); }
+
+  // Whether a signal of that number came before it was forked, so that it has not had what its group was sent. Once.
+  bool missed(int signal) { return came_before_.take(signal); }
 
   // Sends it a signal. False: it runs as another user, and refuses it. REQUIRES: it was not waited for.
   bool signal(int number) const;
@@ -76,6 +78,7 @@ class GatedCommand {
   std::optional<int> status_;
   Isolation isolation_;
   UniqueFd gate_;
+  HeldSignals came_before_;
 };
 
 }  // namespace rlock::run

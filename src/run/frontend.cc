@@ -83,9 +83,8 @@ class Frontend {
       if (signal->number == SIGCHLD) {
         reap();
       } else if (signal->number != SIGCONT || signal->sender != guards_.monitor()) {
-        // One that came before the command was there it cannot have had already.
-        const bool reached = guards_.wait_for_go() || gone_;
-        unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal && reached};
+        const bool before = guards_.missed(signal->number);
+        unsent_ = Packet{Packet::Kind::signal, signal->number, signal->from_terminal && !before};
       }
     }
   }
@@ -106,8 +105,7 @@ class Frontend {
     if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared_, timer_, guards_.alive())) stopped_by_ = 0;
   }
 
-  // The command is there: from now on the terminal's signals reach it too. Those that came before are passed on; then
-  // it may go, if it has not gone yet.
+  // The command is there. It may go, if it has not gone yet, after the signals that came before.
   void go() {
     pass_on_signals();
     if (unsent_) return;

@@ -9,7 +9,7 @@ namespace rlock::run {
 // The messages between the guards, a packet each.
 struct Packet {
   enum class Kind {
-    ready,   // to the frontend: the command is there; what the terminal sends reaches it from now on
+    ready,   // to the frontend: the command is there
     signal,  // to the monitor: this has reached the frontend
     go,  // to the monitor that waits for it: the lock is ours; comes with the connection, and after what came before
          // `ready`

@@ -51,6 +51,7 @@ Result<void> Guards::fork_monitor(const Job& job, redis::Client& client, SignalB
     run_monitor(job, client, signals, *shared_, {frontend, monitor_socket_.get(), *timer_, ahead_});
   }
   monitor_socket_.reset();
+  if (!ahead_) came_before_ = HeldSignals::now();
   // A waiter that prepares gives way to those whose turn it is.
   if (ahead_) sched_yield();
   alive_ = UniqueFd(pidfd_open(monitor_, 0));

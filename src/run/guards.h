@@ -42,6 +42,10 @@ class Guards {
   // They were forked by start_ahead(), and wait for `go`.
   bool wait_for_go() const { return ahead_; }
 
+  // Whether a signal of that number came before they were forked by start(), so that they have not had what the group
+  // was sent. Once.
+  bool missed(int signal) { return came_before_.take(signal); }
+
   // Writes down what is known of the lock once it is ours: what the command gets of it, and the promise.
   void tell_lock(const Job& job);
 
@@ -64,6 +68,7 @@ class Guards {
 
   std::vector<lock::Hold> holds_;
   bool ahead_;
+  HeldSignals came_before_;
   std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
   std::set<pid_t> children_;

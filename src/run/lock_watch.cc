@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/log.h"
@@ -44,7 +43,7 @@ TimePoint LockWatch::goes_on_at() const {
 
 void LockWatch::go_on(TimePoint now) {
   if (now >= listen_at_) listen(now);
-  if (renewer_ && now >= renewer_->starts_at()) std::ignore = renewer_->start();  // which reports its failure
+  if (renewer_ && now >= renewer_->starts_at()) renewer_->start_or_renew();
 }
 
 // A job that cannot be asked to stop is one that does not answer.

@@ -233,7 +233,8 @@ class Monitor {
 
   void take_signal(const Packet& packet) {
     const bool ends = signals_.asks_to_end(packet.number);
-    perform(life_.take_signal(packet.number, ends, packet.from_terminal, BootClock::now()));
+    const bool missed = charges_.command.missed(packet.number);
+    perform(life_.take_signal(packet.number, ends, packet.from_terminal && !missed, BootClock::now()));
   }
 
   // Its pid is its own until we have reaped it.

@@ -45,18 +45,23 @@ Renewer::~Renewer() {
 void Renewer::begin(TimePoint sent) { watchdog_.emplace(timing_, sent); }
 
 TimePoint Renewer::starts_at() const {
-  return watchdog_ && !thread_.joinable() ? watchdog_->next_renewal() : TimePoint::max();
+  return watchdog_ && !thread_.joinable() && !is_lost_ ? watchdog_->next_renewal() : TimePoint::max();
 }
 
 Result<void> Renewer::start() {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    Error failure = system_error("cannot start the thread that renews the lock", error.code().value());
-    failed(failure);
-    return std::unexpected(std::move(failure));
+    return std::unexpected(system_error("cannot start the thread that renews the lock", error.code().value()));
   }
   return {};
+}
+
+void Renewer::start_or_renew() {
+  const auto started = start();
+  if (started) return;
+  log::debug(display(holds_) + ": " + started.error().message);
+  renew_once();
 }
 
 // Waiters wait for the release, and that waits for this: a thread that sleeps is neither woken nor waited
@@ -78,7 +83,7 @@ void Renewer::work() {
 
 bool Renewer::renew_once() {
   const TimePoint sent = BootClock::now();
-  const Until end{sent + timing_.renew_timeout, stop_.get()};
+  const Until end = Until{sent + timing_.renew_timeout, stop_.get()}.at_most(watchdog_->deadlines().terminate_at());
   const auto renewed = lock::renew_all(client_, holds_, timing_.lease, end);
   if (!renewed) return failed(renewed.error());
   const std::string which = holds_.size() > 1 ? holds_[renewed->at].name().display() + ": " : "";

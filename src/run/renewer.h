@@ -32,10 +32,12 @@ class Renewer {
   // When to call start() at the latest, which is the time of the first renewal: most jobs are over before that.
   // TimePoint::max(): it has been called.
   TimePoint starts_at() const;
-  // Starts the thread. `client` belongs to it until stop() has returned; each success is a new promise in `shared`. If
-  // it cannot be started, that is a renewal that has failed: starts_at() says when to try again. Errors: system.
-  // REQUIRES: begin() was called.
+  // Starts the thread. `client` belongs to it until stop() has returned; each success is a new promise in `shared`.
+  // Errors: system. REQUIRES: begin() was called.
   Result<void> start();
+  // The same, but where there is no thread to be had it renews once itself, and starts_at() says when to call again.
+  // Its caller is deaf meanwhile, not beyond the time when the command has to be asked to end.
+  void start_or_renew();
 
   // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
   // does not answer never makes it so: then the deadline stays where it is.

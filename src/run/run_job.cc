@@ -14,7 +14,9 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
   guards.reset();
   // The command would begin at once, and might have ended before it could be told.
   if (signals.was_asked_to_end()) return fail(Error::Code::interrupted, "interrupted");
-  guards = RLOCK_TRY(Guards::start(job, client, signals));
+  // The process that makes a namespace may be looked into by others of the same user: it gets no connection.
+  guards =
+      RLOCK_TRY(job.isolate ? Guards::start_ahead(job, client, signals, [] {}) : Guards::start(job, client, signals));
   return {};
 }
 

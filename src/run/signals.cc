@@ -42,6 +42,18 @@ bool of_terminals(int signal) {
 
 }  // namespace
 
+HeldSignals HeldSignals::now() {
+  HeldSignals held;
+  sigpending(&held.set_);
+  return held;
+}
+
+bool HeldSignals::take(int signal) {
+  const bool member = sigismember(&set_, signal) == 1;
+  if (member) sigdelset(&set_, signal);
+  return member;
+}
+
 Result<SignalBlock> SignalBlock::begin() {
   SignalBlock block;
   // An ignored SIGCHLD would have the kernel reap our children, and their statuses be lost (wait(2)).
@@ -105,9 +117,8 @@ bool SignalBlock::asks_to_end(int signal) const {
 }
 
 bool SignalBlock::was_asked_to_end() const {
-  sigset_t pending;
-  if (sigpending(&pending) != 0) return false;
-  return std::ranges::any_of(kRequests, [&](int signal) { return sigismember(&pending, signal) && asks_to_end(signal); });
+  HeldSignals held = HeldSignals::now();
+  return std::ranges::any_of(kRequests, [&](int signal) { return held.take(signal) && asks_to_end(signal); });
 }
 
 UniqueFd hold_children_back() {
@@ -118,10 +129,7 @@ UniqueFd hold_children_back() {
   return UniqueFd(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-bool was_continued() {
-  sigset_t pending;
-  return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
-}
+bool was_continued() { return HeldSignals::now().take(SIGCONT); }
 
 void stop_by(int signal) {
   sigset_t only, mask;

@@ -17,6 +17,18 @@ struct ReceivedSignal {
   bool from_terminal = false;
 };
 
+// Signals that have come to this process and are held back.
+class HeldSignals {
+ public:
+  HeldSignals() { sigemptyset(&set_); }
+  static HeldSignals now();
+  // Whether it is one of them, and takes it out.
+  bool take(int signal);
+
+ private:
+  sigset_t set_;
+};
+
 // Holds signals back from its making on, so that they can arrive at one point only: where they are read.
 // No handler is ever installed, so that a child gets its parent's dispositions by restoring the mask alone.
 // Signals that were ignored or blocked when we were started, as nohup(1) and `&` do it, do nothing to us; a command

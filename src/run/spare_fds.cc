@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/spare_fds.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include <array>
 #include <cerrno>
@@ -23,7 +22,7 @@ constexpr std::size_t kMost = 32;
 Result<void> need_spare_fds() {
   std::array<UniqueFd, kMost> spare;
   for (UniqueFd& fd : spare) {
-    fd = UniqueFd(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));  // costs less than a file
+    fd = UniqueFd(eventfd(0, EFD_CLOEXEC));
     if (fd) continue;
     const bool limited = errno == EMFILE;
     Error error = system_error("cannot open " + std::to_string(kMost) + " file descriptors");

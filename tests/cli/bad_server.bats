@@ -426,6 +426,11 @@ hears() { [[ $(redis "$1" pubsub numsub 'rlock:control:{x}' | tail -1) == 1 ]]; 
   redis_start other --bind 127.0.0.1 --port "$port"
   run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" x -- echo ran
   [[ $output == ran && -z $stderr ]]
+  local number
+  for number in 127.1 2130706433 0x7f000001 0; do
+    run -0 --separate-stderr rlock run --url "redis://$number:$port" x -- echo ran
+    [[ $output == ran && -z $stderr ]]
+  done
   run -0 --separate-stderr rlock run --url "redis://localhost:$port/3" x -- redis-cli -s "$other_sock" -n 3 exists x
   [[ $output == 1 ]]
 }

@@ -82,6 +82,44 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ ! -e ran ]]
 }
 
+@test "a name server that is silent is waited for, not asked again and again" {
+  strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
+  touch silent
+  local url=redis://host.rlock.test:$port
+  run -69 unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' sh \
+    strace -f -qq -o trace -e trace=epoll_wait "$RLOCK" --url "$url" --timeout 2500ms run x -- touch ran
+  (($(wc -l <trace) < 50))
+}
+
+@test "the first of two name servers is silent: the second is asked, in time for a renewal" {
+  local began other=${dns%.53}.54
+  mkdir other
+  touch other/silent
+  python3 "$TESTS_DIR/lib/dns_server.py" "$other" "$PWD/other" 3>&- &
+  local other_pid=$!
+  wait_until test -e other/up
+  printf 'nameserver %s\nnameserver %s\n' "$other" "$dns" >resolv.conf
+  began=$(now_ms)
+  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+  kill "$other_pid"
+  [[ $output == ran && -e other/asked ]]
+  not past 2900
+}
+
+# A host without an address of IPv6, in a network of its own, where nobody but the name server is.
+@test "a name server that drops questions for IPv6, where nobody can use the answer" {
+  unshare -n true 2>/dev/null || skip 'only root can give a job a network of its own'
+  touch drops-ipv6
+  run -69 unshare -n -m sh -c 'mount --bind resolv.conf /etc/resolv.conf &&
+    python3 -c "import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack(\"16sh\", b\"lo\", 0x41))"
+    rm up; python3 "$1" "$2" "$PWD" 3>&- & server=$!
+    until [ -e up ]; do sleep 0.02; done
+    "$3" --url redis://host.rlock.test:1 --timeout 2s status x; status=$?
+    kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$RLOCK"
+  assert_says 'Connection refused'
+}
+
 @test "a name server that is silent: a signal ends rlock at once" {
   local pid status=0 began
   touch silent

@@ -19,6 +19,7 @@ at_terminal() { timeout -k 1 45 /usr/bin/python3 "$TESTS_DIR/lib/session.py" "$1
 can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
 @test "the same with guards that are slow to speak" { can_trace && at_terminal ctrl_c_before_the_command_slowly; }
 @test "Ctrl-C between the grant and the guards: it reaches the command" { can_trace && at_terminal ctrl_c_before_the_guards; }
+@test "Ctrl-C as the command begins reaches it once" { can_trace && at_terminal ctrl_c_as_the_command_begins; }
 @test "a hook is at the terminal as the command is" { at_terminal hook_at_a_terminal; }
 @test "so is the hook of a job within a job" { at_terminal hook_of_a_nested_job; }
 @test "Ctrl-C aborts a loop of the shell, as without rlock" { at_terminal ctrl_c_in_a_loop; }

@@ -151,8 +151,13 @@ mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats 
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
 mutant 'a command begins after a Ctrl-C' tests/cli/terminal.bats \
   src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)'
-mutant 'a Ctrl-C that comes between the grant and the command is lost' tests/cli/terminal.bats \
-  src/run/frontend.cc 'signal->from_terminal && reached' 'signal->from_terminal'
+mutant 'a Ctrl-C that comes before the guards is lost' tests/cli/terminal.bats \
+  src/run/frontend.cc 'guards_.missed(signal->number)' false
+mutant 'a Ctrl-C that comes as the command begins reaches it twice' tests/cli/terminal.bats \
+  src/run/frontend.cc 'guards_.missed(signal->number)' '!gone_'
+mutant 'who finds no thread does not renew' tests/faults/resources.bats \
+  src/run/renewer.cc '  renew_once();
+}' '}'
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
   src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \

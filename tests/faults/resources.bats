@@ -248,3 +248,27 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"nobody was to renew it"* ]]
   [[ $(<err) != *'monitor of this job'* ]]
 }
+
+@test "a command that leaves room for no thread: the lock is renewed all the same" {
+  root_only
+  local port
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  cp "$RLOCK" rlock
+  chmod 755 . rlock
+  run -0 --separate-stderr setpriv --reuid=61235 --regid=61235 --clear-groups prlimit --nproc=12 \
+    ./rlock run --lease 3s --url "redis://127.0.0.1:$port" x -- python3 -c '
+import os, time
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(1000)
+except BlockingIOError:
+    time.sleep(5)
+    print("done")
+    os._exit(0)'
+  show
+  [[ $output == done ]]
+  free
+  redis srv config set port 0 >/dev/null
+}

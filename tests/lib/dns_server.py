@@ -1,7 +1,8 @@
 """A name server, on port 53 of an address of the loopback network: dns_server.py ADDRESS FOLDER
 
 Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; no other name exists. While FOLDER holds a file `silent`,
-no question is answered; while it holds `garbage`, the answers are random. Each question's name becomes a line of
+no question is answered; with `drops-ipv6` only those for
+addresses of IPv6 are not; with `garbage` the answers are random. Each question's name becomes a line of
 FOLDER/asked.
 """
 import os
@@ -38,5 +39,5 @@ while True:
     reply = answer_to(question)
     if told("garbage"):
         server.sendto(question[:2] + os.urandom(60), client)
-    elif not told("silent"):
+    elif not told("silent") and not (told("drops-ipv6") and b"\x00\x1c\x00\x01" in question):
         server.sendto(reply, client)

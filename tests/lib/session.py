@@ -174,6 +174,18 @@ def ctrl_c_before_the_guards():
     until(lambda: not held(), "the release")
 
 
+def ctrl_c_as_the_command_begins():
+    # strace(1) holds up the frontend before it hears that the command is there. That one has had its Ctrl-C by then.
+    child = shell()
+    slow = "strace -f -qq -o /dev/null -e trace=recvmsg -e inject=recvmsg:delay_enter=1500000:when=1"
+    do(child, f"{slow} {RLOCK} run -q job -- /usr/bin/python3 {counter_file()}", "counting")
+    child.sendintr()
+    time.sleep(2)  # a second delivery would come within this
+    os.kill(command_of(child, "/usr/bin/python3"), signal.SIGUSR1)
+    child.expect_exact(PROMPT)
+    assert status(child) == 41, "one Ctrl-C"
+
+
 def hook_at_a_terminal():
     """A hook is at the terminal as the command is: it may print, set modes, and be stopped by Ctrl-Z."""
     child = shell()
