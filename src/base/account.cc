@@ -92,20 +92,20 @@ std::optional<std::string> read_all(int fd) {
   return {};
 }
 
-// The line that getent(1) prints; empty: it knows nothing.
-std::string ask_getent(const char* database, id_t id) {
+// The line that getent(1) prints; "": it is not there, or knows nothing. None: it does not answer.
+std::optional<std::string> ask_getent(const char* database, id_t id) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
   const UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
   const pid_t pid = start_getent(database, std::to_string(id), theirs.get());
   theirs.reset();
   if (pid < 0) return "";
-  const auto text = read_all(ours.get());
+  auto text = read_all(ours.get());
   if (!text) kill(pid, SIGKILL);
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return text.value_or("");
+  return text;
 }
 
 // The entry, as `make` copies it.
@@ -120,8 +120,7 @@ std::optional<Made<Database, Make>> in_file(id_t id, const Make& make) {
 }
 
 template <class Database, class Make>
-std::optional<Made<Database, Make>> by_getent(id_t id, const Make& make) {
-  std::string text = ask_getent(Database::name, id);
+std::optional<Made<Database, Make>> in_line(std::string text, id_t id, const Make& make) {
   const File line(text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose);
   const auto* entry = line ? find_in<Database>(line.get(), id) : nullptr;
   return entry ? std::optional(make(*entry)) : std::nullopt;
@@ -134,7 +133,7 @@ std::optional<Account> account_of(uid_t user) {
     return Account{.name = entry.pw_name, .home = entry.pw_dir, .group = entry.pw_gid};
   };
   auto found = in_file<Users>(user, make);
-  return found ? found : by_getent<Users>(user, make);
+  return found ? found : in_line<Users>(ask_getent(Users::name, user).value_or(""), user, make);
 }
 
 std::optional<Group> group_of(gid_t id) {
@@ -143,8 +142,9 @@ std::optional<Group> group_of(gid_t id) {
     for (char** member = entry.gr_mem; *member; ++member) made.members.emplace_back(*member);
     return made;
   };
-  auto found = by_getent<Groups>(id, make);
-  return found ? found : in_file<Groups>(id, make);
+  const auto line = ask_getent(Groups::name, id);
+  if (!line) return std::nullopt;
+  return line->empty() ? in_file<Groups>(id, make) : in_line<Groups>(*line, id, make);
 }
 
 }  // namespace rlock

@@ -66,7 +66,7 @@ std::optional<Address> numeric_address(const std::string& host, int port) {
 }
 
 // Whether this host has an address of IPv6 but that of its loopback. Else nobody asks for one: a name server that drops
-// such questions would cost the whole time (AI_ADDRCONFIG of getaddrinfo(3)).
+// such questions would cost the whole time (AI_ADDRCONFIG of getaddrinfo(3)). /etc/hosts answers at once.
 bool has_ipv6() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return true;
@@ -89,10 +89,11 @@ class Lookup {
     if (channel_) ares_destroy(channel_);
   }
 
-  Result<std::vector<Address>> run(const std::string& host, int port, const Until& until) {
-    RLOCK_TRY(begin());
-    const ares_addrinfo_hints hints{
-        .ai_flags = ARES_AI_NUMERICSERV, .ai_family = has_ipv6() ? AF_UNSPEC : AF_INET, .ai_socktype = SOCK_STREAM};
+  // `sources`: "f", /etc/hosts; "b", DNS. `family`: AF_UNSPEC for both.
+  Result<std::vector<Address>> run(const std::string& host, int port, const char* sources, int family,
+                                   const Until& until) {
+    RLOCK_TRY(begin(sources));
+    const ares_addrinfo_hints hints{.ai_flags = ARES_AI_NUMERICSERV, .ai_family = family, .ai_socktype = SOCK_STREAM};
     ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, this);
     while (!done_) RLOCK_TRY(go_on(until));
     if (status_ == ARES_ENOTFOUND || status_ == ARES_ENODATA) return unavailable("no such host name");
@@ -104,7 +105,7 @@ class Lookup {
  private:
   static std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
 
-  Result<void> begin() {
+  Result<void> begin(const char* sources) {
     static const int library = ares_library_init(ARES_LIB_INIT_ALL);
     sockets_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
     if (!sockets_) return std::unexpected(system_error("epoll_create1"));
@@ -113,7 +114,9 @@ class Lookup {
     options.sock_state_cb_data = this;
     options.timeout = static_cast<int>(kFirstTry.count());
     options.tries = kTries;
-    const int wanted = ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES;
+    std::string lookups = sources;  // c-ares copies it, and asks for a pointer that is not const
+    options.lookups = lookups.data();
+    const int wanted = ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
     const int status = library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, wanted);
     if (status != ARES_SUCCESS) {
       return fail(Error::Code::system, std::string("name resolution cannot start: ") + ares_strerror(status));
@@ -174,8 +177,8 @@ std::string resolver_library() { return std::string("c-ares ") + ares_version(nu
 
 Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until) {
   if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
-  Lookup lookup;
-  return lookup.run(host, port, until);
+  if (auto found = Lookup().run(host, port, "f", AF_UNSPEC, until)) return found;
+  return Lookup().run(host, port, "b", has_ipv6() ? AF_UNSPEC : AF_INET, until);
 }
 
 }  // namespace rlock::redis

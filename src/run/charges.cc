@@ -31,12 +31,10 @@ void leave_group(const Hooks& hooks) {
   }
 }
 
-// How long the gate is open from the beginning: nothing but the time speaks against the start where the lock is there.
-// This machine may have slept since. None: it is shut.
-std::optional<TimePoint> open_until(const Job& job, const GuardState& shared, bool ahead) {
-  const TimePoint end = Deadlines(job.timing, shared.promise()).terminate_at();
-  if (ahead || !job.hooks.on_acquire.empty() || BootClock::now() >= end) return {};
-  return end;
+// Nothing speaks against the start: the lock is there, and this machine has not slept since.
+bool may_start(const Job& job, const GuardState& shared, bool ahead) {
+  const bool in_time = BootClock::now() < Deadlines(job.timing, shared.promise()).terminate_at();
+  return !ahead && job.hooks.on_acquire.empty() && in_time;
 }
 
 }  // namespace
@@ -50,15 +48,16 @@ Result<Charges> Charges::take(const Job& job, redis::Client& client, SignalBlock
   FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend));
   client.keep_password_from_children();
   LockWatch watch = RLOCK_TRY(LockWatch::make(job, client, shared));
-  const auto gate = open_until(job, shared, frontend.ahead);
-  shared.begun = gate.has_value();
+  const bool open = may_start(job, shared, frontend.ahead);
+  shared.begun = open;
   // Forked before this process has a thread, and before it leaves the frontend's process group.
-  auto gated = GatedCommand::fork_from_here(job.command, signals, shared, job.isolate, gate);
+  auto gated = GatedCommand::fork_from_here(job.command, signals, shared, job.isolate, open);
   if (!gated) {
     shared.begun = false;
     return std::unexpected(std::move(gated).error());
   }
   // The command may run from here on: nothing below may fail.
+  if (!frontend.ahead) gated->note_missed();
   leave_group(job.hooks);
   job.inherited.let_go();
   return Charges{std::move(own_timer), std::move(link), *std::move(gated), std::move(watch)};

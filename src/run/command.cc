@@ -80,10 +80,9 @@ JobEnd end_of_command(int status, int exec_errno) {
 }
 
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals,
-                                                  GuardState& shared, bool isolate,
-                                                  std::optional<TimePoint> open_until) {
+                                                  GuardState& shared, bool isolate, bool open) {
   int ends[2] = {-1, -1};
-  if (!open_until && pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
+  if (!open && pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
   const UniqueFd wait_end(ends[0]);
   GatedCommand gated;
   gated.gate_ = UniqueFd(ends[1]);
@@ -95,17 +94,13 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
 
   gated.pid_ = isolate ? RLOCK_TRY(fork_isolated(gated.isolation_)) : fork();
   if (gated.pid_ < 0) return std::unexpected(system_error("cannot start a process"));
-  if (gated.pid_ > 0) {
-    // Behind a gate it has had, and holds back, all that its group was sent.
-    if (open_until) gated.came_before_ = HeldSignals::now();
-    return gated;
-  }
+  if (gated.pid_ > 0) return gated;
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It died before prctl: no signal will come. From inside a namespace it cannot be seen: there the gate tells.
   if (!isolate && getppid() != monitor) _exit(125);
   gated.gate_.reset();
-  if (open_until ? BootClock::now() >= *open_until : !opens(wait_end.get())) _exit(125);
+  if (!open && !opens(wait_end.get())) _exit(125);
   signals.restore();
   execvpe(argv[0], argv.data(), environment.data());
   shared.exec_errno = errno;

@@ -41,10 +41,10 @@ class GatedCommand {
   // process stays in our process group, keeps our descriptors, has the signal mask and
   // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
   // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
-  // `open_until`: the gate is open from the beginning, but a process that is not ready by then executes nothing.
-  // Errors: system. REQUIRES: a guard becomes a subreaper before; all signals are held back.
+  // `open`: the gate is open from the beginning. Errors: system.
+  // REQUIRES: a guard becomes a subreaper before; all signals are held back.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
-                                             bool isolate, std::optional<TimePoint> open_until);
+                                             bool isolate, bool open);
 
   pid_t pid() const { return pid_; }
 
@@ -55,7 +55,9 @@ class GatedCommand {
   // It never executes anything, and ends.
   void close_gate() { gate_.reset(); }
 
-  // Whether a signal of that number came before it was forked, so that it has not had what its group was sent. Once.
+  // Notes the signals that have come: right after the fork, those that it has not had.
+  void note_missed() { came_before_ = HeldSignals::now(); }
+  // Whether a signal of that number was noted. Once.
   bool missed(int signal) { return came_before_.take(signal); }
 
   // Sends it a signal. False: it runs as another user, and refuses it. REQUIRES: it was not waited for.

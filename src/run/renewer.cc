@@ -61,7 +61,7 @@ void Renewer::start_or_renew() {
   const auto started = start();
   if (started) return;
   log::debug(display(holds_) + ": " + started.error().message);
-  renew_once();
+  renew_once(watchdog_->deadlines().terminate_at());
 }
 
 // Waiters wait for the release, and that waits for this: a thread that sleeps is neither woken nor waited
@@ -81,9 +81,9 @@ void Renewer::work() {
   }
 }
 
-bool Renewer::renew_once() {
+bool Renewer::renew_once(TimePoint latest) {
   const TimePoint sent = BootClock::now();
-  const Until end = Until{sent + timing_.renew_timeout, stop_.get()}.at_most(watchdog_->deadlines().terminate_at());
+  const Until end = Until{sent + timing_.renew_timeout, stop_.get()}.at_most(latest);
   const auto renewed = lock::renew_all(client_, holds_, timing_.lease, end);
   if (!renewed) return failed(renewed.error());
   const std::string which = holds_.size() > 1 ? holds_[renewed->at].name().display() + ": " : "";

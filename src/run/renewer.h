@@ -57,8 +57,8 @@ class Renewer {
   Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
           GuardState& shared);
   void work();
-  // False: there is nothing left to renew, or we were asked to stop.
-  bool renew_once();
+  // Not beyond `latest`. False: there is nothing left to renew, or we were asked to stop.
+  bool renew_once(TimePoint latest = TimePoint::max());
   enum class State { idle, renewing, stopped };
   void succeeded(TimePoint sent, milliseconds found);
   // False: it will never succeed again.

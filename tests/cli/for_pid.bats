@@ -283,3 +283,16 @@ syslog_says() { grep -q -- "$1" syslog; }
   free
   [[ ! -e syslog ]]
 }
+
+@test "an outage beyond the deadline: the keeper renews again when the server is back, and ends when the lock is lost" {
+  local began
+  rlock acquire --for-pid "$process" --lease 3s job
+  began=$(now_ms)
+  redis_freeze srv
+  wait_until past 2300
+  redis_thaw srv
+  wait_until past 6000
+  not free
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+  wait_until no_keeper
+}

@@ -48,6 +48,14 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ $output == ran && -z $stderr && ! -e asked ]]
 }
 
+@test "an IPv6 address in /etc/hosts is used where the host has no other" {
+  python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
+  echo '::1 six' >hosts
+  run -69 --separate-stderr at six status x
+  assert_says "[::1]:$port: connect: Connection refused"
+  [[ ! -e asked ]]
+}
+
 @test "the search list of resolv.conf" {
   run -0 --separate-stderr at host run x -- echo ran
   [[ $output == ran && -z $stderr ]]

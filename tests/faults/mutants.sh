@@ -156,8 +156,7 @@ mutant 'a Ctrl-C that comes before the guards is lost' tests/cli/terminal.bats \
 mutant 'a Ctrl-C that comes as the command begins reaches it twice' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' '!gone_'
 mutant 'who finds no thread does not renew' tests/faults/resources.bats \
-  src/run/renewer.cc '  renew_once();
-}' '}'
+  src/run/renewer.cc '  renew_once(watchdog_->deadlines().terminate_at());' ''
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
   src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
