@@ -101,6 +101,7 @@ mutant 'signals are passed on twice' tests/faults/guards.bats \
 mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
 mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
+  src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)' \
   src/lock/wait.cc 'acquired = wait();' \
   'acquired = wait(); if (!acquired) acquired = Acquired{.outcome = Acquired::Outcome::granted, .hold = Hold{lock(), request_.owner, "x", "1", request_.lease, BootClock::now()}};'
 mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
