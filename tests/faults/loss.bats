@@ -184,6 +184,19 @@ lost_with_the_server() {
   lost_with_the_server --port "$port"
 }
 
+@test "server killed and back without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
+  local port
+  port=$(redis_free_port)
+  redis_stop srv
+  redis_start srv --port "$port"
+  RLOCK_URL=redis://127.0.0.1:$port
+  job_until_go
+  redis_kill9 srv
+  redis_start srv --port "$port"
+  ends_with 74
+  assert_says 'lost while the command ran'
+}
+
 @test "DEL of the key and the connection cut, before a renewal was due: 74" {
   job_until_go
   redis srv del job

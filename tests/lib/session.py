@@ -175,9 +175,10 @@ def ctrl_c_before_the_guards():
 
 
 def ctrl_c_as_the_command_begins():
-    # strace(1) holds up the frontend before it hears that the command is there. That one has had its Ctrl-C by then.
+    # strace(1) holds up the frontend before it hears that the command is there, which has had its Ctrl-C by then; and the
+    # monitor as long before it hears of that one.
     child = shell()
-    slow = "strace -f -qq -o /dev/null -e trace=recvmsg -e inject=recvmsg:delay_enter=1500000:when=1"
+    slow = "strace -f -qq -o /dev/null -e trace=recvmsg -e inject=recvmsg:delay_enter=800000:when=1"
     do(child, f"{slow} {RLOCK} run -q job -- /usr/bin/python3 {counter_file()}", "counting")
     child.sendintr()
     time.sleep(2)  # a second delivery would come within this
