@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <type_traits>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "base/wait.h"
@@ -26,32 +26,25 @@ constexpr std::size_t kMostText = std::size_t{1024} * 1024;
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-// The two databases, which are read alike.
-struct Users {
-  using Entry = passwd;
-  static constexpr const char* file = "/etc/passwd";
-  static constexpr const char* name = "passwd";
-  static constexpr auto next = fgetpwent;
-  static id_t id_of(const passwd& entry) { return entry.pw_uid; }
-  static const char* name_of(const passwd& entry) { return entry.pw_name; }
+// A database of passwd(5)'s form: `next` reads an entry of it, which has this number and this name.
+template <auto next, auto number, auto name>
+struct Database {
+  const char* file;
+  const char* getent;  // as getent(1) calls it
 };
-struct Groups {
-  using Entry = group;
-  static constexpr const char* file = "/etc/group";
-  static constexpr const char* name = "group";
-  static constexpr auto next = fgetgrent;
-  static id_t id_of(const group& entry) { return entry.gr_gid; }
-  static const char* name_of(const group& entry) { return entry.gr_name; }
-};
+constexpr Database<fgetpwent, &passwd::pw_uid, &passwd::pw_name> kUsers{"/etc/passwd", "passwd"};
+constexpr Database<fgetgrent, &group::gr_gid, &group::gr_name> kGroups{"/etc/group", "group"};
 
-// Null: not in this file. Valid until the next look. Lines that begin with + or - speak of NIS and of no user.
-template <class Database>
-const typename Database::Entry* find_in(FILE* file, id_t id) {
-  while (const auto* entry = Database::next(file)) {
-    const char* name = Database::name_of(*entry);
-    if (Database::id_of(*entry) == id && *name != '+' && *name != '-') return entry;
+// The entry, as `make` copies it. None: it does not stand in `file`, which may be null. Lines that begin with + or -
+// speak of NIS and of no user.
+template <auto next, auto number, auto name, class Make>
+auto copy_of(const Database<next, number, name>&, const File& file, id_t id, const Make& make)
+    -> std::optional<decltype(make(*next(std::declval<FILE*>())))> {
+  while (const auto* entry = file ? next(file.get()) : nullptr) {
+    const char first = *(entry->*name);
+    if (entry->*number == id && first != '+' && first != '-') return make(*entry);
   }
-  return nullptr;
+  return {};
 }
 
 // Starts getent(1), with its output in the pipe. -1: it is not there.
@@ -70,11 +63,11 @@ pid_t start_getent(const char* database, const std::string& id, int output) {
   char* no_environment[] = {nullptr};  // ours may hold a password
   pid_t pid = -1;
   // By its path: who sets PATH shall not choose who we are.
-  if (posix_spawn(&pid, "/usr/bin/getent", &actions, &attributes, const_cast<char**>(argv), no_environment) != 0)
-    pid = -1;
+  const int failed =
+      posix_spawn(&pid, "/usr/bin/getent", &actions, &attributes, const_cast<char**>(argv), no_environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  return pid;
+  return failed == 0 ? pid : -1;
 }
 
 // All that comes until the end. None if that does not come in time: half a line says nothing.
@@ -108,22 +101,11 @@ std::optional<std::string> ask_getent(const char* database, id_t id) {
   return text;
 }
 
-// The entry, as `make` copies it.
-template <class Database, class Make>
-using Made = std::invoke_result_t<Make, const typename Database::Entry&>;
+File open_file(const char* path) { return {fopen(path, "re"), fclose}; }
 
-template <class Database, class Make>
-std::optional<Made<Database, Make>> in_file(id_t id, const Make& make) {
-  const File file(fopen(Database::file, "re"), fclose);
-  const auto* entry = file ? find_in<Database>(file.get(), id) : nullptr;
-  return entry ? std::optional(make(*entry)) : std::nullopt;
-}
-
-template <class Database, class Make>
-std::optional<Made<Database, Make>> in_line(std::string text, id_t id, const Make& make) {
-  const File line(text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose);
-  const auto* entry = line ? find_in<Database>(line.get(), id) : nullptr;
-  return entry ? std::optional(make(*entry)) : std::nullopt;
+// REQUIRES: `text` lives as long as the result.
+File open_text(std::string& text) {
+  return {text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose};
 }
 
 }  // namespace
@@ -132,8 +114,9 @@ std::optional<Account> account_of(uid_t user) {
   const auto make = [](const passwd& entry) {
     return Account{.name = entry.pw_name, .home = entry.pw_dir, .group = entry.pw_gid};
   };
-  auto found = in_file<Users>(user, make);
-  return found ? found : in_line<Users>(ask_getent(Users::name, user).value_or(""), user, make);
+  if (auto found = copy_of(kUsers, open_file(kUsers.file), user, make)) return found;
+  std::string line = ask_getent(kUsers.getent, user).value_or("");
+  return copy_of(kUsers, open_text(line), user, make);
 }
 
 std::optional<Group> group_of(gid_t id) {
@@ -142,9 +125,9 @@ std::optional<Group> group_of(gid_t id) {
     for (char** member = entry.gr_mem; *member; ++member) made.members.emplace_back(*member);
     return made;
   };
-  const auto line = ask_getent(Groups::name, id);
-  if (!line) return std::nullopt;
-  return line->empty() ? in_file<Groups>(id, make) : in_line<Groups>(*line, id, make);
+  auto line = ask_getent(kGroups.getent, id);
+  if (!line) return {};
+  return copy_of(kGroups, line->empty() ? open_file(kGroups.file) : open_text(*line), id, make);
 }
 
 }  // namespace rlock

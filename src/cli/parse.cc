@@ -47,6 +47,14 @@ void describe(CLI::App& app, std::span<const std::string> words, std::span<const
   }
 }
 
+// The same for the options of any subcommand.
+std::vector<Described> describe_common(CLI::App& app, std::span<const std::string> words) {
+  std::vector<Described> described;
+  app.add_flag("-V,--version");
+  describe(app, words, common_options(), described);
+  return described;
+}
+
 // Moves what was given from CLI11 to `parsed`.
 Result<void> collect(std::span<const Described> described, Parsed& parsed) {
   for (const auto& [spec, option] : described) {
@@ -164,9 +172,7 @@ Result<Parsed> help_about(const std::vector<std::string>& names) {
 // Reads from the subcommand on. An application of its own: a lock may be called as a subcommand is.
 Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
   CLI::App app;  // it knows -h and --help by itself
-  std::vector<Described> described;
-  app.add_flag("-V,--version");
-  describe(app, words, common_options(), described);
+  std::vector<Described> described = describe_common(app, words);
   for (const auto& part : spec.parts) describe(app, words, part, described);
   app.allow_extras();
   if (!RLOCK_TRY(let_cli11_parse(app, words, &spec))) {
@@ -212,9 +218,7 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   if (!rest.empty() && rest.front().starts_with('-')) {  // options before the subcommand
     CLI::App app;
-    std::vector<Described> described;
-    app.add_flag("-V,--version");
-    describe(app, rest, common_options(), described);
+    const std::vector<Described> described = describe_common(app, rest);
     app.prefix_command();  // stop at the subcommand
     if (!RLOCK_TRY(let_cli11_parse(app, rest, nullptr))) return Parsed{.text = overview()};
     if (app.count("--version") > 0) return version();
