@@ -24,7 +24,8 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
 }  // namespace
 
-Result<std::unique_ptr<Guards>> Guards::prepare(const Job& job, bool ahead) {
+Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& client, SignalBlock& signals, bool ahead,
+                                               const std::function<void()>& disconnect) {
   RLOCK_TRY(need_spare_fds());
   std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
@@ -33,52 +34,44 @@ Result<std::unique_ptr<Guards>> Guards::prepare(const Job& job, bool ahead) {
     return std::unexpected(system_error("socketpair"));
   }
   guards->socket_ = UniqueFd(ends[0]);
-  guards->monitor_socket_ = UniqueFd(ends[1]);
+  const UniqueFd monitors_socket(ends[1]);
   guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children_ = children_so_far();
   RLOCK_TRY(become_subreaper());
+  if (!ahead) guards->tell_lock(job);
+
+  const pid_t frontend = getpid();
+  guards->monitor_ = signals.fork_held_back();
+  if (guards->monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (guards->monitor_ == 0) {
+    guards->socket_.reset();
+    disconnect();
+    run_monitor(job, client, signals, guards->shared(), {frontend, monitors_socket.get(), guards->timer(), ahead});
+  }
+  if (!ahead) guards->came_before_ = HeldSignals::now();
+  // A waiter that prepares gives way to those whose turn it is.
+  if (ahead) sched_yield();
+  guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
+  if (guards->alive_) return guards;
+  Error failure = system_error("pidfd_open");
+  if (ahead) return std::unexpected(std::move(failure));
+  // The command may run already: its tree has to be seen through.
+  kill(guards->monitor_, SIGKILL);
   return guards;
 }
 
-Result<void> Guards::fork_monitor(const Job& job, redis::Client& client, SignalBlock& signals,
-                                  const std::function<void()>& disconnect) {
-  const pid_t frontend = getpid();
-  monitor_ = signals.fork_held_back();
-  if (monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
-  if (monitor_ == 0) {
-    socket_.reset();
-    disconnect();
-    run_monitor(job, client, signals, *shared_, {frontend, monitor_socket_.get(), *timer_, ahead_});
-  }
-  monitor_socket_.reset();
-  if (!ahead_) came_before_ = HeldSignals::now();
-  // A waiter that prepares gives way to those whose turn it is.
-  if (ahead_) sched_yield();
-  alive_ = UniqueFd(pidfd_open(monitor_, 0));
-  if (alive_) return {};
-  Error failure = system_error("pidfd_open");
-  if (ahead_) return std::unexpected(std::move(failure));
-  // The command may run already: its tree has to be seen through.
-  kill(monitor_, SIGKILL);
-  return {};
-}
-
 Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals) {
-  auto guards = RLOCK_TRY(prepare(job, false));
-  guards->tell_lock(job);
-  RLOCK_TRY(guards->fork_monitor(job, client, signals, [] {}));
-  client.disconnect();
+  auto guards = launch(job, client, signals, false, [] {});
+  if (guards) client.disconnect();
   return guards;
 }
 
 Result<std::unique_ptr<Guards>> Guards::start_ahead(const Job& job, redis::Client& client, SignalBlock& signals,
                                                     const std::function<void()>& disconnect) {
-  auto guards = RLOCK_TRY(prepare(job, true));
-  RLOCK_TRY(guards->fork_monitor(job, client, signals, [&] {
+  return launch(job, client, signals, true, [&] {
     client.disconnect();
     disconnect();
-  }));
-  return guards;
+  });
 }
 
 void Guards::tell_lock(const Job& job) {

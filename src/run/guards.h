@@ -60,11 +60,9 @@ class Guards {
 
  private:
   Guards(const std::vector<lock::Hold>& holds, bool ahead) : holds_(holds), ahead_(ahead) {}
-  // Makes all but the processes. Errors: system.
-  static Result<std::unique_ptr<Guards>> prepare(const Job& job, bool ahead);
-  // Forks the monitor, which begins with `disconnect`. Errors: system.
-  Result<void> fork_monitor(const Job& job, redis::Client& client, SignalBlock& signals,
-                            const std::function<void()>& disconnect);
+  // Both of start() and start_ahead(). The monitor begins with `disconnect`. Errors: system.
+  static Result<std::unique_ptr<Guards>> launch(const Job& job, redis::Client& client, SignalBlock& signals, bool ahead,
+                                                const std::function<void()>& disconnect);
 
   std::vector<lock::Hold> holds_;
   bool ahead_;
@@ -72,7 +70,7 @@ class Guards {
   std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
   std::set<pid_t> children_;
-  UniqueFd socket_, monitor_socket_, alive_;
+  UniqueFd socket_, alive_;
   pid_t monitor_ = -1;
   std::optional<int> status_;
 };
