@@ -9,9 +9,8 @@ set -eu
 # shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
 cd "$(dirname "$0")/.."
 
-PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 . packaging/install.sh
-need_packages $PACKAGES
+need_packages $BUILD_PACKAGES
 own build
 
 say 'Building build/rlock (about a minute) ...'
