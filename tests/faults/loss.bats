@@ -175,21 +175,21 @@ lost_with_the_server() {
   lost_with_the_server
 }
 
-@test "the same over TCP, where a dead connection still takes what is sent" {
-  local port
+# The server over TCP, at $port.
+server_over_tcp() {
   port=$(redis_free_port)
   redis_stop srv
   redis_start srv --port "$port"
   RLOCK_URL=redis://127.0.0.1:$port
+}
+
+@test "the same over TCP, where a dead connection still takes what is sent" {
+  server_over_tcp
   lost_with_the_server --port "$port"
 }
 
 @test "server killed and back without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
-  local port
-  port=$(redis_free_port)
-  redis_stop srv
-  redis_start srv --port "$port"
-  RLOCK_URL=redis://127.0.0.1:$port
+  server_over_tcp
   job_until_go
   redis_kill9 srv
   redis_start srv --port "$port"
