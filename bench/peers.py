@@ -8,6 +8,7 @@ import urllib.request
 
 import common
 
+
 def found(*names):
     """The path of the first of these programs that there is, or None."""
     return next((path for path in map(shutil.which, names) if path), None)
