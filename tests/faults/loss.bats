@@ -212,6 +212,18 @@ server_over_tcp() {
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
 }
 
+renewed_since() { (($(redis srv pttl job) > $1)); }
+
+@test "the connection cut before a renewal is due: the lock is renewed over another one, and nobody hears of it" {
+  local left
+  job_until_go --lease 3s
+  redis srv client kill type normal skipme yes
+  left=$(redis srv pttl job)
+  wait_until renewed_since "$left"
+  ends_with 3
+  ! said 'cannot renew'
+}
+
 # A job whose command ends at once and leaves the server stopped until the lease is over.
 job_that_stops_the_server() {
   began=$(now_ms)
