@@ -18,6 +18,7 @@ struct [[nodiscard]] Error {
     usage,        // the command line is wrong
     config,       // a configuration file, a variable or the server's set-up is wrong
     unavailable,  // no server could be reached, or it cannot serve now; trying again may help
+    untrusted,    // the server is not the one that is meant, as TLS shows; trying again does not help
     denied,       // authentication or a missing right; trying again does not help
     wrong_kind,   // the key is in use for something else
     no_script,    // the server does not know the script that was named: nothing was executed

@@ -30,6 +30,7 @@ constexpr ExitStatus status_of(Error::Code code) {
     case Error::Code::usage: return kUsage;
     case Error::Code::config: return kConfig;
     case Error::Code::unavailable:
+    case Error::Code::untrusted:
     case Error::Code::no_script:
     case Error::Code::protocol: return kUnavailable;
     case Error::Code::denied: return kDenied;

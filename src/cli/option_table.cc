@@ -10,13 +10,14 @@ namespace {
 
 constexpr bool kSetting = true, kNoSetting = false, kOften = true;
 
-constexpr Row<CommonOptions> kUrl{"--url",
-                                  "URL",
-                                  by<CommonOptions, fill_url>,
-                                  "the server: redis://host:port/db, unix:///path or local: (redis://127.0.0.1:6379)",
-                                  Group::common,
-                                  kSetting,
-                                  kOften};
+constexpr Row<CommonOptions> kUrl{
+    "--url",
+    "URL",
+    by<CommonOptions, fill_url>,
+    "the server: redis://host:port/db, rediss:// for TLS, unix:///path or local: (redis://127.0.0.1:6379)",
+    Group::common,
+    kSetting,
+    kOften};
 constexpr Row<CommonOptions> kConfigFile{
     "--config", "FILE", {}, "read this configuration file instead of the usual ones", Group::common, kSetting};
 
@@ -24,6 +25,15 @@ constexpr auto kCommon = part<CommonOptions>({
     kUrl,
     {"--password-file", "FILE", into<any_text, &CommonOptions::password_file>,
      "read the password from FILE, which only you may be able to read", Group::common, kSetting},
+    {"--tls-ca", "FILE", by<CommonOptions, fill_tls<&redis::TlsSettings::ca>>,
+     "trust servers whose certificate those in FILE, or in a folder of c_rehash(1), have signed (the system's)",
+     Group::common, kSetting},
+    {"--tls-cert", "FILE", by<CommonOptions, fill_tls<&redis::TlsSettings::certificate>>,
+     "show this certificate to the server", Group::common, kSetting},
+    {"--tls-key", "FILE", by<CommonOptions, fill_tls<&redis::TlsSettings::key>>,
+     "the key of --tls-cert, which only you may be able to read (in the same file)", Group::common, kSetting},
+    {"--tls-insecure", "", by<CommonOptions, fill_tls_insecure>,
+     "do not verify the server: whoever answers gets the password and the lock (unsafe)", Group::common, kSetting},
     {"--timeout", "DUR", into<exchange_time, &CommonOptions::timeout>, "time for one exchange with the server (5s)",
      Group::common, kSetting},
     kConfigFile,

@@ -97,6 +97,14 @@ Result<void> fill_url(CommonOptions& options, const Setting& said) {
   return {};
 }
 
+Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said) {
+  auto insecure = flag(said.text);
+  if (!insecure) return std::unexpected(blame(std::move(insecure).error(), said));
+  options.tls.insecure = *insecure;
+  if (said.on_command_line) options.tls_option = said.origin;
+  return {};
+}
+
 // --nonblock beats a wait that a variable or a file sets.
 Result<void> fill_wait(LockingOptions& options, const Setting& said) {
   if (options.nonblock && said.on_command_line) return bad("--nonblock and --wait contradict each other; give one");

@@ -39,6 +39,14 @@ Result<bool> is_json(const std::string& text);  // a log format
 
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
+Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said);
+template <std::string redis::TlsSettings::* file>
+Result<void> fill_tls(CommonOptions& options, const Setting& said) {
+  if (said.text.empty()) return std::unexpected(blame({Error::Code::usage, "names no file"}, said));
+  options.tls.*file = said.text;
+  if (said.on_command_line) options.tls_option = said.origin;
+  return {};
+}
 // REQUIRES: options.nonblock is filled.
 Result<void> fill_wait(LockingOptions& options, const Setting& said);
 Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said);

@@ -14,6 +14,7 @@
 #include "lock/lease.h"
 #include "lock/name.h"
 #include "lock/verbs.h"
+#include "redis/tls.h"
 #include "run/job.h"
 
 namespace rlock::cli {
@@ -23,6 +24,8 @@ struct CommonOptions {
   std::string url_origin;                // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
+  redis::TlsSettings tls;
+  std::string tls_option;  // one of these that stands on the command line; empty: none does
   // The address with a password that Settings has; wiped as `url` is.
   std::optional<Secret> configured_url;
   std::optional<std::string> file_of_configured_url;

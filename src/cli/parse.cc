@@ -13,6 +13,7 @@
 #include "cli/suggest.h"
 #include "redis/reply.h"
 #include "redis/resolve.h"
+#include "redis/tls.h"
 
 namespace rlock::cli {
 namespace {
@@ -145,8 +146,9 @@ Result<bool> let_cli11_parse(CLI::App& app, std::vector<std::string> words, cons
 Parsed version() {
   std::string text = "rlock " RLOCK_VERSION "\n";
   if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
-  return Parsed{.text = text + "with " + redis::protocol_library() + ", " + redis::resolver_library() +
-                        ", CLI11 " CLI11_VERSION ", " + json_library() + ", " + log::library() + "\n"};
+  return Parsed{.text = text + "with " + redis::protocol_library() + ", " + redis::resolver_library() + ", " +
+                        redis::tls_library() + ", CLI11 " CLI11_VERSION ", " + json_library() + ", " + log::library() +
+                        "\n"};
 }
 
 // Adds the words that CLI11 found to be no option of ours.

@@ -56,6 +56,18 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   };
   name_file("RLOCK_PASSWORD_FILE", options.password_file);
   name_file("RLOCK_CONFIG", options.file_of_configured_url);
+  if (endpoint.tls) {
+    const auto name_path = [&](const char* variable, const std::string& path) {
+      if (path.empty()) return;
+      unsetenv(variable);
+      std::error_code ignored;
+      additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(path, ignored).string());
+    };
+    name_path("RLOCK_TLS_CA", endpoint.tls->ca);
+    name_path("RLOCK_TLS_CERT", endpoint.tls->certificate);
+    name_path("RLOCK_TLS_KEY", endpoint.tls->key);
+    if (endpoint.tls->insecure && !std::getenv("RLOCK_TLS_INSECURE")) additions.push_back("RLOCK_TLS_INSECURE=true");
+  }
   return environment_without_secrets(std::move(additions));
 }
 

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -80,6 +82,40 @@ Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& option
   return {};
 }
 
+// Nobody else may change a file that decides whom we trust, or read a key.
+Result<void> check_tls_file(const std::string& path, bool secret) {
+  std::error_code unknown;
+  if (path.empty() || std::filesystem::is_directory(path, unknown)) return {};
+  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  if (!file) return fail(Error::Code::config, escaped(path) + ": " + errno_text(ENOENT));
+  if (!file->is_file()) return fail(Error::Code::config, escaped(path) + ": not a file, which can be read again");
+  if (secret && file->read_by_others()) {
+    return fail(Error::Code::config,
+                escaped(path) + ": others may read the key; chmod 600 " + escaped(shell_word(path)));
+  }
+  return {};
+}
+
+Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
+  if (!endpoint.tls) {
+    if (options.tls_option.empty()) return {};
+    return fail(Error::Code::usage,
+                options.tls_option + ": " + escaped(endpoint.display()) + " is no address for TLS; write rediss://");
+  }
+  const redis::TlsSettings& tls = options.tls;
+  if (!tls.key.empty() && tls.certificate.empty()) {
+    return fail(Error::Code::config, "tls-key without tls-cert: a key alone shows nothing");
+  }
+  if (tls.insecure) {
+    log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be anybody");
+  }
+  RLOCK_TRY(check_tls_file(tls.ca, false));
+  RLOCK_TRY(check_tls_file(tls.certificate, false));
+  RLOCK_TRY(check_tls_file(tls.key.empty() ? tls.certificate : tls.key, true));
+  endpoint.tls = tls;
+  return {};
+}
+
 Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   Secret url = options.url;
   auto endpoint = redis::parse_endpoint(url.text());
@@ -94,6 +130,7 @@ Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
   }
   if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
   RLOCK_TRY(add_password(*endpoint, options, configured));
+  RLOCK_TRY(add_tls(*endpoint, options));
   if (endpoint->kind == redis::Endpoint::Kind::local && endpoint->path.empty()) {
     endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
   }

@@ -13,7 +13,7 @@ namespace rlock::redis {
 namespace {
 
 Error sent_before(Error error) {
-  error.maybe_executed = true;
+  error.maybe_executed = error.code != Error::Code::untrusted;
   return error;
 }
 
@@ -31,6 +31,7 @@ std::string auth_command(const std::string& user, std::string_view password) {
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
   Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
+  connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
   auto introduced = connection.introduce(endpoint, until);
   if (introduced) return connection;
   Error error = std::move(introduced).error();
@@ -72,21 +73,31 @@ Result<void> Connection::send(std::span<const Words> commands, const Until& unti
 
 Result<void> Connection::expect_silence() {
   auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
-  if (idle || idle.error().code == Error::Code::unavailable) return idle;
+  if (idle || idle.error().code != Error::Code::protocol) return idle;
   const auto unasked = receive(Until{}.at_most(0ms));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(server_error(unasked->text));
   return fail(Error::Code::protocol, "the server sent something before it was asked");
+}
+
+// A server that wants TLS closes connections that begin with something else.
+Error Connection::lost(Error error, const Until& until) const {
+  if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
+    error.message += "; if the server wants TLS, write rediss://";
+  }
+  return sent_before(std::move(error));
 }
 
 Result<Reply> Connection::receive(const Until& until) {
   // Also over where the bytes never stop coming, so that nobody ever waits for them.
   for (bool late = false;; late = until.over()) {
     auto reply = reader_->next();
-    if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
+    if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
     if (*reply) return std::move(**reply);
     if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
     auto bytes = transport_.receive(until);
-    if (!bytes) return std::unexpected(sent_before(std::move(bytes).error()));
+    if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
+    // An alert of TLS begins with 21 (RFC 8446 §5.1), which no reply does.
+    may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
     reader_->feed(*bytes);
   }
 }
@@ -152,6 +163,11 @@ void Client::adopt(UniqueFd connection) {
   ever_reached_ = true;
 }
 
+void Client::connect_ahead(const Until& until) {
+  if (!endpoint_.tls) return;
+  if (auto connected = connect(until); !connected) log::debug(connected.error().message);
+}
+
 void Client::forget() {
   disconnect();
   if (endpoint_.password) endpoint_.password->wipe();
@@ -164,7 +180,7 @@ void Client::keep_password_from_children() const {
 Result<Reply> Client::insist(const Words& command, const Until& until) {
   bool maybe_executed = false;
   for (milliseconds pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
-    auto reply = call(command, until);
+    auto reply = call(command, connection_ ? until.at_most(rlock::until(until.deadline) / 2) : until);
     if (reply) return reply;
     Error& error = reply.error();
     maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;

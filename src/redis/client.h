@@ -45,15 +45,18 @@ class Connection {
   bool has_leftovers() const { return !reader_->empty(); }
 
   // The next reply or message from the server. An error reply is a Reply here.
-  // Errors: unavailable, interrupted, protocol; all maybe_executed.
+  // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
   Result<Reply> receive(const Until& until);
 
  private:
   explicit Connection(Transport transport) : transport_(std::move(transport)) {}
+  // An error in place of a reply.
+  Error lost(Error error, const Until& until) const;
   Result<void> introduce(const Endpoint& endpoint, const Until& until);
 
   Transport transport_;
   std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
+  bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };
 
 // A server that is spoken to when needed: connects at the first call, and again after a failure.
@@ -73,7 +76,8 @@ class Client {
   Result<std::vector<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
-  // lost. A server that this client has never reached yet is reported at once.
+  // lost. A server that this client has never reached yet is reported at once. A connection that is not new may have
+  // died without a sign (a router that has forgotten it): half of the time is left for another one.
   // REQUIRES: the command can be executed twice without harm.
   Result<Reply> insist(const Words& command, const Until& until);
 
@@ -83,9 +87,12 @@ class Client {
   void disconnect() { connection_.reset(); }
 
   // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here
-  // from then on. Empty: there is none, so that the other one connects when it needs to.
+  // from then on. Empty: there is none, or it is one of TLS, so that the other one connects when it needs to, or before
+  // by connect_ahead().
   UniqueFd hand_over();
   void adopt(UniqueFd connection);
+  // Connects now, if no other process can hand a connection over. Fails in silence: there is a next time.
+  void connect_ahead(const Until& until);
 
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();

@@ -129,7 +129,7 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
   Endpoint endpoint;
   RLOCK_TRY(take_userinfo(rest, endpoint));
   if (const auto mark = rest.find_first_of("?#"); mark != std::string_view::npos) {
-    return bad("redis:// takes nothing after " + in_quotes(rest.substr(mark, 1)) + "; the database is /N");
+    return bad("an address takes nothing after " + in_quotes(rest.substr(mark, 1)) + "; the database is /N");
   }
   const auto slash = rest.find('/');
   RLOCK_TRY(read_host(rest.substr(0, slash), endpoint));
@@ -173,6 +173,11 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
     return true;
   };
   if (take("redis://")) return parse_tcp(url);
+  if (take("rediss://")) {
+    Endpoint endpoint = RLOCK_TRY(parse_tcp(url));
+    endpoint.tls.emplace();
+    return endpoint;
+  }
   if (take("unix://")) return parse_unix(url);
   if (take("local:")) return parse_local(url);
   // Only what stands before the colon can be shown: the rest may hold a password.
@@ -180,7 +185,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   return bad((colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos
                   ? std::string("no scheme")
                   : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
-             "; write redis://host:port, unix:///path or local:");
+             "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:");
 }
 
 std::string_view password_in(std::string_view url) {
@@ -198,8 +203,9 @@ std::string Endpoint::display() const {
     return "unix://" + login + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
   }
   const bool v6 = host.find(':') != std::string::npos;
-  return "redis://" + login + (v6 ? "[" + percent_encoded(host, "/") + "]" : percent_encoded(host, "/")) + ":" +
-         std::to_string(port) + (db ? "/" + std::to_string(db) : "");
+  return (tls ? "rediss://" : "redis://") + login +
+         (v6 ? "[" + percent_encoded(host, "/") + "]" : percent_encoded(host, "/")) + ":" + std::to_string(port) +
+         (db ? "/" + std::to_string(db) : "");
 }
 
 }  // namespace rlock::redis

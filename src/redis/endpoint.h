@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/secret.h"
+#include "redis/tls.h"
 
 namespace rlock::redis {
 
@@ -20,6 +21,7 @@ struct Endpoint {
   Kind kind = Kind::tcp;
   std::string host = "127.0.0.1";
   int port = 6379;
+  std::optional<TlsSettings> tls;  // none: plain text
   std::string
       path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
   int db = 0;
@@ -33,10 +35,10 @@ struct Endpoint {
   std::string display() const;
 };
 
-// Reads redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N], local: and
-// local:/dir. User, password, host and path may be percent-encoded (RFC 3986 §2.1), IPv6 addresses
-// stand in brackets (§3.2.2). A user without a colon is a user without a password; `:password@` is a
-// password without a user, as redis-cli(1) reads it.
+// Reads redis://[user[:password]@]host[:port][/db], rediss:// in the same way for TLS,
+// unix://[user[:password]@]/path[?db=N], local: and local:/dir. User, password, host and path may be percent-encoded
+// (RFC 3986 §2.1), IPv6 addresses stand in brackets (§3.2.2). A user without a colon is a user without a password;
+// `:password@` is a password without a user, as redis-cli(1) reads it.
 // Errors (usage): anything else. The message never holds what may be a password.
 Result<Endpoint> parse_endpoint(std::string_view url);
 

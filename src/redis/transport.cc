@@ -101,10 +101,21 @@ Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
 Result<Transport> Transport::open(const Endpoint& endpoint, const Until& until) {
   auto fd = connect_any(endpoint, until);
   if (!fd) return std::unexpected(std::move(fd).error().in(escaped(endpoint.display())));
-  return Transport(std::move(*fd));
+  Transport transport(std::move(*fd));
+  if (!endpoint.tls) return transport;
+  auto tls = Tls::connect(transport.fd_.get(), *endpoint.tls, endpoint.host, until);
+  if (!tls) return std::unexpected(std::move(tls).error().in(escaped(endpoint.display())));
+  transport.tls_ = std::move(*tls);
+  return transport;
+}
+
+UniqueFd Transport::release() {
+  if (tls_) fd_.reset();
+  return std::move(fd_);
 }
 
 Result<void> Transport::check_idle() const {
+  if (tls_) return tls_->check_idle();
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got > 0) return fail(Error::Code::protocol, "the server sent something that nobody has asked for");
@@ -114,6 +125,7 @@ Result<void> Transport::check_idle() const {
 }
 
 Result<void> Transport::send(std::string_view bytes, const Until& until) {
+  if (tls_) return tls_->send(bytes, until);
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
@@ -128,6 +140,7 @@ Result<void> Transport::send(std::string_view bytes, const Until& until) {
 }
 
 Result<std::string_view> Transport::receive(const Until& until) {
+  if (tls_) return std::string_view(buffer_.data(), RLOCK_TRY(tls_->receive(buffer_, until)));
   for (;;) {
     const ssize_t got = recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
     if (got > 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(got));

@@ -12,6 +12,7 @@ setup() {
 }
 
 teardown() {
+  [[ -z ${proxy:-} ]] || kill "$proxy"
   redis_stop srv
   all_gone "$pids"
 }
@@ -222,6 +223,17 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
   wait_until renewed_since "$left"
   ends_with 3
   ! said 'cannot renew'
+}
+
+@test "a connection that died unseen costs the release half of its time, not the lock" {
+  PROXY_DEAD=$BATS_TEST_TMPDIR/dead python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
+  proxy=$!
+  wait_until test -S "$BATS_TEST_TMPDIR/p"
+  RLOCK_URL=unix://$BATS_TEST_TMPDIR/p
+  job_until_go --timeout 2s
+  touch "$BATS_TEST_TMPDIR/dead"
+  ends_with 3
+  [[ -z $stderr && $(redis srv exists job) == 0 ]]
 }
 
 # A job whose command ends at once and leaves the server stopped until the lease is over.

@@ -11,6 +11,8 @@ PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so lon
 reply that the client was sent: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
 command's first words.
 
+PROXY_DEAD=FILE: connections that stand when FILE appears are dead without a sign: what comes over them goes nowhere.
+
 NO_EVALSHA=TEXT answers EVALSHA with this error, as a server that does not have it.
 """
 import os
@@ -23,6 +25,7 @@ listen, server, log = sys.argv[1:4]
 word = sys.argv[4].encode() if len(sys.argv) > 4 else None
 to_lose = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 slow, _, seconds = os.environ.get("PROXY_DELAY", "").partition(":")
+dead = os.environ.get("PROXY_DEAD", "")
 lock = threading.Lock()
 
 
@@ -43,10 +46,13 @@ def serve(number, client):
     upstream = socket.socket(socket.AF_UNIX)
     upstream.connect(server)
     commands, replies = client.makefile("rb"), upstream.makefile("rb")
+    born = time.time()
     while True:
         command = read_reply(commands)
         if not command:
             break
+        if os.path.exists(dead) and os.stat(dead).st_mtime > born:
+            continue
         with lock:
             words = command.split(b"\r\n")[2::2]
             named = next((word for word in words if word.startswith(b"rlock ")), words[1])

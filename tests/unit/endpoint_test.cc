@@ -28,6 +28,14 @@ TEST(Endpoint, ReadsNetworkAddresses) {
   EXPECT_EQ(parse_endpoint("redis://:6380")->port, 6380);
 }
 
+TEST(Endpoint, ReadsAddressesForTls) {
+  const auto endpoint = *parse_endpoint("rediss://u:p@cache.example:7000/3");
+  EXPECT_TRUE(endpoint.tls);
+  EXPECT_EQ(endpoint.host, "cache.example");
+  EXPECT_EQ(endpoint.display(), "rediss://u@cache.example:7000/3");
+  EXPECT_FALSE(parse_endpoint("redis://h")->tls);
+}
+
 TEST(Endpoint, ReadsIpv6InBrackets) {
   const auto endpoint = *parse_endpoint("redis://[::1]:6380/1");
   EXPECT_EQ(endpoint.host, "::1");
@@ -103,7 +111,8 @@ TEST(Endpoint, RefusesTheRest) {
                           "unix:///x?db=",
                           "unix:///x?q=1",
                           "local:x",
-                          "rediss://h"}) {
+                          "rediss://h/x",
+                          "redisss://h"}) {
     const auto endpoint = parse_endpoint(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_EQ(endpoint.error().code, Error::Code::usage) << url;

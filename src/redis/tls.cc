@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "redis/tls.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace rlock::redis {
+namespace {
+
+using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
+using Code = Error::Code;
+
+constexpr const char* kClosed = "the server closed the connection";
+
+// Where systems keep the certificates of authorities: a folder in which OpenSSL finds one by its hash, which costs
+// nothing, or else one file of all, which costs 40 to 70 ms.
+constexpr const char* kFolders[] = {"/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem/directory-hash"};
+constexpr const char* kBundles[] = {"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+                                    "/etc/ssl/certs/ca-certificates.crt"};
+
+// A socket as OpenSSL reads and writes one. Its own (BIO_s_socket) raises SIGPIPE.
+int read_socket(BIO* bio, char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+  const ssize_t got = recv(fd, bytes, static_cast<std::size_t>(size), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  return static_cast<int>(got);
+}
+
+int write_socket(BIO* bio, const char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+  const ssize_t sent = ::send(fd, bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+long control_socket(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+BIO* socket_bio(int fd) {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "socket");
+    BIO_meth_set_read(made, read_socket);
+    BIO_meth_set_write(made, write_socket);
+    BIO_meth_set_ctrl(made, control_socket);
+    return made;
+  }();
+  BIO* bio = BIO_new(method);
+  if (!bio) return nullptr;
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
+// The first error that OpenSSL has kept, which is the one that counts; all are forgotten.
+std::string first_error() {
+  const unsigned long error = ERR_get_error();
+  ERR_clear_error();
+  if (error == 0) return "unknown error";
+  if (ERR_SYSTEM_ERROR(error)) return errno_text(ERR_GET_REASON(error));
+  const char* reason = ERR_reason_error_string(error);
+  return reason ? reason : "error " + std::to_string(error);
+}
+
+bool has_hashed_names(const char* folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder), closedir);
+  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name.size() > 9 && name[8] == '.' && name.substr(0, 8).find_first_not_of("0123456789abcdef") == name.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Errors: none; what is not there is trusted by nobody, and the handshake says so.
+void trust_system(SSL_CTX* context) {
+  if (std::getenv(X509_get_default_cert_dir_env()) || std::getenv(X509_get_default_cert_file_env())) {
+    SSL_CTX_set_default_verify_paths(context);
+    return;
+  }
+  for (const char* folder : kFolders) {
+    if (!has_hashed_names(folder)) continue;
+    SSL_CTX_load_verify_dir(context, folder);
+    return;
+  }
+  for (const char* bundle : kBundles) {
+    if (access(bundle, R_OK) == 0 && SSL_CTX_load_verify_file(context, bundle) == 1) return;
+  }
+}
+
+std::unexpected<Error> bad_file(std::string_view what, const std::string& path) {
+  return fail(Code::config, std::string(what) + " " + escaped(path) + ": " + first_error());
+}
+
+Result<void> trust(SSL_CTX* context, const std::string& ca) {
+  if (ca.empty()) {
+    trust_system(context);
+    return {};
+  }
+  struct stat info{};
+  if (stat(ca.c_str(), &info) != 0) return fail(Code::config, "tls-ca " + escaped(ca) + ": " + errno_text(errno));
+  const bool loaded = S_ISDIR(info.st_mode) ? SSL_CTX_load_verify_dir(context, ca.c_str()) == 1
+                                            : SSL_CTX_load_verify_file(context, ca.c_str()) == 1;
+  if (!loaded) return bad_file("tls-ca", ca);
+  return {};
+}
+
+Result<void> add_own_certificate(SSL_CTX* context, const TlsSettings& settings) {
+  if (settings.certificate.empty()) return {};
+  const std::string& key = settings.key.empty() ? settings.certificate : settings.key;
+  if (SSL_CTX_use_certificate_chain_file(context, settings.certificate.c_str()) != 1) {
+    return bad_file("tls-cert", settings.certificate);
+  }
+  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context) != 1) {
+    return bad_file("tls-key", key);
+  }
+  return {};
+}
+
+// A key with a passphrase is no key for a program that nobody watches.
+int no_passphrase(char*, int, int, void*) { return -1; }
+
+Result<Context> make_context(const TlsSettings& settings) {
+  // A configuration of OpenSSL may name modules, which a program that is linked statically must not load.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  if (!context) return fail(Code::system, "TLS: " + first_error());
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_default_passwd_cb(context.get(), no_passphrase);
+  if (settings.insecure) {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  } else {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    RLOCK_TRY(trust(context.get(), settings.ca));
+  }
+  RLOCK_TRY(add_own_certificate(context.get(), settings));
+  return context;
+}
+
+bool is_address(const std::string& host) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+// Has the certificate be for `host`, and tells the server which of its hosts is meant (SNI, RFC 6066 §3).
+bool expect_host(SSL* ssl, std::string host) {
+  host = host.substr(0, host.find('%'));  // of an IPv6 address with a zone
+  if (is_address(host)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
+  SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+}
+
+}  // namespace
+
+struct Tls::Session {
+  Session(int socket, Context made) : fd(socket), context(std::move(made)), ssl(SSL_new(context.get()), SSL_free) {}
+
+  int fd;
+  Context context;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl;
+
+  // Calls `step`, which returns what OpenSSL's functions do, until it is done or cannot be.
+  template <class Step>
+  Result<int> until_done(Step step, const Until& until, std::string_view late) {
+    for (;;) {
+      ERR_clear_error();
+      const int result = step();
+      if (result > 0) return result;
+      const int why = SSL_get_error(ssl.get(), result);
+      if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) return std::unexpected(failure(why));
+      switch (wait_for(fd, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until)) {
+        case WaitEnd::ready: break;
+        case WaitEnd::interrupted: return fail(Code::interrupted, "interrupted");
+        case WaitEnd::deadline: return fail(Code::unavailable, std::string(late));
+      }
+    }
+  }
+
+  // REQUIRES: errno is that of the call that has failed.
+  Error failure(int why) const {
+    const int number = errno;
+    if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
+    const unsigned long error = ERR_peek_error();
+    if (why == SSL_ERROR_SYSCALL && error == 0) {
+      return {Code::unavailable, number == 0 ? kClosed : "TLS: " + errno_text(number)};
+    }
+    if (const long verified = SSL_get_verify_result(ssl.get());
+        verified != X509_V_OK && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+      return not_trusted(verified);
+    }
+    switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
+      case SSL_R_UNEXPECTED_EOF_WHILE_READING: ERR_clear_error(); return {Code::unavailable, kClosed};
+      case SSL_R_WRONG_VERSION_NUMBER:
+        ERR_clear_error();
+        return {Code::unavailable,
+                "TLS: the server does not speak it on this port; write redis:// for one that does not"};
+      case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        ERR_clear_error();
+        return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (tls-cert, tls-key)"};
+      default: break;
+    }
+    const bool refused = is_alert(error);
+    return {refused ? Code::untrusted : Code::unavailable,
+            std::string(refused ? "TLS: the server refused us: " : "TLS: ") + first_error()};
+  }
+
+  // An alert of the server's (RFC 8446 §6.2).
+  static bool is_alert(unsigned long error) {
+    return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET;
+  }
+
+  static Error not_trusted(long verified) {
+    ERR_clear_error();
+    std::string advice;
+    switch (verified) {
+      case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+      case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+      case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        advice = "; name the authority that has signed it (tls-ca)";
+        break;
+      case X509_V_ERR_HOSTNAME_MISMATCH:
+      case X509_V_ERR_IP_ADDRESS_MISMATCH: advice = "; write the address with a name that stands in it"; break;
+      default: break;
+    }
+    return {Code::untrusted, std::string("TLS: the server's certificate is not trusted: ") +
+                                 X509_verify_cert_error_string(verified) + advice};
+  }
+};
+
+Tls::Tls(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+Tls::~Tls() = default;
+
+Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, const std::string& host,
+                                          const Until& until) {
+  auto session = std::make_unique<Session>(fd, RLOCK_TRY(make_context(settings)));
+  SSL* ssl = session->ssl.get();
+  BIO* bio = ssl ? socket_bio(fd) : nullptr;
+  if (!bio) return fail(Code::system, "TLS: " + first_error());
+  SSL_set_bio(ssl, bio, bio);
+  if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is no name of a host");
+  RLOCK_TRY(session->until_done([&] { return SSL_connect(ssl); }, until,
+                                "TLS: the server did not answer in time (does it speak TLS on this port?)"));
+  return std::unique_ptr<Tls>(new Tls(std::move(session)));
+}
+
+Result<void> Tls::check_idle() {
+  // Reads what TLS itself has to say, such as the tickets of a session, which come unasked.
+  ERR_clear_error();
+  char byte;
+  const int got = SSL_peek(session_->ssl.get(), &byte, 1);
+  if (got > 0) return fail(Code::protocol, "the server sent something that nobody has asked for");
+  const int why = SSL_get_error(session_->ssl.get(), got);
+  if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
+  return std::unexpected(session_->failure(why));
+}
+
+Result<void> Tls::send(std::string_view bytes, const Until& until) {
+  const auto write = [&] { return SSL_write(session_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())); };
+  RLOCK_TRY(session_->until_done(write, until, "the server took no data in time"));
+  return {};
+}
+
+Result<std::size_t> Tls::receive(std::span<char> buffer, const Until& until) {
+  const auto read = [&] { return SSL_read(session_->ssl.get(), buffer.data(), static_cast<int>(buffer.size())); };
+  return static_cast<std::size_t>(RLOCK_TRY(session_->until_done(read, until, "no answer in time")));
+}
+
+std::string tls_library() { return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING); }
+
+}  // namespace rlock::redis

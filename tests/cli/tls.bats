@@ -1,0 +1,230 @@
+# rediss:// addresses: the server is verified before it hears a word, and everything else is as without TLS.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() {
+  source "$TESTS_DIR/lib/tls.bash"
+  export TLS_DIR=$BATS_FILE_TMPDIR/tls
+  tls_authority ca
+  tls_authority stranger
+  tls_certificate server ca DNS:localhost,DNS:*.wild.example,IP:127.0.0.1,IP:::1
+  tls_expired expired ca DNS:localhost,IP:127.0.0.1
+  tls_certificate elsewhere ca DNS:elsewhere.example
+  tls_certificate unknown stranger DNS:localhost,IP:127.0.0.1
+  tls_certificate client ca DNS:client
+  tls_certificate strange_client stranger DNS:client
+  cp "$TLS_DIR/ca.crt" "$TLS_DIR/alone.crt" && cp "$TLS_DIR/ca.key" "$TLS_DIR/alone.key"
+}
+
+setup() {
+  source "$TESTS_DIR/lib/tls.bash"
+  export RLOCK_TLS_CA=$TLS_DIR/ca.crt
+  other=
+}
+
+teardown() {
+  [[ -z $other ]] || kill "$other"
+  redis_stop srv
+}
+
+# refused STATUS TEXT [OPTION ...]: a job ends with STATUS, says TEXT, and was not started.
+refused() {
+  local expected=$1 text=$2
+  shift 2
+  run --separate-stderr rlock run "$@" x -- touch "$BATS_TEST_TMPDIR/ran"
+  echo "status=$status stderr=$stderr"
+  [[ $status == "$expected" && $stderr == *"$text"* && ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
+@test "by the name of the host, by its address: the certificate has both" {
+  tls_start srv
+  for host in localhost 127.0.0.1; do
+    run -0 --separate-stderr rlock run --url "rediss://$host:$srv_tls" x -- echo mine
+    [[ $output == mine && -z $stderr ]]
+  done
+}
+
+@test "a folder of authorities is as good as a file" {
+  tls_start srv
+  mkdir "$BATS_TEST_TMPDIR/authorities"
+  cp "$TLS_DIR/ca.crt" "$BATS_TEST_TMPDIR/authorities/$(openssl x509 -hash -noout -in "$TLS_DIR/ca.crt").0"
+  run -0 rlock run --url "rediss://localhost:$srv_tls" --tls-ca "$BATS_TEST_TMPDIR/authorities" x -- echo mine
+}
+
+@test "the system's authorities are trusted where none are named" {
+  tls_start srv
+  unset RLOCK_TLS_CA
+  refused 69 'not trusted' --url "rediss://localhost:$srv_tls"
+  SSL_CERT_FILE=$TLS_DIR/ca.crt run -0 rlock run --url "rediss://localhost:$srv_tls" x -- echo mine
+}
+
+@test "an expired certificate: 69" {
+  TLS_CERTIFICATE=expired tls_start srv
+  refused 69 'certificate has expired' --url "rediss://localhost:$srv_tls"
+}
+
+@test "the certificate of another host: 69" {
+  TLS_CERTIFICATE=elsewhere tls_start srv
+  refused 69 'mismatch' --url "rediss://localhost:$srv_tls"
+  refused 69 'mismatch' --url "rediss://127.0.0.1:$srv_tls"
+}
+
+@test "signed by an authority that nobody has named: 69" {
+  TLS_CERTIFICATE=unknown tls_start srv
+  refused 69 'name the authority that has signed it (tls-ca)' --url "rediss://localhost:$srv_tls"
+}
+
+@test "signed by itself: 69, and trusted only by who names it" {
+  TLS_CERTIFICATE=alone tls_start srv
+  refused 69 'not trusted' --url "rediss://localhost:$srv_tls" --tls-ca "$TLS_DIR/stranger.crt"
+}
+
+@test "--tls-insecure trusts whoever answers, and says so each time" {
+  TLS_CERTIFICATE=unknown tls_start srv
+  run -0 --separate-stderr rlock run --url "rediss://localhost:$srv_tls" --tls-insecure x -- echo mine
+  assert_says 'the server is not verified, and may be anybody'
+}
+
+@test "a server that wants a certificate of ours gets it" {
+  tls_start srv --tls-auth-clients yes
+  local url=rediss://localhost:$srv_tls
+  refused 69 'the server wants a certificate of ours; give one (tls-cert, tls-key)' --url "$url"
+  refused 69 'refused us' --url "$url" --tls-cert "$TLS_DIR/strange_client.crt" --tls-key "$TLS_DIR/strange_client.key"
+  chmod 600 "$TLS_DIR/client.key"
+  run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key" x -- echo mine
+  run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.pem" x -- echo mine
+}
+
+@test "TLS where plain text is spoken, and the reverse: 69, and what to write" {
+  local port
+  port=$(redis_free_port)
+  tls_start srv --port "$port"
+  refused 69 'does it speak TLS on this port?' --url "rediss://localhost:$port" --timeout 1s
+  refused 69 'if the server wants TLS, write rediss://' --url "redis://localhost:$srv_tls"
+}
+
+@test "a server that accepts and never shakes hands: 69 within the time for an exchange" {
+  python3 "$TESTS_DIR/lib/odd_server.py" silent >"$BATS_TEST_TMPDIR/port" 3>&- &
+  other=$!
+  wait_until test -s "$BATS_TEST_TMPDIR/port"
+  local began
+  began=$(now_ms)
+  refused 69 'did not answer in time' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")" --timeout 1s
+  (($(now_ms) - began < 10000))
+}
+
+@test "a server that speaks something else than TLS: 69" {
+  python3 "$TESTS_DIR/lib/odd_server.py" http >"$BATS_TEST_TMPDIR/port" 3>&- &
+  other=$!
+  wait_until test -s "$BATS_TEST_TMPDIR/port"
+  refused 69 'TLS: ' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")"
+}
+
+@test "a server that cannot be verified does not hear the password" {
+  local port
+  port=$(redis_free_port)
+  mkfifo "$BATS_TEST_TMPDIR/nothing"
+  # It reads whatever comes, with a certificate that nobody trusts, and writes it down.
+  openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/unknown.crt" \
+    -key "$TLS_DIR/unknown.key" >"$BATS_TEST_TMPDIR/heard" 2>/dev/null <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
+  other=$!
+  reachable() { rlock run --timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }
+  wait_until reachable
+  [[ ! -s $BATS_TEST_TMPDIR/heard ]]
+  # The same with an authority that knows it: now it would.
+  run ! rlock run --timeout 1s --url "rediss://:s3cret@localhost:$port" --tls-ca "$TLS_DIR/stranger.crt" x -- true
+  wait_until grep -q s3cret "$BATS_TEST_TMPDIR/heard"
+}
+
+@test "TLS 1.1 and older are not spoken" {
+  local port
+  port=$(redis_free_port)
+  mkfifo "$BATS_TEST_TMPDIR/nothing"
+  openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/server.crt" -tls1_1 \
+    -cipher 'ALL:@SECLEVEL=0' -key "$TLS_DIR/server.key" >/dev/null 2>&1 <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
+  other=$!
+  spoken() { rlock run --timeout 1s --url "rediss://localhost:$port" x -- true 2>&1 | grep -E 'protocol|alert|version'; }
+  wait_until spoken
+  run ! rlock run --timeout 1s --url "rediss://localhost:$port" x -- true
+}
+
+@test "files that are not there, are none, or are for everybody's eyes: 78" {
+  tls_start srv
+  local url=rediss://localhost:$srv_tls
+  refused 78 'No such file' --url "$url" --tls-ca /nonexistent/ca.crt
+  echo nonsense >"$BATS_TEST_TMPDIR/nonsense"
+  refused 78 'tls-ca' --url "$url" --tls-ca "$BATS_TEST_TMPDIR/nonsense"
+  refused 78 'tls-cert' --url "$url" --tls-cert "$BATS_TEST_TMPDIR/nonsense" --tls-key "$TLS_DIR/client.pem"
+  refused 78 'tls-key without tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
+  cp "$TLS_DIR/client.key" "$BATS_TEST_TMPDIR/open.key"
+  chmod 644 "$BATS_TEST_TMPDIR/open.key"
+  refused 78 'others may read the key; chmod 600' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$BATS_TEST_TMPDIR/open.key"
+  chmod 600 "$TLS_DIR/strange_client.key"
+  refused 78 'tls-key' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/strange_client.key"
+  refused 64 'is no address for TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
+}
+
+@test "a nested run finds the server and its authority, wherever it is" {
+  tls_start srv
+  unset RLOCK_TLS_CA
+  cd "$TLS_DIR"
+  run -0 rlock run --url "rediss://localhost:$srv_tls" --tls-ca ca.crt outer -- sh -c "cd / && exec '$RLOCK' run inner -- echo both"
+  [[ $output == both ]]
+}
+
+@test "a job is renewed and released; one whose connection is cut goes on over another" {
+  tls_start srv
+  export RLOCK_URL=rediss://localhost:$srv_tls
+  job_start --lease 3s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  held() { [[ $(redis srv exists job) == 1 ]]; }
+  wait_until held
+  for _ in 1 2; do
+    redis srv client kill type normal skipme yes
+    left=$(redis srv pttl job)
+    renewed() { (($(redis srv pttl job) > left)); }
+    wait_until renewed
+  done
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 3 ]]
+  ! said 'cannot renew'
+  assert_clean srv
+}
+
+# The monitor of a waiter connects while it waits: nothing stands between the grant and the start of the command.
+@test "a hand-over costs as many commands as without TLS, and no connection" {
+  tls_start srv
+  export RLOCK_URL=rediss://localhost:$srv_tls
+  local owner connections
+  owner=$(rlock acquire job --lease 60s)
+  job_start job -- echo mine
+  # That of the waiter, the one on which it listens, and its monitor's.
+  three() { [[ $(redis srv client list type normal | grep -vc "addr=$srv_sock\|cmd=client") -ge 2 && $(redis srv client list type pubsub | wc -l) == 1 ]]; }
+  wait_until three
+  redis srv config resetstat
+  rlock release job --owner "$owner"
+  job_status
+  [[ $status == 0 ]]
+  connections=$(redis srv info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
+  redis srv info commandstats | grep -E 'eval'
+  # That of `rlock release`, and that of redis-cli.
+  echo "connections: $connections"
+  ((connections <= 2))
+  [[ $(redis srv info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]*),.*/\1/p') == 3 ]]
+}
+
+@test "acquire --for-pid: the keeper goes on with the session" {
+  tls_start srv
+  export RLOCK_URL=rediss://localhost:$srv_tls
+  sleep 1000 3>&- &
+  other=$!
+  local owner
+  owner=$(rlock acquire job --for-pid "$other" --lease 3s)
+  left=$(redis srv pttl job)
+  renewed() { (($(redis srv pttl job) > left)); }
+  wait_until renewed
+  rlock release job --owner "$owner"
+  assert_clean srv
+}
