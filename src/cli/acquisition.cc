@@ -128,6 +128,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
                           .interrupt = signals.fd(),
                           .queueing = options.wait.queueing,
                           .renew_every = renew_every,
+                          .replicas = options.wait.replicas,
                           .at_front = std::move(at_front)};
   if (options.wait.supersede) policy.longest_look = kAskAgain;
   AwaitedLock* current = nullptr;

@@ -8,7 +8,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
+constexpr std::string_view kSecretVariables[] = {"RLOCK_PASSWORD", "RLOCK_SENTINEL_PASSWORD", "REDISCLI_AUTH"};
 constexpr std::string_view kOwnVariables[] = {"RLOCK_NAME", "RLOCK_OWNER",       "RLOCK_TOKEN", "RLOCK_HELD",
                                               "RLOCK_URL",  "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 

@@ -25,6 +25,8 @@ constexpr auto kCommon = part<CommonOptions>({
     kUrl,
     {"--password-file", "FILE", into<any_text, &CommonOptions::password_file>,
      "read the password from FILE, which only you may be able to read", Group::common, kSetting},
+    {"--sentinel-password-file", "FILE", into<any_text, &CommonOptions::sentinel_password_file>,
+     "read the password of the Sentinels from FILE, as --password-file does", Group::common, kSetting},
     {"--tls-ca", "FILE", by<CommonOptions, fill_tls<&redis::TlsSettings::ca>>,
      "trust servers whose certificate those in FILE, or in a folder of c_rehash(1), have signed (the system's)",
      Group::common, kSetting},
@@ -74,6 +76,8 @@ constexpr auto kLocking = part<LockingOptions>({
      "take the place of the last waiter that said so; it ends with 75", Group::waiting, kSetting},
     {"--supersede", "", into<flag, &LockingOptions::wait, &WaitOptions::supersede>,
      "ask the holder to stop, and wait until it has released the lock", Group::waiting, kSetting},
+    {"--wait-replicas", "N", into<number_of_replicas, &LockingOptions::wait, &WaitOptions::replicas>,
+     "have N replicas acknowledge the lock, or give it back and try again (0)", Group::waiting, kSetting},
     {"--priority", "N", into<priority, &LockingOptions::wait, &WaitOptions::queueing, &lock::QueueRequest::priority>,
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });

@@ -55,6 +55,8 @@ Result<int> exit_status(const std::string& text) { return number(text, 0, 255, "
 
 Result<int> number_of_waiters(const std::string& text) { return number(text, 0, 1'000'000, "a number of waiters"); }
 
+Result<int> number_of_replicas(const std::string& text) { return number(text, 0, 100, "a number of replicas"); }
+
 Result<int> priority(const std::string& text) { return number(text, -1000, 1000, "a number from -1000 to 1000"); }
 
 Result<int> number_of_slots(const std::string& text) {

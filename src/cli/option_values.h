@@ -27,6 +27,7 @@ Result<milliseconds> hook_time(const std::string& text);      // not 0
 Result<int> exit_status(const std::string& text);
 Result<int> number_of_waiters(const std::string& text);
 Result<int> priority(const std::string& text);
+Result<int> number_of_replicas(const std::string& text);
 Result<int> number_of_slots(const std::string& text);
 Result<int> descriptor(const std::string& text);
 Result<pid_t> process(const std::string& text);

@@ -24,6 +24,7 @@ struct CommonOptions {
   std::string url_origin;                // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
   std::optional<std::string> password_file;
+  std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;
   std::string tls_option;  // one of these that stands on the command line; empty: none does
   // The address with a password that Settings has; wiped as `url` is.
@@ -44,6 +45,7 @@ struct WaitOptions {
   int conflict_status = kNotAcquired;
   lock::QueueRequest queueing;
   bool supersede = false;  // the holder is asked to stop
+  int replicas = 0;        // that have to acknowledge the grant
 };
 
 // Options of subcommands that acquire locks.

@@ -40,12 +40,12 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
 }
 
 std::vector<std::string> environment_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
-                                         const redis::Endpoint& endpoint) {
+                                         const redis::Address& address) {
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
-                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + endpoint.display()};
+                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + address.display()};
   // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
   const auto name_file = [&](const char* variable, const std::optional<std::string>& path) {
     if (!path) return;
@@ -55,37 +55,39 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(*path, ignored).string());
   };
   name_file("RLOCK_PASSWORD_FILE", options.password_file);
+  name_file("RLOCK_SENTINEL_PASSWORD_FILE", options.sentinel_password_file);
   name_file("RLOCK_CONFIG", options.file_of_configured_url);
-  if (endpoint.tls) {
+  if (address.server.tls) {
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;
       unsetenv(variable);
       std::error_code ignored;
       additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(path, ignored).string());
     };
-    name_path("RLOCK_TLS_CA", endpoint.tls->ca);
-    name_path("RLOCK_TLS_CERT", endpoint.tls->certificate);
-    name_path("RLOCK_TLS_KEY", endpoint.tls->key);
-    if (endpoint.tls->insecure && !std::getenv("RLOCK_TLS_INSECURE")) additions.push_back("RLOCK_TLS_INSECURE=true");
+    name_path("RLOCK_TLS_CA", address.server.tls->ca);
+    name_path("RLOCK_TLS_CERT", address.server.tls->certificate);
+    name_path("RLOCK_TLS_KEY", address.server.tls->key);
+    if (address.server.tls->insecure && !std::getenv("RLOCK_TLS_INSECURE"))
+      additions.push_back("RLOCK_TLS_INSECURE=true");
   }
   return environment_without_secrets(std::move(additions));
 }
 
-run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds, const redis::Endpoint& endpoint,
+run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds, const redis::Address& address,
                  const run::Inherited& inherited, const Events& events) {
-  return {.command = {options.command, environment_for(options, holds, endpoint),
-                      "RLOCK_TOKEN=" + hold_texts(holds).tokens},
-          .holds = holds,
-          .timing = options.timing,
-          .exchange = options.timeout,
-          .renew = options.renew,
-          .max_hold = options.max_hold,
-          .min_hold = options.min_hold,
-          .leftovers = options.leftovers,
-          .isolate = options.isolate,
-          .hooks = options.hooks,
-          .inherited = inherited,
-          .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
+  return {
+      .command = {options.command, environment_for(options, holds, address), "RLOCK_TOKEN=" + hold_texts(holds).tokens},
+      .holds = holds,
+      .timing = options.timing,
+      .exchange = options.timeout,
+      .renew = options.renew,
+      .max_hold = options.max_hold,
+      .min_hold = options.min_hold,
+      .leftovers = options.leftovers,
+      .isolate = options.isolate,
+      .hooks = options.hooks,
+      .inherited = inherited,
+      .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
 }
 
 void say_not_found(const RunOptions& options, const run::Inherited& inherited) {
@@ -148,7 +150,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
   const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
-    return job_for(options, holds, client.endpoint(), inherited, events);
+    return job_for(options, holds, client.address(), inherited, events);
   };
   GuardsAhead guards;
   const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {

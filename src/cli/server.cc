@@ -57,13 +57,13 @@ void hide_password(char* url) {
 
 // The password that the configuration has for this very server. A nested rlock has the address from RLOCK_URL, without
 // its password.
-std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Endpoint>& endpoint) {
+std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Address>& address) {
   if (!options.configured_url) return {};
   Secret url = *options.configured_url;
-  const auto configured = redis::parse_endpoint(url.text());
+  const auto configured = redis::parse_address(url.text());
   url.wipe();
-  if (!configured || !endpoint || configured->display() != endpoint->display()) return {};
-  return configured->password;
+  if (!configured || !address || configured->display() != address->display()) return {};
+  return configured->server.password;
 }
 
 // The password file comes first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.
@@ -116,25 +116,37 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   return {};
 }
 
-Result<redis::Endpoint> endpoint_for(const CommonOptions& options) {
+// Those of Sentinels are users of their own.
+Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options) {
+  address.sentinel_password = extract_variable("RLOCK_SENTINEL_PASSWORD");
+  if (address.kind != redis::Address::Kind::sentinel || !options.sentinel_password_file) return {};
+  auto password = read_password(*options.sentinel_password_file);
+  if (!password) return std::unexpected(std::move(password).error().in("sentinel-password-file"));
+  address.sentinel_password = std::move(*password);
+  return {};
+}
+
+Result<redis::Address> address_for(const CommonOptions& options) {
   Secret url = options.url;
-  auto endpoint = redis::parse_endpoint(url.text());
+  auto address = redis::parse_address(url.text());
   url.wipe();
-  const auto configured = configured_password(options, endpoint);
-  if (!endpoint) {
-    if (!options.url_on_command_line) endpoint.error().code = Error::Code::config;
-    return std::unexpected(std::move(endpoint).error().in(options.url_origin));
+  const auto configured = configured_password(options, address);
+  if (!address) {
+    if (!options.url_on_command_line) address.error().code = Error::Code::config;
+    return std::unexpected(std::move(address).error().in(options.url_origin));
   }
-  if (endpoint->password && options.url_on_command_line) {
+  redis::Endpoint& server = address->server;
+  if (server.password && options.url_on_command_line) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
   if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
-  RLOCK_TRY(add_password(*endpoint, options, configured));
-  RLOCK_TRY(add_tls(*endpoint, options));
-  if (endpoint->kind == redis::Endpoint::Kind::local && endpoint->path.empty()) {
-    endpoint->path = RLOCK_TRY(redis::LocalServer::own_folder());
+  RLOCK_TRY(add_password(server, options, configured));
+  RLOCK_TRY(add_sentinel_password(*address, options));
+  RLOCK_TRY(add_tls(server, options));
+  if (server.kind == redis::Endpoint::Kind::local && server.path.empty()) {
+    server.path = RLOCK_TRY(redis::LocalServer::own_folder());
   }
-  return endpoint;
+  return address;
 }
 
 // The server needs to know nothing but its address. A configuration that its caller does not use, or has by a name that
@@ -146,25 +158,25 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
 }  // namespace
 
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
-  redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
-  if (endpoint.password) keep_memory_private();
-  has_password = endpoint.password.has_value();
-  log::debug("server " + escaped(endpoint.display()) + ", from " +
+  redis::Address address = RLOCK_TRY(address_for(options));
+  has_password = address.server.password.has_value();
+  if (has_password || address.sentinel_password) keep_memory_private();
+  log::debug("server " + escaped(address.display()) + ", from " +
              (options.url_origin.empty() ? "the default" : options.url_origin));
-  if (endpoint.kind == redis::Endpoint::Kind::local) {
+  if (address.server.kind == redis::Endpoint::Kind::local) {
     const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
-    RLOCK_TRY(redis::LocalServer(endpoint.path).ensure(launch_server, until));
+    RLOCK_TRY(redis::LocalServer(address.server.path).ensure(launch_server, until));
   }
-  return redis::Client(std::move(endpoint));
+  return redis::Client(std::move(address));
 }
 
 Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
-  const redis::Endpoint endpoint = RLOCK_TRY(endpoint_for(options));
-  if (endpoint.kind != redis::Endpoint::Kind::local) {
+  const redis::Address address = RLOCK_TRY(address_for(options));
+  if (address.server.kind != redis::Endpoint::Kind::local) {
     return fail(Error::Code::usage,
-                escaped(endpoint.display()) + " is not a local: address; give --url local: or --url local:/dir");
+                escaped(address.display()) + " is not a local: address; give --url local: or --url local:/dir");
   }
-  return redis::LocalServer(endpoint.path);
+  return redis::LocalServer(address.server.path);
 }
 
 Error with_advice(Error error) {

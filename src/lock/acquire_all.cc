@@ -10,6 +10,8 @@
 namespace rlock::lock {
 namespace {
 
+constexpr milliseconds kReplicasTime = 1s;  // a replica that is well has it within a round trip
+
 class Taker {
  public:
   Taker(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
@@ -24,8 +26,9 @@ class Taker {
       if (taken && !taken->holds.empty()) return taken;
       give_back();
       if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
-      if (taken || !std::exchange(lost_, false)) return taken;
-      log::warning(taken.error().message + "; beginning again");
+      if (taken || !std::exchange(again_, false)) return taken;
+      log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
+                 taken.error().message + "; beginning again");
     }
   }
 
@@ -37,7 +40,8 @@ class Taker {
       holds_.push_back(std::move(*acquired.hold));
       RLOCK_TRY(keep_if_due());
     }
-    if (waited_ && holds_.size() > 1) RLOCK_TRY(keep(true));
+    if ((waited_ && holds_.size() > 1) || policy_.replicas > 0) RLOCK_TRY(keep(true));
+    if (policy_.replicas > 0) RLOCK_TRY(expect_replicas());
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -75,20 +79,38 @@ class Taker {
   // we waited must be known before anybody counts on it.
   Result<void> keep(bool final) {
     const TimePoint now = BootClock::now();
-    const Until soon = Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange);
-    const auto renewed = renew_all(client_, holds_, holds_.front().lease, soon);
+    const auto renewed = renew_all(client_, holds_, holds_.front().lease, exchange());
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
       return {};
     }
     if (!renewed) return std::unexpected(Error(renewed.error()));
     if (renewed->outcome != RenewOutcome::renewed) {
-      lost_ = true;
+      again_ = true;
       return fail(Error::Code::wrong_kind, holds_[renewed->at].name().display() + ": lost while waiting for others");
     }
     for (Hold& hold : holds_) hold.sent = now;
     return {};
   }
+
+  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over it. WAIT keeps
+  // nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master.
+  Result<void> expect_replicas() {
+    const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kReplicasTime);
+    const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
+    const auto reply = client_.call_over_same({"WAIT", wanted, time}, exchange());
+    if (!reply && reply.error().code == Error::Code::protocol) {
+      return fail(Error::Code::config, reply.error().message + "; wait-replicas needs a server that has WAIT");
+    }
+    const long long acknowledged = RLOCK_TRY(std::move(reply)).as_number().value_or(0);
+    if (acknowledged >= policy_.replicas) return {};
+    again_ = !end_.over();
+    return fail(Error::Code::unavailable, holds_.front().name().display() + ": " + std::to_string(acknowledged) +
+                                              " of " + wanted +
+                                              " replicas have acknowledged the lock; it was given back");
+  }
+
+  Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
 
   void give_back() {
     const Until soon = Until{}.at_most(1s);
@@ -108,7 +130,8 @@ class Taker {
   std::vector<Hold> holds_;
   bool waited_ = false;
   std::optional<Asked> asked_;
-  bool lost_ = false;  // one of them, while we waited for another
+  bool again_ = false;  // one was lost while we waited for another, or too few replicas have got them
+  bool said_ = false;   // that it begins again
 };
 
 }  // namespace

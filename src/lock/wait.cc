@@ -38,6 +38,10 @@ class Waiter {
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
+    } else if (!acquired && may_come_back(acquired.error())) {
+      queued_ = acquired.error().maybe_executed;
+      say_away(acquired.error(), end_.deadline);
+      acquired = wait();
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
     const bool unknown = !acquired && acquired.error().maybe_executed;
@@ -48,7 +52,7 @@ class Waiter {
  private:
   Result<Acquired> wait() {
     WaiterChannel channel(
-        client_.endpoint(), lock(), request_.owner, policy_, [&] { at_front(channel); }, [&] { return meanwhile(); });
+        client_.address(), lock(), request_.owner, policy_, [&] { at_front(channel); }, [&] { return meanwhile(); });
     QueueRequest queueing = policy_.queueing;
     TimePoint last_contact = BootClock::now();
     auto heard = WaiterChannel::Heard::look;
@@ -60,10 +64,15 @@ class Waiter {
       auto acquired = acquire(client_, request_, exchange());
       if (!acquired) {
         const bool outage = acquired.error().code == Error::Code::unavailable;
-        const TimePoint give_up = last_contact + request_.lease;
+        const TimePoint give_up = policy_.limit ? end_.deadline : last_contact + request_.lease;
         if (!outage || end_.over() || BootClock::now() >= give_up) return acquired;
         say_away(acquired.error(), give_up);
         heard = RLOCK_TRY(channel.wait(end_.at_most(1s)));
+        continue;
+      }
+      if (acquired->outcome == Acquired::Outcome::held && channel.strayed_from(client_.server())) {
+        channel.end();
+        heard = WaiterChannel::Heard::look;
         continue;
       }
       if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
@@ -88,6 +97,11 @@ class Waiter {
       if (!channel.listening() && !channel.refused()) look_again = std::min(look_again, kListenAgain);
       heard = RLOCK_TRY(channel.wait(end_.at_most(look_again)));
     }
+  }
+
+  // Somebody who says how long to wait means that, whatever there is to wait for.
+  bool may_come_back(const Error& error) const {
+    return error.code == Error::Code::unavailable && policy_.limit && !end_.over();
   }
 
   // Once for each outage: who waits for a holder that is slow waits for something else than we do.

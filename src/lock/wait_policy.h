@@ -18,13 +18,16 @@ namespace rlock::lock {
 using AtFront = std::function<void(const Hold& expected, const std::function<void()>& disconnect)>;
 
 struct WaitPolicy {
-  std::optional<milliseconds> limit;  // how long to wait; 0: not at all; none: without limit
-  milliseconds exchange{};            // for each exchange with the server
-  int interrupt = -1;                 // readable: stop waiting
-  QueueRequest queueing;              // how to stand in the queue
-  milliseconds longest_look = 1min;   // between two looks at the lock, at most
-  milliseconds renew_every{};         // of locks that are held while others are waited for
-  AtFront at_front;                   // none: nobody wants to know
+  // How long to wait, also for a server that is away; 0: not at all; none: without limit, but for a server that has
+  // answered only, and as long as a lease.
+  std::optional<milliseconds> limit;
+  milliseconds exchange{};           // for each exchange with the server
+  int interrupt = -1;                // readable: stop waiting
+  QueueRequest queueing;             // how to stand in the queue
+  milliseconds longest_look = 1min;  // between two looks at the lock, at most
+  milliseconds renew_every{};        // of locks that are held while others are waited for
+  int replicas = 0;                  // a grant counts only once so many replicas of the server have it
+  AtFront at_front;                  // none: nobody wants to know
   // Called between two looks at the lock, once it was found held; shall be quick. Returns when to call it again.
   std::function<TimePoint()> meanwhile;
   // Channels that are listened to while waiting, and what is said there. Its error ends the wait.

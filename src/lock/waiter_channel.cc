@@ -34,10 +34,10 @@ milliseconds look_after(const std::optional<milliseconds>& ttl) {
   return std::min(ttl.value_or(kLongestPoll), kLongestPoll - 1ms) + 1ms;
 }
 
-WaiterChannel::WaiterChannel(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter,
+WaiterChannel::WaiterChannel(const redis::Address& address, const Lock& lock, const OwnerId& waiter,
                              const WaitPolicy& policy, std::function<void()> at_front,
                              std::function<TimePoint()> meanwhile)
-    : endpoint_(endpoint),
+    : address_(address),
       own_(lock.name.grant_channel_prefix() + waiter.text()),
       releases_(lock.channel()),
       policy_(policy),
@@ -46,7 +46,7 @@ WaiterChannel::WaiterChannel(const redis::Endpoint& endpoint, const Lock& lock, 
 
 Result<void> WaiterChannel::begin(const Until& until) {
   if (subscriber_ || refused_) return {};
-  auto opened = redis::Subscriber::open(endpoint_, own_, until);
+  auto opened = redis::Subscriber::open(address_, own_, until);
   for (const std::string& channel : policy_.other_channels) {
     if (!opened) break;
     if (auto asked = opened->also(channel, until); !asked) opened = std::unexpected(std::move(asked).error());

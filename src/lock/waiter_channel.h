@@ -24,11 +24,15 @@ class WaiterChannel {
   };
 
   // `at_front` is called when the waiter is told that it is the first; `meanwhile` as WaitPolicy::meanwhile.
-  WaiterChannel(const redis::Endpoint& endpoint, const Lock& lock, const OwnerId& waiter, const WaitPolicy& policy,
+  WaiterChannel(const redis::Address& address, const Lock& lock, const OwnerId& waiter, const WaitPolicy& policy,
                 std::function<void()> at_front, std::function<TimePoint()> meanwhile);
 
   bool listening() const { return subscriber_.has_value(); }
   bool refused() const { return refused_; }  // the user may not listen
+  // Listens to another server than this one, as after a failover.
+  bool strayed_from(const std::string& server) const {
+    return subscriber_ && !server.empty() && subscriber_->server() != server;
+  }
   void end() { subscriber_.reset(); }
 
   // Errors of these four: interrupted, and those of WaitPolicy::on_message. Others only mean that the lock has to be
@@ -48,7 +52,7 @@ class WaiterChannel {
   Result<bool> also(const std::string& channel, const Until& until);
   Result<void> lost(Error error, const Until& until);
 
-  redis::Endpoint endpoint_;
+  redis::Address address_;
   std::string own_, releases_;
   const WaitPolicy& policy_;
   std::function<void()> at_front_;

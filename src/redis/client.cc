@@ -1,105 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "redis/client.h"
 
-#include <string.h>
-
 #include <algorithm>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "redis/server_error.h"
+#include "redis/topology.h"
 
 namespace rlock::redis {
-namespace {
 
-Error sent_before(Error error) {
-  error.maybe_executed = error.code != Error::Code::untrusted;
-  return error;
-}
-
-// As format_command, which leaves copies of what it gets. Longer than a string that needs no memory of its own.
-std::string auth_command(const std::string& user, std::string_view password) {
-  const auto head = [](std::string_view word) { return "$" + std::to_string(word.size()) + "\r\n"; };
-  std::string bytes;
-  bytes.reserve(64 + user.size() + password.size());
-  bytes.append(user.empty() ? "*2\r\n" : "*3\r\n").append("$4\r\nAUTH\r\n");
-  if (!user.empty()) bytes.append(head(user)).append(user).append("\r\n");
-  return bytes.append(head(password)).append(password).append("\r\n");
-}
-
-}  // namespace
-
-Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
-  Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
-  connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
-  auto introduced = connection.introduce(endpoint, until);
-  if (introduced) return connection;
-  Error error = std::move(introduced).error();
-  error.maybe_executed = false;  // nothing that matters was
-  return std::unexpected(std::move(error).in(escaped(endpoint.display())));
-}
-
-Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until) {
-  const std::string db = std::to_string(endpoint.db);
-  std::vector<std::string_view> asked;
-  std::string bytes;
-  if (endpoint.password) {
-    asked.push_back("AUTH");
-    bytes = auth_command(endpoint.user, endpoint.password->text());
-  }
-  if (endpoint.db != 0) {
-    asked.push_back("SELECT");
-    bytes += format_command({"SELECT", db});
-  }
-  if (asked.empty()) return {};
-
-  const auto sent = transport_.send(bytes, until);
-  explicit_bzero(bytes.data(), bytes.size());
-  RLOCK_TRY(sent);
-  for (const std::string_view what : asked) {
-    const Reply reply = RLOCK_TRY(receive(until));
-    if (reply.is(Reply::Kind::error)) return std::unexpected(server_error(reply.text).in(what));
-  }
-  return {};
-}
-
-Result<void> Connection::send(std::span<const Words> commands, const Until& until) {
-  std::string bytes;
-  for (const Words& command : commands) bytes += format_command(command);
-  auto sent = transport_.send(bytes, until);
-  if (!sent) sent.error().maybe_executed = commands.size() > 1;
-  return sent;
-}
-
-Result<void> Connection::expect_silence() {
-  auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
-  if (idle || idle.error().code != Error::Code::protocol) return idle;
-  const auto unasked = receive(Until{}.at_most(0ms));
-  if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(server_error(unasked->text));
-  return fail(Error::Code::protocol, "the server sent something before it was asked");
-}
-
-// A server that wants TLS closes connections that begin with something else.
-Error Connection::lost(Error error, const Until& until) const {
-  if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
-    error.message += "; if the server wants TLS, write rediss://";
-  }
-  return sent_before(std::move(error));
-}
-
-Result<Reply> Connection::receive(const Until& until) {
-  // Also over where the bytes never stop coming, so that nobody ever waits for them.
-  for (bool late = false;; late = until.over()) {
-    auto reply = reader_->next();
-    if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
-    if (*reply) return std::move(**reply);
-    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
-    auto bytes = transport_.receive(until);
-    if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
-    // An alert of TLS begins with 21 (RFC 8446 §5.1), which no reply does.
-    may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
-    reader_->feed(*bytes);
-  }
+std::string Client::where() const {
+  std::string text = escaped(address_.display());
+  const bool named = address_.kind != Address::Kind::server && connection_ && !connection_->server().empty();
+  return named ? text + ": " + escaped(connection_->server()) : text;
 }
 
 Result<Reply> Client::call(const Words& command, const Until& until) {
@@ -110,7 +24,7 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 Result<void> Client::connect(const Until& until) {
   for (bool fresh = false;; fresh = true) {
     if (!connection_) {
-      connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
+      connection_.emplace(RLOCK_TRY(redis::connect(address_, until)));
       fresh = true;
     }
     ever_reached_ = true;
@@ -118,17 +32,31 @@ Result<void> Client::connect(const Until& until) {
     if (silent) return {};
     disconnect();
     if (fresh || silent.error().code != Error::Code::unavailable) {
-      return std::unexpected(std::move(silent).error().in(escaped(endpoint_.display())));
+      return std::unexpected(std::move(silent).error().in(escaped(address_.display())));
     }
   }
 }
 
 Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
-  answered_ = false;
+  answered_ = false;  // if we do not even get there
   RLOCK_TRY(connect(until));
+  return exchange(commands, until);
+}
+
+Result<Reply> Client::call_over_same(const Words& command, const Until& until) {
+  if (!connection_ || !connection_->expect_silence()) {
+    disconnect();
+    return fail(Error::Code::unavailable, escaped(address_.display()) + ": the connection was lost");
+  }
+  return std::move(RLOCK_TRY(exchange({command}, until)).front());
+}
+
+Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, const Until& until) {
+  answered_ = false;
+  const std::string server = where();
   const auto failed = [&](Error error) {
     connection_.reset();
-    return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
+    return std::unexpected(std::move(error).in(server));
   };
   if (auto sent = connection_->send(commands, until); !sent) return failed(std::move(sent).error());
   std::vector<Reply> replies;
@@ -142,10 +70,10 @@ Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, 
     if (!reply.is(Reply::Kind::error)) continue;
     Error error = server_error(reply.text);
     if (error.code == Error::Code::unavailable || error.code == Error::Code::protocol) return failed(std::move(error));
-    return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
+    return std::unexpected(std::move(error).in(server));
   }
   if (connection_->has_leftovers()) {
-    return failed(sent_before({Error::Code::protocol, "the server sent more than it was asked for"}));
+    return failed({Error::Code::protocol, "the server sent more than it was asked for", true});
   }
   return replies;
 }
@@ -164,17 +92,21 @@ void Client::adopt(UniqueFd connection) {
 }
 
 void Client::connect_ahead(const Until& until) {
-  if (!endpoint_.tls) return;
+  if (!address_.server.tls) return;
   if (auto connected = connect(until); !connected) log::debug(connected.error().message);
 }
 
 void Client::forget() {
   disconnect();
-  if (endpoint_.password) endpoint_.password->wipe();
+  for (auto* password : {&address_.server.password, &address_.sentinel_password}) {
+    if (*password) (*password)->wipe();
+  }
 }
 
 void Client::keep_password_from_children() const {
-  if (endpoint_.password) endpoint_.password->keep_from_children();
+  for (const auto* password : {&address_.server.password, &address_.sentinel_password}) {
+    if (*password) (*password)->keep_from_children();
+  }
 }
 
 Result<Reply> Client::insist(const Words& command, const Until& until) {

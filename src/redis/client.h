@@ -1,79 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Commands to one server.
+// Commands to the server that keeps the locks.
 #pragma once
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/wait.h"
-#include "redis/endpoint.h"
-#include "redis/reply.h"
-#include "redis/transport.h"
+#include "redis/address.h"
+#include "redis/connection.h"
 
 namespace rlock::redis {
-
-using Words = std::vector<std::string_view>;
-
-// A connection over which replies come in the order of commands.
-class Connection {
- public:
-  // Connects, then AUTH and SELECT where the endpoint asks for them. Both are answered before anything
-  // else is sent: a server that refuses them would run the next command as another user or in another
-  // database. Errors: those of Transport::open; denied; config (no such database).
-  static Result<Connection> open(const Endpoint& endpoint, const Until& until);
-
-  // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
-  // was not sent as a whole, and a server executes no part of a command.
-  Result<void> send(std::span<const Words> commands, const Until& until);
-  Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
-
-  // A connection that stands already, and has been handed over between two commands.
-  static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
-  UniqueFd release() { return transport_.release(); }
-
-  // Nothing has come that nobody has asked for: a reply to another command would be taken for that to the next one.
-  // Errors: unavailable (closed by the server: what would be sent now is executed by nobody, and send() would not
-  // notice); protocol; those of server_error, where it is an error, as of a server that has too many clients.
-  Result<void> expect_silence();
-  // The same of what receive() has read, without a look at the socket.
-  bool has_leftovers() const { return !reader_->empty(); }
-
-  // The next reply or message from the server. An error reply is a Reply here.
-  // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
-  Result<Reply> receive(const Until& until);
-
- private:
-  explicit Connection(Transport transport) : transport_(std::move(transport)) {}
-  // An error in place of a reply.
-  Error lost(Error error, const Until& until) const;
-  Result<void> introduce(const Endpoint& endpoint, const Until& until);
-
-  Transport transport_;
-  std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
-  bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
-};
 
 // A server that is spoken to when needed: connects at the first call, and again after a failure.
 class Client {
  public:
-  explicit Client(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit Client(Address address) : address_(std::move(address)) {}
+  explicit Client(Endpoint server) : Client(Address{.server = std::move(server)}) {}
 
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
   // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
   // serve: after a failover another one has the name. An error that is about the caller (denied, wrong_kind, config)
   // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced.
-  // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
+  // Errors: those of redis::connect and server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
   // As call, for several commands that are sent together. The error is that of the first that failed; the others
   // were executed or not, as it comes.
   Result<std::vector<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
+
+  // As call, over the connection that the last command was answered on: unavailable if it is there no more.
+  Result<Reply> call_over_same(const Words& command, const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
   // lost. A server that this client has never reached yet is reported at once. A connection that is not new may have
@@ -81,7 +41,9 @@ class Client {
   // REQUIRES: the command can be executed twice without harm.
   Result<Reply> insist(const Words& command, const Until& until);
 
-  const Endpoint& endpoint() const { return endpoint_; }
+  const Address& address() const { return address_; }
+  // The server of the open connection. Empty: there is none, or it was adopted.
+  std::string server() const { return connection_ ? connection_->server() : ""; }
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
   void disconnect() { connection_.reset(); }
@@ -100,10 +62,14 @@ class Client {
   void keep_password_from_children() const;
 
  private:
-  // An open connection on which no reply is due. Errors: those of Connection::open and Connection::expect_silence.
+  // The address, and the server that was found by it: for messages.
+  std::string where() const;
+  // Sends to the open connection.
+  Result<std::vector<Reply>> exchange(const std::vector<Words>& commands, const Until& until);
+  // An open connection on which no reply is due. Errors: those of redis::connect and Connection::expect_silence.
   Result<void> connect(const Until& until);
 
-  Endpoint endpoint_;
+  Address address_;
   std::optional<Connection> connection_;
   bool ever_reached_ = false, answered_ = false;
 };

@@ -33,6 +33,9 @@ struct Endpoint {
 
   // The address as a URL that parse_endpoint reads back, without the password. Safe to show and to log.
   std::string display() const;
+  // Parts of it: "user@", "/3", empty where there is nothing to say.
+  std::string display_login() const;
+  std::string display_db() const;
 };
 
 // Reads redis://[user[:password]@]host[:port][/db], rediss:// in the same way for TLS,

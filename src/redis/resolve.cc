@@ -37,8 +37,8 @@ std::string text_of(const sockaddr& address) {
          "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
-Address address_of(const sockaddr& address, socklen_t length) {
-  Address made;
+SocketAddress address_of(const sockaddr& address, socklen_t length) {
+  SocketAddress made;
   std::memcpy(&made.storage, &address, length);
   made.length = length;
   made.text = text_of(address);
@@ -53,7 +53,7 @@ unsigned interface_of(const std::string& name) {
 }
 
 // An address that stands there as a number: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".
-std::optional<Address> numeric_address(const std::string& host, int port) {
+std::optional<SocketAddress> numeric_address(const std::string& host, int port) {
   sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
   if (inet_aton(host.c_str(), &v4.sin_addr) != 0) {
     return address_of(reinterpret_cast<const sockaddr&>(v4), sizeof v4);
@@ -90,8 +90,8 @@ class Lookup {
   }
 
   // `sources`: "f", /etc/hosts; "b", DNS. `family`: AF_UNSPEC for both.
-  Result<std::vector<Address>> run(const std::string& host, int port, const char* sources, int family,
-                                   const Until& until) {
+  Result<std::vector<SocketAddress>> run(const std::string& host, int port, const char* sources, int family,
+                                         const Until& until) {
     RLOCK_TRY(begin(sources));
     const ares_addrinfo_hints hints{.ai_flags = ARES_AI_NUMERICSERV, .ai_family = family, .ai_socktype = SOCK_STREAM};
     ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, this);
@@ -166,7 +166,7 @@ class Lookup {
 
   bool done_ = false;
   int status_ = ARES_SUCCESS;
-  std::vector<Address> addresses_;
+  std::vector<SocketAddress> addresses_;
   UniqueFd sockets_;
   ares_channel channel_ = nullptr;
 };
@@ -175,7 +175,7 @@ class Lookup {
 
 std::string resolver_library() { return std::string("c-ares ") + ares_version(nullptr); }
 
-Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until) {
+Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until) {
   if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
   if (auto found = Lookup().run(host, port, "f", AF_UNSPEC, until)) return found;
   return Lookup().run(host, port, "b", has_ipv6() ? AF_UNSPEC : AF_INET, until);

@@ -16,7 +16,7 @@
 
 namespace rlock::redis {
 
-struct Address {
+struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
   std::string text;  // "127.0.0.1:6379", "[::1]:6379"
@@ -24,7 +24,7 @@ struct Address {
 
 // The addresses of a host, in the order of RFC 6724; one that is a number is its own, and nobody is asked. Keeps
 // nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
-Result<std::vector<Address>> resolve(const std::string& host, int port, const Until& until);
+Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until);
 
 // The library that does it, and its version: for people.
 std::string resolver_library();

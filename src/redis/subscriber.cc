@@ -3,18 +3,19 @@
 
 #include "base/text.h"
 #include "redis/server_error.h"
+#include "redis/topology.h"
 
 namespace rlock::redis {
 
-Result<Subscriber> Subscriber::open(const Endpoint& endpoint, std::string_view channel, const Until& until) {
-  Subscriber subscriber(RLOCK_TRY(Connection::open(endpoint, until)));
+Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
+  Subscriber subscriber(RLOCK_TRY(redis::connect(address, until)));
   RLOCK_TRY(subscriber.connection_.send({"SUBSCRIBE", channel}, until));
   const Reply reply = RLOCK_TRY(subscriber.connection_.receive(until));
   if (reply.is(Reply::Kind::error)) {
-    return std::unexpected(server_error(reply.text).in(escaped(endpoint.display()) + ": SUBSCRIBE"));
+    return std::unexpected(server_error(reply.text).in(escaped(address.display()) + ": SUBSCRIBE"));
   }
   if (reply.at(0).as_text() != "subscribe") {
-    return fail(Error::Code::protocol, escaped(endpoint.display()) + ": SUBSCRIBE was not confirmed");
+    return fail(Error::Code::protocol, escaped(address.display()) + ": SUBSCRIBE was not confirmed");
   }
   return subscriber;
 }

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "redis/client.h"
+#include "redis/address.h"
+#include "redis/connection.h"
 
 namespace rlock::redis {
 
@@ -17,8 +18,11 @@ struct Message {
 class Subscriber {
  public:
   // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
-  // are heard. Errors: those of Connection::open and server_error.
-  static Result<Subscriber> open(const Endpoint& endpoint, std::string_view channel, const Until& until);
+  // are heard. Errors: those of redis::connect and server_error.
+  static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
+
+  // The server that is listened to, as Client::server().
+  const std::string& server() const { return connection_.server(); }
 
   // Asks for `channel`, too. Messages published after the server has read that are heard.
   // Errors: unavailable, interrupted.

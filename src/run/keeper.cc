@@ -73,7 +73,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
   const auto renewer = RLOCK_TRY(Renewer::make(client, holds, timing, *shared));
-  const auto listener = RLOCK_TRY(Listener::start(client.endpoint(), holds));
+  const auto listener = RLOCK_TRY(Listener::start(client.address(), holds));
   renewer->begin(oldest(holds));
   RLOCK_TRY(renewer->start());
   write_line(say, kReady);

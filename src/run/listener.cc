@@ -18,11 +18,11 @@ bool may_pass(const Error& error) {
 
 }  // namespace
 
-Listener::Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds)
-    : endpoint_(endpoint), holds_(holds.begin(), holds.end()) {}
+Listener::Listener(const redis::Address& address, std::span<const lock::Hold> holds)
+    : address_(address), holds_(holds.begin(), holds.end()) {}
 
-Result<std::unique_ptr<Listener>> Listener::start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds) {
-  std::unique_ptr<Listener> listener(new Listener(endpoint, holds));
+Result<std::unique_ptr<Listener>> Listener::start(const redis::Address& address, std::span<const lock::Hold> holds) {
+  std::unique_ptr<Listener> listener(new Listener(address, holds));
   listener->asked_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener->asked_ || !listener->stop_) return std::unexpected(system_error("eventfd"));
@@ -49,7 +49,7 @@ void Listener::work() {
 
 Result<redis::Subscriber> Listener::open(const Until& until) const {
   auto subscriber = RLOCK_TRY(
-      redis::Subscriber::open(endpoint_, holds_.front().name().control_channel(), until.at_most(kConnectTime)));
+      redis::Subscriber::open(address_, holds_.front().name().control_channel(), until.at_most(kConnectTime)));
   for (std::size_t i = 1; i < holds_.size(); ++i) {
     RLOCK_TRY(subscriber.also(holds_[i].name().control_channel(), until.at_most(kConnectTime)));
   }

@@ -21,7 +21,7 @@ class Listener {
  public:
   // Listens on the control channels of `holds` over a connection of its own. Without the right to listen nobody is ever
   // heard. Errors: system (no thread).
-  static Result<std::unique_ptr<Listener>> start(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
+  static Result<std::unique_ptr<Listener>> start(const redis::Address& address, std::span<const lock::Hold> holds);
   ~Listener();
 
   // Readable once we have been asked; by whom, for people.
@@ -34,13 +34,13 @@ class Listener {
   void stop();
 
  private:
-  Listener(const redis::Endpoint& endpoint, std::span<const lock::Hold> holds);
+  Listener(const redis::Address& address, std::span<const lock::Hold> holds);
   void work();
   Result<redis::Subscriber> open(const Until& until) const;
   // False: there is no point in listening any longer.
   bool listen();
 
-  redis::Endpoint endpoint_;
+  redis::Address address_;
   std::vector<lock::Hold> holds_;
   std::string by_;  // this and the next: written before is_asked_
   std::size_t which_ = 0;

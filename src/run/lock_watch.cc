@@ -48,7 +48,7 @@ void LockWatch::go_on(TimePoint now) {
 
 // A job that cannot be asked to stop is one that does not answer.
 void LockWatch::listen(TimePoint now) {
-  auto listener = Listener::start(client_.endpoint(), job_.holds);
+  auto listener = Listener::start(client_.address(), job_.holds);
   if (listener) {
     listener_ = std::move(*listener);
     listen_at_ = TimePoint::max();

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "redis/connection.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+namespace {
+
+Error sent_before(Error error) {
+  error.maybe_executed = error.code != Error::Code::untrusted;
+  return error;
+}
+
+// As format_command, which leaves copies of what it gets. Longer than a string that needs no memory of its own.
+std::string auth_command(const std::string& user, std::string_view password) {
+  const auto head = [](std::string_view word) { return "$" + std::to_string(word.size()) + "\r\n"; };
+  std::string bytes;
+  bytes.reserve(64 + user.size() + password.size());
+  bytes.append(user.empty() ? "*2\r\n" : "*3\r\n").append("$4\r\nAUTH\r\n");
+  if (!user.empty()) bytes.append(head(user)).append(user).append("\r\n");
+  return bytes.append(head(password)).append(password).append("\r\n");
+}
+
+}  // namespace
+
+Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
+  Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
+  connection.server_ = endpoint.display();
+  connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
+  auto introduced = connection.introduce(endpoint, until);
+  if (introduced) return connection;
+  Error error = std::move(introduced).error();
+  error.maybe_executed = false;  // nothing that matters was
+  return std::unexpected(std::move(error).in(escaped(endpoint.display())));
+}
+
+Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until) {
+  const std::string db = std::to_string(endpoint.db);
+  std::vector<std::string_view> asked;
+  std::string bytes;
+  if (endpoint.password) {
+    asked.push_back("AUTH");
+    bytes = auth_command(endpoint.user, endpoint.password->text());
+  }
+  if (endpoint.db != 0) {
+    asked.push_back("SELECT");
+    bytes += format_command({"SELECT", db});
+  }
+  if (asked.empty()) return {};
+
+  const auto sent = transport_.send(bytes, until);
+  explicit_bzero(bytes.data(), bytes.size());
+  RLOCK_TRY(sent);
+  for (const std::string_view what : asked) {
+    const Reply reply = RLOCK_TRY(receive(until));
+    if (reply.is(Reply::Kind::error)) return std::unexpected(server_error(reply.text).in(what));
+  }
+  return {};
+}
+
+Result<void> Connection::send(std::span<const Words> commands, const Until& until) {
+  std::string bytes;
+  for (const Words& command : commands) bytes += format_command(command);
+  auto sent = transport_.send(bytes, until);
+  if (!sent) sent.error().maybe_executed = commands.size() > 1;
+  return sent;
+}
+
+Result<void> Connection::expect_silence() {
+  auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
+  if (idle || idle.error().code != Error::Code::protocol) return idle;
+  const auto unasked = receive(Until{}.at_most(0ms));
+  if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(server_error(unasked->text));
+  return fail(Error::Code::protocol, "the server sent something before it was asked");
+}
+
+// A server that wants TLS closes connections that begin with something else.
+Error Connection::lost(Error error, const Until& until) const {
+  if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
+    error.message += "; if the server wants TLS, write rediss://";
+  }
+  return sent_before(std::move(error));
+}
+
+Result<Reply> Connection::receive(const Until& until) {
+  // Also over where the bytes never stop coming, so that nobody ever waits for them.
+  for (bool late = false;; late = until.over()) {
+    auto reply = reader_->next();
+    if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
+    if (*reply) return std::move(**reply);
+    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
+    auto bytes = transport_.receive(until);
+    if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
+    // An alert of TLS begins with 21 (RFC 8446 §5.1), which no reply does.
+    may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
+    reader_->feed(*bytes);
+  }
+}
+
+}  // namespace rlock::redis

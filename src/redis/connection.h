@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// A connection to one server.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "base/wait.h"
+#include "redis/endpoint.h"
+#include "redis/reply.h"
+#include "redis/transport.h"
+
+namespace rlock::redis {
+
+using Words = std::vector<std::string_view>;
+
+// A connection over which replies come in the order of commands.
+class Connection {
+ public:
+  // Connects, then AUTH and SELECT where the endpoint asks for them. Both are answered before anything
+  // else is sent: a server that refuses them would run the next command as another user or in another
+  // database. Errors: those of Transport::open; denied; config (no such database).
+  static Result<Connection> open(const Endpoint& endpoint, const Until& until);
+
+  // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
+  // was not sent as a whole, and a server executes no part of a command.
+  Result<void> send(std::span<const Words> commands, const Until& until);
+  Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
+
+  // The server at the other end, as Endpoint::display(). Empty: the connection was adopted.
+  const std::string& server() const { return server_; }
+
+  // A connection that stands already, and has been handed over between two commands.
+  static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
+  UniqueFd release() { return transport_.release(); }
+
+  // Nothing has come that nobody has asked for: a reply to another command would be taken for that to the next one.
+  // Errors: unavailable (closed by the server: what would be sent now is executed by nobody, and send() would not
+  // notice); protocol; those of server_error, where it is an error, as of a server that has too many clients.
+  Result<void> expect_silence();
+  // The same of what receive() has read, without a look at the socket.
+  bool has_leftovers() const { return !reader_->empty(); }
+
+  // The next reply or message from the server. An error reply is a Reply here.
+  // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
+  Result<Reply> receive(const Until& until);
+
+ private:
+  explicit Connection(Transport transport) : transport_(std::move(transport)) {}
+  // An error in place of a reply.
+  Error lost(Error error, const Until& until) const;
+  Result<void> introduce(const Endpoint& endpoint, const Until& until);
+
+  Transport transport_;
+  std::string server_;
+  std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
+  bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "redis/sentinel.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/text.h"
+#include "redis/connection.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+namespace {
+
+constexpr milliseconds kForOne = 1s;
+constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
+
+struct Answer {
+  Host master;
+  long long epoch = 0;
+};
+
+// As a Sentinel is spoken to: it has no databases, and users of its own.
+Endpoint endpoint_of(const Address& address, const Host& sentinel) {
+  return {
+      .host = sentinel.name, .port = sentinel.port, .tls = address.server.tls, .password = address.sentinel_password};
+}
+
+// The reply is a list of names and values.
+Result<Answer> read_answer(const Reply& reply) {
+  std::map<std::string, const Reply*> fields;
+  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) fields[reply.at(i).as_text()] = &reply.at(i + 1);
+  const auto text = [&](const char* name) { return fields.contains(name) ? fields[name]->as_text() : ""; };
+  const auto number = [&](const char* name) {
+    return fields.contains(name) ? fields[name]->as_number() : std::nullopt;
+  };
+  const std::string host = text("ip");
+  const long long port = number("port").value_or(0);
+  if (host.empty() || host.size() > kLongestName || has_control(host) || port < 1 || port > 65535) {
+    return fail(Error::Code::protocol, "the answer names no server");
+  }
+  return Answer{{host, static_cast<int>(port)}, number("config-epoch").value_or(0)};
+}
+
+// None: it does not know that master.
+Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, const Until& until) {
+  const Endpoint endpoint = endpoint_of(address, sentinel);
+  auto connection = RLOCK_TRY(Connection::open(endpoint, until));
+  const auto named = [&](Error error) { return std::unexpected(std::move(error).in(escaped(endpoint.display()))); };
+  if (auto sent = connection.send({"SENTINEL", "MASTER", address.master}, until); !sent) return named(sent.error());
+  const auto reply = connection.receive(until);
+  if (!reply) return named(reply.error());
+  if (reply->is(Reply::Kind::error) && reply->text.find("No such master") != std::string::npos) return std::nullopt;
+  if (reply->is(Reply::Kind::error)) return named(server_error(reply->text));
+  auto answer = read_answer(*reply);
+  if (!answer) return named(std::move(answer).error());
+  return *answer;
+}
+
+}  // namespace
+
+Result<Host> find_master(const Address& address, const Until& until) {
+  std::vector<Answer> answers;
+  std::size_t unknown = 0;
+  std::optional<Error> failure;
+  for (const Host& sentinel : address.sentinels) {
+    auto answer = ask(address, sentinel, until.at_most(kForOne));
+    if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
+    if (!answer) {
+      if (failure) answer.error().message = failure->message + "; " + answer.error().message;
+      failure = std::move(answer).error();
+      failure->maybe_executed = false;
+      continue;
+    }
+    if (!*answer) ++unknown;
+    if (!*answer) continue;
+    answers.push_back(std::move(**answer));
+    const auto agree = std::ranges::count(answers, answers.back().master, &Answer::master);
+    if (2 * static_cast<std::size_t>(agree) > address.sentinels.size()) return answers.back().master;
+  }
+  if (!answers.empty()) return std::ranges::max_element(answers, {}, &Answer::epoch)->master;
+  if (unknown > 0) return fail(Error::Code::config, "no Sentinel knows a master " + in_quotes(address.master));
+  return std::unexpected(std::move(*failure));
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Which server is the master now, as Redis Sentinel says (redis.io, "Guidelines for Redis clients").
+#pragma once
+
+#include "base/error.h"
+#include "base/wait.h"
+#include "redis/address.h"
+
+namespace rlock::redis {
+
+// Asks the Sentinels one after the other, each for a second at most, until more than half of them name the same server.
+// If they do not, the one with the highest configuration epoch counts: it comes from the latest failover that any of
+// them has heard of, while a Sentinel behind a partition goes on naming the old master.
+// Errors: unavailable (none of them answers), untrusted, denied (the last reason, if none of them answers), config
+// (none of those that answer knows the master), interrupted. REQUIRES: the address is one of Sentinels.
+Result<Host> find_master(const Address& address, const Until& until);
+
+}  // namespace rlock::redis

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "redis/topology.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "redis/sentinel.h"
+
+namespace rlock::redis {
+namespace {
+
+// A server that the Sentinels have named may not know yet, or not any more, that it is the master. A user without the
+// right to ask finds out by the first write.
+Result<void> expect_master(Connection& connection, const Until& until) {
+  RLOCK_TRY(connection.send({"ROLE"}, until));
+  const Reply role = RLOCK_TRY(connection.receive(until));
+  if (role.is(Reply::Kind::error) || role.at(0).as_text() == "master") return {};
+  return fail(Error::Code::unavailable, "is a replica; the Sentinels have not come to an end yet");
+}
+
+Result<Connection> connect_to_master(const Address& address, const Until& until) {
+  Endpoint server = address.server;
+  const Host master = RLOCK_TRY(find_master(address, until));
+  server.host = master.name;
+  server.port = master.port;
+  auto connection = RLOCK_TRY(Connection::open(server, until));
+  auto checked = expect_master(connection, until);
+  if (checked) return connection;
+  checked.error().maybe_executed = false;
+  return std::unexpected(std::move(checked).error().in(escaped(server.display())));
+}
+
+}  // namespace
+
+Result<Connection> connect(const Address& address, const Until& until) {
+  if (address.kind == Address::Kind::server) return Connection::open(address.server, until);
+  auto connection = connect_to_master(address, until);
+  if (!connection) return std::unexpected(std::move(connection).error().in(escaped(address.display())));
+  return connection;
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,95 @@
+# --wait-replicas: a lock counts only once so many replicas have it.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  m_port=$(redis_free_port)
+  redis_start m --port "$m_port"
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url m)
+}
+
+teardown() {
+  [[ -z ${r1_pid:-} ]] || redis_stop r1
+  redis_stop m
+}
+
+in_step() { [[ $(redis "$1" role) == *connected* ]]; }
+replica() {
+  redis_start r1 --replicaof "127.0.0.1 $m_port"
+  wait_until in_step r1
+}
+
+@test "the replica has the lock when the command runs" {
+  replica
+  run -0 --separate-stderr rlock run --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
+  [[ $output == 1 && -z $stderr ]]
+  run -0 rlock run --wait-replicas 1 a b -- redis-cli -s "$r1_sock" exists a b
+  [[ $output == 2 ]]
+  assert_clean m
+}
+
+@test "too few replicas, and no time to wait: 69, nothing was started, the lock is free" {
+  replica
+  for wait in -n '-w 1500ms'; do
+    # shellcheck disable=SC2086 # an option and its value
+    run --separate-stderr -69 rlock run --wait-replicas 2 $wait job -- touch "$BATS_TEST_TMPDIR/ran"
+    assert_says '1 of 2 replicas have acknowledged the lock; it was given back'
+    [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+  done
+  assert_clean m
+}
+
+@test "the job waits until there is a replica, and says so once" {
+  job_start --wait-replicas 1 -w 1m job -- redis-cli -s "$BATS_TEST_TMPDIR/r1/s" exists job
+  wait_until said '0 of 1 replicas have acknowledged the lock; it was given back; beginning again'
+  replica
+  job_status
+  show
+  [[ $status == 0 && $output == 1 && $(grep -c replicas <<<"$stderr") == 1 ]]
+}
+
+@test "a waiter that is handed the lock has the replica acknowledge it" {
+  replica
+  local owner
+  owner=$(rlock acquire --wait-replicas 1 job --lease 1m)
+  job_start --wait-replicas 1 job -- redis-cli -s "$r1_sock" exists job
+  waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits
+  rlock release job --owner "$owner"
+  job_status
+  [[ $status == 0 && $output == 1 ]]
+}
+
+@test "a server without WAIT: 78; a user without the right: 77" {
+  redis_stop m
+  redis_start m --rename-command WAIT ''
+  run --separate-stderr -78 rlock run --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 'wait-replicas needs a server that has WAIT'
+  redis_stop m
+  redis_start m
+  redis m acl setuser default -wait
+  run --separate-stderr -77 rlock run --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
+  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+}
+
+@test "-w covers a server that is not there yet, and one that goes away" {
+  redis_stop m
+  job_start -w 1m job -- echo mine
+  wait_until said 'still waiting'
+  redis_start m
+  job_status
+  show
+  [[ $status == 0 && $output == mine ]]
+  said 'the server answers again'
+}
+
+@test "-w is over and there was no server: 69" {
+  redis_stop m
+  run --separate-stderr -69 rlock run -w 500ms job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 'still waiting, for 0.5s at most'
+  run --separate-stderr -69 rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
+  run --separate-stderr -69 rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
+  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+}

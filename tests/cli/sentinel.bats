@@ -1,0 +1,142 @@
+# redis+sentinel:// addresses: rlock asks for the master each time it connects, and nothing else is different.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  source "$TESTS_DIR/lib/sentinel.bash"
+}
+
+teardown() {
+  sentinels_stop
+}
+
+# refused STATUS TEXT URL: a job ends with STATUS, says TEXT, and was not started.
+refused() {
+  run --separate-stderr rlock run --url "$3" x -- touch "$BATS_TEST_TMPDIR/ran"
+  echo "status=$status stderr=$stderr"
+  [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
+# A Sentinel has to have seen a replica for a while before it makes it a master.
+failover() { [[ $(redis s1 sentinel failover mymaster) == OK ]]; }
+held_on() { [[ $(redis "$1" exists job) == 1 ]]; }
+other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
+
+@test "a job, a nested one, a waiting one: the lock is on the master" {
+  sentinels_start 1 3
+  export RLOCK_URL
+  RLOCK_URL=$(sentinels_url)
+  run -0 --separate-stderr rlock run job -- "$RLOCK" run job -- redis-cli -p "$m_port" exists job
+  [[ $output == 1 && -z $stderr ]]
+  run -0 rlock run job -- sh -c 'echo "$RLOCK_URL"'
+  [[ $output == "$RLOCK_URL" ]]
+  local owner
+  owner=$(rlock acquire job --lease 60s)
+  job_start job -- echo mine
+  waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits
+  rlock release job --owner "$owner"
+  job_status
+  [[ $status == 0 && $output == mine ]]
+  assert_clean m
+}
+
+@test "Sentinels that are dead are passed over; without any: 69" {
+  sentinels_start 1 3
+  redis_stop s1
+  run -0 --separate-stderr rlock run --url "$(sentinels_url)" job -- echo mine
+  [[ $output == mine && -z $stderr ]]
+  redis_stop s2
+  run -0 rlock run --url "$(sentinels_url)" job -- echo mine
+  redis_stop s3
+  refused 69 'Connection refused' "$(sentinels_url)"
+}
+
+@test "a Sentinel that hangs costs a second, not the lock" {
+  sentinels_start 1 3
+  redis_freeze s1
+  run -0 rlock run --url "$(sentinels_url)" job -- echo mine
+  redis_thaw s1
+}
+
+@test "a master that nobody knows, an address that is no Sentinel" {
+  sentinels_start 0 1
+  refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
+  refused 69 "unknown command" "redis+sentinel://127.0.0.1:$m_port/mymaster"
+  refused 69 'the server answered' "redis://127.0.0.1:$s1_port"
+}
+
+# A Sentinel that has slept goes on naming what was the master, until it hears from the others.
+@test "Sentinels that disagree: the one that has heard of the latest failover counts" {
+  sentinels_start 1 3
+  redis_freeze s3
+  wait_until failover
+  wait_until other_master s1
+  wait_until other_master s2
+  wait_until in_step m
+  redis_stop s2
+  redis_thaw s3
+  run -0 rlock run --url "$(sentinels_url s3 s1 s2)" job -- redis-cli -p "$r1_port" exists job
+  [[ $output == 1 ]]
+}
+
+@test "the Sentinels and the servers have passwords of their own" {
+  sentinels_start 0 1
+  redis m config set requirepass server
+  redis s1 acl setuser default resetpass '>sentinel'
+  local url
+  url=$(sentinels_url)
+  refused 77 'wants a password' "$url"
+  RLOCK_SENTINEL_PASSWORD=sentinel refused 77 'wants a password' "$url"
+  run -0 env RLOCK_SENTINEL_PASSWORD=sentinel RLOCK_PASSWORD=server "$RLOCK" run --url "$url" job -- sh -c 'env | grep -c PASSWORD || true'
+  [[ $output == 0 ]]
+  (umask 077 && echo sentinel >"$BATS_TEST_TMPDIR/sentinel" && echo server >"$BATS_TEST_TMPDIR/server")
+  run -0 rlock run --url "$url" --sentinel-password-file "$BATS_TEST_TMPDIR/sentinel" --password-file "$BATS_TEST_TMPDIR/server" job -- \
+    "$RLOCK" run other -- echo both
+  [[ $output == both ]]
+}
+
+@test "the master is killed while a job holds and another waits: both run, one after the other" {
+  sentinels_start 2 3
+  export RLOCK_URL
+  RLOCK_URL=$(sentinels_url)
+  job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; echo first >>$BATS_TEST_TMPDIR/order"
+  wait_until held_on m
+  "$RLOCK" run job -- bash -c "echo second >>$BATS_TEST_TMPDIR/order" 2>"$BATS_TEST_TMPDIR/second.err" 3>&- &
+  local second=$!
+  waits() { [[ $(redis "$1" zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits r1
+  wait_until waits r2
+  redis_kill9 m
+  wait_until other_master
+  local master left
+  master=$(master_now)
+  wait_until held_on "$master"
+  left=$(redis "$master" pttl job)
+  renewed() { (($(redis "$master" pttl job) > left)); }
+  wait_until renewed
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 0 ]]
+  wait "$second"
+  [[ $(paste -sd' ' "$BATS_TEST_TMPDIR/order") == 'first second' ]]
+}
+
+@test "the master is replaced while a job holds: the release finds the new one" {
+  sentinels_start 1 1
+  export RLOCK_URL
+  RLOCK_URL=$(sentinels_url)
+  job_start job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  wait_until held_on m
+  wait_until held_on r1
+  wait_until failover
+  wait_until other_master
+  wait_until in_step m
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  show
+  [[ $status == 3 && -z $stderr ]]
+  [[ $(redis r1 exists job) == 0 ]]
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "redis/address.h"
+
+#include <gtest/gtest.h>
+
+namespace rlock::redis {
+namespace {
+
+TEST(Address, ReadsSentinels) {
+  const auto address = *parse_address("redis+sentinel://al%40ice:s%2Cecret@a,b:7000,[::1],[::2]:7001/my%2Fmaster/3");
+  EXPECT_EQ(address.kind, Address::Kind::sentinel);
+  const std::vector<Host> expected = {{"a", 26379}, {"b", 7000}, {"::1", 26379}, {"::2", 7001}};
+  EXPECT_EQ(address.sentinels, expected);
+  EXPECT_EQ(address.master, "my/master");
+  EXPECT_EQ(address.server.user, "al@ice");
+  EXPECT_EQ(address.server.password->text(), "s,ecret");
+  EXPECT_EQ(address.server.db, 3);
+  EXPECT_FALSE(address.server.tls);
+  EXPECT_TRUE(parse_address("rediss+sentinel://a/m")->server.tls);
+}
+
+TEST(Address, ReadsWhatEndpointsAre) {
+  EXPECT_EQ(parse_address("redis://h:1/2")->kind, Address::Kind::server);
+  EXPECT_EQ(parse_address("redis://h:1/2")->server.port, 1);
+  EXPECT_EQ(parse_address("unix:///s")->display(), "unix:///s");
+}
+
+TEST(Address, WhatIsShownIsReadBack) {
+  for (const char* url : {"redis+sentinel://a:26379/m", "rediss+sentinel://u@a:1,[::1]:2/m%2Fn/3", "redis://h:1/2",
+                          "redis+sentinel://%2C:26379/%40"}) {
+    EXPECT_EQ(parse_address(url)->display(), url);
+  }
+}
+
+TEST(Address, RefusesTheRestAndShowsNoPassword) {
+  for (const char* url : {"redis+sentinel://", "redis+sentinel://a", "redis+sentinel://a/", "redis+sentinel:///m",
+                          "redis+sentinel://a,/m", "redis+sentinel://,a/m", "redis+sentinel://u:hunter2@a,b:x/m",
+                          "redis+sentinel://u:hunter2@a/m/x", "redis+sentinel://u:hunter2@a/m/1/2",
+                          "redis+sentinel://a/m?x=1", "redis+sentinel://a,redis://b/m", "redis+sentinel://a/%00",
+                          "redis+sentinel://a/%0a", "redis://u:hunter2@a,b", "redis+sentinels://a/m"}) {
+    const auto address = parse_address(url);
+    ASSERT_FALSE(address) << url;
+    EXPECT_EQ(address.error().code, Error::Code::usage) << url;
+    EXPECT_EQ(address.error().message.find("hunter2"), std::string::npos) << address.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace rlock::redis
