@@ -48,6 +48,8 @@ class Connection {
   // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
   Result<Reply> receive(const Until& until);
 
+  std::optional<milliseconds> certificate_lasts() const { return transport_.certificate_lasts(); }
+
  private:
   explicit Connection(Transport transport) : transport_(std::move(transport)) {}
   // An error in place of a reply.
@@ -84,6 +86,10 @@ class Client {
   const Endpoint& endpoint() const { return endpoint_; }
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
+  // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
+  std::optional<milliseconds> certificate_lasts() const {
+    return connection_ ? connection_->certificate_lasts() : std::nullopt;
+  }
   void disconnect() { connection_.reset(); }
 
   // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here
