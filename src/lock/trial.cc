@@ -34,8 +34,8 @@ class Trial {
   Result<std::vector<Tried>> run() && {
     try_scripts();
     try_lock();
-    try_kind("shared", "-s and -x do not work", {.kind = Mode::Kind::read});
-    try_kind("slots", "semaphores do not work", {.kind = Mode::Kind::slots, .slots = 1});
+    try_kind("shared", "there are no read-write locks", {.kind = Mode::Kind::read});
+    try_kind("slots", "there are no semaphores", {.kind = Mode::Kind::slots, .slots = 1});
     try_listening();
     try_listing();
     tidy_up();
@@ -129,10 +129,13 @@ class Trial {
     const auto hold = acquire(request());
     locks_work_ = note("acquire", "", hold);
     if (!locks_work_) return;
-    note("wait", "", wait());
-    note("inspect", "", inspect());
-    note("renew", "", renew(*hold));
-    note("release", "", release(*hold));
+    const auto then = [&](std::string_view what, auto step) {
+      if (!gone_) note(what, "", step());
+    };
+    then("wait", [&] { return wait(); });
+    then("inspect", [&] { return inspect(); });
+    then("renew", [&] { return renew(*hold); });
+    then("release", [&] { return release(*hold); });
   }
 
   void try_kind(std::string_view what, std::string_view without, const Mode& mode) {
@@ -153,7 +156,7 @@ class Trial {
 
   void try_listing() {
     if (gone_) return;
-    note("SCAN", "rlock status needs the names of locks",
+    note("SCAN", "nobody can list all locks: rlock status wants their names",
          heard(client_.call({"SCAN", "0", "MATCH", name_.holder_key(), "COUNT", "1"}, soon())));
   }
 

@@ -200,9 +200,10 @@ PYTHON
   tls_start srv --appendonly yes
   run -1 --separate-stderr rlock doctor --url "rediss://localhost:$srv_tls"
   others_are_fine certificate
-  says warn certificate 'valid for 1d23h; renew'
+  says warn certificate 'renew the server'
+  [[ $output =~ 'valid for '(2d00|1d23)h ]]
   redis_stop srv
   TLS_CERTIFICATE=lasting tls_start srv --appendonly yes
   run -0 --separate-stderr rlock doctor --url "rediss://localhost:$srv_tls"
-  says ok certificate 'valid for 99d23h'
+  [[ $output =~ 'valid for '(100d00|99d23)h ]]
 }
