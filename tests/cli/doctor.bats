@@ -87,7 +87,7 @@ PYTHON
   local port
   port=$(redis_free_port)
   start --port "$port"
-  redis_start replica --replicaof "127.0.0.1 $port"
+  redis_start replica --replicaof 127.0.0.1 "$port"
   attached() { [[ $(redis srv info replication) == *state=online* && $(redis replica info replication) == *link_status:up* ]]; }
   wait_until attached
   run -78 --separate-stderr rlock doctor --url "$(redis_url replica)"
