@@ -150,7 +150,8 @@ PYTHON
 }
 
 @test "a user whose names have a prefix is tried with that" {
-  start # shellcheck disable=SC2046 # words of a command
+  start
+  # shellcheck disable=SC2046 # words of a command
   redis srv $(rlock doctor --acl p: | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/')
   export RLOCK_URL="unix://job:pw@$srv_sock"
   run -78 --separate-stderr rlock doctor
