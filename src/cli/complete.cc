@@ -135,6 +135,11 @@ Result<void> complete(ForceUnlockOptions& options) {
   return {};
 }
 
+Result<void> complete(DoctorOptions& options) {
+  if (options.acl && options.json) return contradiction("--acl", "--json");
+  return {};
+}
+
 Result<void> complete(LocalOptions&) { return {}; }
 
 }  // namespace rlock::cli

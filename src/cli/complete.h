@@ -14,6 +14,7 @@ Result<void> complete(AcquireOptions& options);
 Result<void> complete(OwnedOptions& options);
 Result<void> complete(StatusOptions& options);
 Result<void> complete(ForceUnlockOptions& options);
+Result<void> complete(DoctorOptions& options);
 Result<void> complete(LocalOptions& options);
 
 }  // namespace rlock::cli

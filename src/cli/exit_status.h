@@ -9,7 +9,8 @@ namespace rlock::cli {
 
 enum ExitStatus : int {
   kDone = 0,
-  kFree = 1,  // status --is-held
+  kFree = 1,        // status --is-held
+  kWarned = kFree,  // doctor
   kUsage = 64,
   kUnavailable = 69,  // no Redis could be used
   kInternal = 70,

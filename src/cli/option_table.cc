@@ -172,6 +172,13 @@ constexpr auto kForceUnlock = part<ForceUnlockOptions>({
      "how long to wait for the holder to stop, then end with 75 (1m)", Group::general, kNoSetting, kOften},
 });
 
+constexpr auto kDoctor = part<DoctorOptions>({
+    {"--acl", "", into<flag, &DoctorOptions::acl>,
+     "print the command that makes a Redis user with the least rights, and ask no server", Group::general, kNoSetting,
+     kOften},
+    {"--json", "", into<flag, &DoctorOptions::json>, "print a JSON array", Group::general, kNoSetting, kOften},
+});
+
 constexpr auto kLocal = part<LocalOptions>({
     {"-y,--yes", "", into<flag, &LocalOptions::yes>, "stop even though locks are held", Group::general, kNoSetting,
      kOften},
@@ -268,6 +275,21 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
 no, 76 if another owner has it or it is no lock.
 )~"},
         kForceUnlock),
+    subcommand<DoctorOptions>(
+        {.name = "doctor",
+         .summary = "check whether a server is fit for locks",
+         .synopsis = "[PREFIX]",
+         .notes = R"~(One line for each check: ok, warn or fail, what was seen, and what to do. It takes and releases
+a lock of a random name, which begins with PREFIX for a user who may take no other.
+
+Examples:
+  rlock doctor
+  rlock doctor --json p:
+  rlock doctor --acl p:      for a user whose names all begin with p:
+
+Exit status: 1 with a warning, 78 if a check failed.
+)~"},
+        kDoctor),
     subcommand<LocalOptions>({.name = "local",
                               .summary = "look after the private server of local: addresses",
                               .synopsis = "status|stop|serve",

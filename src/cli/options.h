@@ -103,6 +103,11 @@ struct ForceUnlockOptions : NamingOptions {
   std::optional<milliseconds> wait;  // there is one in any case
 };
 
+struct DoctorOptions : CommonOptions {
+  std::string prefix;  // of the names that the user may take
+  bool acl = false, json = false;
+};
+
 struct LocalOptions : CommonOptions {
   enum class Action { status, stop, serve } action = Action::status;
   bool yes = false;
@@ -113,6 +118,6 @@ struct PrintText {
 };
 
 using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
-                                ForceUnlockOptions, LocalOptions, PrintText>;
+                                ForceUnlockOptions, DoctorOptions, LocalOptions, PrintText>;
 
 }  // namespace rlock::cli

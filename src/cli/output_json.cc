@@ -110,6 +110,15 @@ std::string holds_json(const std::vector<lock::Hold>& holds) {
   return dump(all.size() == 1 ? all.front() : all) + "\n";
 }
 
+std::string checks_json(const std::vector<Check>& checks) {
+  Json all = Json::array();
+  for (const Check& check : checks) {
+    all.push_back(
+        {{"check", check.name}, {"result", word(check.verdict)}, {"seen", check.seen}, {"advice", check.advice}});
+  }
+  return dump(all, 2) + "\n";
+}
+
 std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
   return event("waiting", name,

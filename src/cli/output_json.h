@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cli/check.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
@@ -17,6 +18,9 @@ std::string status_json(const std::vector<lock::Status>& all, bool one_line = fa
 
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);
+
+// An array with an object for each.
+std::string checks_json(const std::vector<Check>& checks);
 
 // The lines of --status-fd.
 std::string waiting_event(const lock::LockName& name, const lock::Acquired& found);

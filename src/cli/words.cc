@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "lock/acl.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
 
@@ -118,6 +119,13 @@ Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const
   if (options.names.empty()) return name_is_missing(parsed);
   if (options.names.size() == 1) return {};
   return usage("unexpected argument " + in_quotes(options.names[1].text()) + ": one lock at a time");
+}
+
+Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  const auto words = words_of(parsed);
+  if (words.size() > 1) return usage("unexpected argument " + in_quotes(words[1]) + ": one PREFIX at a time");
+  if (!words.empty()) options.prefix = RLOCK_TRY(lock::parse_prefix(words[0]));
+  return {};
 }
 
 Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>&) {

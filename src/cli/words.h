@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words of a command line that are no options: names of locks, a command, what `rlock local` is to do.
+// The words of a command line that are no options: names of locks, how they begin, a command, what `rlock local` is to
+// do.
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ Result<void> read_words(RunOptions& options, const Parsed& parsed, const std::ve
 Result<void> read_words(NamingOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
+Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 
 }  // namespace rlock::cli

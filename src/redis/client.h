@@ -46,6 +46,10 @@ class Client {
   std::string server() const { return connection_ ? connection_->server() : ""; }
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
+  // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
+  std::optional<milliseconds> certificate_lasts() const {
+    return connection_ ? connection_->certificate_lasts() : std::nullopt;
+  }
   void disconnect() { connection_.reset(); }
 
   // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here

@@ -51,6 +51,9 @@ class Connection {
   // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
   Result<Reply> receive(const Until& until);
 
+  // As Tls::certificate_lasts(); none: no TLS.
+  std::optional<milliseconds> certificate_lasts() const { return transport_.certificate_lasts(); }
+
  private:
   explicit Connection(Transport transport) : transport_(std::move(transport)) {}
   // An error in place of a reply.

@@ -30,6 +30,7 @@ constexpr Meaning kInErrors[] = {
     {"can't run this command", denied},
     {"can't access at least one of the keys", denied},
     {"can't access at least one of the channels", denied},
+    {"can't publish to the channel", denied},
     {"No permissions", denied},
     {"invalid password", denied},
     {kUnauthenticated, denied},
@@ -70,6 +71,11 @@ Error server_error(std::string_view text) {
     }
   }
   return error;
+}
+
+bool is_withheld(const Error& error) {
+  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
+  return (error.code == denied && says("NOPERM")) || (error.code == protocol && says("unknown command"));
 }
 
 }  // namespace rlock::redis

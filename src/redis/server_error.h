@@ -17,4 +17,7 @@ namespace rlock::redis {
 // The message is the server's text, escaped. Nothing was executed where it is `unavailable`.
 Error server_error(std::string_view text);
 
+// The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
+bool is_withheld(const Error& error);
+
 }  // namespace rlock::redis

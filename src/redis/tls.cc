@@ -283,6 +283,13 @@ Result<std::size_t> Tls::receive(std::span<char> buffer, const Until& until) {
   return static_cast<std::size_t>(RLOCK_TRY(session_->until_done(read, until, "no answer in time")));
 }
 
+std::optional<milliseconds> Tls::certificate_lasts() const {
+  const X509* certificate = SSL_get0_peer_certificate(session_->ssl.get());
+  int days = 0, seconds = 0;
+  if (!certificate || ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(certificate)) != 1) return {};
+  return std::chrono::days(days) + std::chrono::seconds(seconds);
+}
+
 std::string tls_library() { return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING); }
 
 }  // namespace rlock::redis

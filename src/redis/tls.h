@@ -8,10 +8,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/wait.h"
 
@@ -40,6 +42,10 @@ class Tls {
   Result<void> check_idle();
   Result<void> send(std::string_view bytes, const Until& until);
   Result<std::size_t> receive(std::span<char> buffer, const Until& until);
+
+  // For how long the server's certificate will still be valid, by our clock; negative: it has expired. None: nobody can
+  // read its date.
+  std::optional<milliseconds> certificate_lasts() const;
 
  private:
   struct Session;

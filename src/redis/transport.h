@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,9 @@ class Transport {
   // Waits for bytes and returns those that are there, at least one.
   // Errors: unavailable (closed by the server, not in time), interrupted; those of Tls.
   Result<std::string_view> receive(const Until& until);
+
+  // As Tls::certificate_lasts(); none: no TLS.
+  std::optional<milliseconds> certificate_lasts() const { return tls_ ? tls_->certificate_lasts() : std::nullopt; }
 
  private:
   UniqueFd fd_;

@@ -21,9 +21,23 @@ grant() { # shellcheck disable=SC2046 # words of a command
   redis srv $(acl_of_docs | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }
 
-# grant_team PREFIX: a user called after it, with the documented rights to these names.
+# printed [PREFIX]: what rlock prints, with the password of these tests.
+printed() { rlock doctor --acl "$@" | sed 's/>PASSWORD/>pw/'; }
+
+# grant_team PREFIX: a user called after it, with the rights to these names that rlock prints.
 grant_team() { # shellcheck disable=SC2046 # words of a command
-  redis srv $(acl_of_docs | sed "s/SETUSER rlock/SETUSER team-${1%:}/" | tr ' ' '\n' | grep -v '^[~&]') $(patterns_of_docs "$1")
+  redis srv $(printed "$1" | sed "s/SETUSER rlock/SETUSER team-${1%:}/")
+}
+
+# one_a_line: the words of a text.
+one_a_line() { tr -s ' \n' '\n\n' | grep .; }
+
+@test "rlock prints the rights that the documents have" {
+  local man=$TESTS_DIR/../man/rlock.1
+  diff <(acl_of_docs | one_a_line) <(printed | one_a_line)
+  diff <(acl_of_docs | one_a_line | grep -v '^[~&]') <(printed p: | one_a_line | grep -v '^[~&]')
+  diff <(patterns_of_docs p: | one_a_line) <(printed p: | one_a_line | grep '^[~&]')
+  diff <(sed -n '/^\.Ss Rights/,/^\.Ss Java/p' "$man" | grep '^[~&]' | one_a_line) <(printed p: | one_a_line | grep '^[~&]')
 }
 
 # everything: what a user of rlock does. Quietly; fails with the first thing that fails.

@@ -1,8 +1,8 @@
 # Certificates for tests, by openssl(1). Source it after common.
 #
 #   tls_authority NAME                 an authority: $TLS_DIR/NAME.crt and .key
-#   tls_certificate NAME AUTHORITY SUBJECT-ALT-NAMES
-#                                      a certificate that it has signed
+#   tls_certificate NAME AUTHORITY SUBJECT-ALT-NAMES [DAYS]
+#                                      a certificate that it has signed, good for two days or so many
 #   tls_expired NAME AUTHORITY SUBJECT-ALT-NAMES
 #                                      one that was good in January 2020
 #   tls_start NAME [OPTION VALUE ...]  a redis-server that speaks TLS, at 127.0.0.1:$NAME_tls; sets $NAME_tls
@@ -22,11 +22,11 @@ tls_authority() {
 }
 
 tls_certificate() {
-  local name=$1 authority=$2 names=$3
+  local name=$1 authority=$2 names=$3 days=${4:-2}
   tls_key "$name"
   openssl req -new -key "$TLS_DIR/$name.key" -subj "/CN=$name" -out "$TLS_DIR/$name.csr"
   openssl x509 -req -in "$TLS_DIR/$name.csr" -CA "$TLS_DIR/$authority.crt" -CAkey "$TLS_DIR/$authority.key" \
-    -CAcreateserial -days 2 -extfile <(printf 'subjectAltName=%s\n' "$names") -out "$TLS_DIR/$name.crt" 2>/dev/null
+    -CAcreateserial -days "$days" -extfile <(printf 'subjectAltName=%s\n' "$names") -out "$TLS_DIR/$name.crt" 2>/dev/null
   cat "$TLS_DIR/$name.crt" "$TLS_DIR/$name.key" >"$TLS_DIR/$name.pem"
   chmod 600 "$TLS_DIR/$name.pem"
 }

@@ -26,6 +26,9 @@ TEST(ServerError, KnowsWhatHidesBehindErr) {
             denied);
   EXPECT_EQ(server_error("ERR ACL failure in script: User r has no permissions to run the 'pexpire' command").code,
             denied);
+  EXPECT_EQ(
+      server_error("ERR The user executing the script can't publish to the channel mentioned in the command").code,
+      denied);
   EXPECT_EQ(server_error("ERR AUTH <password> called without any password configured for the default user.").code,
             denied);
   EXPECT_EQ(server_error("ERR DB index is out of range").code, config);
@@ -42,6 +45,13 @@ TEST(ServerError, DoesNotTakeAWordInTheTextForTheFirst) {
   EXPECT_EQ(server_error("ERR wrong number of arguments, OOM or READONLY").code, protocol);
   EXPECT_EQ(server_error("NOAUTHX what").code, protocol);
   EXPECT_EQ(server_error("").code, protocol);
+}
+
+TEST(ServerError, TellsWhatIsWithheldFromAFailedLogin) {
+  EXPECT_TRUE(is_withheld(server_error("NOPERM this user has no permissions to run the 'info' command")));
+  EXPECT_TRUE(is_withheld(server_error("ERR unknown command 'CONFIG', with args beginning with: 'GET' ")));
+  EXPECT_FALSE(is_withheld(server_error("NOAUTH Authentication required.")));
+  EXPECT_FALSE(is_withheld(server_error("LOADING Redis is loading the dataset in memory")));
 }
 
 TEST(ServerError, IsEscaped) { EXPECT_EQ(server_error("ERR \x1b[2J").message.find('\x1b'), std::string::npos); }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// rlock doctor: is a server fit for locks, and may this user take them?
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output_json.h"
+#include "cli/print.h"
+#include "cli/self.h"
+#include "cli/server.h"
+#include "cli/server_checks.h"
+#include "lock/acl.h"
+#include "lock/trial.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr int kReadings = 9;
+constexpr milliseconds kBetweenReadings = 50ms;
+
+Result<std::vector<redis::ClockReading>> read_clock(redis::Client& client, milliseconds exchange) {
+  std::vector<redis::ClockReading> readings;
+  for (int i = 0; i <= kReadings; ++i) {
+    if (i > 0) wait_for(-1, 0, Until{}.at_most(kBetweenReadings));
+    const auto reading = RLOCK_TRY(redis::read_clock(client, Until{}.at_most(exchange)));
+    // The first one had to connect.
+    if (i > 0) readings.push_back(reading);
+  }
+  return readings;
+}
+
+Result<ServerFacts> ask_server(redis::Client& client, milliseconds exchange) {
+  const auto setting = [&](std::string_view name) {
+    return redis::ask_setting(client, name, Until{}.at_most(exchange));
+  };
+  return ServerFacts{.info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
+                     .appendfsync = RLOCK_TRY(setting("appendfsync")),
+                     .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
+                     .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag"))};
+}
+
+std::string advice_on(const Error& failure, bool any_name) {
+  if (failure.code != Error::Code::denied) return "see what the server answered";
+  return std::string("grant the rights that rlock doctor --acl prints") +
+         (any_name ? ", or give the PREFIX of this user's names" : "");
+}
+
+Check check_of(const lock::Tried& tried, bool any_name) {
+  if (!tried.failure) return {Verdict::ok, tried.what, "works", ""};
+  const std::string advice = advice_on(*tried.failure, any_name);
+  if (tried.without.empty()) return {Verdict::fail, tried.what, tried.failure->message, advice};
+  return {Verdict::warn, tried.what, tried.failure->message, std::string(tried.without) + ": " + advice};
+}
+
+Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& options) {
+  const auto readings = RLOCK_TRY(read_clock(client, options.timeout));
+  std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
+  if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
+  const ServerFacts facts = RLOCK_TRY(ask_server(client, options.timeout));
+  std::ranges::move(check_set_up(facts), std::back_inserter(all));
+  // A replica refuses all of it, whoever asks.
+  if (is_replica(facts)) return all;
+  const lock::HolderInfo self = describe_self("rlock doctor", "");
+  for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, options.prefix, self, options.timeout))) {
+    all.push_back(check_of(tried, options.prefix.empty()));
+  }
+  return all;
+}
+
+std::string in_words(const std::vector<Check>& checks) {
+  constexpr std::size_t kVerdictWidth = 6, kNameWidth = 15;
+  std::string text;
+  for (const Check& check : checks) {
+    std::string line(word(check.verdict));
+    line.resize(kVerdictWidth, ' ');
+    line += check.name;
+    line.resize(kVerdictWidth + kNameWidth, ' ');
+    text += line + check.seen + (check.advice.empty() ? "" : "; " + check.advice) + "\n";
+  }
+  return text;
+}
+
+int status_of_all(const std::vector<Check>& checks) {
+  switch (std::ranges::max(checks, {}, &Check::verdict).verdict) {
+    case Verdict::ok: return kDone;
+    case Verdict::warn: return kWarned;
+    case Verdict::fail: break;
+  }
+  return kConfig;
+}
+
+}  // namespace
+
+Result<int> execute(const DoctorOptions& options) {
+  if (options.acl) {
+    RLOCK_TRY(print(lock::acl_rule(options.prefix) + "\n"));
+    return kDone;
+  }
+  redis::Client client = RLOCK_TRY(client_for(options));
+  const auto checks = RLOCK_TRY(examine(client, options));
+  RLOCK_TRY(print(options.json ? checks_json(checks) : in_words(checks)));
+  return status_of_all(checks);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "cli/server_checks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "lock/lease.h"
+
+namespace rlock::cli {
+namespace {
+
+using redis::ClockReading;
+using redis::ServerInfo;
+using std::chrono::microseconds;
+using enum Verdict;
+
+constexpr int kNearlyFull = 90;                  // percent of the memory
+constexpr milliseconds kLongestStep = 10ms;      // of a clock that runs evenly
+constexpr std::chrono::days kRenewalTime{14};    // of a certificate
+constexpr std::pair<int, int> kOldest = {6, 2};  // the oldest Redis that rlock is tested with
+
+// A field as the server has said it, made safe to show.
+std::string shown(const ServerInfo& info, std::string_view field) { return escaped(info.text(field), 60); }
+
+Check unknown(std::string_view name, const std::string& command) {
+  return {warn, name, "not known, because the server does not say it by " + command,
+          "run rlock doctor as a user with the right to " + command};
+}
+
+std::pair<int, int> version_of(const std::string& text) {
+  std::pair<int, int> version{0, 0};
+  const char* const end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, version.first);
+  if (major.ptr < end) std::from_chars(major.ptr + 1, end, version.second);
+  return version;
+}
+
+Check check_version(const ServerInfo& info) {
+  constexpr std::string_view name = "version";
+  const std::string untested = "rlock is tested with Redis 6.2 to 8 and Valkey 8: use one of them";
+  // Each of them claims to be a Redis as well.
+  if (info.has("dragonfly_version")) return {warn, name, "Dragonfly " + shown(info, "dragonfly_version"), untested};
+  if (info.has("mvcc_depth")) return {warn, name, "KeyDB " + shown(info, "redis_version"), untested};
+  if (info.has("valkey_version")) return {ok, name, "Valkey " + shown(info, "valkey_version"), ""};
+  const bool old = version_of(info.text("redis_version")) < kOldest;
+  return {old ? warn : ok, name, "Redis " + shown(info, "redis_version"), old ? untested : ""};
+}
+
+Check check_role(const ServerInfo& info) {
+  if (info.text("role") == "master") return {ok, "role", "primary", ""};
+  if (info.text("role") != "slave") return unknown("role", "INFO");
+  return {fail, "role", "a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
+          "it cannot be written to: use the address of the primary"};
+}
+
+Check check_persistence(const ServerInfo& info, const std::optional<std::string>& appendfsync) {
+  constexpr std::string_view name = "persistence";
+  const auto enabled = info.number("aof_enabled");
+  if (!enabled) return unknown(name, "INFO");
+  if (*enabled == 0) {
+    return {warn, name, "no append-only file",
+            "a restart forgets the locks that were granted since the last snapshot: set appendonly yes"};
+  }
+  const std::string file = "an append-only file";
+  if (!appendfsync) return {ok, name, file, ""};
+  const std::string seen = file + ", appendfsync " + escaped(*appendfsync, 60);
+  if (*appendfsync != "no") return {ok, name, seen, ""};
+  return {warn, name, seen,
+          "a power failure forgets the locks that the system has not written yet: set appendfsync everysec"};
+}
+
+Check check_eviction(const ServerInfo& info) {
+  constexpr std::string_view name = "eviction";
+  const auto most = info.number("maxmemory"), used = info.number("used_memory");
+  if (!most || !used) return unknown(name, "INFO");
+  if (*most <= 0) return {ok, name, "no limit of memory", ""};
+  const std::string policy = shown(info, "maxmemory_policy");
+  if (policy.empty()) return unknown(name, "INFO");
+  const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
+  const std::string seen = std::to_string(percent) + " % of maxmemory used, maxmemory-policy " + policy;
+  if (policy != "noeviction") {
+    return {fail, name, seen, "the server may evict a lock that is held: set maxmemory-policy noeviction"};
+  }
+  if (percent < kNearlyFull) return {ok, name, seen, ""};
+  return {warn, name, seen, "a server without memory grants no locks: raise maxmemory, or delete keys"};
+}
+
+// The longest time since one of the replicas was heard of, in seconds, as "slave0:…,lag=1" says it.
+long long longest_lag(const ServerInfo& info, long long replicas) {
+  long long longest = 0;
+  constexpr long long kMost = 100;
+  for (long long i = 0; i < std::min(replicas, kMost); ++i) {
+    const std::string line = info.text("slave" + std::to_string(i));
+    const auto at = line.find("lag=");
+    if (at != line.npos) longest = std::max(longest, std::strtoll(line.c_str() + at + 4, nullptr, 10));
+  }
+  return longest;
+}
+
+// By when every lease of a primary that was cut off has run out: it stops granting when no replica has answered for
+// `max_lag`, which it looks at each second.
+std::string safe_failover(const std::optional<std::string>& max_lag) {
+  const std::string sum = " (min-replicas-max-lag + 1s + the lease of " + format_duration(lock::kDefaultLease) + ")";
+  long long lag = 0;
+  if (max_lag) std::from_chars(max_lag->data(), max_lag->data() + max_lag->size(), lag);
+  if (lag <= 0 || lag > 1000000) return "that time" + sum;
+  return format_duration(std::chrono::seconds(lag) + 1s + lock::kDefaultLease) + sum;
+}
+
+// A failover can lose locks however the server is set up, because only who starts it knows when it comes.
+Check check_replicas(const ServerFacts& facts) {
+  constexpr std::string_view name = "replicas";
+  const auto replicas = facts.info->number("connected_slaves");
+  if (!replicas) return unknown(name, "INFO");
+  if (*replicas <= 0) return {ok, name, "none", ""};
+  const std::string to_write = escaped(facts.replicas_to_write.value_or("?"), 20);
+  const std::string seen = std::to_string(*replicas) + " connected, heard of " +
+                           std::to_string(longest_lag(*facts.info, *replicas)) +
+                           "s ago at most; min-replicas-to-write " + to_write + ", min-replicas-max-lag " +
+                           escaped(facts.replicas_max_lag.value_or("?"), 20);
+  const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
+  return {warn, name, seen,
+          "a failover forgets locks that the replica has not heard of: " + set +
+              "let none begin before the primary has been away for " + safe_failover(facts.replicas_max_lag) +
+              ", nor by hand"};
+}
+
+std::string ms_text(microseconds span) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f ms", static_cast<double>(span.count()) / 1000);
+  return text;
+}
+
+// At each reading the server's clock was ahead of ours by something between two bounds. Those of a clock that runs as
+// evenly as ours overlap; the result is by how much they do not.
+microseconds step_between(std::span<const ClockReading> readings) {
+  const auto ahead = [](const ClockReading& reading, TimePoint then) {
+    return *reading.server - std::chrono::duration_cast<microseconds>(then.time_since_epoch());
+  };
+  auto least = microseconds::min(), most = microseconds::max();
+  for (const ClockReading& reading : readings) {
+    if (!reading.server) continue;
+    least = std::max(least, ahead(reading, reading.answered));
+    most = std::min(most, ahead(reading, reading.sent));
+  }
+  return least > most ? least - most : microseconds{0};
+}
+
+}  // namespace
+
+std::vector<Check> check_set_up(const ServerFacts& facts) {
+  if (!facts.info) {
+    std::vector<Check> all;
+    for (const std::string_view name : {"version", "role", "persistence", "eviction", "replicas"}) {
+      all.push_back(unknown(name, "INFO"));
+    }
+    return all;
+  }
+  return {check_version(*facts.info), check_role(*facts.info), check_persistence(*facts.info, facts.appendfsync),
+          check_eviction(*facts.info), check_replicas(facts)};
+}
+
+bool is_replica(const ServerFacts& facts) { return facts.info && facts.info->text("role") == "slave"; }
+
+Check check_round_trip(std::span<const ClockReading> readings) {
+  std::vector<microseconds> spans;
+  for (const ClockReading& one : readings) {
+    spans.push_back(std::chrono::duration_cast<microseconds>(one.answered - one.sent));
+  }
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::ranges::nth_element(spans, middle);
+  return {ok, "round trip", ms_text(*middle) + ", median of " + std::to_string(spans.size()), ""};
+}
+
+Check check_clock(std::span<const ClockReading> readings) {
+  const ClockReading& last = readings.back();
+  if (!last.server) return {fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
+  const auto step = step_between(readings);
+  if (step > kLongestStep) {
+    return {warn, "clock", "stepped by " + ms_text(step) + " while it was looked at",
+            "steps of more than 500 ms end locks too early: have the server's host slew its clock"};
+  }
+  const auto ahead = std::chrono::duration_cast<milliseconds>(*last.server - last.ours);
+  const std::string ours = ahead < 0ms ? "behind" : "ahead of";
+  return {ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours", ""};
+}
+
+Check check_certificate(milliseconds lasts) {
+  constexpr std::string_view name = "certificate", advice = "renew the server's certificate";
+  if (lasts < 0ms) return {fail, name, "has expired", std::string(advice)};
+  const std::string seen = "valid for " + rough_duration(lasts);
+  if (lasts >= kRenewalTime) return {ok, name, seen, ""};
+  return {warn, name, seen, std::string(advice)};
+}
+
+}  // namespace rlock::cli

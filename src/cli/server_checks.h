@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The meaning of facts about a server for locks. Pure judgement: cli/doctor.cc has asked.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cli/check.h"
+#include "redis/server_info.h"
+
+namespace rlock::cli {
+
+// The server's set-up. None: the server has not said it.
+struct ServerFacts {
+  std::optional<redis::ServerInfo> info;
+  std::optional<std::string> appendfsync, replicas_to_write, replicas_max_lag;
+};
+
+// Its version, role, persistence, eviction and replicas, in this order.
+std::vector<Check> check_set_up(const ServerFacts& facts);
+
+// It takes no writes: another server is the one to ask.
+bool is_replica(const ServerFacts& facts);
+
+// The time of an exchange. REQUIRES: at least one reading.
+Check check_round_trip(std::span<const redis::ClockReading> readings);
+
+// Whether the server's clock is read, how far it is from ours, and whether it has stepped from one reading to another.
+// REQUIRES: at least one reading.
+Check check_clock(std::span<const redis::ClockReading> readings);
+
+// `lasts`: for how long the server's certificate will be valid.
+Check check_certificate(milliseconds lasts);
+
+}  // namespace rlock::cli

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "lock/trial.h"
+
+#include "base/random.h"
+#include "base/text.h"
+#include "lock/verbs.h"
+#include "redis/server_error.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr milliseconds kLease = 10s;  // if this process dies, the lock is gone soon
+
+// The commands that need rights of their own in a script. Reply: for each, why it failed, or "".
+constexpr std::string_view kCommandsInScripts = R"(
+local function try(...)
+  local reply = redis.pcall(...)
+  return type(reply) == 'table' and reply.err or ''
+end
+local publish = ''
+for _, channel in ipairs(ARGV) do
+  if publish == '' then publish = try('publish', channel, '') end
+end
+return {try('time'), try('pubsub', 'numsub', ARGV[1]), publish}
+)";
+// No script has this name.
+constexpr std::string_view kUnknownScript = "0000000000000000000000000000000000000000";
+
+class Trial {
+ public:
+  Trial(redis::Client& client, LockName name, const HolderInfo& who, milliseconds exchange)
+      : client_(client), name_(std::move(name)), who_(who), exchange_(exchange) {}
+
+  Result<std::vector<Tried>> run() && {
+    try_scripts();
+    try_lock();
+    try_kind("shared", "there are no read-write locks", {.kind = Mode::Kind::read});
+    try_kind("slots", "there are no semaphores", {.kind = Mode::Kind::slots, .slots = 1});
+    try_listening();
+    try_listing();
+    tidy_up();
+    if (gone_) return std::unexpected(*std::move(gone_));
+    return std::move(all_);
+  }
+
+ private:
+  Until soon() const { return Until{}.at_most(exchange_); }
+
+  // True: it works.
+  template <class T>
+  bool note(std::string_view what, std::string_view without, const Result<T>& result) {
+    all_.push_back({what, without, {}});
+    if (!result) all_.back().failure = result.error();
+    return result.has_value();
+  }
+
+  // Notices a server that does not answer: nothing else is asked then.
+  template <class T>
+  Result<T> heard(Result<T> result) {
+    if (!result && !client_.answered()) gone_ = result.error();
+    return result;
+  }
+
+  // An answer that no server gives about a lock of which nobody else knows.
+  static Result<void> expect(bool expected, std::string_view instead) {
+    if (expected) return {};
+    return fail(Error::Code::protocol, "the server answered that the lock is " + std::string(instead));
+  }
+
+  Result<Hold> acquire(const AcquireRequest& request) {
+    const Acquired acquired = RLOCK_TRY(heard(lock::acquire(client_, request, soon())));
+    RLOCK_TRY(expect(acquired.hold.has_value(), "held by another"));
+    return *acquired.hold;
+  }
+
+  Result<void> release(const Hold& hold) {
+    const Released released = RLOCK_TRY(heard(lock::release(client_, hold, soon())));
+    return expect(released.outcome == ReleaseOutcome::released, "not ours");
+  }
+
+  Result<void> renew(const Hold& hold) {
+    const Renewed renewed =
+        RLOCK_TRY(heard(lock::renew(client_, hold.lock, hold.owner, kLease, Attempts::until_deadline, soon())));
+    return expect(renewed.outcome == RenewOutcome::renewed, "not ours");
+  }
+
+  Result<void> inspect() {
+    const Status status = RLOCK_TRY(heard(lock::inspect(client_, name_, soon())));
+    return expect(status.state == Status::State::held, "free");
+  }
+
+  // Stands in the queue of the lock, and leaves it.
+  Result<void> wait() {
+    AcquireRequest request = this->request();
+    request.queueing.emplace();
+    const Acquired acquired = RLOCK_TRY(heard(lock::acquire(client_, request, soon())));
+    RLOCK_TRY(expect(acquired.outcome == Acquired::Outcome::held, "free"));
+    RLOCK_TRY(heard(lock::release(client_, {name_}, request.owner, request.hold(), soon())));
+    return {};
+  }
+
+  AcquireRequest request(const Mode& mode = {}) const {
+    return {.name = name_, .mode = mode, .lease = kLease, .holder = who_};
+  }
+
+  std::vector<std::string> channels() const {
+    return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), Lock{name_}.channel()};
+  }
+
+  void try_scripts() {
+    if (gone_) return;
+    const auto named = heard(client_.call({"EVALSHA", kUnknownScript, "0"}, soon()));
+    const bool known = named || named.error().code == Error::Code::no_script;
+    note("EVALSHA", "each request sends its whole script", known ? Result<redis::Reply>() : named);
+    const auto channel = channels();
+    redis::Words words = {"EVAL", kCommandsInScripts, "0"};
+    words.insert(words.end(), channel.begin(), channel.end());
+    const auto replies = heard(client_.call(words, soon()));
+    if (!note("EVAL", "", replies)) return;
+    constexpr std::string_view commands[] = {"TIME", "PUBSUB NUMSUB", "PUBLISH"};
+    for (std::size_t i = 0; i < std::size(commands); ++i) {
+      const std::string why = replies->at(i).as_text();
+      // Redis 6.2 leaves the first word away.
+      const std::string text = why.starts_with('@') ? "ERR " + why : why;
+      note(commands[i], "", why.empty() ? Result<void>() : std::unexpected(redis::server_error(text)));
+    }
+  }
+
+  void try_lock() {
+    if (gone_) return;
+    const auto hold = acquire(request());
+    locks_work_ = note("acquire", "", hold);
+    if (!locks_work_) return;
+    const auto then = [&](std::string_view what, auto step) {
+      if (!gone_) note(what, "", step());
+    };
+    then("wait", [&] { return wait(); });
+    then("inspect", [&] { return inspect(); });
+    then("renew", [&] { return renew(*hold); });
+    then("release", [&] { return release(*hold); });
+  }
+
+  void try_kind(std::string_view what, std::string_view without, const Mode& mode) {
+    if (gone_ || !locks_work_) return;
+    const auto hold = acquire(request(mode));
+    note(what, without, hold ? release(*hold) : std::unexpected(hold.error()));
+  }
+
+  void try_listening() {
+    if (gone_) return;
+    Result<void> listened;
+    for (const std::string& channel : channels()) {
+      const auto subscriber = redis::Subscriber::open(client_.address(), channel, soon());
+      if (!subscriber && listened) listened = std::unexpected(subscriber.error());
+    }
+    note("SUBSCRIBE", "a waiter looks every five seconds only, and no holder can be asked to stop", listened);
+  }
+
+  void try_listing() {
+    if (gone_) return;
+    note("SCAN", "nobody can list all locks: rlock status wants their names",
+         heard(client_.call({"SCAN", "0", "MATCH", name_.holder_key(), "COUNT", "1"}, soon())));
+  }
+
+  // The name is never used again, so its fencing token and its slots need not stay. They do where DEL is refused, which
+  // the other kinds have shown then.
+  void tidy_up() {
+    if (gone_) return;
+    const std::string token = name_.token_key(), holder = name_.holder_key(), permits = name_.permits_key();
+    heard(client_.call({"DEL", name_.text(), token, holder, permits}, soon()));
+  }
+
+  redis::Client& client_;
+  LockName name_;
+  const HolderInfo& who_;
+  milliseconds exchange_;
+  std::vector<Tried> all_;
+  bool locks_work_ = false;
+  std::optional<Error> gone_;  // the server does not answer
+};
+
+}  // namespace
+
+Result<std::vector<Tried>> try_rights(redis::Client& client, const std::string& prefix, const HolderInfo& who,
+                                      milliseconds exchange) {
+  auto name = RLOCK_TRY(LockName::parse(prefix + "rlock-doctor-" + random_uuid()));
+  return Trial(client, std::move(name), who, exchange).run();
+}
+
+}  // namespace rlock::lock

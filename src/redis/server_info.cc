@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "redis/server_info.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/date.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+namespace {
+
+// The reply; none where the command is withheld.
+Result<std::optional<Reply>> ask(Client& client, const Words& command, const Until& until) {
+  auto reply = client.call(command, until);
+  if (!reply && is_withheld(reply.error())) return std::nullopt;
+  return RLOCK_TRY(std::move(reply));
+}
+
+}  // namespace
+
+ServerInfo::ServerInfo(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto colon = line.find(':');
+    if (colon != line.npos) fields_.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+}
+
+std::string ServerInfo::text(std::string_view field) const {
+  const auto found = fields_.find(field);
+  return found == fields_.end() ? "" : found->second;
+}
+
+std::optional<long long> ServerInfo::number(std::string_view field) const {
+  const std::string digits = text(field);
+  long long value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
+  return value;
+}
+
+Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until) {
+  const auto reply = RLOCK_TRY(ask(client, {"INFO"}, until));
+  return reply ? std::optional(ServerInfo(reply->as_text())) : std::nullopt;
+}
+
+Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until) {
+  const auto reply = RLOCK_TRY(ask(client, {"CONFIG", "GET", name}, until));
+  if (!reply || reply->elements.size() != 2) return std::nullopt;
+  return reply->at(1).as_text();
+}
+
+Result<ClockReading> read_clock(Client& client, const Until& until) {
+  ClockReading reading{.sent = BootClock::now()};
+  const auto reply = RLOCK_TRY(ask(client, {"TIME"}, until));
+  reading.answered = BootClock::now();
+  reading.ours = since_1970();
+  if (!reply) return reading;
+  const auto seconds = reply->at(0).as_number(), more = reply->at(1).as_number();
+  constexpr long long kMost = 1LL << 40;  // that many microseconds can be counted
+  if (!seconds || !more || *seconds < 0 || *seconds > kMost) {
+    return fail(Error::Code::protocol, "unexpected reply to TIME");
+  }
+  reading.server = std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
+  return reading;
+}
+
+}  // namespace rlock::redis

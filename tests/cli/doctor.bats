@@ -1,0 +1,210 @@
+# rlock doctor: what it finds out about a server and about the rights of a user.
+
+load ../lib/common
+
+setup() { other=; }
+teardown() {
+  [[ -z $other ]] || kill "$other" 2>/dev/null || true
+  redis_stop replica
+  redis_stop srv
+}
+
+# start [OPTION VALUE ...]: a server that is fit for locks, but for the options.
+start() {
+  redis_start srv --appendonly yes "$@"
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+}
+
+# says RESULT CHECK TEXT: the last run has that line, with TEXT in it.
+says() {
+  grep -E "^$1 +$2  " <<<"$output" | grep -qF -- "$3" || {
+    echo "no line '$1 $2' with: $3" >&2
+    echo "$output$stderr" >&2
+    return 1
+  }
+}
+
+# others_are_fine CHECK...: all lines but these begin with ok.
+others_are_fine() {
+  local names
+  names=$(IFS='|' && echo "$*")
+  ! grep -v '^ok ' <<<"$output" | grep -vE "^[a-z]+ +($names)  "
+}
+
+# grant [RIGHT]: the user "job" has what `doctor --acl` prints and what the doctor itself needs, but for one.
+grant() { # shellcheck disable=SC2046 # words of a command
+  redis srv $(rlock doctor --acl | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/' |
+    tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
+}
+
+@test "a server that is fit for locks: every line is ok, the status is 0, and no lock is left" {
+  start
+  run -0 --separate-stderr rlock doctor
+  others_are_fine
+  [[ -z $stderr && ${#lines[@]} -ge 20 ]]
+  says ok 'round trip' ' ms, median of '
+  says ok clock 'runs evenly'
+  says ok role primary
+  says ok persistence 'appendfsync everysec'
+  says ok replicas none
+  says ok acquire works
+  is_clean srv
+  [[ -z $(redis srv --scan --pattern 'redisson_lock_token:*') ]]
+}
+
+@test "a private server is fit for locks" {
+  export RLOCK_URL=local:$BATS_TEST_TMPDIR/private
+  run --separate-stderr rlock doctor
+  rlock local stop
+  show
+  [[ $status == 0 ]]
+}
+
+@test "a server that forgets is warned of, with status 1; --json says the same" {
+  start --appendonly no
+  run -1 --separate-stderr rlock doctor
+  others_are_fine persistence
+  says warn persistence 'set appendonly yes'
+  run -1 --separate-stderr rlock doctor --json
+  python3 - "$output" <<'PYTHON'
+import json, sys
+checks = {check["check"]: check for check in json.loads(sys.argv[1])}
+assert all(set(check) == {"check", "result", "seen", "advice"} for check in checks.values()), checks
+assert checks["persistence"]["result"] == "warn" and "appendonly" in checks["persistence"]["advice"], checks
+assert checks["role"] == {"check": "role", "result": "ok", "seen": "primary", "advice": ""}, checks
+PYTHON
+}
+
+@test "a server that may evict locks fails, with status 78" {
+  start --maxmemory 100mb --maxmemory-policy volatile-lru
+  run -78 --separate-stderr rlock doctor
+  others_are_fine eviction
+  says fail eviction 'set maxmemory-policy noeviction'
+}
+
+@test "a replica fails, and its primary is told when a failover is safe" {
+  local port
+  port=$(redis_free_port)
+  start --port "$port"
+  redis_start replica --replicaof 127.0.0.1 "$port"
+  attached() { [[ $(redis srv info replication) == *state=online* && $(redis replica info replication) == *link_status:up* ]]; }
+  wait_until attached
+  run -78 --separate-stderr rlock doctor --url "$(redis_url replica)"
+  says fail role "a replica of 127.0.0.1:$port"
+  [[ $output != *acquire* ]]
+  run -1 --separate-stderr rlock doctor
+  others_are_fine replicas
+  says warn replicas '1 connected'
+  says warn replicas 'set min-replicas-to-write 1'
+  says warn replicas '41s (min-replicas-max-lag + 1s + the lease of 30s)'
+}
+
+@test "a server that is away ends it with 69, a wrong password with 77" {
+  start
+  run -77 --separate-stderr rlock doctor --url "unix://job:wrong@$srv_sock"
+  [[ -z $output && $stderr == *WRONGPASS* && $stderr != *:wrong* ]]
+  redis_stop srv
+  run -69 --separate-stderr rlock doctor
+  [[ -z $output && -n $stderr ]]
+}
+
+@test "a server that dies while it is asked ends it with 69" {
+  start
+  redis_freeze srv
+  run -69 --separate-stderr rlock doctor --timeout 100ms
+  [[ -z $output ]]
+}
+
+@test "each right that is missing is named" {
+  start
+  grant
+  export RLOCK_URL="unix://job:pw@$srv_sock"
+  run -0 --separate-stderr rlock doctor
+  others_are_fine
+  local case right check result
+  for case in +scan/SCAN/warn +subscribe/SUBSCRIBE/warn +evalsha/EVALSHA/warn +incrby/slots/warn +publish/PUBLISH/fail \
+    '+pubsub|numsub/PUBSUB NUMSUB/fail' +time/TIME/fail +time/clock/fail +eval/EVAL/fail +pexpire/acquire/fail \
+    +zadd/wait/fail +del/shared/warn; do
+    IFS=/ read -r right check result <<<"$case"
+    echo "without $right"
+    grant "$right"
+    redis srv script flush
+    run --separate-stderr rlock doctor
+    says "$result" "$check" ''
+    [[ $status == 78 || $status == 1 && $result == warn ]]
+  done
+  grant '+info'
+  run -1 --separate-stderr rlock doctor
+  others_are_fine version role persistence eviction replicas
+  says warn eviction 'not known'
+}
+
+@test "a channel that is missing is named" {
+  start
+  grant '&rlock:grant:*'
+  export RLOCK_URL="unix://job:pw@$srv_sock"
+  run -78 --separate-stderr rlock doctor
+  says warn SUBSCRIBE 'rlock doctor --acl'
+  says fail PUBLISH 'rlock doctor --acl'
+}
+
+@test "a user whose names have a prefix is tried with that" {
+  start
+  # shellcheck disable=SC2046 # words of a command
+  redis srv $(rlock doctor --acl p: | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/')
+  export RLOCK_URL="unix://job:pw@$srv_sock"
+  run -78 --separate-stderr rlock doctor
+  says fail acquire PREFIX
+  run -0 --separate-stderr rlock doctor p:
+  others_are_fine
+}
+
+@test "--acl asks no server, and takes no prefix that a rule cannot hold" {
+  export RLOCK_URL=unix:///nowhere
+  local prefix
+  run -0 --separate-stderr rlock doctor --acl p:
+  [[ ${#lines[@]} == 1 && $output == 'ACL SETUSER rlock reset '*' ~p:* ~{p:* '* && -z $stderr ]]
+  for prefix in 'p:*' 'a b' '{x' 'x}' 'a"' $'a\n' 'a\' '[a'; do
+    run -64 --separate-stderr rlock doctor --acl "$prefix"
+    [[ -z $output && $stderr == *PREFIX* ]]
+  done
+  run -64 --separate-stderr rlock doctor --acl a b
+  run -64 --separate-stderr rlock doctor --acl --json
+}
+
+@test "a clock that steps is warned of" {
+  clock_step 0
+  redis_start_with_clock srv --appendonly yes
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  run -0 --separate-stderr rlock doctor
+  steps() { for ((i = 1; ; i++)); do
+    clock_step $((i * 50))
+    sleep 0.02
+  done; }
+  steps 3>&- &
+  other=$!
+  warned() {
+    run --separate-stderr rlock doctor
+    says warn clock 'stepped by'
+  }
+  wait_until warned
+}
+
+@test "the days of the server's certificate are counted" {
+  source "$TESTS_DIR/lib/tls.bash"
+  tls_authority ca
+  tls_certificate server ca DNS:localhost
+  tls_certificate lasting ca DNS:localhost 100
+  export RLOCK_TLS_CA=$TLS_DIR/ca.crt
+  tls_start srv --appendonly yes
+  run -1 --separate-stderr rlock doctor --url "rediss://localhost:$srv_tls"
+  others_are_fine certificate
+  says warn certificate 'renew the server'
+  [[ $output =~ 'valid for '(2d00|1d23)h ]]
+  redis_stop srv
+  TLS_CERTIFICATE=lasting tls_start srv --appendonly yes
+  run -0 --separate-stderr rlock doctor --url "rediss://localhost:$srv_tls"
+  [[ $output =~ 'valid for '(100d00|99d23)h ]]
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "cli/server_checks.h"
+
+#include <gtest/gtest.h>
+
+namespace rlock::cli {
+namespace {
+
+using redis::ClockReading;
+using std::chrono::microseconds;
+
+constexpr std::string_view kFine =
+    "# Server\r\nredis_version:7.0.15\r\n\r\n# Memory\r\nused_memory:50\r\nmaxmemory:100\r\n"
+    "maxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\n# Replication\r\nrole:master\r\n"
+    "connected_slaves:0\r\n";
+
+// The check of that name, where the server says `more` before everything else: the first of two fields counts.
+Check check_of(std::string_view name, const std::string& more, ServerFacts facts = {}) {
+  facts.info.emplace(more + "\r\n" + std::string(kFine));
+  for (const Check& check : check_set_up(facts)) {
+    if (check.name == name) return check;
+  }
+  return {Verdict::fail, "", "there is no such check", ""};
+}
+
+Verdict verdict_of(std::string_view name, const std::string& more, ServerFacts facts = {}) {
+  return check_of(name, more, std::move(facts)).verdict;
+}
+
+TEST(ServerChecks, FindsNothingWhereAllIsWell) {
+  for (const Check& check : check_set_up({.info = redis::ServerInfo(kFine)})) {
+    EXPECT_EQ(check.verdict, Verdict::ok) << check.name << ": " << check.seen;
+    EXPECT_TRUE(check.advice.empty()) << check.name;
+  }
+}
+
+TEST(ServerChecks, SaysWhatItDoesNotKnow) {
+  const auto checks = check_set_up({});
+  EXPECT_EQ(checks.size(), 5u);
+  for (const Check& check : checks) EXPECT_EQ(check.verdict, Verdict::warn);
+  for (const Check& check : check_set_up({.info = redis::ServerInfo("hello\r\nredis_version:7.0\r\n")})) {
+    EXPECT_EQ(check.verdict, check.name == "version" ? Verdict::ok : Verdict::warn) << check.name;
+  }
+}
+
+TEST(ServerChecks, KnowsTheKindsOfServers) {
+  EXPECT_EQ(check_of("version", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0").seen,
+            "Valkey 8.1.0");
+  const Check keydb = check_of("version", "redis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0");
+  EXPECT_EQ(keydb.seen, "KeyDB 6.3.4");
+  EXPECT_EQ(keydb.verdict, Verdict::warn);
+  const Check dragonfly = check_of("version", "redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1");
+  EXPECT_EQ(dragonfly.seen, "Dragonfly df-v1.40.1");
+  EXPECT_EQ(dragonfly.verdict, Verdict::warn);
+  EXPECT_EQ(verdict_of("version", "redis_version:6.0.16"), Verdict::warn);
+  EXPECT_EQ(verdict_of("version", "redis_version:6.2.0"), Verdict::ok);
+  EXPECT_EQ(verdict_of("version", "redis_version:10.0.0"), Verdict::ok);
+}
+
+TEST(ServerChecks, EscapesTheWordsOfTheServer) {
+  const Check check = check_of("version", "redis_version:7.0\x1b[2J");
+  EXPECT_EQ(check.seen.find('\x1b'), std::string::npos);
+}
+
+TEST(ServerChecks, FindsServersThatForget) {
+  EXPECT_EQ(verdict_of("role", "role:slave\r\nmaster_host:db\r\nmaster_port:6379"), Verdict::fail);
+  EXPECT_EQ(verdict_of("persistence", "aof_enabled:0"), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "no"}), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "always"}), Verdict::ok);
+  EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl"), Verdict::fail);
+  EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl\r\nmaxmemory:0"), Verdict::ok);
+  EXPECT_EQ(verdict_of("eviction", "used_memory:90"), Verdict::warn);
+}
+
+TEST(ServerChecks, SaysWhenAFailoverIsSafe) {
+  const std::string two = "connected_slaves:2\r\nslave0:ip=1,state=online,lag=1\r\nslave1:ip=2,state=online,lag=7";
+  const Check check = check_of("replicas", two, {.replicas_to_write = "0", .replicas_max_lag = "10"});
+  EXPECT_EQ(check.verdict, Verdict::warn);
+  EXPECT_NE(check.seen.find("2 connected, heard of 7s ago"), std::string::npos) << check.seen;
+  EXPECT_NE(check.advice.find("41s"), std::string::npos) << check.advice;
+  EXPECT_NE(check.advice.find("set min-replicas-to-write 1"), std::string::npos) << check.advice;
+  const Check unset = check_of("replicas", two, {.replicas_to_write = "1", .replicas_max_lag = "0"});
+  EXPECT_EQ(unset.advice.find("41s"), std::string::npos) << unset.advice;
+  EXPECT_EQ(unset.advice.find("set min"), std::string::npos) << unset.advice;
+}
+
+// A reading that took `took`, `after` the first one, of a server that has gained `gained` since.
+ClockReading reading(microseconds after, microseconds took, microseconds gained = {}) {
+  const TimePoint sent = TimePoint{} + 1h + after;
+  return {sent, sent + took, 5s, microseconds(5s) + after + took / 2 + gained};
+}
+
+TEST(ServerChecks, TakesTheMedianOfTheRoundTrips) {
+  const ClockReading readings[] = {reading(0s, 1ms), reading(1s, 900ms), reading(2s, 2ms)};
+  EXPECT_EQ(check_round_trip(readings).seen, "2.00 ms, median of 3");
+}
+
+TEST(ServerChecks, SeesAStepOfTheClock) {
+  const auto verdict = [](microseconds took, microseconds gained) {
+    const ClockReading readings[] = {reading(0s, took), reading(50ms, took, gained), reading(100ms, took)};
+    return check_clock(readings).verdict;
+  };
+  EXPECT_EQ(verdict(1ms, 0s), Verdict::ok);
+  EXPECT_EQ(verdict(1ms, 5ms), Verdict::ok);
+  EXPECT_EQ(verdict(1ms, 30ms), Verdict::warn);
+  EXPECT_EQ(verdict(1ms, -30ms), Verdict::warn);
+  EXPECT_EQ(verdict(100ms, 30ms), Verdict::ok);  // it may have been the network
+  const ClockReading withheld[] = {{TimePoint{}, TimePoint{} + 1ms, 5s, {}}};
+  EXPECT_EQ(check_clock(withheld).verdict, Verdict::fail);
+}
+
+TEST(ServerChecks, CountsTheDaysOfACertificate) {
+  EXPECT_EQ(check_certificate(24h * 14).verdict, Verdict::ok);
+  EXPECT_EQ(check_certificate(24h * 14 - 1s).verdict, Verdict::warn);
+  EXPECT_EQ(check_certificate(24h * 14 - 1s).seen, "valid for 13d23h");
+  EXPECT_EQ(check_certificate(-1s).verdict, Verdict::fail);
+}
+
+}  // namespace
+}  // namespace rlock::cli
