@@ -27,6 +27,17 @@ std::string auth_command(const std::string& user, std::string_view password) {
   return bytes.append(head(password)).append(password).append("\r\n");
 }
 
+// REQUIRES: there is one.
+Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
+  if (!endpoint.password_source) return *endpoint.password;
+  Secret password = RLOCK_TRY(endpoint.password_source->read(until));
+  password.keep_from_children();  // another thread may fork before it is wiped
+  return password;
+}
+
+// Nothing was executed: the server takes the connection for one that has shown no password.
+bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error) && reply.text.starts_with("NOAUTH"); }
+
 }  // namespace
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
@@ -39,13 +50,23 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until
   return std::unexpected(std::move(error).in(escaped(endpoint.display())));
 }
 
+Result<Connection> Connection::open_again(const Endpoint& endpoint, const Until& until) {
+  auto connection = open(endpoint, until);
+  if (connection) return connection;
+  Error::Code& code = connection.error().code;
+  using enum Error::Code;
+  if (code == denied || code == untrusted || code == config) code = unavailable;
+  return connection;
+}
+
 Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until) {
   const std::string db = std::to_string(endpoint.db);
   std::vector<std::string_view> asked;
   std::string bytes;
-  if (endpoint.password) {
+  if (endpoint.has_password()) {
+    const Secret password = RLOCK_TRY(password_for(endpoint, until));
     asked.push_back("AUTH");
-    bytes = auth_command(endpoint.user, endpoint.password->text());
+    bytes = auth_command(endpoint.user, password.text());
   }
   if (endpoint.db != 0) {
     asked.push_back("SELECT");
@@ -110,7 +131,8 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 Result<void> Client::connect(const Until& until) {
   for (bool fresh = false;; fresh = true) {
     if (!connection_) {
-      connection_.emplace(RLOCK_TRY(Connection::open(endpoint_, until)));
+      const auto open = ever_reached_ ? Connection::open_again : Connection::open;
+      connection_.emplace(RLOCK_TRY(open(endpoint_, until)));
       fresh = true;
     }
     ever_reached_ = true;
@@ -123,19 +145,29 @@ Result<void> Client::connect(const Until& until) {
   }
 }
 
-Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
-  answered_ = false;
+std::unexpected<Error> Client::failed(Error error) {
+  disconnect();
+  return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
+}
+
+Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, const Until& until) {
   RLOCK_TRY(connect(until));
-  const auto failed = [&](Error error) {
-    connection_.reset();
-    return std::unexpected(std::move(error).in(escaped(endpoint_.display())));
-  };
   if (auto sent = connection_->send(commands, until); !sent) return failed(std::move(sent).error());
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
     auto reply = connection_->receive(until);
     if (!reply) return failed(std::move(reply).error());
     replies.push_back(std::move(*reply));
+  }
+  return replies;
+}
+
+Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
+  answered_ = false;
+  auto replies = RLOCK_TRY(exchange(commands, until));
+  if (endpoint_.has_password() && std::ranges::all_of(replies, is_unauthenticated)) {
+    disconnect();
+    replies = RLOCK_TRY(exchange(commands, until));
   }
   answered_ = true;
   for (const Reply& reply : replies) {
@@ -170,6 +202,7 @@ void Client::connect_ahead(const Until& until) {
 
 void Client::forget() {
   disconnect();
+  endpoint_.password_source.reset();
   if (endpoint_.password) endpoint_.password->wipe();
 }
 

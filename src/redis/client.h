@@ -28,6 +28,11 @@ class Connection {
   // database. Errors: those of Transport::open; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
+  // The same for a server that has served this endpoint before: a password, a right or a certificate that it refuses
+  // now is being changed, on either side, and trying again may help. Errors: those of open(), but unavailable in place
+  // of denied, untrusted and config.
+  static Result<Connection> open_again(const Endpoint& endpoint, const Until& until);
+
   // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
   // was not sent as a whole, and a server executes no part of a command.
   Result<void> send(std::span<const Words> commands, const Until& until);
@@ -67,8 +72,10 @@ class Client {
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
   // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
   // serve: after a failover another one has the name. An error that is about the caller (denied, wrong_kind, config)
-  // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced.
-  // Errors: those of Connection::open and server_error (redis/server_error.h); the address stands in front.
+  // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced, and
+  // one on which the server knows no password of ours any more.
+  // Errors: those of Connection::open, and of Connection::open_again from the second connection on; those of
+  // server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
   // As call, for several commands that are sent together. The error is that of the first that failed; the others
@@ -94,14 +101,21 @@ class Client {
   // Connects now, if no other process can hand a connection over. Fails in silence: there is a next time.
   void connect_ahead(const Until& until);
 
+  // From now on the password comes from there.
+  void read_password_from(PasswordSource source) { endpoint_.password_source = std::move(source); }
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
   // A process that is forked from now on cannot connect: it has no password.
   void keep_password_from_children() const;
 
  private:
-  // An open connection on which no reply is due. Errors: those of Connection::open and Connection::expect_silence.
+  // An open connection on which no reply is due. Errors: those of Connection::open, open_again and expect_silence.
   Result<void> connect(const Until& until);
+  // Drops the connection: what comes over it from now on could be taken for something else.
+  std::unexpected<Error> failed(Error error);
+  // The replies to the commands, errors of the server among them. Errors: those of connect(), Connection::send and
+  // Connection::receive; the connection is dropped then.
+  Result<std::vector<Reply>> exchange(const std::vector<Words>& commands, const Until& until);
 
   Endpoint endpoint_;
   std::optional<Connection> connection_;

@@ -7,7 +7,7 @@
 namespace rlock::redis {
 
 Result<Subscriber> Subscriber::open(const Endpoint& endpoint, std::string_view channel, const Until& until) {
-  Subscriber subscriber(RLOCK_TRY(Connection::open(endpoint, until)));
+  Subscriber subscriber(RLOCK_TRY(Connection::open_again(endpoint, until)));
   RLOCK_TRY(subscriber.connection_.send({"SUBSCRIBE", channel}, until));
   const Reply reply = RLOCK_TRY(subscriber.connection_.receive(until));
   if (reply.is(Reply::Kind::error)) {

@@ -17,7 +17,8 @@ struct Message {
 class Subscriber {
  public:
   // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
-  // are heard. Errors: those of Connection::open and server_error.
+  // are heard. Errors: those of Connection::open_again and server_error; `denied` is about the channel.
+  // REQUIRES: the server has served this endpoint before.
   static Result<Subscriber> open(const Endpoint& endpoint, std::string_view channel, const Until& until);
 
   // Asks for `channel`, too. Messages published after the server has read that are heard.
