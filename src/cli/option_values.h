@@ -15,7 +15,6 @@
 
 namespace rlock::cli {
 
-Result<std::string> any_text(const std::string& text);
 Result<bool> flag(const std::string& text);
 Result<bool> no_flag(const std::string& text);  // the contrary
 
@@ -39,6 +38,12 @@ Result<bool> is_json(const std::string& text);  // a log format
 
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
+// The source that the strongest level names, which can name one only.
+Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind, const Setting& said);
+template <PasswordFrom::Kind kind>
+Result<void> fill_password_from(CommonOptions& options, const Setting& said) {
+  return fill_password_from(options, kind, said);
+}
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said);
 template <std::string redis::TlsSettings::* file>
 Result<void> fill_tls(CommonOptions& options, const Setting& said) {
