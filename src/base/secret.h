@@ -20,6 +20,9 @@ namespace rlock {
 // overwritten when the last one of them ends.
 class Secret {
  public:
+  // No password is longer, in bytes, wherever it comes from.
+  static constexpr std::size_t kLongest = 4096;
+
   explicit Secret(std::string_view text);
 
   // One that `write` writes into room for `most` bytes; it returns how many they are.

@@ -24,6 +24,9 @@ std::string in_quotes(std::string_view text);
 // `text` as one word of POSIX sh, quoted only where it has to be.
 std::string shell_word(std::string_view text);
 
+// `text` without the newline at its end, LF or CR LF, if it has one.
+std::string_view without_newline(std::string_view text);
+
 // True if a C0 control character or DEL is in `text`.
 bool has_control(std::string_view text);
 

@@ -79,14 +79,17 @@ Result<int> execute(const AcquireOptions& options) {
   UniqueFd watched;
   if (options.for_pid) watched = RLOCK_TRY(run::watch_process(*options.for_pid));
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
-  const Events unwatched;
-  auto acquired = acquire_and_report(client, requests_for(options), timing.renew_at, options, signals, unwatched);
-  if (!acquired && acquired.error().code == Error::Code::interrupted) {
+  const auto end_by_signal = [&] {
     const int signal = ending_signal(signals);
     not_acquired(options, 128 + signal);
     run::die_of(signal);
-  }
+  };
+  auto made = client_for(options, signals.fd());
+  if (!made && made.error().code == Error::Code::interrupted) end_by_signal();
+  redis::Client client = RLOCK_TRY(std::move(made));
+  const Events unwatched;
+  auto acquired = acquire_and_report(client, requests_for(options), timing.renew_at, options, signals, unwatched);
+  if (!acquired && acquired.error().code == Error::Code::interrupted) end_by_signal();
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
   if (holds.empty()) return not_acquired(options, options.wait.conflict_status);
 

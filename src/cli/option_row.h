@@ -24,6 +24,7 @@ struct Setting {
   std::string text;    // a flag's is "true"
   std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml: lease": in front of complaints
   bool on_command_line = false;
+  int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one
 };
 
 // Reads what was said, and fills the member that is there for it. Errors: usage, config.

@@ -23,9 +23,13 @@ constexpr Row<CommonOptions> kConfigFile{
 
 constexpr auto kCommon = part<CommonOptions>({
     kUrl,
-    {"--password-file", "FILE", into<any_text, &CommonOptions::password_file>,
+    {"--password-file", "FILE", by<CommonOptions, fill_password_from<PasswordFrom::Kind::file>>,
      "read the password from FILE, which only you may be able to read", Group::common, kSetting},
-    {"--sentinel-password-file", "FILE", into<any_text, &CommonOptions::sentinel_password_file>,
+    {"--password-command", "TEXT", by<CommonOptions, fill_password_from<PasswordFrom::Kind::command>>,
+     "take what TEXT, run by /bin/sh for each connection, prints for the password", Group::common, kSetting},
+    {"--ask-password", "", by<CommonOptions, fill_password_from<PasswordFrom::Kind::terminal>>,
+     "ask for the password on the terminal", Group::common},
+    {"--sentinel-password-file", "FILE", into<file_name, &CommonOptions::sentinel_password_file>,
      "read the password of the Sentinels from FILE, as --password-file does", Group::common, kSetting},
     {"--tls-ca", "FILE", by<CommonOptions, fill_tls<&redis::TlsSettings::ca>>,
      "trust servers whose certificate those in FILE, or in a folder of c_rehash(1), have signed (the system's)",

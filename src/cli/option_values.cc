@@ -22,8 +22,6 @@ Result<int> number(const std::string& text, int least, int most, const std::stri
 
 }  // namespace
 
-Result<std::string> any_text(const std::string& text) { return text; }
-
 Result<bool> flag(const std::string& text) {
   if (text == "false" || text == "0") return false;
   if (text == "true" || text == "1") return true;
@@ -67,6 +65,11 @@ Result<int> descriptor(const std::string& text) { return number(text, 0, 1 << 20
 
 Result<pid_t> process(const std::string& text) { return number(text, 1, INT_MAX, "the number of a process"); }
 
+Result<std::string> file_name(const std::string& text) {
+  if (text.empty()) return bad("names no file");
+  return text;
+}
+
 Result<std::string> hook_text(const std::string& text) {
   if (text.empty()) return bad("the text is empty");
   return text;
@@ -96,6 +99,18 @@ Result<void> fill_url(CommonOptions& options, const Setting& said) {
   options.url = Secret(said.text);
   options.url_origin = said.origin;
   options.url_on_command_line = said.on_command_line;
+  return {};
+}
+
+Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind, const Setting& said) {
+  auto& from = options.password_from;
+  if (from && from->rank < said.rank) return {};
+  const auto refuse = [&](std::string why) {
+    return std::unexpected(blame({Error::Code::usage, std::move(why)}, said));
+  };
+  if (from && from->rank == said.rank) return refuse("contradicts " + from->origin + "; give one");
+  if (said.text.empty()) return refuse("the text is empty");
+  from = PasswordFrom{kind, said.text, said.origin, said.rank};
   return {};
 }
 

@@ -15,7 +15,6 @@
 
 namespace rlock::cli {
 
-Result<std::string> any_text(const std::string& text);
 Result<bool> flag(const std::string& text);
 Result<bool> no_flag(const std::string& text);  // the contrary
 
@@ -32,6 +31,7 @@ Result<int> number_of_slots(const std::string& text);
 Result<int> descriptor(const std::string& text);
 Result<pid_t> process(const std::string& text);
 
+Result<std::string> file_name(const std::string& text);  // not empty
 Result<std::string> hook_text(const std::string& text);  // not empty
 Result<std::string> reason(const std::string& text);
 Result<run::Leftovers> leftovers(const std::string& text);
@@ -40,6 +40,12 @@ Result<bool> is_json(const std::string& text);  // a log format
 
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
+// The source that the strongest level names, which can name one only.
+Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind, const Setting& said);
+template <PasswordFrom::Kind kind>
+Result<void> fill_password_from(CommonOptions& options, const Setting& said) {
+  return fill_password_from(options, kind, said);
+}
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said);
 template <std::string redis::TlsSettings::* file>
 Result<void> fill_tls(CommonOptions& options, const Setting& said) {

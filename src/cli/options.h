@@ -19,11 +19,21 @@
 
 namespace rlock::cli {
 
+// Where the user wants the password to come from.
+struct PasswordFrom {
+  enum class Kind { file, command, terminal };
+
+  Kind kind;
+  std::string text;    // the path, or the command
+  std::string origin;  // in front of complaints about it
+  int rank;            // of the level on which it was said: a lower one beats it
+};
+
 struct CommonOptions {
   Secret url{"redis://127.0.0.1:6379"};  // wiped once it is read: see client_for
   std::string url_origin;                // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
-  std::optional<std::string> password_file;
+  std::optional<PasswordFrom> password_from;
   std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;
   std::string tls_option;  // one of these that stands on the command line; empty: none does

@@ -47,16 +47,20 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
                                         "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + address.display()};
   // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
-  const auto name_file = [&](const char* variable, const std::optional<std::string>& path) {
-    if (!path) return;
+  const auto name_file = [&](const char* variable, const std::string& path) {
     unsetenv(variable);
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(*path, ignored)) return;
-    additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(*path, ignored).string());
+    if (!std::filesystem::is_regular_file(path, ignored)) return;
+    additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(path, ignored).string());
   };
-  name_file("RLOCK_PASSWORD_FILE", options.password_file);
-  name_file("RLOCK_SENTINEL_PASSWORD_FILE", options.sentinel_password_file);
-  name_file("RLOCK_CONFIG", options.file_of_configured_url);
+  if (const auto& from = options.password_from) {
+    unsetenv("RLOCK_PASSWORD_COMMAND");  // both would contradict each other
+    unsetenv("RLOCK_PASSWORD_FILE");
+    if (from->kind == PasswordFrom::Kind::file) name_file("RLOCK_PASSWORD_FILE", from->text);
+    if (from->kind == PasswordFrom::Kind::command) additions.push_back("RLOCK_PASSWORD_COMMAND=" + from->text);
+  }
+  if (options.sentinel_password_file) name_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
+  if (options.file_of_configured_url) name_file("RLOCK_CONFIG", *options.file_of_configured_url);
   if (address.server.tls) {
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;
@@ -148,7 +152,9 @@ Ending ended_by_signal(run::SignalBlock& signals) {
 
 Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  redis::Client client = RLOCK_TRY(client_for(options, signals.fd()));
+  auto made = client_for(options, signals.fd());
+  if (!made && made.error().code == Error::Code::interrupted) return ended_by_signal(signals);
+  redis::Client client = RLOCK_TRY(std::move(made));
   const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
     return job_for(options, holds, client.address(), inherited, events);
   };

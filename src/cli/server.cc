@@ -11,17 +11,28 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/ask_password.h"
+#include "cli/environment.h"
 #include "cli/trusted_file.h"
 #include "run/daemon.h"
+#include "run/password_command.h"
 
 namespace rlock::cli {
 namespace {
 
 bool has_password = false;  // for the server of client_for
 
-constexpr std::size_t kLongestPassword = 4096;
+struct PasswordOfFile {
+  Secret password;
+  bool can_be_read_again;
+};
 
-Result<Secret> read_password(const std::string& path) {
+// A name below /dev or /proc means something else to another process.
+bool names_the_same_to_all(const std::string& path) {
+  return !path.starts_with("/dev/") && !path.starts_with("/proc/");
+}
+
+Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   const auto file = RLOCK_TRY(TrustedFile::open(path));
   if (!file) return bad_file(errno_text(ENOENT));
@@ -29,14 +40,42 @@ Result<Secret> read_password(const std::string& path) {
     return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
                     ", or give the password in RLOCK_PASSWORD or through a pipe");
   }
-  Secret password = RLOCK_TRY(Secret::written(kLongestPassword, [&](std::span<char> out) -> Result<std::size_t> {
-    std::size_t length = RLOCK_TRY(file->read(out));
-    if (length > 0 && out[length - 1] == '\n') --length;
-    if (length > 0 && out[length - 1] == '\r') --length;
-    return length;
+  Secret password = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
+    const std::size_t length = RLOCK_TRY(file->read(out));
+    return without_newline({out.data(), length}).size();
   }));
   if (password.text().empty()) return bad_file("empty");
-  return password;
+  return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
+}
+
+Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
+  std::error_code unknown;
+  const std::filesystem::path absolute = std::filesystem::absolute(named, unknown);
+  const std::string path = unknown ? named : absolute.string();  // guards leave the folder
+  const auto read = [path]() {
+    auto password = read_password(path);
+    if (!password) password.error() = std::move(password).error().in("password file");
+    return password;
+  };
+  auto now = RLOCK_TRY(read());  // what is wrong with it is said before a server is spoken to
+  endpoint.password.reset();
+  if (!now.can_be_read_again) {
+    endpoint.password = std::move(now.password);
+    return {};
+  }
+  endpoint.password_source.emplace(
+      [read](const Until&) -> Result<Secret> { return std::move(RLOCK_TRY(read()).password); });
+  return {};
+}
+
+// REQUIRES: the variables that hold passwords are gone.
+void read_from_command(redis::Endpoint& endpoint, const std::string& text) {
+  std::error_code unknown;
+  const run::PasswordCommand command{text, environment_without_secrets({}),
+                                     std::filesystem::current_path(unknown).string()};
+  endpoint.password.reset();
+  endpoint.password_source.emplace([command](const Until& until) { return run::run_password_command(command, until); },
+                                   true);
 }
 
 // Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
@@ -66,19 +105,24 @@ std::optional<Secret> configured_password(const CommonOptions& options, const Re
   return configured->server.password;
 }
 
-// The password file comes first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.
+// File, command and terminal come first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.
 Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
-                          const std::optional<Secret>& configured) {
+                          const std::optional<Secret>& configured, int interrupt) {
   const auto variable = extract_variable("RLOCK_PASSWORD"), redis_cli = extract_variable("REDISCLI_AUTH");
   // Ours alone: nobody else can reach it, so it has no password.
   if (endpoint.kind == redis::Endpoint::Kind::local) return {};
   if (!endpoint.password) endpoint.password = configured;
   if (redis_cli) endpoint.password = redis_cli;
   if (variable) endpoint.password = variable;
-  if (!options.password_file) return {};
-  auto password = read_password(*options.password_file);
-  if (!password) return std::unexpected(std::move(password).error().in("password file"));
-  endpoint.password = std::move(*password);
+  const auto& from = options.password_from;
+  if (!from) return {};
+  switch (from->kind) {
+    case PasswordFrom::Kind::file: return read_from_file(endpoint, from->text);
+    case PasswordFrom::Kind::command: read_from_command(endpoint, from->text); break;
+    case PasswordFrom::Kind::terminal:
+      endpoint.password = RLOCK_TRY(ask_password(endpoint.display(), interrupt));
+      break;
+  }
   return {};
 }
 
@@ -122,11 +166,11 @@ Result<void> add_sentinel_password(redis::Address& address, const CommonOptions&
   if (address.kind != redis::Address::Kind::sentinel || !options.sentinel_password_file) return {};
   auto password = read_password(*options.sentinel_password_file);
   if (!password) return std::unexpected(std::move(password).error().in("sentinel-password-file"));
-  address.sentinel_password = std::move(*password);
+  address.sentinel_password = std::move(password->password);
   return {};
 }
 
-Result<redis::Address> address_for(const CommonOptions& options) {
+Result<redis::Address> address_for(const CommonOptions& options, int interrupt) {
   Secret url = options.url;
   auto address = redis::parse_address(url.text());
   url.wipe();
@@ -140,7 +184,7 @@ Result<redis::Address> address_for(const CommonOptions& options) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
   if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
-  RLOCK_TRY(add_password(server, options, configured));
+  RLOCK_TRY(add_password(server, options, configured, interrupt));
   RLOCK_TRY(add_sentinel_password(*address, options));
   RLOCK_TRY(add_tls(server, options));
   if (server.kind == redis::Endpoint::Kind::local && server.path.empty()) {
@@ -158,8 +202,8 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
 }  // namespace
 
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
-  redis::Address address = RLOCK_TRY(address_for(options));
-  has_password = address.server.password.has_value();
+  redis::Address address = RLOCK_TRY(address_for(options, interrupt));
+  has_password = address.server.has_password();
   if (has_password || address.sentinel_password) keep_memory_private();
   log::debug("server " + escaped(address.display()) + ", from " +
              (options.url_origin.empty() ? "the default" : options.url_origin));
@@ -171,7 +215,7 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
 }
 
 Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
-  const redis::Address address = RLOCK_TRY(address_for(options));
+  const redis::Address address = RLOCK_TRY(address_for(options, -1));
   if (address.server.kind != redis::Endpoint::Kind::local) {
     return fail(Error::Code::usage,
                 escaped(address.display()) + " is not a local: address; give --url local: or --url local:/dir");

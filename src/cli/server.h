@@ -9,12 +9,12 @@
 
 namespace rlock::cli {
 
-// A client for the server of the options, not connected yet. The password comes from the password file, else
-// RLOCK_PASSWORD, else REDISCLI_AUTH, else the address, else the same address in the configuration file; afterwards it
-// is in no variable of ours any more, the address of the options is wiped, and nobody else of our user can read our
-// memory.
-// A local: server is started if need be. Errors: usage or config (a bad address, a password file that others
-// can read), those of LocalServer::ensure.
+// A client for the server of the options, not connected yet. The password comes from the file or the command that the
+// options name, each time that it connects, or from the terminal, once; else from RLOCK_PASSWORD, else REDISCLI_AUTH,
+// else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
+// the address of the options is wiped, and nobody else of our user can read our memory. A local: server is started if
+// need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
+// those of LocalServer::ensure.
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);
 
 // The local server of the options. Errors: usage if the address is not local:.

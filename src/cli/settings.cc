@@ -120,7 +120,8 @@ void warn_of_unknown_variables() {
   }
 }
 
-void Settings::add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting) {
+void Settings::add(const SubcommandSpec& subcommand, std::string_view name, Setting setting) {
+  setting.rank = rank_;
   const auto add_from = [&](std::span<const OptionSpec> options) {
     for (const OptionSpec& option : options) {
       if (option.setting && option.name() == name) known_.try_emplace(&option, setting);
@@ -169,6 +170,7 @@ Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::str
     return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));
   }
   if (!file) return {};
+  ++rank_;
   auto pairs = read_toml(file->text);
   if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(path)));
   for (const auto& [name, value] : *pairs) RLOCK_TRY(add_pair(subcommand, *file, name, value));
@@ -180,6 +182,7 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   for (const auto& [option, text] : parsed.options) {
     settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), true});
   }
+  ++settings.rank_;
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));
   if (const Setting* chosen = settings.find(config_option())) {
     RLOCK_TRY(settings.add_file(*parsed.subcommand, chosen->text, true));

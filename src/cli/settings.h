@@ -32,7 +32,7 @@ class Settings {
 
  private:
   // A setting that is known stays: the sources are read in the order of their rank.
-  void add(const SubcommandSpec& subcommand, std::string_view name, const Setting& setting);
+  void add(const SubcommandSpec& subcommand, std::string_view name, Setting setting);
   Result<void> add_variables(const SubcommandSpec& subcommand);
   // `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
   Result<void> add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen);
@@ -42,6 +42,7 @@ class Settings {
                         const std::string& value);
 
   std::map<const OptionSpec*, Setting> known_;
+  int rank_ = 0;  // of the source that is read
   std::optional<std::string> address_, file_;
 };
 

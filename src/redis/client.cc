@@ -9,6 +9,12 @@
 #include "redis/topology.h"
 
 namespace rlock::redis {
+namespace {
+
+// Nothing was executed: the server takes the connection for one that has shown no password.
+bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error) && reply.text.starts_with("NOAUTH"); }
+
+}  // namespace
 
 std::string Client::where() const {
   std::string text = escaped(address_.display());
@@ -24,7 +30,8 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 Result<void> Client::connect(const Until& until) {
   for (bool fresh = false;; fresh = true) {
     if (!connection_) {
-      connection_.emplace(RLOCK_TRY(redis::connect(address_, until)));
+      const auto open = ever_reached_ ? redis::connect_again : redis::connect;
+      connection_.emplace(RLOCK_TRY(open(address_, until)));
       fresh = true;
     }
     ever_reached_ = true;
@@ -37,27 +44,13 @@ Result<void> Client::connect(const Until& until) {
   }
 }
 
-Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
-  answered_ = false;  // if we do not even get there
-  RLOCK_TRY(connect(until));
-  return exchange(commands, until);
-}
-
-Result<Reply> Client::call_over_same(const Words& command, const Until& until) {
-  if (!connection_ || !connection_->expect_silence()) {
-    disconnect();
-    return fail(Error::Code::unavailable, escaped(address_.display()) + ": the connection was lost");
-  }
-  return std::move(RLOCK_TRY(exchange({command}, until)).front());
+std::unexpected<Error> Client::failed(Error error) {
+  const std::string server = where();
+  disconnect();
+  return std::unexpected(std::move(error).in(server));
 }
 
 Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, const Until& until) {
-  answered_ = false;
-  const std::string server = where();
-  const auto failed = [&](Error error) {
-    connection_.reset();
-    return std::unexpected(std::move(error).in(server));
-  };
   if (auto sent = connection_->send(commands, until); !sent) return failed(std::move(sent).error());
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {
@@ -65,17 +58,42 @@ Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, 
     if (!reply) return failed(std::move(reply).error());
     replies.push_back(std::move(*reply));
   }
+  return replies;
+}
+
+Result<std::vector<Reply>> Client::checked(std::vector<Reply> replies) {
   answered_ = true;
   for (const Reply& reply : replies) {
     if (!reply.is(Reply::Kind::error)) continue;
     Error error = server_error(reply.text);
     if (error.code == Error::Code::unavailable || error.code == Error::Code::protocol) return failed(std::move(error));
-    return std::unexpected(std::move(error).in(server));
+    return std::unexpected(std::move(error).in(where()));
   }
   if (connection_->has_leftovers()) {
     return failed({Error::Code::protocol, "the server sent more than it was asked for", true});
   }
   return replies;
+}
+
+Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
+  answered_ = false;
+  RLOCK_TRY(connect(until));
+  auto replies = RLOCK_TRY(exchange(commands, until));
+  if (address_.server.has_password() && std::ranges::all_of(replies, is_unauthenticated)) {
+    disconnect();
+    RLOCK_TRY(connect(until));
+    replies = RLOCK_TRY(exchange(commands, until));
+  }
+  return checked(std::move(replies));
+}
+
+Result<Reply> Client::call_over_same(const Words& command, const Until& until) {
+  answered_ = false;
+  if (!connection_ || !connection_->expect_silence()) {
+    return failed({Error::Code::unavailable, "the connection was lost"});
+  }
+  auto replies = RLOCK_TRY(exchange({command}, until));
+  return std::move(RLOCK_TRY(checked(std::move(replies))).front());
 }
 
 UniqueFd Client::hand_over() {
@@ -98,6 +116,7 @@ void Client::connect_ahead(const Until& until) {
 
 void Client::forget() {
   disconnect();
+  address_.server.password_source.reset();
   for (auto* password : {&address_.server.password, &address_.sentinel_password}) {
     if (*password) (*password)->wipe();
   }

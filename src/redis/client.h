@@ -24,8 +24,10 @@ class Client {
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
   // reply cannot be taken for that of the next command, and so that the next one looks again for a server that can
   // serve: after a failover another one has the name. An error that is about the caller (denied, wrong_kind, config)
-  // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced.
-  // Errors: those of redis::connect and server_error (redis/server_error.h); the address stands in front.
+  // leaves it open. More than one reply is no reply (protocol). One that the server has closed before is replaced, and
+  // one on which the server knows no password of ours any more.
+  // Errors: those of redis::connect, and of redis::connect_again from the second connection on; those of
+  // server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
   // As call, for several commands that are sent together. The error is that of the first that failed; the others
@@ -60,6 +62,8 @@ class Client {
   // Connects now, if no other process can hand a connection over. Fails in silence: there is a next time.
   void connect_ahead(const Until& until);
 
+  // From now on the password comes from there.
+  void read_password_from(PasswordSource source) { address_.server.password_source = std::move(source); }
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
   // A process that is forked from now on cannot connect: it has no password.
@@ -68,10 +72,16 @@ class Client {
  private:
   // The address, and the server that was found by it: for messages.
   std::string where() const;
-  // Sends to the open connection.
-  Result<std::vector<Reply>> exchange(const std::vector<Words>& commands, const Until& until);
-  // An open connection on which no reply is due. Errors: those of redis::connect and Connection::expect_silence.
+  // An open connection on which no reply is due. Errors: those of redis::connect, connect_again and
+  // Connection::expect_silence.
   Result<void> connect(const Until& until);
+  // Drops the connection: what comes over it from now on could be taken for something else.
+  std::unexpected<Error> failed(Error error);
+  // The replies to the commands, errors of the server among them. Errors: those of Connection::send and
+  // Connection::receive; the connection is dropped then. REQUIRES: it is open.
+  Result<std::vector<Reply>> exchange(const std::vector<Words>& commands, const Until& until);
+  // The replies, or the first error among them.
+  Result<std::vector<Reply>> checked(std::vector<Reply> replies);
 
   Address address_;
   std::optional<Connection> connection_;

@@ -24,6 +24,14 @@ std::string auth_command(const std::string& user, std::string_view password) {
   return bytes.append(head(password)).append(password).append("\r\n");
 }
 
+// REQUIRES: there is one.
+Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
+  if (!endpoint.password_source) return *endpoint.password;
+  Secret password = RLOCK_TRY(endpoint.password_source->read(until));
+  password.keep_from_children();  // another thread may fork before it is wiped
+  return password;
+}
+
 }  // namespace
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
@@ -41,9 +49,10 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   const std::string db = std::to_string(endpoint.db);
   std::vector<std::string_view> asked;
   std::string bytes;
-  if (endpoint.password) {
+  if (endpoint.has_password()) {
+    const Secret password = RLOCK_TRY(password_for(endpoint, until));
     asked.push_back("AUTH");
-    bytes = auth_command(endpoint.user, endpoint.password->text());
+    bytes = auth_command(endpoint.user, password.text());
   }
   if (endpoint.db != 0) {
     asked.push_back("SELECT");

@@ -2,18 +2,28 @@
 // Where a Redis server is, and as whom to speak to it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/secret.h"
+#include "base/wait.h"
 #include "redis/tls.h"
 
 namespace rlock::redis {
 
 // The socket of a local: server, in its folder.
 inline constexpr std::string_view kLocalSocket = "redis.sock";
+
+// Where a password that may change is read anew for each connection. Threads may read at the same time.
+struct PasswordSource {
+  // Errors: config (there is none to be had now), interrupted.
+  std::function<Result<Secret>(const Until&)> read;
+  // Reading starts processes: a process that waits for the end of all its children has another one read it.
+  bool starts_processes = false;
+};
 
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local };
@@ -27,6 +37,9 @@ struct Endpoint {
   int db = 0;
   std::string user;  // empty: AUTH with the password alone
   std::optional<Secret> password;
+  std::optional<PasswordSource> password_source;  // beats `password`
+
+  bool has_password() const { return password || password_source; }
 
   // unix_socket, local: where the socket is.
   std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }

@@ -8,7 +8,7 @@
 namespace rlock::redis {
 
 Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
-  Subscriber subscriber(RLOCK_TRY(redis::connect(address, until)));
+  Subscriber subscriber(RLOCK_TRY(redis::connect_again(address, until)));
   RLOCK_TRY(subscriber.connection_.send({"SUBSCRIBE", channel}, until));
   const Reply reply = RLOCK_TRY(subscriber.connection_.receive(until));
   if (reply.is(Reply::Kind::error)) {

@@ -18,7 +18,8 @@ struct Message {
 class Subscriber {
  public:
   // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
-  // are heard. Errors: those of redis::connect and server_error.
+  // are heard. Errors: those of redis::connect_again and server_error; `denied` is about the channel.
+  // REQUIRES: the server has served this address before.
   static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
 
   // The server that is listened to, as Client::server().

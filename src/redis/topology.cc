@@ -39,4 +39,13 @@ Result<Connection> connect(const Address& address, const Until& until) {
   return connection;
 }
 
+Result<Connection> connect_again(const Address& address, const Until& until) {
+  auto connection = connect(address, until);
+  if (connection) return connection;
+  Error::Code& code = connection.error().code;
+  using enum Error::Code;
+  if (code == denied || code == untrusted || code == config) code = unavailable;
+  return connection;
+}
+
 }  // namespace rlock::redis

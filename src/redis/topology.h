@@ -12,4 +12,9 @@ namespace rlock::redis {
 // says that it is a replica.
 Result<Connection> connect(const Address& address, const Until& until);
 
+// The same for servers that have served this address before: a password, a right or a certificate that is refused now
+// is being changed, on either side, and trying again may help. Errors: those of connect(), but unavailable in place of
+// denied, untrusted and config.
+Result<Connection> connect_again(const Address& address, const Until& until);
+
 }  // namespace rlock::redis

@@ -35,6 +35,9 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& cl
   }
   guards->socket_ = UniqueFd(ends[0]);
   const UniqueFd monitors_socket(ends[1]);
+  if (const auto& source = client.address().server.password_source; source && source->starts_processes) {
+    guards->agent_ = RLOCK_TRY(PasswordAgent::start(*source, signals));
+  }
   guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
   guards->children_ = children_so_far();
   RLOCK_TRY(become_subreaper());
@@ -46,8 +49,10 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& cl
   if (guards->monitor_ == 0) {
     guards->socket_.reset();
     disconnect();
+    if (guards->agent_) client.read_password_from(guards->agent_->source());
     run_monitor(job, client, signals, guards->shared(), {frontend, monitors_socket.get(), guards->timer(), ahead});
   }
+  if (guards->agent_) guards->agent_->let_go();
   if (!ahead) guards->came_before_ = HeldSignals::now();
   // A waiter that prepares gives way to those whose turn it is.
   if (ahead) sched_yield();

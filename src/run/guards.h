@@ -17,6 +17,7 @@
 #include "run/frontend_timer.h"
 #include "run/guard_state.h"
 #include "run/job.h"
+#include "run/password_agent.h"
 
 namespace rlock::run {
 
@@ -69,6 +70,7 @@ class Guards {
   HeldSignals came_before_;
   std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
+  std::unique_ptr<PasswordAgent> agent_;  // where the monitor could not read the password by itself
   std::set<pid_t> children_;
   UniqueFd socket_, alive_;
   pid_t monitor_ = -1;

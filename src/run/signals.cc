@@ -121,6 +121,12 @@ bool SignalBlock::was_asked_to_end() const {
   return std::ranges::any_of(kRequests, [&](int signal) { return held.take(signal) && asks_to_end(signal); });
 }
 
+void let_all_through() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 UniqueFd hold_children_back() {
   sigset_t children;
   sigemptyset(&children);

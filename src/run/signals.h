@@ -70,6 +70,9 @@ class SignalBlock {
   bool children_ignored_ = false;
 };
 
+// In a child, before exec(2): no signal is held back, whatever this process was started with.
+void let_all_through();
+
 // Holds SIGCHLD back. A descriptor that is readable while there is one to be read, without waiting; none if
 // there is none to be had.
 UniqueFd hold_children_back();

@@ -13,8 +13,8 @@
 namespace rlock::run {
 namespace {
 
-// Most at a time, in a monitor: pidfd, timer, the gate and six events of its own; two connections, each with a timer,
-// or with five for a lookup; three for a hook; three for a look at a tree. Rounded up.
+// Most at a time, in a monitor: pidfd, timer, the gate and six events of its own; two to an agent; two connections,
+// each with a timer, or with five for a lookup; three for a hook; three for a look at a tree. Rounded up.
 constexpr std::size_t kMost = 32;
 
 }  // namespace

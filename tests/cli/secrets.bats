@@ -39,10 +39,18 @@ unseen() {
   done
 }
 
-# watched [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, no secret can be seen in its three processes,
+tree_of() {
+  local pid
+  for pid in $(pgrep -P "$1"); do
+    echo "$pid"
+    tree_of "$pid"
+  done
+}
+
+# watched [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, no secret can be seen in its processes,
 # nor in what they write.
 watched() {
-  local variables=() frontend monitor command pid what
+  local variables=() frontend pid what
   while [[ $1 != -- ]]; do
     variables+=("$1")
     shift
@@ -60,9 +68,7 @@ watched() {
     cat job.err
     return 1
   }
-  monitor=$(pgrep -P "$frontend")
-  command=$(pgrep -P "$monitor")
-  for pid in "$frontend" "$monitor" "$command"; do
+  for pid in "$frontend" $(tree_of "$frontend"); do
     for what in cmdline environ; do
       # The environment of a guard is closed to an ordinary user.
       [[ $what == cmdline || -r /proc/$pid/environ ]] || continue
@@ -143,6 +149,10 @@ watched() {
 @test "processes: --password-file" {
   secret_file "$SECRET"
   watched "RLOCK_URL=$URL" -- --password-file pass
+}
+@test "processes: --password-command" {
+  secret_file "$SECRET"
+  watched "RLOCK_URL=$URL" -- --password-command 'cat pass'
 }
 @test "processes: --url" { watched -- --url "$(with_secret "$URL" ":$SECRET")"; }
 @test "processes: --url=" { watched -- "--url=$(with_secret "$URL" ":$SECRET")"; }
@@ -422,14 +432,6 @@ readable_memory() {
   ! grep -q __asan_init "$RLOCK" || skip 'with AddressSanitizer freed memory is not overwritten'
 }
 
-tree_of() {
-  local pid
-  for pid in $(pgrep -P "$1"); do
-    echo "$pid"
-    tree_of "$pid"
-  done
-}
-
 # remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left, and
 # all of its other processes have one at most. The same holds while a hook runs and the command waits for its end.
 remembered() {
@@ -470,6 +472,10 @@ remembered() {
 @test "memory: --password-file" {
   secret_file "$SECRET"
   remembered "RLOCK_URL=$URL" -- --password-file pass
+}
+@test "memory: --password-command" {
+  secret_file "$SECRET"
+  remembered "RLOCK_URL=$URL" -- --password-command 'cat pass'
 }
 @test "memory: the address in a configuration file" {
   echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml

@@ -21,6 +21,7 @@ token      the lock is granted with the token TEXT
 twice      a grant is followed by a second reply, in the same packet
 fault      TEXT is why waiters could not be told of a release
 once       all that the first connection gets is the error TEXT
+forget     the first connection is taken for one without a password from its second script on
 confirm    the lock is held; whoever subscribes gets confirmations without end
 refuse     the lock is held; whoever subscribes gets the error TEXT without end
 message    the lock is held; whoever subscribes gets the message TEXT without end
@@ -35,7 +36,7 @@ import threading
 import time
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault once confirm refuse message scan names".split()
+SPEAKING = "grant token twice fault once forget confirm refuse message scan names".split()
 kept = []
 
 
@@ -91,8 +92,13 @@ def answer(mode, text, words):
 
 def speak(mode, text, connection, number):
     stream = connection.makefile("rb")
+    scripts = 0
     while True:
         words = read_value(stream)
+        scripts += words[0] in (b"EVAL", b"EVALSHA")
+        if mode == "forget" and number == 1 and scripts > 2:
+            connection.sendall(b"-NOAUTH Authentication required.\r\n")
+            continue
         if mode == "once" and number == 1:
             connection.sendall(b"-%s\r\n" % text)
             continue

@@ -47,5 +47,14 @@ TEST(Columns, AreThoseOfATerminal) {
   EXPECT_EQ(columns("\xff"), 1u);
 }
 
+TEST(WithoutNewline, TakesOneOff) {
+  EXPECT_EQ(without_newline("a\n"), "a");
+  EXPECT_EQ(without_newline("a\r\n"), "a");
+  EXPECT_EQ(without_newline("a\n\n"), "a\n");
+  EXPECT_EQ(without_newline(" a"), " a");
+  EXPECT_EQ(without_newline("\n"), "");
+  EXPECT_EQ(without_newline(""), "");
+}
+
 }  // namespace
 }  // namespace rlock

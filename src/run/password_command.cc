@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "run/password_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <span>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "run/command.h"
+#include "run/hook.h"
+#include "run/pidfd.h"
+#include "run/signals.h"
+
+namespace rlock::run {
+namespace {
+
+constexpr milliseconds kLongestRun = 10s;
+
+std::unexpected<Error> no_password(const std::string& why) {
+  return fail(Error::Code::config, "password command: " + why);
+}
+
+// The group of a command that runs. Nothing of it is left when this ends, but for what has left the group.
+class Group {
+ public:
+  explicit Group(pid_t leader) : leader_(leader), ended_(pidfd_open(leader, 0)) {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() { end(); }
+
+  // Readable once the leader has ended.
+  int ended_fd() const { return ended_.get(); }
+
+  // Kills it, and returns the status of its leader as waitpid(2) has it. Once.
+  int end() {
+    int status = 0;
+    if (leader_ < 0) return status;
+    // One that has ended keeps its status; a zombie keeps the number of the group.
+    kill(-leader_, SIGKILL);
+    while (waitpid(leader_, &status, 0) < 0 && errno == EINTR) {
+    }
+    leader_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t leader_;
+  UniqueFd ended_;
+};
+
+// Between fork(2) and exec(2), where other threads may hold a lock of the allocator.
+[[noreturn]] void become_command(const char* folder, char* const* argv, char* const* environment, int output,
+                                 pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(125);
+  setpgid(0, 0);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(125);
+  if (chdir(folder) != 0) _exit(125);
+  let_all_through();
+  execve("/bin/sh", argv, environment);
+  _exit(127);
+}
+
+Result<pid_t> start(const PasswordCommand& command, int output) {
+  const std::vector<std::string> words = {"sh", "-c", "--", command.text};
+  const auto argv = exec_pointers(words), environment = exec_pointers(command.environment);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid == 0) become_command(command.folder.c_str(), argv.data(), environment.data(), output, parent);
+  if (pid < 0) return no_password("cannot start a process: " + errno_text(errno));
+  setpgid(pid, pid);  // as the child does: whichever comes first
+  return pid;
+}
+
+Result<void> await(int fd, const Until& until) {
+  switch (wait_for(fd, POLLIN, until)) {
+    case WaitEnd::ready: return {};
+    case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
+    case WaitEnd::deadline: break;
+  }
+  return no_password("it did not end in time, and was killed");
+}
+
+// To the end; returns how much there was.
+Result<std::size_t> read_all(int fd, std::span<char> out, const Until& until) {
+  for (std::size_t length = 0;;) {
+    RLOCK_TRY(await(fd, until));
+    if (length == out.size()) return length;
+    const ssize_t got = read(fd, out.data() + length, out.size() - length);
+    if (got == 0) return length;
+    if (got > 0) length += static_cast<std::size_t>(got);
+    if (got < 0 && errno != EINTR) return no_password("its output cannot be read: " + errno_text(errno));
+  }
+}
+
+}  // namespace
+
+Result<Secret> run_password_command(const PasswordCommand& command, const Until& until) {
+  const Until end = until.at_most(kLongestRun);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return no_password("pipe: " + errno_text(errno));
+  const UniqueFd output(ends[0]);
+  UniqueFd input(ends[1]);
+  Group group(RLOCK_TRY(start(command, input.get())));
+  input.reset();
+  return Secret::written(Secret::kLongest + 1, [&](std::span<char> out) -> Result<std::size_t> {
+    const std::size_t length = RLOCK_TRY(read_all(output.get(), out, end));
+    if (length > Secret::kLongest) {
+      return no_password("it printed more than " + std::to_string(Secret::kLongest) + " bytes");
+    }
+    RLOCK_TRY(await(group.ended_fd(), end));
+    if (const std::string trouble = trouble_of(group.end()); !trouble.empty()) return no_password("it " + trouble);
+    const std::size_t without = without_newline({out.data(), length}).size();
+    if (without == 0) return no_password("it printed nothing");
+    return without;
+  });
+}
+
+}  // namespace rlock::run

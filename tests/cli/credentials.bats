@@ -1,0 +1,318 @@
+#!/usr/bin/env bats
+# Passwords that change while rlock runs: files and commands that are read for each connection, and the prompt.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return
+  export RLOCK_URL=unix://worker@$srv_sock
+  ADMIN=$(redis_url srv)
+  set_password first
+  new_password first
+  COMMAND="cat '$PWD/pass'" # names the folder of the test: see nothing_left
+}
+teardown() {
+  touch end
+  [[ -z ${process:-} ]] || kill "$process" 2>/dev/null || true
+  wait_until nothing_left
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# new_password TEXT: the server knows it, and the old one no more. set_password TEXT: the file has it.
+new_password() { redis srv acl setuser worker reset on ">$1" '~*' '&*' +@all >/dev/null; }
+set_password() {
+  (umask 077 && printf '%s\n' "$1" >pass.new)
+  mv pass.new pass
+}
+cut_connections() { redis srv client kill user worker >/dev/null; }
+
+# No process is left that names the folder of the test, but those of the test itself.
+nothing_left() { [[ -z $(pgrep -f -- "(rlock|sh -c) .*$BATS_TEST_TMPDIR" | grep -vxF -e "$$" -e "$BASHPID") ]]; }
+
+renewals() { grep -c 'renewed for' "$1" || true; }
+renewed() { (($(renewals "$1") >= $2)); }
+held() { [[ $(redis srv exists "$1") == 1 ]]; }
+listening() { [[ -n $(redis srv pubsub channels 'rlock:grant:*') ]]; }
+
+# agent_parts: as job_parts, where the frontend has forked an agent before the monitor: sets $agent, too.
+two_children() { (($(pgrep -c -P "$frontend") == 2)); }
+agent_parts() {
+  wait_until two_children
+  agent=$(pgrep -o -P "$frontend")
+  monitor=$(pgrep -n -P "$frontend")
+  wait_until child_of "$monitor"
+}
+
+@test "twenty renewals, five passwords, and the connections cut each time: by a file and by a command" {
+  local i pids
+  "$RLOCK" run -v -l 5s --password-file pass file -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch file.done' 2>file.err 3>&- &
+  pids=$!
+  "$RLOCK" run -v -l 5s --password-command "$COMMAND" command -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch command.done' 2>command.err 3>&- &
+  pids+=" $!"
+  for i in 1 2 3 4 5; do
+    wait_until renewed file.err $((i * 3))
+    wait_until renewed command.err $((i * 3))
+    # Either may be the first to know the new one.
+    ((i % 2)) || set_password "number-$i"
+    new_password "number-$i"
+    cut_connections
+    set_password "number-$i"
+  done
+  wait_until renewed file.err 20
+  wait_until renewed command.err 20
+  touch end
+  for i in $pids; do wait "$i"; done
+  [[ -e file.done && -e command.done ]]
+  not grep -F -e number- -e first file.err command.err
+}
+
+@test "a password that is refused for a while is tried again until the deadline" {
+  job_start -v -l 9s --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
+  wait_until held job
+  new_password second
+  cut_connections
+  wait_until said 'cannot renew'
+  said WRONGPASS
+  set_password second
+  wait_until said 'renewed again'
+  touch end
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "a command that is slower than one attempt to renew serves the next one" {
+  job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
+  wait_until renewed job.err 1
+  cut_connections
+  wait_until said 'not done in time'
+  wait_until said 'renewed again'
+  touch end
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "a connection on which the server knows no password any more is replaced" {
+  local odd port
+  python3 "$TESTS_DIR/lib/odd_server.py" forget >port 3>&- &
+  odd=$!
+  wait_until test -s port
+  port=$(cat port)
+  RLOCK_PASSWORD=x run -0 --separate-stderr rlock run --url "redis://127.0.0.1:$port" job -- echo ran
+  kill "$odd"
+  show
+  [[ $output == ran && -z $stderr ]]
+}
+
+@test "a waiter whose password changes keeps waiting, and is told of its turn" {
+  local owner
+  owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
+  job_start --password-command "$COMMAND" job -- echo ran
+  wait_until listening
+  new_password second
+  cut_connections
+  wait_until not listening
+  set_password second
+  wait_until listening
+  rlock --url "$ADMIN" release job --owner "$owner"
+  job_status
+  show
+  [[ $status == 0 && $output == ran && $stderr != *'not in the queue'* ]]
+}
+
+# no_password WHY OPTION...: that is the end, and nothing was started.
+no_password() {
+  local why=$1
+  shift
+  run -78 --separate-stderr rlock run "$@" job -- touch ran
+  show
+  [[ $stderr == *"$why"* && -z $output && ! -e ran ]]
+  not held job
+}
+
+@test "a command that fails, hangs, prints nothing or too much" {
+  no_password 'ended with 3' --password-command "echo first; exit 3"
+  no_password 'killed by signal 9' --password-command 'echo first; kill -9 $$'
+  no_password 'did not end in time' --timeout 500ms --password-command "sleep 1000; $COMMAND"
+  no_password 'did not end in time' --timeout 500ms --password-command "echo first; exec >/dev/null; sleep 1000; $COMMAND"
+  no_password 'printed nothing' --password-command 'echo'
+  no_password 'printed nothing' --password-command 'true'
+  no_password 'more than 4096 bytes' --password-command 'yes first'
+  no_password 'ended with 127' --password-command './none'
+  nothing_left
+}
+
+@test "the whole group of the command is gone after its end, and after a signal" {
+  run -0 --separate-stderr rlock run --password-command "sh -c \"sleep 1000; $COMMAND\" >/dev/null & $COMMAND" job -- echo ran
+  [[ $output == ran ]]
+  nothing_left
+  job_start --timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
+  wait_until test -e begun
+  kill -TERM "$frontend"
+  job_status
+  [[ $status == 143 && ! -e ran ]]
+  nothing_left
+}
+
+@test "the command sees standard error, an empty input, its folder and its variables, and no password" {
+  export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
+  local text='cat; pwd >&2; env >seen; ps -o pid=,pgid= -p $$ >group; echo first'
+  run -0 --separate-stderr rlock run --password-command "$text" job -- echo ran
+  show
+  [[ $output == ran && $stderr == "$PWD" ]]
+  grep -qx 'OTHER=of-ours' seen
+  not grep -F secret- seen
+  read -r pid group <group
+  [[ $pid == "$group" ]]
+}
+
+@test "one level names one source, and a stronger level beats a weaker one" {
+  run -64 --separate-stderr rlock run --password-file pass --password-command true job -- touch ran
+  assert_says 'give one'
+  run -64 --separate-stderr rlock run --ask-password --password-command true job -- touch ran
+  RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD_COMMAND=true run -78 --separate-stderr rlock run job -- touch ran
+  assert_says 'give one'
+  printf '%s\n' 'password-file = "pass"' 'password-command = "true"' >c.toml
+  run -78 --separate-stderr rlock run --config c.toml job -- touch ran
+  run -64 --separate-stderr rlock run --password-command '' job -- touch ran
+  [[ ! -e ran ]]
+  echo 'password-command = "false"' >c.toml
+  RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --config c.toml job -- true
+  RLOCK_PASSWORD_FILE=none run -0 --separate-stderr rlock run --config c.toml --password-command "$COMMAND" job -- true
+  RLOCK_PASSWORD_COMMAND=$COMMAND RLOCK_PASSWORD=wrong run -0 --separate-stderr rlock run job -- true
+}
+
+@test "nested: the inner rlock runs the same command, whatever else was set" {
+  RLOCK_PASSWORD_FILE=$PWD/none run -0 --separate-stderr rlock run --password-command "$COMMAND" job -- \
+    sh -c 'cd / && "$RLOCK" run -n job -- echo in'
+  show
+  [[ $output == in && -z $stderr ]]
+}
+
+@test "a job in a namespace of its own connects again by its agent" {
+  needs_pid_namespaces
+  job_start -v -l 5s --isolate --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
+  wait_until renewed job.err 1
+  set_password second
+  new_password second
+  cut_connections
+  wait_until renewed job.err 3
+  touch end
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "a job with a command is ended as ever: its tree, its lock, its agent" {
+  job_start --password-command "$COMMAND" job -- bash -c "$(tree pids)"
+  wait_until lines_in pids 3
+  agent_parts
+  kill -KILL "$frontend"
+  wait_until all_gone pids
+  wait_until not held job
+  wait_until gone "$agent"
+}
+
+@test "kill -9 of the monitor: nothing of the job is left, and the agent neither" {
+  job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
+  wait_until lines_in pids 3
+  agent_parts
+  kill -KILL "$monitor"
+  job_status
+  [[ $status == 74 ]]
+  all_gone pids
+  gone "$agent"
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+}
+
+@test "kill -9 of the agent: the job goes on, and without a connection it is lost at the deadline" {
+  job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
+  wait_until lines_in pids 3
+  agent_parts
+  kill -KILL "$agent"
+  wait_until gone "$agent"
+  in_state "$monitor" S
+  cut_connections
+  job_status
+  show
+  [[ $status == 74 && $stderr == *'password command was killed'* ]]
+  all_gone pids
+  redis srv del job 'rlock:holder:{job}' >/dev/null
+}
+
+@test "kill -9 of the agent leaves a job alone that needs no new connection" {
+  job_start --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
+  wait_until test -e begun
+  agent_parts
+  kill -KILL "$agent"
+  wait_until gone "$agent"
+  touch end
+  job_status
+  [[ $status == 7 && -z $stderr ]]
+}
+
+@test "guards that were there before the lock have an agent, too" {
+  local owner began
+  owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
+  job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
+  wait_until listening
+  agent_parts
+  rlock --url "$ADMIN" release job --owner "$owner"
+  wait_until test -e begun
+  new_password second
+  set_password second
+  cut_connections
+  began=$(now_ms)
+  wait_until past 5500
+  held job
+  touch end
+  job_status
+  [[ $status == 0 ]]
+}
+
+@test "a keeper runs the command when its variables are gone" {
+  local owner began
+  sleep 1000 3>&- &
+  process=$!
+  owner=$(FILE=$PWD/pass RLOCK_PASSWORD_COMMAND='cat "$FILE"' rlock acquire --for-pid "$process" --lease 5s job)
+  new_password second
+  set_password second
+  cut_connections
+  began=$(now_ms)
+  wait_until past 6000
+  [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
+  kill "$process"
+  wait_until not held job
+}
+
+# asks ANSWER COMMAND...: types it when the prompt is there.
+asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix://worker@' "$@"; }
+
+@test "--ask-password asks on the terminal, and does not show the answer" {
+  run -0 asks first "$RLOCK" run --ask-password job -- echo ran
+  [[ $output == *ran && $output != *first* ]]
+  run -77 asks wrong-one "$RLOCK" run --ask-password job -- touch ran
+  [[ $output != *wrong-one* ]]
+  run -64 asks '' "$RLOCK" run --ask-password job -- touch ran
+  assert_says empty
+  run -0 asks first "$RLOCK" status --ask-password
+  [[ ! -e ran ]]
+}
+
+@test "--ask-password gives the terminal its echo back, also after a signal" {
+  local modes='echo "status=$?"; stty -a'
+  run -0 asks first bash -c "\"$RLOCK\" run --ask-password job -- true; $modes"
+  [[ $output == *status=0* && $output == *' echo '* && $output == *'susp = ^Z'* ]]
+  run -0 asks $'\x03' bash -c "trap : INT; \"$RLOCK\" run --ask-password job -- touch ran; $modes"
+  [[ $output == *status=130* && $output == *' echo '* ]]
+  run -0 asks $'\x03' bash -c "trap : INT; \"$RLOCK\" status --ask-password; $modes"
+  [[ $output == *status=130* && $output == *' echo '* ]]
+  run -0 asks SIGTERM bash -c "trap 'kill -TERM \$!' TERM; \"$RLOCK\" run --ask-password job -- touch ran & wait; wait \$!; $modes"
+  [[ $output == *status=143* && $output == *' echo '* && ! -e ran ]]
+}
+
+@test "--ask-password without a terminal is an error" {
+  run -64 --separate-stderr setsid -w "$RLOCK" run --ask-password job -- touch ran
+  [[ $stderr == *terminal* && ! -e ran ]]
+}
