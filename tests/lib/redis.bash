@@ -4,7 +4,7 @@
 #   redis NAME COMMAND ...                redis-cli on it
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
 #   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
-#   redis_url NAME                        its address for rlock
+#   redis_url NAME                        its address for rlock: its socket, or with TEST_OVER_TLS=1 a rediss:// address
 #   server_us NAME                        its clock, in microseconds: that of the fencing tokens
 #   redis_free_port                       a TCP port that nobody uses at the moment
 #   assert_clean NAME                     nothing is left behind: see there
@@ -25,15 +25,29 @@ redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
+# over_tls: the options with which a server speaks TLS, too, at the port $NAME_over, where redis_url finds it.
+over_tls() {
+  local port=${1}_over tls=$BATS_RUN_TMPDIR/tls
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
+  export "${port?}" RLOCK_TLS_CA=$tls/ca.crt
+  (
+    flock 9
+    [[ -s $tls/server.pem ]] || TLS_DIR=$tls bash -c 'source "$TESTS_DIR/lib/tls.bash" && tls_authority ca && tls_certificate server ca IP:127.0.0.1'
+  ) 9>>"$BATS_RUN_TMPDIR/tls.lock"
+  OVER=(--tls-port "${!port}" --tls-cert-file "$tls/server.crt" --tls-key-file "$tls/server.key"
+    --tls-ca-cert-file "$tls/ca.crt" --tls-auth-clients no)
+}
+
 redis_start() {
-  local name=$1 dir log
+  local name=$1 dir log OVER=()
   shift
+  [[ -z ${TEST_OVER_TLS:-} ]] || over_tls "$name"
   local dir_var=${name}_dir
   dir=${!dir_var:-$(redis_folder)/$name}
   mkdir -p "$dir"
   log=$dir/log
   "$REDIS_SERVER" --port 0 --unixsocket "$dir/s" --unixsocketperm 700 --dir "$dir" --save '' --appendonly no \
-    --logfile "$log" --daemonize no "$@" </dev/null >/dev/null 2>&1 3>&- &
+    --logfile "$log" --daemonize no "${OVER[@]}" "$@" </dev/null >/dev/null 2>&1 3>&- &
   printf -v "${name}_pid" '%s' "$!"
   printf -v "${name}_dir" '%s' "$dir"
   printf -v "${name}_sock" '%s' "$dir/s"
@@ -58,7 +72,11 @@ redis() {
 server_us() { redis "$1" time | { read -r s && read -r us && echo $((s * 1000000 + us)); }; }
 
 redis_url() {
-  local sock=${1}_sock
+  local sock=${1}_sock port=${1}_over
+  [[ -z ${!port:-} ]] || {
+    printf 'rediss://127.0.0.1:%s' "${!port}"
+    return
+  }
   printf 'unix://%s' "${!sock}"
 }
 
