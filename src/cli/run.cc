@@ -55,7 +55,9 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(*path, ignored).string());
   };
   name_file("RLOCK_PASSWORD_FILE", options.password_file);
-  name_file("RLOCK_CONFIG", options.file_of_configured_url);
+  name_file("RLOCK_CONFIG", options.config_for_command);
+  unsetenv("RLOCK_PROFILE");
+  if (options.profile_for_command) additions.push_back("RLOCK_PROFILE=" + *options.profile_for_command);
   if (endpoint.tls) {
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;

@@ -58,12 +58,14 @@ void hide_password(char* url) {
 // The password that the configuration has for this very server. A nested rlock has the address from RLOCK_URL, without
 // its password.
 std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Endpoint>& endpoint) {
-  if (!options.configured_url) return {};
-  Secret url = *options.configured_url;
-  const auto configured = redis::parse_endpoint(url.text());
-  url.wipe();
-  if (!configured || !endpoint || configured->display() != endpoint->display()) return {};
-  return configured->password;
+  std::optional<Secret> password;
+  for (Secret url : options.configured_urls) {
+    const auto configured = redis::parse_endpoint(url.text());
+    url.wipe();
+    if (!configured || !endpoint || configured->display() != endpoint->display()) continue;
+    if (!password) password = configured->password;
+  }
+  return password;
 }
 
 // The password file comes first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.
