@@ -23,8 +23,9 @@ Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, cons
 
 Result<CommonOptions> read_common(const Settings& settings) {
   CommonOptions common;
-  if (const auto& address = settings.address_with_password()) common.configured_url.emplace(*address);
-  common.file_of_configured_url = settings.file_of_address();
+  for (const std::string& address : settings.addresses_with_password()) common.configured_urls.emplace_back(address);
+  common.config_for_command = settings.config_for_command();
+  common.profile_for_command = settings.profile_for_command();
   RLOCK_TRY(fill(common, common_options(), settings));
   return common;
 }

@@ -22,7 +22,7 @@ enum class Group { general, waiting, kind, supervision, hooks, common };
 // A text that was said about an option.
 struct Setting {
   std::string text;    // a flag's is "true"
-  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml: lease": in front of complaints
+  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease": in front of complaints
   bool on_command_line = false;
   int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one
 };
@@ -36,7 +36,8 @@ struct OptionSpec {
   Fill fill = nullptr;     // null: parse() or Settings acts on it, and nobody later
   std::string_view help;
   Group group = Group::general;
-  // Also a setting: RLOCK_NAME in the environment, `name` in a configuration file.
+  // Also a setting: RLOCK_NAME in the environment, `name` in a configuration file (but for what says which settings are
+  // read).
   bool setting = false;
   bool often = false;  // used by many: in the short help of -h, too
 

@@ -20,6 +20,9 @@ constexpr Row<CommonOptions> kUrl{
     kOften};
 constexpr Row<CommonOptions> kConfigFile{
     "--config", "FILE", {}, "read this configuration file instead of the usual ones", Group::common, kSetting};
+constexpr Row<CommonOptions> kProfile{
+    "--profile",   "NAME",  {}, "use the settings of [profile.NAME] in the configuration files, too",
+    Group::common, kSetting};
 
 constexpr auto kCommon = part<CommonOptions>({
     kUrl,
@@ -43,6 +46,7 @@ constexpr auto kCommon = part<CommonOptions>({
     {"--timeout", "DUR", into<exchange_time, &CommonOptions::timeout>, "time for one exchange with the server (5s)",
      Group::common, kSetting},
     kConfigFile,
+    kProfile,
     {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print errors only", Group::common, kSetting, kOften},
     {"-v,--verbose", "", into<flag, &CommonOptions::verbose>, "say what is done, and where each option comes from",
      Group::common, kSetting},
@@ -324,6 +328,8 @@ std::span<const OptionSpec> informing_options() { return kInforming.rows; }
 const OptionSpec& url_option() { return found(kCommon, kUrl); }
 
 const OptionSpec& config_option() { return found(kCommon, kConfigFile); }
+
+const OptionSpec& profile_option() { return found(kCommon, kProfile); }
 
 const OptionSpec& export_option() { return found(kAcquireOutput, kExport); }
 

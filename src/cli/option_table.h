@@ -23,6 +23,7 @@ std::span<const OptionSpec> informing_options();
 // Options that matter before all of them are read.
 const OptionSpec& url_option();
 const OptionSpec& config_option();
+const OptionSpec& profile_option();
 const OptionSpec& export_option();
 
 }  // namespace rlock::cli

@@ -37,9 +37,9 @@ struct CommonOptions {
   std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;
   std::string tls_option;  // one of these that stands on the command line; empty: none does
-  // The address with a password that Settings has; wiped as `url` is.
-  std::optional<Secret> configured_url;
-  std::optional<std::string> file_of_configured_url;
+  // The addresses with a password that Settings has, and what a nested rlock needs to find them; wiped as `url` is.
+  std::vector<Secret> configured_urls;
+  std::optional<std::string> config_for_command, profile_for_command;
   milliseconds timeout = 5s;
   bool quiet = false, verbose = false, json_log = false;
 };

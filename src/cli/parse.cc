@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <sstream>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/build_commit.h"
+#include "cli/config_file.h"
 #include "cli/help.h"
 #include "cli/output_json.h"
 #include "cli/suggest.h"
@@ -147,8 +147,8 @@ Parsed version() {
   std::string text = "rlock " RLOCK_VERSION "\n";
   if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
   return Parsed{.text = text + "with " + redis::protocol_library() + ", " + redis::resolver_library() + ", " +
-                        redis::tls_library() + ", CLI11 " CLI11_VERSION ", " + json_library() + ", " + log::library() +
-                        "\n"};
+                        redis::tls_library() + ", CLI11 " CLI11_VERSION ", " + toml_library() + ", " + json_library() +
+                        ", " + log::library() + "\n"};
 }
 
 // Adds the words that CLI11 found to be no option of ours.
@@ -190,27 +190,6 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   return parsed;
 }
 
-// The text without its comments. CLI11 would cut a quoted value at a # in it.
-std::string without_comments(const std::string& text) {
-  std::string out;
-  char quote = 0;
-  bool comment = false;
-  for (const char c : text) {
-    if (c == '\n') {
-      comment = false;
-      quote = 0;
-    } else if (quote) {
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '#') {
-      comment = true;
-    }
-    if (!comment) out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<Parsed> parse(const std::vector<std::string>& arguments) {
@@ -235,27 +214,6 @@ Result<Parsed> parse(const std::vector<std::string>& arguments) {
   if (!spec) return unknown_subcommand(word);
   rest.erase(rest.begin());
   return parse_subcommand(*spec, rest, std::move(parsed));
-}
-
-Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text) {
-  std::istringstream stream(without_comments(text));
-  std::vector<std::pair<std::string, std::string>> pairs;
-  CLI::ConfigTOML toml;
-  toml.comment('\0');  // there are none left
-  try {
-    for (const CLI::ConfigItem& item : toml.from_config(stream)) {
-      if (!item.parents.empty() || item.name == "++" || item.name == "--") {
-        return fail(Error::Code::config, "tables such as [" +
-                                             escaped(item.parents.empty() ? "" : item.parents.front(), 50) +
-                                             "] are not known; write key = value");
-      }
-      if (item.inputs.size() != 1) return fail(Error::Code::config, escaped(item.name, 100) + ": wants one value");
-      pairs.emplace_back(item.name, item.inputs.front());
-    }
-  } catch (const CLI::Error& error) {
-    return fail(Error::Code::config, escaped(error.what(), 300));
-  }
-  return pairs;
 }
 
 }  // namespace rlock::cli

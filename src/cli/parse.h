@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -32,9 +31,5 @@ struct Parsed {
 // Errors (usage): an unknown option or subcommand, with the nearest known one; an option without its value
 // or given twice; a missing subcommand.
 Result<Parsed> parse(const std::vector<std::string>& arguments);
-
-// The pairs of a TOML file without tables (the part of TOML that CLI11 reads), in their order.
-// Errors (config): tables, lists, or a line that is neither a comment nor key = value.
-Result<std::vector<std::pair<std::string, std::string>>> read_toml(const std::string& text);
 
 }  // namespace rlock::cli

@@ -60,7 +60,9 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     if (from->kind == PasswordFrom::Kind::command) additions.push_back("RLOCK_PASSWORD_COMMAND=" + from->text);
   }
   if (options.sentinel_password_file) name_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
-  if (options.file_of_configured_url) name_file("RLOCK_CONFIG", *options.file_of_configured_url);
+  if (options.config_for_command) name_file("RLOCK_CONFIG", *options.config_for_command);
+  unsetenv("RLOCK_PROFILE");
+  if (options.profile_for_command) additions.push_back("RLOCK_PROFILE=" + *options.profile_for_command);
   if (address.server.tls) {
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;

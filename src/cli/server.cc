@@ -97,12 +97,14 @@ void hide_password(char* url) {
 // The password that the configuration has for this very server. A nested rlock has the address from RLOCK_URL, without
 // its password.
 std::optional<Secret> configured_password(const CommonOptions& options, const Result<redis::Address>& address) {
-  if (!options.configured_url) return {};
-  Secret url = *options.configured_url;
-  const auto configured = redis::parse_address(url.text());
-  url.wipe();
-  if (!configured || !address || configured->display() != address->display()) return {};
-  return configured->server.password;
+  std::optional<Secret> password;
+  for (Secret url : options.configured_urls) {
+    const auto configured = redis::parse_address(url.text());
+    url.wipe();
+    if (!configured || !address || configured->display() != address->display()) continue;
+    if (!password) password = configured->server.password;
+  }
+  return password;
 }
 
 // File, command and terminal come first, then RLOCK_PASSWORD, REDISCLI_AUTH, the address, and `configured`.

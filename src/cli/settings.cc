@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "base/account.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/config_file.h"
 #include "cli/environment.h"
 #include "cli/suggest.h"
 #include "cli/trusted_file.h"
@@ -40,10 +42,18 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
-bool is_setting(std::string_view name) {
-  bool known = false;
-  each_setting([&](const OptionSpec& option) { known = known || option.name() == name; });
-  return known;
+// One of the options that are that setting, or null: there is none.
+const OptionSpec* find_setting(std::string_view name) {
+  const OptionSpec* found = nullptr;
+  each_setting([&](const OptionSpec& option) {
+    if (option.name() == name) found = &option;
+  });
+  return found;
+}
+
+// --config and --profile say which settings are read, and files cannot.
+bool chooses_settings(std::string_view name) {
+  return name == config_option().name() || name == profile_option().name();
 }
 
 // A variable of the environment that is named as ours are.
@@ -63,7 +73,7 @@ std::vector<Variable> rlock_variables() {
     for (const char c : text.substr(kPrefix.size(), equals - kPrefix.size())) {
       setting += c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
     }
-    if (!is_setting(setting)) setting.clear();
+    if (!find_setting(setting)) setting.clear();
   }
   return variables;
 }
@@ -80,26 +90,70 @@ std::string user_file() {
   return (home && *home == '/' ? home : home_of_account()) + "/.config/rlock/rlock.toml";
 }
 
-Result<void> check_name(const std::string& path, const std::string& name) {
-  if (is_setting(name) && name != config_option().name()) return {};
-  return fail(Error::Code::config,
-              escaped(path) + ": unknown setting " + in_quotes(name) + suggestion(name, setting_names()));
+// A string may stand for everything, an integer for a number or a duration, a boolean for a flag.
+Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
+  using Type = ConfigEntry::Type;
+  const bool flag = option.value.empty(), number = option.value == "N", duration = option.value == "DUR";
+  if (entry.type == Type::text || (entry.type == Type::flag && flag)) return {};
+  if (entry.type == Type::number && (number || duration)) return {};
+  return fail(Error::Code::config, entry.origin + ": this is " +
+                                       (flag       ? "true or false, without quotes"
+                                        : number   ? "a number"
+                                        : duration ? "a duration: put it in quotes"
+                                                   : "a text: put it in quotes"));
+}
+
+Result<void> check_name(const ConfigEntry& entry) {
+  const OptionSpec* option = find_setting(entry.name);
+  if (option && !chooses_settings(entry.name)) return check_type(entry, *option);
+  std::vector<std::string_view> known = setting_names();
+  std::erase_if(known, chooses_settings);
+  return fail(Error::Code::config, entry.origin + ": unknown setting" + suggestion(entry.name, known));
+}
+
+bool holds_password(const ConfigEntry& entry) { return !redis::password_in(entry.text).empty(); }
+
+Result<void> check(const ConfigEntry& entry, const std::string& path, bool read_by_others) {
+  RLOCK_TRY(check_name(entry));
+  if (!holds_password(entry) || !read_by_others) return {};
+  return fail(Error::Code::config, entry.origin + " holds a password, and others may read it; chmod 600 " +
+                                       escaped(shell_word(path)) + ", or leave it to password-file");
 }
 
 }  // namespace
 
 struct Settings::File {
-  std::string path, text;
-  bool chosen, read_by_others, can_be_read_again;
+  std::string path;
+  bool chosen, can_be_read_again;
+  ConfigFile content;
 };
 
 // None: there is no such file.
-Result<std::optional<Settings::File>> Settings::read_file(const std::string& path, bool chosen) {
-  const auto file = RLOCK_TRY(TrustedFile::open(path));
+Result<std::optional<Settings::File>> Settings::read_file(const std::string& path, bool chosen) const {
+  auto opened = TrustedFile::open(path);
+  if (!opened && !chosen && opened.error().code == Error::Code::config) {
+    opened.error().message += "; --config FILE reads another one instead";
+  }
+  const auto file = RLOCK_TRY(std::move(opened));
+  if (!file && chosen) {
+    return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));
+  }
   if (!file) return std::nullopt;
   std::string text(kLongestFile, '\0');
   text.resize(RLOCK_TRY(file->read(text)));
-  return File{path, std::move(text), chosen, file->read_by_others(), file->is_file()};
+  ConfigFile content = RLOCK_TRY(read_config(path, text));
+  for (const ConfigEntry& entry : content.entries) RLOCK_TRY(check(entry, path, file->read_by_others()));
+  return File{path, chosen, file->is_file(), std::move(content)};
+}
+
+Result<std::vector<Settings::File>> Settings::read_files() const {
+  const Setting* said = find(config_option());
+  const auto paths = said ? std::vector{said->text} : std::vector<std::string>{user_file(), "/etc/rlock/rlock.toml"};
+  std::vector<File> files;
+  for (const std::string& path : paths) {
+    if (auto file = RLOCK_TRY(read_file(path, said != nullptr))) files.push_back(*std::move(file));
+  }
+  return files;
 }
 
 std::string variable_of(std::string_view name) {
@@ -143,38 +197,49 @@ Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
   return {};
 }
 
-Result<void> Settings::add_pair(const SubcommandSpec& subcommand, const File& file, const std::string& name,
-                                const std::string& value) {
-  RLOCK_TRY(check_name(file.path, name));
-  const bool secret = !redis::password_in(value).empty();
-  if (secret && file.read_by_others) {
-    return fail(Error::Code::config, escaped(file.path) + ": " + name + " holds a password, and others may read it; " +
-                                         "chmod 600 " + escaped(shell_word(file.path)) +
-                                         ", or leave it to password-file");
+void Settings::add_entries(const SubcommandSpec& subcommand, const File& file, std::string_view profile) {
+  ++rank_;
+  for (const ConfigEntry& entry : file.content.entries) {
+    if (entry.profile != profile) continue;
+    add(subcommand, entry.name, {entry.text, entry.origin});
+    if (entry.name != url_option().name() || !holds_password(entry)) continue;
+    addresses_.push_back(entry.text);
+    if (file.chosen && file.can_be_read_again) config_ = file.path;
   }
-  if (secret && name == url_option().name() && !address_) {
-    address_ = value;
-    if (file.chosen && file.can_be_read_again) file_ = file.path;
+}
+
+Result<void> Settings::add_profile(const SubcommandSpec& subcommand, std::span<const File> files) {
+  const Setting* said = find(profile_option());
+  if (!said) return {};
+  if (!is_profile_name(said->text)) {
+    return std::unexpected(
+        blame({Error::Code::usage, in_quotes(said->text) + " is no profile's name: that has letters, digits, - and _"},
+              *said));
   }
-  add(subcommand, name, {value, escaped(file.path) + ": " + name});
+  bool found = false;
+  for (const File& file : files) {
+    if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
+    found = true;
+    add_entries(subcommand, file, said->text);
+    if (!file.chosen || file.can_be_read_again) profile_ = said->text;
+    if (file.chosen && file.can_be_read_again) config_ = file.path;
+  }
+  if (!found) return no_such_profile(*said, files);
   return {};
 }
 
-Result<void> Settings::add_file(const SubcommandSpec& subcommand, const std::string& path, bool chosen) {
-  auto read = read_file(path, chosen);
-  if (!read && !chosen && read.error().code == Error::Code::config) {
-    read.error().message += "; --config FILE reads another one instead";
+std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<const File> files) {
+  std::string read, known;
+  std::set<std::string_view> names;
+  for (const File& file : files) {
+    read += (read.empty() ? " in " : " or ") + escaped(file.path);
+    names.insert(file.content.profiles.begin(), file.content.profiles.end());
   }
-  const std::optional<File> file = RLOCK_TRY(std::move(read));
-  if (!file && chosen) {
-    return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));
-  }
-  if (!file) return {};
-  ++rank_;
-  auto pairs = read_toml(file->text);
-  if (!pairs) return std::unexpected(std::move(pairs).error().in(escaped(path)));
-  for (const auto& [name, value] : *pairs) RLOCK_TRY(add_pair(subcommand, *file, name, value));
-  return {};
+  for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
+  return fail(Error::Code::config,
+              said.origin + ": there is no profile " + in_quotes(said.text) +
+                  (files.empty() ? ", as there is no configuration file" : read) + "; " +
+                  (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + escaped(known)));
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {
@@ -184,13 +249,9 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   }
   ++settings.rank_;
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));
-  if (const Setting* chosen = settings.find(config_option())) {
-    RLOCK_TRY(settings.add_file(*parsed.subcommand, chosen->text, true));
-    return settings;
-  }
-  for (const std::string& path : {user_file(), std::string("/etc/rlock/rlock.toml")}) {
-    RLOCK_TRY(settings.add_file(*parsed.subcommand, path, false));
-  }
+  const std::vector<File> files = RLOCK_TRY(settings.read_files());
+  RLOCK_TRY(settings.add_profile(*parsed.subcommand, files));
+  for (const File& file : files) settings.add_entries(*parsed.subcommand, file, "");
   return settings;
 }
 

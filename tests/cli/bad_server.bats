@@ -81,7 +81,7 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 @test "a wrong address in the environment or a file: where it stands is said" {
   RLOCK_URL=ftp://127.0.0.1 refused 78 RLOCK_URL
   echo 'url = "ftp://127.0.0.1"' >c.toml
-  refused 78 'c.toml: url' --config c.toml
+  refused 78 'c.toml:1: url' --config c.toml
   echo 'url = ""' >c.toml
   refused 78 c.toml --config c.toml
 }

@@ -232,9 +232,181 @@ with_host_file() {
   [[ $stderr != *variable* && $stderr == *held* ]]
 }
 
-@test "a table" {
-  printf '[server]\nlease = "1m"\n' >c.toml
-  wrong c.toml server
+@test "a text without quotes: quotes are asked for, and the value is not shown" {
+  local line
+  for line in 'url = redis://:s3cr3t@host' 'url=redis://:s3cr3t@host' 'lease = 1m' 'wait = 1.5' 'reason = because' \
+    'password-file = /s3cr3t' 'quiet = yes' 'max-queue = 5 6' 'reason = 2026-11-22' 'priority = 99999999999999999999'; do
+    printf '# first\n\n%s\n' "$line" >c.toml
+    wrong c.toml ":3: ${line%%[ =]*}: put the value in quotes"
+    [[ $stderr != *s3cr3t* && $stderr != *9999* ]]
+  done
+  printf 'lease = "1m"\nreason = [\n 1234567890123456789012345\n]\n' >c.toml
+  wrong c.toml :3:
+  [[ $stderr != *12345* ]]
+}
+
+@test "an integer is a number or a duration, a boolean a flag, and a string all of them" {
+  printf 'lease = 41\nwait = 0\nmax-queue = 5\npriority = -3\nconflict-exit-code = 0\nquiet = true\n' >c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+  printf 'lease = "41"\nmax-queue = "5"\npriority = "-3"\nquiet = "true"\n' >c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+  local line
+  for line in 'reason = 5' 'reason = true' 'password-file = 0' 'log-format = 1' 'lease = true' 'max-queue = false' \
+    'quiet = 1' 'tls-insecure = 0'; do
+    printf '\n%s\n' "$line" >c.toml
+    wrong c.toml ":2: ${line%% *}: this is "
+  done
+}
+
+@test "comments, keys and texts as TOML has them" {
+  {
+    echo '# a comment with = "quotes'
+    printf '"lease"=\t"41s"#behind\n'
+    printf '%s\n' "reason = '''" 'a # b = "c", "d"'"'''" 'on-lost = """' 'first \' '  "x" """'
+  } >c.toml
+  run -0 --separate-stderr rlock run -v --config c.toml x -- "$RLOCK" status x
+  [[ $output =~ lease\ +41s && $output =~ reason\ +'a # b = "c", "d"' ]]
+  assert_says 'c.toml:5: on-lost'
+}
+
+@test "a file with a byte order mark, with the ends of line of Windows, and without the last one" {
+  printf '\xef\xbb\xbf# settings\r\nlease = "41s"\r\nquiet = true' >c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+  printf 'lease = "41s"\r\nreason = because\r\n' >c.toml
+  wrong c.toml ':2: reason: put the value in quotes'
+}
+
+@test "a table, or a key with dots, that is no profile" {
+  printf 'quiet = true\n[server]\nlease = "1m"\n' >c.toml
+  wrong c.toml ':2: server: this table is not known'
+  printf 'server.lease = "1m"\n' >c.toml
+  wrong c.toml ':1: server: this table is not known'
+  printf '[profile.ci]\nlease = "1m"\n[profile.ci.deep]\n' >c.toml
+  wrong c.toml ':3: profile.ci.deep: this table is not known'
+  printf '[[lease]]\n' >c.toml
+  wrong c.toml ':1: lease: a setting has one value'
+}
+
+@test "a value that is a list, or is missing, or a key that is there twice" {
+  printf '\nreason = ["a"]\n' >c.toml
+  wrong c.toml ':2: reason: a setting has one value'
+  printf '\nreason =\n' >c.toml
+  wrong c.toml ':2: column'
+  printf 'reason = "a"\nlease = "1m"\nreason = "b"\n' >c.toml
+  wrong c.toml ':3: this is there already'
+  printf '[profile.ci]\n[profile.ci]\n' >c.toml
+  wrong c.toml ':2: this is there already'
+}
+
+@test "however deep it goes, and however long it is, a file that is wrong is refused" {
+  local program
+  for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"' '"lease = {" + "a." * 32000 + "b = 1}"'; do
+    python3 -c "print('\n' + $program)" >c.toml
+    wrong c.toml ':2: more than 200 dots'
+  done
+  for program in '"lease = " + "[" * 60000' '"lease = " + "{a = " * 12000'; do
+    python3 -c "print('\n' + $program)" >c.toml
+    wrong c.toml ':2: column'
+  done
+  # As deep as the limits allow: a table, and arrays with tables in them.
+  python3 -c 'a = "a." * 190; print(f"[{a}b]\n" + f"{a}b = [\n{{" * 7 + "}]" * 7)' >c.toml
+  wrong c.toml ':1: a: this table is not known'
+  python3 -c 'print("lease = \"41s\"\n".ljust(65535, "#"))' >c.toml
+  [[ $(wc -c <c.toml) == 65536 && $(lease_of --config c.toml) == 41s ]]
+  echo >>c.toml
+  wrong c.toml 'longer than 65536 bytes'
+}
+
+# profiles: c.toml with two of them.
+profiles() {
+  printf '%s\n' 'lease = "41s"' 'reason = "plain"' '[profile.ci]' 'lease = "42s"' '[profile.Prod_2-a]' \
+    'reason = "of prod"' >c.toml
+}
+
+# shown OPTION...: lease and reason of a job with these options.
+shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  *//p' | sort | paste -sd ' '; }
+
+@test "a profile beats what stands outside of it, and nothing else" {
+  profiles
+  export RLOCK_CONFIG=c.toml
+  [[ $(shown) == '41s plain' ]]
+  [[ $(shown --profile ci) == '42s plain' ]]
+  [[ $(RLOCK_PROFILE=ci shown) == '42s plain' ]]
+  [[ $(RLOCK_PROFILE=ci shown --profile Prod_2-a) == '41s of prod' ]]
+  [[ $(RLOCK_LEASE=43s shown --profile ci) == '43s plain' ]]
+  [[ $(RLOCK_LEASE=43s shown --profile ci --lease 44s) == '44s plain' ]]
+  echo 'profile.ci.lease = "45s"' >c.toml
+  run -0 --separate-stderr rlock run -v --profile ci x -- "$RLOCK" status x
+  [[ $output =~ lease\ +45s ]]
+  assert_says 'option profile: ci, from --profile'
+  assert_says 'option lease: 45s, from c.toml:1: profile.ci.lease'
+}
+
+@test "a profile is in either file or in both, and beats what stands outside of profiles in both" {
+  own_etc
+  printf '%s\n' 'reason = "of the user"' '[profile.ci]' 'lease = "42s"' >"$USER_FILE"
+  with_host() { run -0 --separate-stderr with_host_file "$@"; }
+  with_host $'[profile.ci]\nlease = "46s"\nreason = "of ci"' "$RLOCK" run --profile ci x -- "$RLOCK" status x
+  [[ $output =~ lease\ +42s && $output == *'of ci'* ]]
+  with_host $'[profile.other]\nlease = "46s"' "$RLOCK" run --profile other x -- "$RLOCK" status x
+  [[ $output =~ lease\ +46s && $output == *'of the user'* ]]
+  run -78 --separate-stderr with_host_file '[profile.other]' "$RLOCK" run --profile none x -- touch ran
+  assert_says "no profile 'none' in $USER_FILE or /etc/rlock/rlock.toml; there are: ci, other"
+  [[ ! -e ran ]]
+}
+
+@test "a profile that there is not: those that there are, and nothing is run" {
+  profiles
+  run -78 --separate-stderr rlock run --config c.toml --profile cj x -- touch ran
+  assert_says "--profile: there is no profile 'cj' in c.toml; there are: Prod_2-a, ci"
+  RLOCK_PROFILE=CI run -78 --separate-stderr rlock run --config c.toml x -- touch ran
+  assert_says "RLOCK_PROFILE: there is no profile 'CI' in c.toml"
+  run -78 --separate-stderr rlock run --config /dev/null --profile ci x -- touch ran
+  assert_says "no profile 'ci' in /dev/null; write its settings below [profile.NAME]"
+  HOME=$PWD/none XDG_CONFIG_HOME=$PWD/none run -78 --separate-stderr rlock run --profile ci x -- touch ran
+  assert_says "no profile 'ci'"
+  RLOCK_PROFILE='' run -78 --separate-stderr rlock run --config c.toml x -- touch ran
+  assert_says RLOCK_PROFILE
+  run -64 --separate-stderr rlock run --config c.toml --profile '' x -- touch ran
+  run -64 --separate-stderr rlock run --config c.toml --profile 'a.b' x -- touch ran
+  assert_says "'a.b' is no profile's name"
+  RLOCK_PROFILE=$'\e[1m' run -78 --separate-stderr rlock run --config c.toml x -- touch ran
+  [[ ! -e ran && $stderr != *$'\e'* ]]
+}
+
+@test "no file chooses a profile, and each profile is checked, also one that is not chosen" {
+  echo 'profile = "ci"' >c.toml
+  wrong c.toml ':1: profile: '
+  printf '[profile.ci]\nprofile = "x"\n' >c.toml
+  wrong c.toml ':2: profile.ci.profile: unknown setting'
+  printf '[profile.ci]\nkill_after = "1s"\n' >c.toml
+  wrong c.toml ':2: profile.ci.kill_after: unknown setting; did you mean kill-after?'
+  printf '[profile.ci]\nquiet = 1\n' >c.toml
+  wrong c.toml ':2: profile.ci.quiet: '
+  printf '[profile."a b"]\n' >c.toml
+  wrong c.toml "profile.a b: a profile's name has letters"
+  printf '[[profile.ci]]\n' >c.toml
+  wrong c.toml ':1: profile.ci: '
+  printf 'profile.lease = "1m"\n' >c.toml
+  wrong c.toml ':1: profile.lease: '
+  printf '[profile.ci]\nurl = "unix://:s3cr3t@/none"\n' >c.toml
+  chmod 644 c.toml
+  wrong c.toml ':2: profile.ci.url holds a password'
+  [[ $stderr != *s3cr3t* ]]
+}
+
+@test "the command gets the profile, and the file where it is, if it can be read again" {
+  profiles
+  # shellcheck disable=SC2016 # for another shell
+  local words='echo "$RLOCK_PROFILE $RLOCK_CONFIG"'
+  run -0 --separate-stderr rlock run --config c.toml --profile ci x -- sh -c 'cd / && "$RLOCK" run y -- "$RLOCK" status y'
+  [[ $output =~ lease\ +42s && -z $stderr ]]
+  [[ $(rlock run --config c.toml --profile ci x -- sh -c "$words") == "ci $PWD/c.toml" ]]
+  [[ $(RLOCK_PROFILE=ci RLOCK_CONFIG=c.toml rlock run x -- sh -c "$words") == "ci $PWD/c.toml" ]]
+  [[ $(RLOCK_PROFILE=ci rlock run --config <(cat c.toml) x -- sh -c "$words") == ' ' ]]
+  cp c.toml "$USER_FILE"
+  [[ $(rlock run --profile ci x -- sh -c "$words") == 'ci ' ]]
+  [[ $(rlock run x -- sh -c "$words") == ' ' ]]
 }
 
 @test "garbage" {
@@ -301,8 +473,8 @@ with_host_file() {
   assert_says "server unix://$srv_sock, from --url"
   assert_says "option max-hold: 1m, from --max-hold"
   assert_says "option lease: 42s, from RLOCK_LEASE"
-  assert_says "option kill-after: 1s, from $USER_FILE: kill-after"
-  assert_says "option on-lost: given, from $USER_FILE: on-lost"
+  assert_says "option kill-after: 1s, from $USER_FILE:1: kill-after"
+  assert_says "option on-lost: given, from $USER_FILE:3: on-lost"
   [[ $stderr != *s3cr3t* && $stderr != *41s* ]]
   run -0 --separate-stderr rlock status -v
   assert_says "server unix://$srv_sock, from RLOCK_URL"

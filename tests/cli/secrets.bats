@@ -354,6 +354,44 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $status == 0 && -z $stderr ]]
 }
 
+@test "nested: a profile has address and password" {
+  export XDG_CONFIG_HOME=$PWD/config
+  mkdir -p config/rlock
+  {
+    echo "url = \"unix://:$OTHER@$PWD/none\""
+    printf '[profile.ci]\nurl = "%s"\n[profile.other]\n' "$(with_secret "$URL" ":$SECRET")"
+  } >c.toml
+  chmod 600 c.toml
+  nested --config c.toml --profile ci
+  show
+  [[ $status == 0 && -z $stderr ]]
+  RLOCK_CONFIG=c.toml RLOCK_PROFILE=ci nested
+  show
+  [[ $status == 0 && -z $stderr ]]
+  # From a pipe nobody can read it again.
+  nested --config <(cat c.toml) --profile ci
+  [[ $status == 77 && $stderr == *RLOCK_PASSWORD_FILE* ]]
+  unseen "$SECRET" "$OTHER"
+  cp c.toml config/rlock/rlock.toml
+  nested --profile ci
+  [[ $status == 0 && -z $stderr ]]
+  # A profile that is not chosen says nothing.
+  RLOCK_URL=$URL run -77 --separate-stderr rlock status --profile other x
+  assert_says 'wants a password'
+}
+
+@test "nested: an address outside of profiles has its password, whatever the profile's address is" {
+  {
+    printf 'url = "%s"\n' "$(with_secret "$URL" ":$SECRET")"
+    printf '[profile.ci]\nurl = "unix://:%s@%s/none"\n' "$OTHER" "$PWD"
+  } >c.toml
+  chmod 600 c.toml
+  RLOCK_URL=$URL run -0 --separate-stderr rlock status --config c.toml --profile ci x
+  RLOCK_URL=$URL nested --config c.toml --profile ci
+  show
+  [[ $status == 0 && -z $stderr ]]
+}
+
 @test "nested: a password file, by option, variable and configuration" {
   secret_file "$SECRET"
   export RLOCK_URL=$URL
@@ -481,6 +519,12 @@ remembered() {
   echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
   chmod 600 c.toml
   remembered -- --config c.toml
+}
+@test "memory: the address in a profile" {
+  printf 'url = "unix://:%s@%s/none"\n' "$OTHER" "$PWD" >c.toml
+  printf '[profile.ci]\nurl = "%s"\n' "$(with_secret "$URL" ":$SECRET")" >>c.toml
+  chmod 600 c.toml
+  remembered -- --config c.toml --profile ci
 }
 @test "memory: with --isolate" {
   unshare -p -f true 2>/dev/null || skip 'PID NAMESPACES ARE NOT ALLOWED HERE'

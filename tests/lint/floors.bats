@@ -83,6 +83,7 @@ only_in() {
 @test "each library stays in its one place" {
   only_in redis/reply.cc '#include <hiredis'
   only_in cli/parse.cc '#include <CLI/'
+  only_in cli/config_file.cc '#include <toml'
   only_in cli/output_json.cc '#include <nlohmann/'
   only_in base/log.cc '#include <spdlog/'
   only_in redis/resolve.cc '#include <ares'

@@ -74,25 +74,14 @@ TEST(Parse, EveryOptionOfTheTableIsTaken) {
 }
 
 TEST(OptionTable, EveryOptionFillsAMember) {
-  for (const OptionSpec& option : common_options()) EXPECT_TRUE(option.fill || &option == &config_option());
+  for (const OptionSpec& option : common_options()) {
+    EXPECT_TRUE(option.fill || &option == &config_option() || &option == &profile_option()) << option.name();
+  }
   for (const SubcommandSpec& spec : subcommands()) {
     for (const OptionSpec& option : spec.options()) {
       EXPECT_TRUE(option.fill || &option == spec.command) << spec.name << " --" << option.name();
     }
   }
-}
-
-TEST(ReadToml, ReadsPairs) {
-  const auto pairs = *read_toml("# my settings\nurl = \"redis://h\"\nlease=\"1m\"\nquiet = true\n");
-  ASSERT_EQ(pairs.size(), 3u);
-  EXPECT_EQ(pairs[0], (std::pair<std::string, std::string>("url", "redis://h")));
-  EXPECT_EQ(pairs[1].second, "1m");
-  EXPECT_EQ(pairs[2].second, "true");
-}
-
-TEST(ReadToml, RefusesTables) {
-  EXPECT_FALSE(read_toml("[run]\nlease = \"1m\"\n"));
-  EXPECT_FALSE(read_toml("lease = [\"1m\", \"2m\"]\n"));
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// A configuration file as TOML: settings, and settings by profile. Whether there are such settings, and what their
+// texts mean, is decided elsewhere. The only file that knows toml++.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace rlock::cli {
+
+// One line `name = value`, outside of tables or below [profile.NAME].
+struct ConfigEntry {
+  enum class Type { text, flag, number };  // TOML's string, boolean and integer
+
+  std::string profile;  // empty: outside of tables
+  std::string name;
+  Type type = Type::text;
+  std::string text;    // the value, as an option takes it: a flag's is "true" or "false"
+  std::string origin;  // "/etc/rlock/rlock.toml:3: profile.ci.lease": in front of complaints
+};
+
+struct ConfigFile {
+  std::vector<ConfigEntry> entries;   // each name once a profile
+  std::vector<std::string> profiles;  // by name; also those without entries
+};
+
+// Letters, digits, - and _, and one of them at least.
+bool is_profile_name(std::string_view name);
+
+// Reads `text`, which is in the file `path`. Errors (config): it is no TOML; a table that is no profile; a profile with
+// another name than is_profile_name() allows; a value of another type than those above. Each names the file and the
+// line, and shows no value.
+Result<ConfigFile> read_config(const std::string& path, std::string_view text);
+
+// Name and version, for `rlock version`.
+std::string toml_library();
+
+}  // namespace rlock::cli

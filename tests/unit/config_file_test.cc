@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "cli/config_file.h"
+
+#include <gtest/gtest.h>
+
+namespace rlock::cli {
+namespace {
+
+using Type = ConfigEntry::Type;
+
+const ConfigEntry& entry(const ConfigFile& file, std::string_view profile, std::string_view name) {
+  static const ConfigEntry none;
+  for (const ConfigEntry& entry : file.entries) {
+    if (entry.profile == profile && entry.name == name) return entry;
+  }
+  return none;
+}
+
+std::string error_of(std::string_view text) {
+  const auto file = read_config("f", text);
+  return file ? "" : file.error().message;
+}
+
+TEST(ConfigFile, ReadsSettings) {
+  const auto file = *read_config("f", "# mine\nurl = \"redis://h\"\nquiet = true\nmax-queue = 0x10\n");
+  ASSERT_EQ(file.entries.size(), 3u);
+  EXPECT_EQ(entry(file, "", "url").text, "redis://h");
+  EXPECT_EQ(entry(file, "", "url").origin, "f:2: url");
+  EXPECT_EQ(entry(file, "", "quiet").type, Type::flag);
+  EXPECT_EQ(entry(file, "", "quiet").text, "true");
+  EXPECT_EQ(entry(file, "", "max-queue").type, Type::number);
+  EXPECT_EQ(entry(file, "", "max-queue").text, "16");
+  EXPECT_TRUE(read_config("f", "")->entries.empty());
+}
+
+TEST(ConfigFile, ReadsProfiles) {
+  const auto file = *read_config("f", "lease = \"1m\"\n[profile.b]\nlease = \"2m\"\n[profile.a]\n");
+  EXPECT_EQ(file.profiles, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(entry(file, "", "lease").text, "1m");
+  EXPECT_EQ(entry(file, "b", "lease").text, "2m");
+  EXPECT_EQ(entry(file, "b", "lease").origin, "f:3: profile.b.lease");
+  EXPECT_TRUE(read_config("f", "[profile]\n")->profiles.empty());
+}
+
+TEST(ConfigFile, RefusesOtherTables) {
+  EXPECT_EQ(error_of("\n[run]\n"), "f:2: run: this table is not known; only [profile.NAME] is");
+  EXPECT_NE(error_of("lease = [\"1m\", \"2m\"]\n"), "");
+  EXPECT_NE(error_of("[profile.\"\"]\n"), "");
+}
+
+TEST(ConfigFile, AsksForQuotes) {
+  EXPECT_EQ(error_of("a = 1\n url = redis://h\r\n"), "f:2: url: put the value in quotes: url = \"...\"");
+  EXPECT_EQ(error_of("[profile.x]\nlease=1m"), "f:2: lease: put the value in quotes: lease = \"...\"");
+  EXPECT_EQ(error_of("= x"), "f:1: column 1: expected keys, tables, whitespace or comments, saw '='");
+}
+
+// Wherever the file is cut off, and whichever character it lacks.
+TEST(ConfigFile, ShowsNoValue) {
+  const std::string text =
+      "url = \"redis://:S3CR3T@h\"\n[profile.a]\nreason = '''\nS3CR3T\n'''\nmax-queue = 5\nx = [S3CR3T]\n";
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    for (const std::size_t count : {std::string::npos, std::size_t{1}}) {
+      const std::string error = error_of(std::string(text).erase(at, count));
+      EXPECT_EQ(error.find("S3C"), error.npos) << error;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlock::cli
