@@ -108,7 +108,7 @@ class Places {
     return fail(Error::Code::config, of(at.line) + ": " + key + ": put the value in quotes: " + key + " = \"...\"");
   }
 
-  // What toml++ cannot stand.
+  // Refuses a file that toml++ cannot stand.
   Result<void> check(std::string_view text) const {
     if (const std::size_t letter = first_foreign_letter(text); letter != text.npos) {
       const auto line = static_cast<std::size_t>(std::ranges::count(text.substr(0, letter), '\n')) + 1;
