@@ -3,8 +3,8 @@
 
 # A build needs these.
 # shellcheck disable=SC2034
-BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev libcli11-dev libtomlplusplus-dev libspdlog-dev
-  libfmt-dev nlohmann-json3-dev redis-server'
+BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev libcli11-dev libtomlplusplus-dev
+  libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -43,8 +43,8 @@ own() {
 
 need_packages() {
   known_system || fail "this system is not known here: Debian 12 or newer (or Ubuntu 24.04 or newer) is.
-   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, CLI11, toml++, spdlog with
-   fmt, nlohmann-json and redis-server, then: cmake -S . -B build && cmake --build build"
+   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, CLI11, toml++, spdlog
+   with fmt, nlohmann-json and redis-server, then: cmake -S . -B build && cmake --build build"
   missing=
   for package in "$@"; do
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"

@@ -6,6 +6,9 @@
 
 #include "base/text.h"
 
+// Or toml++ has the compiler assume what a file can belie, as that a letter stands behind [.
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_assert(true)
 // Header-only: not every system has a static library of it.
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0  // errors are values
@@ -33,6 +36,37 @@ std::string_view key_of_bare_value(std::string_view line) {
   if (value == line.npos || std::string_view("\"'[{#").contains(line[value])) return "";
   const std::string_view key = line.substr(begin, line.find_last_not_of(kBlank, equals - 1) + 1 - begin);
   return std::ranges::all_of(key, [](char c) { return c == '.' || is_bare(c); }) ? key : "";
+}
+
+// The end of the string or the comment that begins at `at`; `at`: none does.
+std::size_t end_of_free_text(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  if (quote == '#') return std::min(text.find('\n', at), text.size());
+  if (quote != '"' && quote != '\'') return at;
+  const std::string three(3, quote);
+  const bool long_string = text.substr(at).starts_with(three);
+  const std::string_view delimiter = text.substr(at, long_string ? 3 : 1);
+  for (std::size_t i = at + delimiter.size(); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (!long_string && text[i] == '\n') {
+      return i;
+    } else if (text.substr(i).starts_with(delimiter)) {
+      return i + delimiter.size();
+    }
+  }
+  return text.size();
+}
+
+// toml++ runs into what it calls unreachable at a letter beyond ASCII that is in neither string nor comment.
+std::size_t first_foreign_letter(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  for (std::size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < text.size();) {
+    const std::size_t end = end_of_free_text(text, i);
+    if (end == i && (text[i] & 0x80)) return i;
+    i = std::max(end, i + 1);
+  }
+  return text.npos;
 }
 
 // toml++ quotes what it stumbles over. More of a value than a character may be a piece of a secret.
@@ -74,7 +108,12 @@ class Places {
     return fail(Error::Code::config, of(at.line) + ": " + key + ": put the value in quotes: " + key + " = \"...\"");
   }
 
-  Result<void> check_depth() const {
+  // Refuses a file that toml++ cannot stand.
+  Result<void> check(std::string_view text) const {
+    if (const std::size_t letter = first_foreign_letter(text); letter != text.npos) {
+      const auto line = static_cast<std::size_t>(std::ranges::count(text.substr(0, letter), '\n')) + 1;
+      return fail(Error::Code::config, of(line) + ": put what holds other letters than those of ASCII in quotes");
+    }
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       if (std::ranges::count(lines_[i], '.') <= kMostDots) continue;
       return fail(Error::Code::config, of(i + 1) + ": more than " + std::to_string(kMostDots) + " dots");
@@ -144,7 +183,7 @@ bool is_profile_name(std::string_view name) { return !name.empty() && std::range
 
 Result<ConfigFile> read_config(const std::string& path, std::string_view text) {
   const Places places(path, text);
-  RLOCK_TRY(places.check_depth());
+  RLOCK_TRY(places.check(text));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return places.no_toml(parsed.error());
   ConfigFile file;

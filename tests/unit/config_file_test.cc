@@ -54,6 +54,23 @@ TEST(ConfigFile, AsksForQuotes) {
   EXPECT_EQ(error_of("= x"), "f:1: column 1: expected keys, tables, whitespace or comments, saw '='");
 }
 
+TEST(ConfigFile, TakesEachLetterInQuotesAndComments) {
+  const std::string text =
+      "\xef\xbb\xbf# \u00e9\nreason = \"\\\"\u00e9 \" # \u00e9\na = '\u00e9\\'\nb = '''\n\u00e9 ' # '''\n";
+  const auto file = read_config("f", text);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(entry(*file, "", "reason").text, "\"\u00e9 ");
+  for (const std::string wrong : {"\u00e9 = 1", "a = \u00e9", "[\u00e9]", "a = 1 \u00e9", "a = 1\u00a0"}) {
+    EXPECT_EQ(error_of("\n" + wrong), "f:2: put what holds other letters than those of ASCII in quotes");
+  }
+}
+
+TEST(ConfigFile, RefusesWhatBeginsNoTable) {
+  for (const std::string wrong : {"[[[", "[=", "[[=", "[#", "[.", "[,", "[", "[[", "[\n", "[\x01", "[]"}) {
+    EXPECT_TRUE(error_of(wrong).starts_with("f:1: column ")) << wrong << error_of(wrong);
+  }
+}
+
 // Wherever the file is cut off, and whichever character it lacks.
 TEST(ConfigFile, ShowsNoValue) {
   const std::string text =
