@@ -67,8 +67,7 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;
       unsetenv(variable);
-      std::error_code ignored;
-      additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(path, ignored).string());
+      additions.push_back(std::string(variable) + "=" + path);
     };
     name_path("RLOCK_TLS_CA", address.server.tls->ca);
     name_path("RLOCK_TLS_CERT", address.server.tls->certificate);

@@ -32,6 +32,13 @@ bool names_the_same_to_all(const std::string& path) {
   return !path.starts_with("/dev/") && !path.starts_with("/proc/");
 }
 
+// Guards and keepers leave the folder, and read the files again.
+std::string absolute(const std::string& path) {
+  std::error_code unknown;
+  const auto whole = path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, unknown);
+  return unknown ? path : whole.string();
+}
+
 Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   const auto file = RLOCK_TRY(TrustedFile::open(path));
@@ -49,9 +56,7 @@ Result<PasswordOfFile> read_password(const std::string& path) {
 }
 
 Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
-  std::error_code unknown;
-  const std::filesystem::path absolute = std::filesystem::absolute(named, unknown);
-  const std::string path = unknown ? named : absolute.string();  // guards leave the folder
+  const std::string path = absolute(named);
   const auto read = [path]() {
     auto password = read_password(path);
     if (!password) password.error() = std::move(password).error().in("password file");
@@ -158,7 +163,7 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   RLOCK_TRY(check_tls_file(tls.ca, false));
   RLOCK_TRY(check_tls_file(tls.certificate, false));
   RLOCK_TRY(check_tls_file(tls.key.empty() ? tls.certificate : tls.key, true));
-  endpoint.tls = tls;
+  endpoint.tls = redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure};
   return {};
 }
 

@@ -41,7 +41,11 @@ class Taker {
       RLOCK_TRY(keep_if_due());
     }
     if ((waited_ && holds_.size() > 1) || policy_.replicas > 0) RLOCK_TRY(keep(true));
-    if (policy_.replicas > 0) RLOCK_TRY(expect_replicas());
+    if (policy_.replicas > 0) {
+      auto there = expect_replicas();
+      if (!there) again_ = there.error().code == Error::Code::unavailable && !end_.over();
+      RLOCK_TRY(std::move(there));
+    }
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -104,7 +108,6 @@ class Taker {
     }
     const long long acknowledged = RLOCK_TRY(std::move(reply)).as_number().value_or(0);
     if (acknowledged >= policy_.replicas) return {};
-    again_ = !end_.over();
     return fail(Error::Code::unavailable, holds_.front().name().display() + ": " + std::to_string(acknowledged) +
                                               " of " + wanted +
                                               " replicas have acknowledged the lock; it was given back");

@@ -176,7 +176,8 @@ refused() {
 @test "a job is renewed and released; one whose connection is cut goes on over another" {
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
-  job_start --lease 3s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  cd "$TLS_DIR"
+  RLOCK_TLS_CA=ca.crt job_start --lease 3s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
   held() { [[ $(redis srv exists job) == 1 ]]; }
   wait_until held
   for _ in 1 2; do
