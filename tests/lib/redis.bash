@@ -4,7 +4,7 @@
 #   redis NAME COMMAND ...                redis-cli on it
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
 #   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
-#   redis_url NAME                        its address for rlock: its socket, or with TEST_OVER_TLS=1 a rediss:// address
+#   redis_url NAME                        its address for rlock: its socket, or what TEST_OVER says
 #   server_us NAME                        its clock, in microseconds: that of the fencing tokens
 #   redis_free_port                       a TCP port that nobody uses at the moment
 #   assert_clean NAME                     nothing is left behind: see there
@@ -25,23 +25,44 @@ redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# over_tls: the options with which a server speaks TLS, too, at the port $NAME_over, where redis_url finds it.
-over_tls() {
-  local port=${1}_over tls=$BATS_RUN_TMPDIR/tls
+# With TEST_OVER=tls or TEST_OVER=sentinel every test goes another way to its server: redis_url gives an address of that
+# kind. These set $OVER, more options for the server, which listens at port $NAME_over then.
+over_port() {
+  local port=${1}_over
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
-  export "${port?}" RLOCK_TLS_CA=$tls/ca.crt
+  export "${port?}"
+  over=${!port}
+}
+over_tls() {
+  local over tls=$BATS_RUN_TMPDIR/tls
+  over_port "$1"
+  export RLOCK_TLS_CA=$tls/ca.crt
   (
     flock 9
     [[ -s $tls/server.pem ]] || TLS_DIR=$tls bash -c 'source "$TESTS_DIR/lib/tls.bash" && tls_authority ca && tls_certificate server ca IP:127.0.0.1'
   ) 9>>"$BATS_RUN_TMPDIR/tls.lock"
-  OVER=(--tls-port "${!port}" --tls-cert-file "$tls/server.crt" --tls-key-file "$tls/server.key"
+  OVER=(--tls-port "$over" --tls-cert-file "$tls/server.crt" --tls-key-file "$tls/server.key"
     --tls-ca-cert-file "$tls/ca.crt" --tls-auth-clients no)
+}
+over_sentinel() {
+  local over
+  over_port "$1"
+  OVER=(--port "$over")
+}
+# The Sentinel of a server that answers, until redis_stop.
+sentinel_for() {
+  local name=$1 sentinel=${1}_watch m_port=${1}_over SENTINELS=()
+  [[ -z $(eval "echo \${${sentinel}_pid:-}") ]] || return 0
+  source "$TESTS_DIR/lib/sentinel.bash"
+  m_port=${!m_port}
+  sentinel_start "$sentinel"
+  export "${sentinel}_port" "${sentinel}_pid"
 }
 
 redis_start() {
   local name=$1 dir log OVER=()
   shift
-  [[ -z ${TEST_OVER_TLS:-} ]] || over_tls "$name"
+  [[ -z ${TEST_OVER:-} ]] || "over_$TEST_OVER" "$name"
   local dir_var=${name}_dir
   dir=${!dir_var:-$(redis_folder)/$name}
   mkdir -p "$dir"
@@ -56,6 +77,7 @@ redis_start() {
     cat "$log" >&2
     return 1
   }
+  [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
 }
 
 # An answer that is not PONG still shows life: a server with a password says NOAUTH.
@@ -72,11 +94,11 @@ redis() {
 server_us() { redis "$1" time | { read -r s && read -r us && echo $((s * 1000000 + us)); }; }
 
 redis_url() {
-  local sock=${1}_sock port=${1}_over
-  [[ -z ${!port:-} ]] || {
-    printf 'rediss://127.0.0.1:%s' "${!port}"
-    return
-  }
+  local sock=${1}_sock port=${1}_over sentinel=${1}_watch_port
+  case ${TEST_OVER:-} in
+    tls) printf 'rediss://127.0.0.1:%s' "${!port}" && return ;;
+    sentinel) printf 'redis+sentinel://127.0.0.1:%s/mymaster' "${!sentinel}" && return ;;
+  esac
   printf 'unix://%s' "${!sock}"
 }
 
@@ -93,7 +115,8 @@ redis_kill9() {
 }
 
 redis_stop() {
-  local pid=${1}_pid
+  local pid=${1}_pid watch=${1}_watch_pid
+  if [[ -n ${!watch:-} ]]; then redis_stop "${1}_watch" && unset "${1}_watch_pid"; fi
   [[ -n ${!pid:-} ]] || return 0
   kill -CONT "${!pid}" 2>/dev/null || return 0
   kill -TERM "${!pid}" 2>/dev/null || return 0
