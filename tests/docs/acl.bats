@@ -8,7 +8,7 @@ teardown() { assert_clean srv; }
 
 # The command of docs/security.md, in one line.
 acl_of_docs() {
-  sed -n '/^ACL SETUSER rlock/,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
+  sed -n '/^ACL SETUSER rlock reset /,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
 }
 
 # The patterns of docs/security.md for a team, for names that begin with $1.
