@@ -169,12 +169,9 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
 
 // Those of Sentinels are users of their own.
 Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options) {
-  address.sentinel_password = extract_variable("RLOCK_SENTINEL_PASSWORD");
+  address.sentinel.password = extract_variable("RLOCK_SENTINEL_PASSWORD");
   if (address.kind != redis::Address::Kind::sentinel || !options.sentinel_password_file) return {};
-  auto password = read_password(*options.sentinel_password_file);
-  if (!password) return std::unexpected(std::move(password).error().in("sentinel-password-file"));
-  address.sentinel_password = std::move(password->password);
-  return {};
+  return read_from_file(address.sentinel, *options.sentinel_password_file);
 }
 
 Result<redis::Address> address_for(const CommonOptions& options, int interrupt) {
@@ -211,7 +208,7 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   redis::Address address = RLOCK_TRY(address_for(options, interrupt));
   has_password = address.server.has_password();
-  if (has_password || address.sentinel_password) keep_memory_private();
+  if (has_password || address.sentinel.has_password()) keep_memory_private();
   log::debug("server " + escaped(address.display()) + ", from " +
              (options.url_origin.empty() ? "the default" : options.url_origin));
   if (address.server.kind == redis::Endpoint::Kind::local) {

@@ -10,6 +10,7 @@
 namespace rlock::lock {
 namespace {
 
+constexpr milliseconds kPause = 100ms;
 constexpr milliseconds kReplicasTime = 1s;  // a replica that is well has it within a round trip
 
 class Taker {
@@ -29,6 +30,10 @@ class Taker {
       if (taken || !std::exchange(again_, false)) return taken;
       log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
                  taken.error().message + "; beginning again");
+      // What fails at once would keep the server busy.
+      if (wait_for(-1, 0, Until{TimePoint::max(), policy_.interrupt}.at_most(kPause)) == WaitEnd::interrupted) {
+        return fail(Error::Code::interrupted, "interrupted");
+      }
     }
   }
 
@@ -40,12 +45,10 @@ class Taker {
       holds_.push_back(std::move(*acquired.hold));
       RLOCK_TRY(keep_if_due());
     }
-    if ((waited_ && holds_.size() > 1) || policy_.replicas > 0) RLOCK_TRY(keep(true));
-    if (policy_.replicas > 0) {
-      auto there = expect_replicas();
-      if (!there) again_ = there.error().code == Error::Code::unavailable && !end_.over();
-      RLOCK_TRY(std::move(there));
-    }
+    // A wait may have been one for the server, of which nobody tells us, and a renewal may have failed meanwhile.
+    const bool doubtful = holds_.size() > 1 && (waited_ || is_due());
+    if (doubtful || policy_.replicas > 0) RLOCK_TRY(or_again(keep(true)));
+    if (policy_.replicas > 0) RLOCK_TRY(or_again(expect_replicas()));
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -74,10 +77,16 @@ class Taker {
     return {};
   }
 
-  Result<void> keep_if_due() {
-    if (holds_.empty() || BootClock::now() < oldest(holds_) + policy_.renew_every) return {};
-    return keep(false);
+  // REQUIRES: there are holds.
+  bool is_due() const { return BootClock::now() >= oldest(holds_) + policy_.renew_every; }
+
+  // A server that is away may come back while there is time.
+  Result<void> or_again(Result<void> result) {
+    if (!result && result.error().code == Error::Code::unavailable) again_ = !end_.over();
+    return result;
   }
+
+  Result<void> keep_if_due() { return holds_.empty() || !is_due() ? Result<void>{} : keep(false); }
 
   // Renews what we have. A server that is away for a while may come back, unless this is `final`: what was lost while
   // we waited must be known before anybody counts on it.
@@ -108,8 +117,7 @@ class Taker {
     }
     const long long acknowledged = RLOCK_TRY(std::move(reply)).as_number().value_or(0);
     if (acknowledged >= policy_.replicas) return {};
-    return fail(Error::Code::unavailable, holds_.front().name().display() + ": " + std::to_string(acknowledged) +
-                                              " of " + wanted +
+    return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +
                                               " replicas have acknowledged the lock; it was given back");
   }
 

@@ -70,11 +70,6 @@ class Waiter {
         heard = RLOCK_TRY(channel.wait(end_.at_most(1s)));
         continue;
       }
-      if (acquired->outcome == Acquired::Outcome::held && channel.strayed_from(client_.server())) {
-        channel.end();
-        heard = WaiterChannel::Heard::look;
-        continue;
-      }
       if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
       last_contact = BootClock::now();
@@ -82,6 +77,13 @@ class Waiter {
       RLOCK_TRY(on_held_(*acquired));
       looked_ = true;
       if (end_.over()) return acquired;
+      if (channel.strayed_from(client_.server())) {
+        // Nobody knows which of the two is out of date.
+        channel.end();
+        client_.disconnect();
+        heard = RLOCK_TRY(channel.wait(end_.at_most(kListenAgain)));
+        continue;
+      }
       if (heard == WaiterChannel::Heard::granted) {  // too late for it
         heard = WaiterChannel::Heard::look;
         continue;

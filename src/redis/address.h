@@ -2,13 +2,11 @@
 // Where the locks are, as a user writes it: a server, or several that know which server it is.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "base/secret.h"
 #include "redis/endpoint.h"
 #include "redis/url.h"
 
@@ -18,10 +16,10 @@ struct Address {
   enum class Kind { server, sentinel };
 
   Kind kind = Kind::server;
-  Endpoint server;                          // sentinel: all but where it is
-  std::vector<Host> sentinels;              // to be asked
-  std::string master;                       // as the Sentinels call it
-  std::optional<Secret> sentinel_password;  // none: they want none
+  Endpoint server;              // sentinel: all but where it is
+  std::vector<Host> sentinels;  // to be asked
+  Endpoint sentinel;            // with which password
+  std::string master;           // as the Sentinels call it
 
   // As a URL that parse_address reads back, without passwords. Safe to show and to log.
   std::string display() const;

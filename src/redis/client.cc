@@ -37,16 +37,16 @@ Result<void> Client::connect(const Until& until) {
     ever_reached_ = true;
     auto silent = connection_->expect_silence();
     if (silent) return {};
+    if (fresh || silent.error().code != Error::Code::unavailable) return failed(std::move(silent).error());
     disconnect();
-    if (fresh || silent.error().code != Error::Code::unavailable) {
-      return std::unexpected(std::move(silent).error().in(escaped(address_.display())));
-    }
   }
 }
 
 std::unexpected<Error> Client::failed(Error error) {
   const std::string server = where();
   disconnect();
+  // A server of TLS 1.3 refuses a certificate of ours after the handshake; one that took it before may do so again.
+  if (error.code == Error::Code::untrusted && has_served_) error.code = Error::Code::unavailable;
   return std::unexpected(std::move(error).in(server));
 }
 
@@ -62,7 +62,7 @@ Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, 
 }
 
 Result<std::vector<Reply>> Client::checked(std::vector<Reply> replies) {
-  answered_ = true;
+  answered_ = has_served_ = true;
   for (const Reply& reply : replies) {
     if (!reply.is(Reply::Kind::error)) continue;
     Error error = server_error(reply.text);
@@ -106,7 +106,7 @@ UniqueFd Client::hand_over() {
 void Client::adopt(UniqueFd connection) {
   if (!connection) return;
   connection_.emplace(Connection::adopt(std::move(connection)));
-  ever_reached_ = true;
+  ever_reached_ = has_served_ = true;
 }
 
 void Client::connect_ahead(const Until& until) {
@@ -117,13 +117,14 @@ void Client::connect_ahead(const Until& until) {
 void Client::forget() {
   disconnect();
   address_.server.password_source.reset();
-  for (auto* password : {&address_.server.password, &address_.sentinel_password}) {
+  address_.sentinel.password_source.reset();
+  for (auto* password : {&address_.server.password, &address_.sentinel.password}) {
     if (*password) (*password)->wipe();
   }
 }
 
 void Client::keep_password_from_children() const {
-  for (const auto* password : {&address_.server.password, &address_.sentinel_password}) {
+  for (const auto* password : {&address_.server.password, &address_.sentinel.password}) {
     if (*password) (*password)->keep_from_children();
   }
 }

@@ -85,7 +85,7 @@ class Client {
 
   Address address_;
   std::optional<Connection> connection_;
-  bool ever_reached_ = false, answered_ = false;
+  bool ever_reached_ = false, answered_ = false, has_served_ = false;
 };
 
 }  // namespace rlock::redis

@@ -12,7 +12,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;
+constexpr milliseconds kForOne = 1s;       // at most
 constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
 
 struct Answer {
@@ -20,10 +20,12 @@ struct Answer {
   long long epoch = 0;
 };
 
-// As a Sentinel is spoken to: it has no databases, and users of its own.
 Endpoint endpoint_of(const Address& address, const Host& sentinel) {
-  return {
-      .host = sentinel.name, .port = sentinel.port, .tls = address.server.tls, .password = address.sentinel_password};
+  Endpoint endpoint = address.sentinel;
+  endpoint.host = sentinel.name;
+  endpoint.port = sentinel.port;
+  endpoint.tls = address.server.tls;
+  return endpoint;
 }
 
 // The reply is a list of names and values.
@@ -57,18 +59,26 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   return *answer;
 }
 
+// If one of them may pass, so may both.
+Error both(const Error& one, const Error& other) {
+  const bool may_pass = one.code == Error::Code::unavailable;
+  return {may_pass ? one.code : other.code, one.message + "; " + other.message};
+}
+
 }  // namespace
 
 Result<Host> find_master(const Address& address, const Until& until) {
   std::vector<Answer> answers;
-  std::size_t unknown = 0;
+  std::size_t unknown = 0, left = address.sentinels.size();
   std::optional<Error> failure;
   for (const Host& sentinel : address.sentinels) {
-    auto answer = ask(address, sentinel, until.at_most(kForOne));
+    if (until.over()) break;
+    // One that is silent leaves time for the others.
+    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
+    auto answer = ask(address, sentinel, until.at_most(std::min(kForOne, share)));
     if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
     if (!answer) {
-      if (failure) answer.error().message = failure->message + "; " + answer.error().message;
-      failure = std::move(answer).error();
+      failure = failure ? both(*failure, answer.error()) : std::move(answer).error();
       failure->maybe_executed = false;
       continue;
     }
@@ -79,7 +89,10 @@ Result<Host> find_master(const Address& address, const Until& until) {
     if (2 * static_cast<std::size_t>(agree) > address.sentinels.size()) return answers.back().master;
   }
   if (!answers.empty()) return std::ranges::max_element(answers, {}, &Answer::epoch)->master;
-  if (unknown > 0) return fail(Error::Code::config, "no Sentinel knows a master " + in_quotes(address.master));
+  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
+  if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
+  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
+  if (unknown > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
   return std::unexpected(std::move(*failure));
 }
 

@@ -211,7 +211,8 @@ struct Tls::Session {
         return {Code::unavailable,
                 "TLS: the server does not speak it on this port; write redis:// for one that does not"};
       case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+      case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:  // TLS 1.2 has no other word for it, and this one for more
+        if (SSL_get_certificate(ssl.get())) break;
         ERR_clear_error();
         return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (tls-cert, tls-key)"};
       default: break;

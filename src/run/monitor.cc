@@ -21,7 +21,7 @@
 namespace rlock::run {
 namespace {
 
-constexpr milliseconds kTimeToConnect = 1s;  // before there is a job
+constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; nothing else is heard meanwhile
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
 // The frontend must not take the killing of many for none.
@@ -50,7 +50,7 @@ class Monitor {
   Result<JobEnd> run(bool ahead) {
     termination_.started(charges_.command.pid());
     charges_.frontend.tell(Packet::Kind::ready);
-    if (ahead) client_.connect_ahead(Until{}.at_most(kTimeToConnect));
+    if (ahead) client_.connect_ahead(Until{}.at_most(std::min(kTimeToConnect, job_.timing.lease / 10)));
     if (!ahead) begin();
     if (!charges_.command.gated()) happen(Kind::looked);  // that was seen to before it was forked
     for (reap(); life_.stage() != Stage::over; reap()) {

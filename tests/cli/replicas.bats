@@ -62,6 +62,17 @@ replica() {
   [[ $status == 0 && $output == 1 ]]
 }
 
+@test "a connection that is cut between the grant and its acknowledgement: begun again within the wait" {
+  replica
+  python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$m_sock" "$BATS_TEST_TMPDIR/passed" 'rlock renew' 1 3>&- &
+  local proxy=$!
+  wait_until test -S "$BATS_TEST_TMPDIR/p"
+  run --separate-stderr -0 rlock run --url "unix://$BATS_TEST_TMPDIR/p" --wait-replicas 1 -w 20s job -- echo mine
+  kill "$proxy"
+  assert_says 'beginning again'
+  [[ $output == mine ]]
+}
+
 @test "a server without WAIT: 78; a user without the right: 77" {
   redis_stop m
   redis_start m --rename-command WAIT ''

@@ -60,9 +60,30 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   redis_thaw s1
 }
 
+@test "a Sentinel that hangs leaves time for the others, also for a renewal of a short lease" {
+  sentinels_start 0 3
+  export RLOCK_URL
+  RLOCK_URL=$(sentinels_url)
+  job_start --lease 5s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
+  wait_until held_on m
+  redis_freeze s1
+  redis m client kill type normal skipme yes
+  local left
+  left=$(redis m pttl job)
+  renewed() { (($(redis m pttl job) > left)); }
+  wait_until renewed
+  touch "$BATS_TEST_TMPDIR/go"
+  job_status
+  redis_thaw s1
+  show
+  [[ $status == 3 ]]
+}
+
 @test "a master that nobody knows, an address that is no Sentinel" {
   sentinels_start 0 1
   refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
+  # The others may know it.
+  refused 69 "no Sentinel knows a master 'other' of those that answer" "redis+sentinel://127.0.0.1:1,127.0.0.1:$s1_port/other"
   refused 69 "unknown command" "redis+sentinel://127.0.0.1:$m_port/mymaster"
   refused 69 'the server answered' "redis://127.0.0.1:$s1_port"
 }
