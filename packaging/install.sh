@@ -3,7 +3,7 @@
 
 # A build needs these.
 # shellcheck disable=SC2034
-BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev libcli11-dev libtomlplusplus-dev
+BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev libcli11-dev libtomlplusplus-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 
 say() { printf '\n== %s\n' "$*"; }
