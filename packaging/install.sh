@@ -3,8 +3,8 @@
 
 # A build needs these.
 # shellcheck disable=SC2034
-BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev libcli11-dev libtomlplusplus-dev
-  libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
+BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev
+  libcli11-dev libtomlplusplus-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 
 say() { printf '\n== %s\n' "$*"; }
 
