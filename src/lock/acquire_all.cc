@@ -30,7 +30,7 @@ class Taker {
       if (taken || !std::exchange(again_, false)) return taken;
       log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
                  taken.error().message + "; beginning again");
-      // What fails at once would keep the server busy.
+      // A failure that comes at once would keep the server busy.
       if (wait_for(-1, 0, Until{TimePoint::max(), policy_.interrupt}.at_most(kPause)) == WaitEnd::interrupted) {
         return fail(Error::Code::interrupted, "interrupted");
       }

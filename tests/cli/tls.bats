@@ -100,7 +100,7 @@ refused() {
   local port
   port=$(redis_free_port)
   tls_start srv --port "$port"
-  refused 69 'does it speak TLS on this port?' --url "rediss://localhost:$port" --timeout 1s
+  refused 69 'on this port' --url "rediss://localhost:$port" --timeout 1s
   refused 69 'if the server wants TLS, write rediss://' --url "redis://localhost:$srv_tls"
 }
 
