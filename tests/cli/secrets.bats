@@ -72,8 +72,13 @@ watched() {
     for what in cmdline environ; do
       # The environment of a guard is closed to an ordinary user.
       [[ $what == cmdline || -r /proc/$pid/environ ]] || continue
-      tr '\0' '\n' <"/proc/$pid/$what" >"seen.$what"
-      [[ -s seen.$what ]]
+      : >"seen.$what"
+      tr '\0' '\n' <"/proc/$pid/$what" >"seen.$what" 2>/dev/null || true
+      # A nap of the command may be over by now.
+      [[ -s seen.$what ]] || {
+        gone "$pid"
+        continue
+      }
       not grep -F -e "$SECRET" -e "$OTHER" "seen.$what" || {
         echo "in $what of $(tr '\0' ' ' <"/proc/$pid/cmdline")"
         : >go
