@@ -6,6 +6,8 @@
 #   sh tests/run.sh FILE...      only these bats files or folders (the unit tests run always)
 #
 # Prints a line for each file that is done; at the end what was skipped and why, then what failed with its output.
+# Files with a failure, if they are few, run once more with nothing beside them: on a busy machine a test may lose a race
+# of its own. Such a failure is shown, and the second run counts.
 # May be repeated. JOBS=8 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
 # from 6.2 on, or Valkey.
 set -eu
@@ -57,26 +59,59 @@ done >"$TMPDIR/files"
 count_of=$(wc -l <"$TMPDIR/files")
 export count_of
 mkdir "$TMPDIR/results"
-# Each file's results become a file of the same name, with - for /. Each is run in a process group of its own, as a shell
-# with job control does it: in an orphaned one, which ours may be, no Ctrl-Z stops anybody. Signals that our caller ignores,
-# as nohup(1) and a shell's & have it, end what they should end.
-env --default-signal=HUP,INT,QUIT xargs -P "${JOBS:-8}" -n 1 bash -c '
-  trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
-  result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
-  status=0
-  set -m
-  bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 &
-  set +m
-  wait "$!" || status=$?
-  if [ "$status" = 0 ]; then told="^ok "; else told="^not ok "; fi
-  grep -q "$told" "$result.running" || echo "not ok 0 the file as a whole" >>"$result.running"
-  mv "$result.running" "$result"
-  number() { grep -cE "$1" "$result"; }
-  done_now=$(find "$TMPDIR/results" ! -name "*.running" -type f | wc -l)
-  skipped=$(number "^ok .* # skip") failed=$(number "^not ok ")
-  echo "[$done_now/$count_of] $1: $(($(number "^ok ") - skipped)) passed$(
-    [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $(($(date +%s) - began)) s"
-' bash <"$TMPDIR/files"
+# run_files JOBS: runs the files whose names come from stdin. Each file's results become a file of the same name, with -
+# for /. Each is run in a process group of its own, as a shell with job control does it: in an orphaned one, which ours may
+# be, no Ctrl-Z stops anybody. Signals that our caller ignores, as nohup(1) and a shell's & have it, end what they should
+# end.
+run_files() {
+  env --default-signal=HUP,INT,QUIT xargs -P "$1" -n 1 bash -c '
+    trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
+    result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
+    status=0
+    set -m
+    bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 &
+    set +m
+    wait "$!" || status=$?
+    if [ "$status" = 0 ]; then told="^ok "; else told="^not ok "; fi
+    grep -q "$told" "$result.running" || echo "not ok 0 the file as a whole" >>"$result.running"
+    mv "$result.running" "$result"
+    number() { grep -cE "$1" "$result"; }
+    done_now=$(find "$TMPDIR/results" ! -name "*.running" -type f | wc -l)
+    skipped=$(number "^ok .* # skip") failed=$(number "^not ok ")
+    echo "[$done_now/$count_of] $1: $(($(number "^ok ") - skipped)) passed$(
+      [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $(($(date +%s) - began)) s"
+  ' bash
+}
+
+result_of() { echo "$TMPDIR/results/$(echo "$1" | tr / -)"; }
+
+# show FILE: its failures. Of a file that did not run as a whole everything: there may be no test to tell it.
+show() {
+  echo "$1:"
+  awk '/^1\.\./ { next } /^not ok 0 / { whole = 1 } { line[NR] = $0 } /^(ok|not ok) / { bad = /^not/ } bad { show[NR] = 1 }
+       END { for (i = 1; i <= NR; i++) if (line[i] != "" && (whole || show[i])) print "  " line[i] }' "$(result_of "$1")"
+}
+
+# Whatever names the tests' folder and still runs was forgotten by a test.
+still_running() { pgrep -af -- "$TMPDIR" | grep -v ' pgrep '; }
+
+list_failed() {
+  while read -r file; do
+    ! grep -q '^not ok ' "$(result_of "$file")" || echo "$file"
+  done <"$TMPDIR/files" >"$TMPDIR/failed"
+}
+
+: >"$TMPDIR/left"
+run_files "${JOBS:-8}" <"$TMPDIR/files"
+list_failed
+number_failed=$(wc -l <"$TMPDIR/failed")
+if [ "$number_failed" -gt 0 ] && [ "$number_failed" -le 4 ]; then
+  say 'Failed; run once more, alone'
+  still_running >"$TMPDIR/left" || true # a test that fails may leave something
+  while read -r file; do show "$file"; done <"$TMPDIR/failed"
+  run_files 1 <"$TMPDIR/failed"
+  list_failed
+fi
 
 cat "$TMPDIR"/results/* >"$TMPDIR/all"
 passed=$(grep -c '^ok ' "$TMPDIR/all") || true
@@ -88,16 +123,10 @@ if [ "$skipped" != 0 ]; then
 fi
 if [ "$failed" != 0 ]; then
   say 'Failed'
-  while read -r file; do
-    result=$TMPDIR/results/$(echo "$file" | tr / -)
-    ! grep -q '^not ok ' "$result" || echo "$file:"
-    # Of a file that did not run as a whole everything is shown: there may be no test to tell it.
-    awk '/^1\.\./ { next } /^not ok 0 / { whole = 1 } { line[NR] = $0 } /^(ok|not ok) / { bad = /^not/ } bad { show[NR] = 1 }
-         END { for (i = 1; i <= NR; i++) if (line[i] != "" && (whole || show[i])) print "  " line[i] }' "$result"
-  done <"$TMPDIR/files"
+  while read -r file; do show "$file"; done <"$TMPDIR/failed"
 fi
-# Whatever names the tests' folder and still runs was forgotten by a test.
-if pgrep -af -- "$TMPDIR" | grep -v ' pgrep '; then
+still_running >"$TMPDIR/left now" || true
+if grep -vxFf "$TMPDIR/left" "$TMPDIR/left now"; then
   say 'The processes above were left running by the tests'
   failed=$((failed + 1))
 fi
