@@ -129,6 +129,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
                           .queueing = options.wait.queueing,
                           .renew_every = renew_every,
                           .replicas = options.wait.replicas,
+                          .on_disk = options.wait.on_disk,
                           .at_front = std::move(at_front)};
   if (options.wait.supersede) policy.longest_look = kAskAgain;
   AwaitedLock* current = nullptr;

@@ -86,6 +86,10 @@ constexpr auto kLocking = part<LockingOptions>({
      "ask the holder to stop, and wait until it has released the lock", Group::waiting, kSetting},
     {"--wait-replicas", "N", into<number_of_replicas, &LockingOptions::wait, &WaitOptions::replicas>,
      "have N replicas acknowledge the lock, or give it back and try again (0)", Group::waiting, kSetting},
+    {"--wait-aof", "", into<flag, &LockingOptions::wait, &WaitOptions::on_disk>,
+     "have the lock on the disks of the server and of the replicas, too (Redis 7.2)", Group::waiting, kSetting},
+    {"--allow-unsafe-eviction", "", into<flag, &LockingOptions::wait, &WaitOptions::eviction>,
+     "take locks on a server that may evict them while they are held", Group::waiting, kSetting},
     {"--priority", "N", into<priority, &LockingOptions::wait, &WaitOptions::queueing, &lock::QueueRequest::priority>,
      "wait in front of lower ones: -1000 to 1000 (0)", Group::waiting, kSetting},
 });

@@ -56,6 +56,8 @@ struct WaitOptions {
   lock::QueueRequest queueing;
   bool supersede = false;  // the holder is asked to stop
   int replicas = 0;        // that have to acknowledge the grant
+  bool on_disk = false;    // and have it on their disks, as has the server
+  bool eviction = false;   // a server that may evict locks will do
 };
 
 // Options of subcommands that acquire locks.

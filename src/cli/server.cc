@@ -218,6 +218,24 @@ Result<redis::Client> client_for(const CommonOptions& options, int interrupt) {
   return redis::Client(std::move(address));
 }
 
+Result<redis::Client> client_for(const NamingOptions& options, int interrupt) {
+  redis::Client client = RLOCK_TRY(client_for(static_cast<const CommonOptions&>(options), interrupt));
+  constexpr std::size_t kMost = 200;  // of characters: CLIENT LIST is for people
+  std::string name = "rlock:";
+  for (const lock::LockName& lock : options.names) {
+    if (name.size() > kMost) break;
+    name += (name.ends_with(':') ? "" : ",") + redis::percent_encoded(lock.text()).substr(0, kMost);
+  }
+  client.call_itself(std::move(name));
+  return client;
+}
+
+Result<redis::Client> client_for(const LockingOptions& options, int interrupt) {
+  redis::Client client = RLOCK_TRY(client_for(static_cast<const NamingOptions&>(options), interrupt));
+  if (!options.wait.eviction) lock::refuse_eviction(client);
+  return client;
+}
+
 Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
   const redis::Address address = RLOCK_TRY(address_for(options, -1));
   if (address.server.kind != redis::Endpoint::Kind::local) {

@@ -16,6 +16,10 @@ namespace rlock::cli {
 // need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
 // those of LocalServer::ensure.
 Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);
+// The same, and the server shows the names of the locks in CLIENT LIST.
+Result<redis::Client> client_for(const NamingOptions& options, int interrupt = -1);
+// The same, and lock::acquire() refuses a server that may evict locks, unless the user takes the risk.
+Result<redis::Client> client_for(const LockingOptions& options, int interrupt);
 
 // The local server of the options. Errors: usage if the address is not local:.
 Result<redis::LocalServer> local_server_for(const CommonOptions& options);

@@ -82,7 +82,7 @@ Check check_eviction(const ServerInfo& info) {
   if (policy.empty()) return unknown(name, "INFO");
   const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
   const std::string seen = std::to_string(percent) + " % of maxmemory used, maxmemory-policy " + policy;
-  if (policy != "noeviction") {
+  if (redis::evicts_by(info)) {
     return {fail, name, seen, "the server may evict a lock that is held: set maxmemory-policy noeviction"};
   }
   if (percent < kNearlyFull) return {ok, name, seen, ""};

@@ -19,7 +19,7 @@ constexpr std::string_view kCommands =
     "+pexpire +zadd +zcard +zrange +zrank +zrem +zrevrangebyscore +zscore +pubsub|numsub "
     "+incrby +zcount +zrangebyscore +zremrangebyscore +zrevrange "
     "+lrange +rpush +lrem +persist "
-    "+del +publish +subscribe +select +scan +hscan +getrange";
+    "+del +publish +subscribe +select +scan +hscan +getrange +info +client|setname";
 
 std::string key_patterns(const std::string& prefix) {
   if (prefix.empty()) return "~*";

@@ -11,7 +11,8 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kPause = 100ms;
-constexpr milliseconds kReplicasTime = 1s;  // a replica that is well has it within a round trip
+// A replica that is well has it within a round trip; a disk is written to once a second (appendfsync everysec).
+constexpr milliseconds kAcknowledgement = 1500ms;
 
 class Taker {
  public:
@@ -47,8 +48,9 @@ class Taker {
     }
     // A wait may have been one for the server, of which nobody tells us, and a renewal may have failed meanwhile.
     const bool doubtful = holds_.size() > 1 && (waited_ || is_due());
-    if (doubtful || policy_.replicas > 0) RLOCK_TRY(or_again(keep(true)));
-    if (policy_.replicas > 0) RLOCK_TRY(or_again(expect_replicas()));
+    const bool acknowledged = policy_.replicas > 0 || policy_.on_disk;
+    if (doubtful || acknowledged) RLOCK_TRY(or_again(keep(true)));
+    if (acknowledged) RLOCK_TRY(or_again(expect_acknowledgement()));
     return Taken{std::exchange(holds_, {}), 0, {}};
   }
 
@@ -107,15 +109,23 @@ class Taker {
   }
 
   // Replicas acknowledge what was written over one connection, so the holds have just been renewed over it. WAIT keeps
-  // nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master.
-  Result<void> expect_replicas() {
-    const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kReplicasTime);
+  // nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master. WAITAOF says
+  // the same of the disks.
+  Result<void> expect_acknowledgement() {
+    const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kAcknowledgement);
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
-    const auto reply = client_.call_over_same({"WAIT", wanted, time}, exchange());
+    const auto reply = client_.call_over_same(
+        policy_.on_disk ? redis::Words{"WAITAOF", "1", wanted, time} : redis::Words{"WAIT", wanted, time}, exchange());
     if (!reply && reply.error().code == Error::Code::protocol) {
-      return fail(Error::Code::config, reply.error().message + "; wait-replicas needs a server that has WAIT");
+      return fail(Error::Code::config,
+                  reply.error().message + (policy_.on_disk ? "; wait-aof needs Redis 7.2 and appendonly yes"
+                                                           : "; wait-replicas needs a server that has WAIT"));
     }
-    const long long acknowledged = RLOCK_TRY(std::move(reply)).as_number().value_or(0);
+    RLOCK_TRY(reply);
+    if (policy_.on_disk && reply->at(0).as_number().value_or(0) < 1) {
+      return fail(Error::Code::unavailable, "the server has not written the lock to its disk; it was given back");
+    }
+    const long long acknowledged = (policy_.on_disk ? reply->at(1) : *reply).as_number().value_or(0);
     if (acknowledged >= policy_.replicas) return {};
     return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +
                                               " replicas have acknowledged the lock; it was given back");

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "lock/wire.h"
+#include "redis/server_info.h"
 
 namespace rlock::lock {
 
@@ -25,8 +26,17 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
     if (until.over()) return Acquired{.expires_in = 0ms};
     acquired = wire::acquire(client, request, sent, until);
   }
+  if (const auto policy = redis::evicts_by(client); acquired && policy) {
+    return std::unexpected(Error{Error::Code::config,
+                                 escaped(client.address().display()) + ": maxmemory-policy " + escaped(*policy, 40) +
+                                     ": the server may evict a lock that is held; set noeviction, or take the risk by "
+                                     "allow-unsafe-eviction",
+                                 true});
+  }
   return *RLOCK_TRY(std::move(acquired));
 }
+
+void refuse_eviction(redis::Client& client) { redis::look_for_eviction(client); }
 
 namespace {
 

@@ -26,9 +26,12 @@ std::string display(std::span<const Hold> holds);
 // Just before the oldest of the requests that succeeded was sent. REQUIRES: at least one hold.
 TimePoint oldest(std::span<const Hold> holds);
 
+// Has acquire() refuse a server that may drop locks when its memory is full. REQUIRES: it is not connected yet.
+void refuse_eviction(redis::Client& client);
+
 // Takes the lock, or says why not; one that waits asks again and again, with the same owner id.
 // If it is given up, and after an error with maybe_executed, release() takes it out of the queue, and gives back what
-// was granted meanwhile.
+// was granted meanwhile. Errors: also config, see refuse_eviction.
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until);
 
 // Lets the lease start anew. `lease` 0: as long as it was granted.

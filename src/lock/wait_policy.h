@@ -27,6 +27,7 @@ struct WaitPolicy {
   milliseconds longest_look = 1min;  // between two looks at the lock, at most
   milliseconds renew_every{};        // of locks that are held while others are waited for
   int replicas = 0;                  // a grant counts only once so many replicas of the server have it
+  bool on_disk = false;              // and once it is on the disks of the server and of these
   AtFront at_front;                  // none: nobody wants to know
   // Called between two looks at the lock, once it was found held; shall be quick. Returns when to call it again.
   std::function<TimePoint()> meanwhile;

@@ -32,6 +32,7 @@ Result<void> Client::connect(const Until& until) {
     if (!connection_) {
       const auto open = ever_reached_ ? redis::connect_again : redis::connect;
       connection_.emplace(RLOCK_TRY(open(address_, until)));
+      if (!along_.empty()) connection_->send_along(along_);
       fresh = true;
     }
     ever_reached_ = true;

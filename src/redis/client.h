@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,14 @@ class Client {
   // died without a sign (a router that has forgotten it): half of the time is left for another one.
   // REQUIRES: the command can be executed twice without harm.
   Result<Reply> insist(const Words& command, const Until& until);
+
+  // CLIENT LIST shows that name for all connections that are opened from now on, also by others for this address.
+  void call_itself(std::string name) { address_.server.client_name = std::move(name); }
+  // Each server that it connects to from now on is sent `command`, too, along with the first command.
+  // REQUIRES: the words live for ever.
+  void ask_along(Words command) { along_ = std::move(command); }
+  // Connection::asides() of the open connection; empty where there is none.
+  std::span<const Reply> asides() const { return connection_ ? connection_->asides() : std::span<const Reply>(); }
 
   const Address& address() const { return address_; }
   // The server of the open connection. Empty: there is none, or it was adopted.
@@ -85,6 +94,7 @@ class Client {
 
   Address address_;
   std::optional<Connection> connection_;
+  Words along_;  // empty: nothing
   bool ever_reached_ = false, answered_ = false, has_served_ = false;
 };
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <utility>
+
 #include "base/text.h"
 #include "redis/server_error.h"
 
@@ -39,7 +41,10 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until
   connection.server_ = endpoint.display();
   connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
   auto introduced = connection.introduce(endpoint, until);
-  if (introduced) return connection;
+  if (introduced) {
+    if (!endpoint.client_name.empty()) connection.send_along({"CLIENT", "SETNAME", endpoint.client_name});
+    return connection;
+  }
   Error error = std::move(introduced).error();
   error.maybe_executed = false;  // nothing that matters was
   return std::unexpected(std::move(error).in(escaped(endpoint.display())));
@@ -70,8 +75,13 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   return {};
 }
 
+void Connection::send_along(const Words& command) {
+  sent_along_ += format_command(command);
+  ++asides_due_;
+}
+
 Result<void> Connection::send(std::span<const Words> commands, const Until& until) {
-  std::string bytes;
+  std::string bytes = std::exchange(sent_along_, {});
   for (const Words& command : commands) bytes += format_command(command);
   auto sent = transport_.send(bytes, until);
   if (!sent) sent.error().maybe_executed = commands.size() > 1;
@@ -95,6 +105,16 @@ Error Connection::lost(Error error, const Until& until) const {
 }
 
 Result<Reply> Connection::receive(const Until& until) {
+  for (; asides_due_ > 0; --asides_due_) {
+    asides_.push_back(RLOCK_TRY(receive_any(until)));
+    // One that serves nobody, and closes the connection, says so once.
+    const Reply& reply = asides_.back();
+    if (reply.is(Reply::Kind::error) && server_error(reply.text).code == Error::Code::unavailable) return reply;
+  }
+  return receive_any(until);
+}
+
+Result<Reply> Connection::receive_any(const Until& until) {
   // Also over where the bytes never stop coming, so that nobody ever waits for them.
   for (bool late = false;; late = until.over()) {
     auto reply = reader_->next();

@@ -28,6 +28,12 @@ class Connection {
   // database. Errors: those of Transport::open; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
+  // Sends `command` in one write with the next one; its reply is read before that one's, and asides() has it. A server
+  // that refuses it does so in vain.
+  void send_along(const Words& command);
+  // The replies to what was sent along, as far as they have come. Errors of the server are among them.
+  std::span<const Reply> asides() const { return asides_; }
+
   // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
   // was not sent as a whole, and a server executes no part of a command.
   Result<void> send(std::span<const Words> commands, const Until& until);
@@ -59,10 +65,15 @@ class Connection {
   // An error in place of a reply.
   Error lost(Error error, const Until& until) const;
   Result<void> introduce(const Endpoint& endpoint, const Until& until);
+  // The next thing that comes, whatever it answers.
+  Result<Reply> receive_any(const Until& until);
 
   Transport transport_;
   std::string server_;
   std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
+  std::string sent_along_;       // but not sent yet
+  std::size_t asides_due_ = 0;   // how many replies come before that to the next command
+  std::vector<Reply> asides_;
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };
 

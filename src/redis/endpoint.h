@@ -39,6 +39,8 @@ struct Endpoint {
   std::optional<Secret> password;
   std::optional<PasswordSource> password_source;  // beats `password`
 
+  std::string client_name;                        // what CLIENT LIST shows of our connections; empty: nothing
+
   bool has_password() const { return password || password_source; }
 
   // unix_socket, local: where the socket is.

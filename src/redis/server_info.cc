@@ -46,6 +46,21 @@ Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until) {
   return reply ? std::optional(ServerInfo(reply->as_text())) : std::nullopt;
 }
 
+std::optional<std::string> evicts_by(const ServerInfo& info) {
+  const std::string policy = info.text("maxmemory_policy");
+  if (policy.empty() || policy == "noeviction" || info.number("maxmemory").value_or(0) <= 0) return {};
+  return policy;
+}
+
+void look_for_eviction(Client& client) { client.ask_along({"INFO", "memory"}); }
+
+std::optional<std::string> evicts_by(const Client& client) {
+  for (const Reply& reply : client.asides()) {
+    if (auto policy = evicts_by(ServerInfo(reply.as_text()))) return policy;
+  }
+  return {};
+}
+
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until) {
   const auto reply = RLOCK_TRY(ask(client, {"CONFIG", "GET", name}, until));
   if (!reply || reply->elements.size() != 2) return std::nullopt;

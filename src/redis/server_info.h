@@ -32,6 +32,15 @@ class ServerInfo {
 // None: the command is withheld (redis/server_error.h). Errors: those of Client::call.
 Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until);
 
+// The policy by which the server drops locks once its memory is full, as "allkeys-lru". Locks have a TTL, so every policy
+// but noeviction may drop them. None: it drops none, because its memory has no limit, or nothing is known.
+std::optional<std::string> evicts_by(const ServerInfo& info);
+
+// Has `client` ask each server that it connects to for that; and the answer of the one that it is connected to. None,
+// too: it has not been asked yet.
+void look_for_eviction(Client& client);
+std::optional<std::string> evicts_by(const Client& client);
+
 // A setting of the server, by CONFIG GET. None: there is none of that name, or the command is withheld. Errors: those
 // of Client::call.
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until);

@@ -85,6 +85,29 @@ replica() {
   [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
 }
 
+has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
+
+@test "--wait-aof: a server that has no WAITAOF, or no append-only file, ends it with 78" {
+  run --separate-stderr -78 rlock run --wait-aof job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says 'wait-aof needs Redis 7.2 and appendonly yes'
+  [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
+}
+
+@test "--wait-aof: the lock is on the disk when the command runs, of the replicas, too" {
+  has_waitaof || skip 'this server has no WAITAOF'
+  redis m config set appendonly yes
+  # shellcheck disable=SC2016 # for the job
+  run -0 --separate-stderr rlock run --wait-aof job -- sh -c 'grep -rqa "$RLOCK_OWNER" "$1"' sh "$m_dir/appendonlydir"
+  [[ -z $stderr ]]
+  replica
+  run --separate-stderr -69 rlock run -n --wait-aof --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
+  assert_says '0 of 1 replicas have acknowledged the lock; it was given back'
+  redis r1 config set appendonly yes
+  in_step_on_disk() { rlock run -q -n --wait-aof --wait-replicas 1 job -- true; }
+  wait_until in_step_on_disk
+  [[ ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
 @test "-w covers a server that is not there yet, and one that goes away" {
   redis_stop m
   job_start -w 1m job -- echo mine

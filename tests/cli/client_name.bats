@@ -1,0 +1,50 @@
+# CLIENT LIST shows which lock a connection is for.
+
+load ../lib/common
+load ../lib/job
+load ../lib/jobs
+
+names() { redis srv client list | grep -o ' name=[^ ]*' | sort | uniq -c | xargs; }
+shows() { [[ $(names) == *"name=$1"* ]]; }
+
+@test "a job, its waiter and their listeners have the lock's name" {
+  job_start job -- sleep 300
+  wait_until shows rlock:job
+  "$RLOCK" run -q --wait 1m job -- true 3>&- 2>/dev/null &
+  local waiter=$!
+  listens() { [[ $(redis srv client list | grep -c ' name=rlock:job .* cmd=subscribe') -ge 1 ]]; }
+  wait_until listens
+  kill -TERM "$waiter" "$frontend"
+  wait "$waiter" || true
+  job_status
+}
+
+@test "several names, and characters that a name of a connection cannot have" {
+  job_start 'b c' a 'ü' -- sleep 300
+  wait_until shows 'rlock:a,b%20c,%C3%BC'
+  kill -TERM "$frontend"
+  job_status
+}
+
+@test "the longest names are cut" {
+  local long
+  long=$(printf 'x%.0s' {1..512})
+  job_start "$long" -- sleep 300
+  wait_until shows "rlock:${long:0:200}"
+  kill -TERM "$frontend"
+  job_status
+}
+
+@test "a user without the right, and a server that cannot: the job runs, and nobody is told" {
+  redis srv acl setuser limited on nopass '~*' '&*' +@all -client
+  RLOCK_PASSWORD=x run --separate-stderr -0 rlock run --url "unix://limited@$srv_sock" job -- echo mine
+  [[ $output == mine && -z $stderr ]]
+  redis srv acl deluser limited
+}
+
+@test "it costs no round trip" {
+  strace -f -qq -e trace=sendto,write,writev -e signal=none -o "$BATS_TEST_TMPDIR/calls" "$RLOCK" run job -- true
+  grep -c 'SETNAME' "$BATS_TEST_TMPDIR/calls"
+  grep 'SETNAME' "$BATS_TEST_TMPDIR/calls" | head -1
+  [[ $(grep -c 'SETNAME.*' "$BATS_TEST_TMPDIR/calls") == 1 ]]
+}
