@@ -1,14 +1,27 @@
 # A master with replicas, watched by Sentinels. Source it after common.
 #
 #   sentinels_start [REPLICAS [SENTINELS]]  one master (m), replicas (r1 ...), Sentinels (s1 ...): 2 and 3 if not given;
-#                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port
+#                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port,
+#                                           at $m_host ... and started by $m_server ... where these are set
 #   sentinels_url [SENTINEL ...]            the address for rlock: of all Sentinels, or of these
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
 #   sentinels_stop
 #
-# A server that does not answer for 500 ms is down.
+# A server that does not answer for $SENTINEL_DOWN_AFTER (500) ms is down.
 
 SENTINEL_REPLICAS=() SENTINELS=()
+
+host_of() {
+  local host=${1}_host
+  echo "${!host:-127.0.0.1}"
+}
+
+# on_its_host NAME COMMAND ...: with the server that is at home where NAME is.
+on_its_host() {
+  local server=${1}_server
+  shift
+  REDIS_SERVER=${!server:-$REDIS_SERVER} "$@"
+}
 
 sentinel_start() {
   local name=$1 dir
@@ -18,13 +31,13 @@ sentinel_start() {
   local port=${name}_port
   cat >"$dir/sentinel.conf" <<CONF
 port ${!port}
-bind 127.0.0.1
+bind $(host_of "$name")
 dir $dir
 logfile $dir/log
 unixsocket $dir/s
 protected-mode no
-sentinel monitor mymaster 127.0.0.1 $m_port $((${#SENTINELS[@]} / 2 + 1))
-sentinel down-after-milliseconds mymaster 500
+sentinel monitor mymaster $(host_of m) $m_port $((${#SENTINELS[@]} / 2 + 1))
+sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_AFTER:-500}
 sentinel failover-timeout mymaster 3000
 CONF
   "$REDIS_SERVER" "$dir/sentinel.conf" --sentinel </dev/null >/dev/null 2>&1 3>&- &
@@ -37,17 +50,18 @@ CONF
 sentinels_start() {
   local replicas=${1:-2} sentinels=${2:-3} i name
   m_port=$(redis_free_port)
-  redis_start m --port "$m_port"
+  on_its_host m redis_start m --port "$m_port" --bind "$(host_of m)" --protected-mode no
   for ((i = 1; i <= replicas; i++)); do
     name=r$i
     SENTINEL_REPLICAS+=("$name")
     printf -v "${name}_port" '%s' "$(redis_free_port)"
     local port=${name}_port
-    redis_start "$name" --port "${!port}" --replicaof "127.0.0.1 $m_port"
+    on_its_host "$name" redis_start "$name" --port "${!port}" --bind "$(host_of "$name")" --protected-mode no \
+      --replicaof "$(host_of m) $m_port"
     wait_until in_step "$name"
   done
   for ((i = 1; i <= sentinels; i++)); do SENTINELS+=("s$i"); done
-  for name in "${SENTINELS[@]}"; do sentinel_start "$name"; done
+  for name in "${SENTINELS[@]}"; do on_its_host "$name" sentinel_start "$name"; done
   for name in "${SENTINELS[@]}"; do wait_until knows_all "$name" "$replicas" "$((sentinels - 1))"; done
 }
 
@@ -64,7 +78,7 @@ sentinels_url() {
   local name port urls=
   for name in "${@:-${SENTINELS[@]}}"; do
     port=${name}_port
-    urls+=,127.0.0.1:${!port}
+    urls+=,$(host_of "$name"):${!port}
   done
   printf 'redis+sentinel://%s/mymaster' "${urls#,}"
 }
