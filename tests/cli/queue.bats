@@ -76,7 +76,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
     wait_until gone "$watcher"
     [[ $(wc -l <log) == "$count" ]]
     # Those of scripts are not clients' commands; a new connection says its name along with its first one.
-    commands=$(grep -cv -e ' lua\]' -e "^OK" -e '"CLIENT" "SETNAME"' monitor-$count)
+    commands=$(grep -cv -e ' lua\]' -e "^OK" -e '"CLIENT" "SETNAME"' -e '"AUTH"' monitor-$count)
     echo "# $count waiters: $commands commands of clients" >&3
     ((commands <= 3 * count + 1))
   done

@@ -64,6 +64,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
 
 @test "the password in the address is not given to the command, nor are the variables with one" {
   redis srv acl setuser bob on '>sesame-7' '~*' '&*' +@all
+  unset RLOCK_PASSWORD_FILE # of TEST_OVER=acl
   RLOCK_PASSWORD=sesame-7 REDISCLI_AUTH=sesame-7 run -0 --separate-stderr \
     rlock --url "unix://bob:sesame-7@$srv_sock" run a -- sh -c 'env; tr "\0" " " </proc/self/cmdline'
   [[ $output == *RLOCK_URL=unix://* && $output != *sesame-7* ]]

@@ -25,8 +25,8 @@ redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# With TEST_OVER=tls or TEST_OVER=sentinel every test goes another way to its server: redis_url gives an address of that
-# kind. These set $OVER, more options for the server, which listens at port $NAME_over then.
+# With TEST_OVER=tls, TEST_OVER=sentinel or TEST_OVER=acl every test goes another way to its server, or as a user with the
+# least rights: redis_url gives an address of that kind. These set $OVER, more options for the server, which listens at port $NAME_over then.
 over_port() {
   local port=${1}_over
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
@@ -48,6 +48,15 @@ over_sentinel() {
   local over
   over_port "$1"
   OVER=(--port "$over")
+}
+over_acl() { :; }
+# The user with the rights that rlock prints, and with that to WAIT, which only --wait-replicas needs.
+acl_for() {
+  local rule
+  export RLOCK_PASSWORD_FILE=$BATS_FILE_TMPDIR/password
+  (umask 077 && printf pw >"$RLOCK_PASSWORD_FILE")
+  rule=$("$RLOCK" doctor --acl | sed 's/>PASSWORD/>pw/')
+  (set -f && redis "$1" $rule +wait) >/dev/null
 }
 # The Sentinel of a server that answers, until redis_stop.
 sentinel_for() {
@@ -78,6 +87,7 @@ redis_start() {
     return 1
   }
   [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
+  [[ ${TEST_OVER:-} != acl ]] || acl_for "$name"
 }
 
 # An answer that is not PONG still shows life: a server with a password says NOAUTH.
@@ -97,6 +107,7 @@ redis_url() {
   local sock=${1}_sock port=${1}_over sentinel=${1}_watch_port
   case ${TEST_OVER:-} in
     tls) printf 'rediss://127.0.0.1:%s' "${!port}" && return ;;
+    acl) printf 'unix://rlock@%s' "${!sock}" && return ;;
     sentinel) printf 'redis+sentinel://127.0.0.1:%s/mymaster' "${!sentinel}" && return ;;
   esac
   printf 'unix://%s' "${!sock}"
@@ -145,7 +156,15 @@ know_scripts() {
 }
 
 redis_free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  # Not one that the kernel gives to clients, who could have it before the server does. A cluster uses that + 10000, too.
+  python3 -c '
+import random, socket
+def free(port):
+    try:
+        return socket.socket().bind(("127.0.0.1", port)) is None
+    except OSError:
+        return False
+print(next(p for p in iter(lambda: random.randrange(10000, 22000), None) if free(p) and free(p + 10000)))'
 }
 
 # A semaphore that nobody uses stays for a month: its slots, and that we made it.
