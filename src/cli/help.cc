@@ -29,9 +29,6 @@ std::size_t terminal_width() {
   return std::clamp(width == 0 ? kUnknown : width, kNarrowest, kWidest);
 }
 
-// An option in a few words, without its exceptions and its default.
-std::string_view in_short(std::string_view help) { return help.substr(0, std::min(help.find("; "), help.find(" ("))); }
-
 // Adds `text` to `out`, whose last line has `column` bytes already, broken at spaces; further lines are indented.
 void add_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width) {
   bool first = true;
@@ -122,6 +119,10 @@ void add_notes(std::string& out, std::string_view notes, std::size_t width) {
 }
 
 }  // namespace
+
+std::string_view in_short(std::string_view help) {
+  return help.substr(0, std::min(help.find("; "), help.find(" (")));
+}
 
 std::string overview() {
   const std::size_t width = terminal_width();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/option_table.h"
 
@@ -16,5 +17,8 @@ enum class Detail { brief, full };
 // A subcommand. Brief, for -h: the options that are used often, on one screen. Full, for --help: all of them by what
 // they are about, and the notes.
 std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
+
+// The text of an option in a few words, without its exceptions and its default.
+std::string_view in_short(std::string_view help);
 
 }  // namespace rlock::cli

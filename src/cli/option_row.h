@@ -32,7 +32,7 @@ using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);
 
 struct OptionSpec {
   std::string_view names;  // "-w,--wait"; the long one without its dashes is the option's name
-  std::string_view value;  // "DUR"; empty: a flag
+  std::string_view value;  // "DUR"; "text|json": one of these words; empty: a flag
   Fill fill = nullptr;     // null: parse() or Settings acts on it, and nobody later
   std::string_view help;
   Group group = Group::general;

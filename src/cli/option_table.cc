@@ -50,7 +50,7 @@ constexpr auto kCommon = part<CommonOptions>({
     {"-q,--quiet", "", into<flag, &CommonOptions::quiet>, "print errors only", Group::common, kSetting, kOften},
     {"-v,--verbose", "", into<flag, &CommonOptions::verbose>, "say what is done, and where each option comes from",
      Group::common, kSetting},
-    {"--log-format", "FORMAT", into<is_json, &CommonOptions::json_log>, "how messages look: text or json (text)",
+    {"--log-format", "text|json", into<is_json, &CommonOptions::json_log>, "how messages look (text)",
      Group::common, kSetting},
 });
 
@@ -112,7 +112,7 @@ constexpr auto kRun = part<RunOptions>({
      "stop the command after DUR, then end with 124 (without limit)", Group::supervision, kSetting, kOften},
     {"--min-hold", "DUR", into<duration, &RunOptions::min_hold>,
      "keep the lock at least DUR, even if the command ends sooner (0)", Group::supervision, kSetting},
-    {"--leftovers", "WHAT", into<leftovers, &RunOptions::leftovers>,
+    {"--leftovers", "kill|wait|ignore", into<leftovers, &RunOptions::leftovers>,
      "processes that outlive the command: kill, wait for them, or ignore (unsafe) (kill)", Group::supervision,
      kSetting},
     {"--isolate", "", into<flag, &RunOptions::isolate>,

@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# Completions of bash, zsh and fish: each in its own shell, which gets a Tab on a terminal.
+
+load ../lib/common
+
+SUBCOMMANDS='run acquire renew release status force-unlock doctor local help version'
+
+setup_file() {
+  redis_start srv
+  # A program that was installed has its completions where the shells look for them; that of a build, beside it.
+  BUILT=$(dirname "$RLOCK")/completions
+  export BUILT
+}
+setup() {
+  [[ -d $BUILT ]] || skip 'the program under test was not built here'
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  cat >bin/show <<'SHOW'
+#!/bin/sh
+printf '%s\0' "$@" >words.new && mv words.new words
+SHOW
+  chmod +x bin/show
+  PATH=$PWD/bin:$PATH
+}
+teardown() {
+  if [[ -d $BUILT ]]; then assert_clean srv; fi
+}
+teardown_file() { redis_stop srv; }
+
+# shells: those that are here.
+shells() {
+  local shell
+  echo bash
+  [[ ! -e /usr/share/bash-completion/bash_completion ]] || echo bash-completion
+  for shell in zsh fish; do
+    if command -v "$shell" >/dev/null; then echo "$shell"; fi
+  done
+}
+
+script_of() {
+  case $1 in
+    bash*) echo "$BUILT/rlock" ;;
+    zsh) echo "$BUILT/_rlock" ;;
+    fish) echo "$BUILT/rlock.fish" ;;
+  esac
+}
+
+# completed SHELL KEYS...: the words on the line after these keys, a line each.
+completed() {
+  local shell=$1
+  shift
+  python3 "$TESTS_DIR/lib/completing.py" "$shell" "$(script_of "$shell")" "$@" 3>&-
+}
+
+# all_complete KEYS WORDS [KEYS WORDS]...: in each shell these keys make these words.
+all_complete() {
+  local shell keys=() words=() failed=0
+  while (($#)); do
+    keys+=("$1") words+=("$2")
+    shift 2
+  done
+  for shell in $(shells); do
+    diff <(printf '%s\n' "${words[@]}") <(completed "$shell" "${keys[@]}") || {
+      echo "^ $shell"
+      failed=1
+    }
+  done
+  ((failed == 0))
+}
+
+# hold NAME: until the end of the test.
+hold() { "$RLOCK" acquire "$1" --lease 5m >/dev/null; }
+let_go() { redis srv flushall >/dev/null; }
+
+@test "every option of each subcommand is in each script, and no other" {
+  local subcommand
+  for subcommand in $SUBCOMMANDS; do
+    rlock "$subcommand" --help | sed -n 's/^  \(-[^ ]*\) .*/\1/p' | sed 's/,/\n/' | sort >"of.$subcommand"
+    (($(wc -l <"of.$subcommand") >= 19))
+    # shellcheck disable=SC2016 # text for another shell
+    bash -c '. "$1"; cur= quote= kept= subcommand=$2; _rlock_options; printf "%s\n" "${COMPREPLY[@]}"' bash "$BUILT/rlock" "$subcommand" | sort | diff "of.$subcommand" -
+    # Those of all subcommands come first in the one for zsh.
+    sed -n -e '/^  common=(/,/^  )/p' -e "/^    $subcommand)/,/;;/p" "$BUILT/_rlock" | grep -E "^ +'(\(|--)" |
+      sed -E "s/^ *'(\([^)]*\)'\{|)([^[}]*).*/\2/; s/,/\n/" | sed 's/[+=]$//' | sort | diff "of.$subcommand" -
+    grep -E "^complete -c rlock( -n '__rlock_at $subcommand'| -s| -l)" "$BUILT/rlock.fish" | grep -oE -- ' -(s .|l [a-z-]+)' |
+      sed 's/ -s /-/; s/ -l /--/' | sort | diff "of.$subcommand" -
+  done
+}
+
+@test "the words that are offered for an option are those that rlock takes" {
+  local word option count=0
+  for option in leftovers log-format; do
+    for word in $(sed -n "s/.*--$option') kind='\(.*\)' .*/\1/p" "$BUILT/rlock" | tr '|' ' '); do
+      rlock run "--$option" "$word" job -- true
+      count=$((count + 1))
+    done
+    run -64 rlock run "--$option" other job -- true
+  done
+  ((count == 5))
+}
+
+@test "subcommands" {
+  all_complete $'rlock sta\t' 'rlock|status' $'rlock -q forc\t' 'rlock|-q|force-unlock' \
+    $'rlock --timeout 5s --log-format=json ren\t' 'rlock|--timeout|5s|--log-format=json|renew' \
+    $'rlock help acq\t' 'rlock|help|acquire' $'rlock local se\t' 'rlock|local|serve'
+}
+
+@test "options, of the subcommand and of all" {
+  all_complete $'rlock run --repl\t' 'rlock|run|--replace-waiting' $'rlock status --is\t' 'rlock|status|--is-held' \
+    $'rlock run job --sentinel\t' "rlock|run|job|--sentinel-password-file" \
+    $'rlock --password-com\t' 'rlock|--password-command' $'rlock release --repl\t' 'rlock|release|--repl'
+}
+
+@test "zsh and fish show the texts of options and subcommands" {
+  local shell
+  for shell in $(shells | grep -v bash); do
+    completed "$shell" $'rlock run --w\t\t' >/dev/null
+    grep -qF -- --wait-replicas screen
+    grep -qF 'wait at most DUR' screen
+    completed "$shell" $'rlock re\t\t' >/dev/null
+    grep -qF 'give an acquired lock back' screen
+  done
+}
+
+@test "values of options: words, durations, files, processes" {
+  touch 'my file.toml'
+  sleep 1000 3>&- &
+  local sleeper=$!
+  all_complete $'rlock run --leftovers ig\t' 'rlock|run|--leftovers|ignore' \
+    $'rlock run --leftovers=ig\t' 'rlock|run|--leftovers=ignore' \
+    $'rlock --log-format j\t' 'rlock|--log-format|json' \
+    $'rlock run --wait 30\t' 'rlock|run|--wait|30s' $'rlock run -nw 5\t' 'rlock|run|-nw|5m' \
+    $'rlock --config my\t' 'rlock|--config|my file.toml' $'rlock status --tls-ca=my\t' 'rlock|status|--tls-ca=my file.toml' \
+    $'rlock --url loc\t' 'rlock|--url|local:' \
+    "rlock acquire --for-pid $sleeper"$'\t' "rlock|acquire|--for-pid|$sleeper"
+  kill "$sleeper"
+}
+
+@test "profiles of the configuration file that stands on the line" {
+  cat >my.toml <<TOML
+[profile.test-one]
+wait = "1s"
+[profile.other]
+wait = "1s"
+TOML
+  all_complete $'rlock --config my.toml --profile te\t' 'rlock|--config|my.toml|--profile|test-one' \
+    $'rlock status --config=my.toml --profile=o\t' 'rlock|status|--config=my.toml|--profile=other'
+}
+
+@test "names of the locks that are held" {
+  local subcommand lines=()
+  hold deployment
+  hold 'team:build=1'
+  for subcommand in status force-unlock release renew run acquire; do
+    lines+=("rlock $subcommand dep"$'\t' "rlock|$subcommand|deployment")
+  done
+  all_complete "${lines[@]}" $'rlock status team:bu\t' 'rlock|status|team:build=1' \
+    $'rlock status other dep\t' 'rlock|status|other|deployment' $'rlock status none\t' 'rlock|status|none'
+  let_go
+}
+
+@test "names with spaces, quotes, dollars and other letters" {
+  hold "a lamp's  light"
+  hold 'b "c" $HOME `d` \e!f'
+  hold 'über alles; rm *'
+  hold '~g&(h)'
+  all_complete $'rlock status a\t' "rlock|status|a lamp's  light" $'rlock status a\\ la\t' "rlock|status|a lamp's  light" \
+    $'rlock status b\t' 'rlock|status|b "c" $HOME `d` \e!f' \
+    $'rlock status \303\274\t' 'rlock|status|über alles; rm *' $'rlock status "\303\274b\t' 'rlock|status|über alles; rm *' \
+    $'rlock status \'a l\t' "rlock|status|a lamp's  light"
+  let_go
+}
+
+@test "the server is the one that the line names" {
+  local url=$RLOCK_URL
+  hold deployment
+  export RLOCK_URL=redis://127.0.0.1:1
+  printf 'url = "%s"\n[profile.away]\nurl = "redis://127.0.0.1:1"\n' "$url" >my.toml
+  unset RLOCK_URL
+  all_complete "rlock --url $url status dep"$'\t' "rlock|--url|$url|status|deployment" \
+    "rlock status --url=$url dep"$'\t' "rlock|status|--url=$url|deployment" \
+    $'rlock --config my.toml status dep\t' 'rlock|--config|my.toml|status|deployment' \
+    $'rlock --config my.toml --profile away status dep\t' 'rlock|--config|my.toml|--profile|away|status|dep'
+  let_go
+}
+
+@test "a server that is away, hangs or wants a password, and a bad configuration: no name, and nothing is shown" {
+  local shell url=$RLOCK_URL keys
+  redis_start locked --requirepass secret
+  printf 'nonsense' >bad.toml
+  redis_freeze srv
+  for shell in $(shells); do
+    for keys in 'rlock --url redis://127.0.0.1:1 status de' "rlock --url $url status de" \
+      "rlock --url unix://$locked_sock status de" 'rlock --config bad.toml status de' 'rlock --config bad.toml --profile de' \
+      "rlock --url local:$PWD/own status de"; do
+      run -0 completed "$shell" "$keys"$'\t'
+      [[ $output == "${keys// /|}" ]]
+      run -1 grep -iE 'rlock: |error|NOAUTH|refused|TOML|password' screen
+    done
+  done
+  redis_thaw srv
+  [[ ! -e own ]]
+  redis_stop locked
+}
+
+@test "behind -- the user's command is completed, as if the line began there" {
+  touch 'some file'
+  all_complete $'rlock run job -- sho\t' 'rlock|run|job|--|show' $'rlock run job -- cat som\t' 'rlock|run|job|--|cat|some file' \
+    $'rlock run -n job -- rlock relea\t' 'rlock|run|-n|job|--|rlock|release'
+}
