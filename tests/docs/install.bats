@@ -18,6 +18,9 @@ load ../lib/common
   [[ -s $BATS_TEST_TMPDIR/usr/share/man/man1/rlock.1 ]]
   [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/README.md && -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/LICENSE ]]
   [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/docs/security.md ]]
+  [[ -s $BATS_TEST_TMPDIR/usr/share/bash-completion/completions/rlock ]]
+  [[ -s $BATS_TEST_TMPDIR/usr/share/zsh/site-functions/_rlock ]]
+  [[ -s $BATS_TEST_TMPDIR/usr/share/fish/vendor_completions.d/rlock.fish ]]
 }
 
 @test "the crontab line of the README works in cron's bare environment, and is silent when busy" {

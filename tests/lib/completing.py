@@ -3,7 +3,7 @@
 
 SHELL is bash, bash-completion (bash with the package of that name), zsh or fish; SCRIPT is rlock's completion for it. For
 each KEYS a line is printed: the words that the shell then has on its line, as a program gets them, with | between them.
-The file "screen" in the current folder has what the terminal has shown since the last prompt. Needs Debian's
+The file "screen" in the current folder has what the terminal has shown meanwhile. Needs Debian's
 python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
 """
 import os
@@ -74,7 +74,9 @@ class Terminal:
 
 
 terminal = Terminal()
+shown = ""
 for line in lines:
     print(terminal.completed(line), flush=True)
-    written("screen", re.sub(r"\x1b[\[(][0-9;?]*[a-zA-Z]", "", terminal.screen))
+    shown += terminal.screen
+written("screen", re.sub(r"\x1b[\[(][0-9;?]*[a-zA-Z]", "", shown))
 terminal.child.close(force=True)
