@@ -26,6 +26,7 @@ SHOW
   PATH=$PWD/bin:$PATH
 }
 teardown() {
+  redis_thaw srv
   if [[ -d $BUILT ]]; then assert_clean srv; fi
 }
 teardown_file() { redis_stop srv; }
@@ -189,17 +190,17 @@ TOML
 }
 
 @test "a server that is away, hangs or wants a password, and a bad configuration: no name, and nothing is shown" {
-  local shell url=$RLOCK_URL line lines=()
+  local shell url=$RLOCK_URL line cases=()
   redis_start locked --requirepass secret
   printf 'nonsense' >bad.toml
   redis_freeze srv
   for line in 'rlock --url redis://127.0.0.1:1 status de' "rlock --url $url status de" \
     "rlock --url unix://$locked_sock status de" 'rlock --config bad.toml status de' \
     'rlock --config bad.toml --profile de' "rlock --url local:$PWD/own status de"; do
-    lines+=("$line"$'\t' "${line// /|}")
+    cases+=("$line"$'\t' "${line// /|}")
   done
   for shell in $(shells); do
-    ONLY=$shell all_complete "${lines[@]}"
+    ONLY=$shell all_complete "${cases[@]}"
     run -1 grep -iE 'rlock: |error|NOAUTH|refused|no TOML' screen
   done
   redis_thaw srv
@@ -209,6 +210,7 @@ TOML
 
 @test "behind -- the user's command is completed, as if the line began there" {
   touch 'some file'
-  all_complete $'rlock run job -- sho\t' 'rlock|run|job|--|show' $'rlock run job -- cat som\t' 'rlock|run|job|--|cat|some file' \
+  cp bin/show bin/unheard-of
+  all_complete $'rlock run job -- unheard\t' 'rlock|run|job|--|unheard-of' $'rlock run job -- cat som\t' 'rlock|run|job|--|cat|some file' \
     $'rlock run -n job -- rlock relea\t' 'rlock|run|-n|job|--|rlock|release'
 }
