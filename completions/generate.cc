@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // completions_gen SHELL TEMPLATE SCRIPT: fills the template of a shell's completion from the table of options, when
-// rlock is built. A line of the template that is only @PLACE@ becomes the lines of that place. Ends with 1 and a message
-// if the table has a kind of argument, or the template a place, that is not known here.
+// rlock is built. A line of the template that is only @PLACE@ becomes the lines of that place. It ends with 1 and a
+// message if the table has a kind of argument, or the template a place, that is not known here.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -45,7 +45,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return out;
 }
 
-// What the value of an option is: DUR, FILE, URL, PID, PROFILE, "kill|wait|ignore" or FREE; empty for a flag.
+// The kind of an option's value: DUR, FILE, URL, PID, PROFILE, "kill|wait|ignore" or FREE; empty for a flag.
 std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);
   if (&spec == &profile_option()) return "PROFILE";

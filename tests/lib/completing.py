@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""completing.py SHELL SCRIPT KEYS...: somebody types KEYS, with Tabs, at the prompt of an interactive SHELL on a terminal.
+"""completing.py SHELL SCRIPT KEYS...: somebody types KEYS, with Tabs, at the prompt of a SHELL on a terminal.
 
-SHELL is bash, bash-completion (bash with the package of that name), zsh or fish; SCRIPT is rlock's completion for it. For
-each KEYS a line is printed: the words that the shell then has on its line, as a program gets them, with | between them.
+SHELL is bash, bash-completion (bash with the package of that name), zsh or fish; SCRIPT is rlock's completion for it.
+For each KEYS a line is printed: the words that the shell then has on its line, as a program gets them, with | between them.
 The file "screen" in the current folder has what the terminal has shown meanwhile. Needs Debian's
 python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
 """
@@ -31,8 +31,10 @@ def written(name, text):
 def command():
     if shell.startswith("bash"):
         package = ". /usr/share/bash-completion/bash_completion\n" if shell == "bash-completion" else ""
-        settings = "bind 'set show-all-if-ambiguous on'\nbind 'set enable-bracketed-paste off'\nbind 'set completion-query-items 0'\nbind 'set page-completions off'\n"
-        return ["bash", "--noprofile", "--rcfile", written("rc", f"{package}. '{script}'\n{settings}PS1='{PROMPT}'\n"), "-i"]
+        settings = "".join(f"bind 'set {setting}'\n" for setting in (
+            "show-all-if-ambiguous on", "enable-bracketed-paste off", "completion-query-items 0", "page-completions off"))
+        rc = written("rc", f"{package}. '{script}'\n{settings}PS1='{PROMPT}'\n")
+        return ["bash", "--noprofile", "--rcfile", rc, "-i"]
     if shell == "zsh":
         written(".zshrc", f"fpath=('{os.path.dirname(script)}' $fpath)\nautoload -Uz compinit\ncompinit -u -D\nbindkey -e\n"
                           f"LISTMAX=999\nunsetopt prompt_sp\nPS1='{PROMPT}'\n")
