@@ -3,11 +3,11 @@
 # dir/timing.h, the constants of part/timing.lua.
 #
 #   --- include part/queue    becomes that file, where it is named first. `layout` is the file of the layout
-#   --- if plain … --- end    stays for that layout
+#   --- if plain … --- end    stays for that layout; --- unless plain … --- end for the others
 #
 # Comments, indentation and what a script does not use are left out.
 cmake_minimum_required(VERSION 3.25)
-set(LAYOUTS plain read_write semaphore)
+set(LAYOUTS plain read_write semaphore string)
 set(VERBS acquire renew release force_unlock inspect)
 set(LUA "${CMAKE_CURRENT_LIST_DIR}")
 
@@ -37,9 +37,10 @@ function(with_includes text layout out)
 endfunction()
 
 function(of_layout text layout out)
-  while(text MATCHES "--- if ([a-z_]+)\n")
+  while(text MATCHES "--- (if|unless) ([a-z_]+)\n")
     set(line "${CMAKE_MATCH_0}")
-    set(wanted "${CMAKE_MATCH_1}")
+    set(word "${CMAKE_MATCH_1}")
+    set(wanted "${CMAKE_MATCH_2}")
     string(FIND "${text}" "${line}" begin)
     string(SUBSTRING "${text}" 0 ${begin} before)
     string(SUBSTRING "${text}" ${begin} -1 after)
@@ -49,7 +50,11 @@ function(of_layout text layout out)
     math(EXPR behind "${end} + 8")
     string(SUBSTRING "${after}" ${length} ${inside} block)
     string(SUBSTRING "${after}" ${behind} -1 after)
-    if(NOT wanted STREQUAL layout)
+    set(fitting unless)
+    if(wanted STREQUAL layout)
+      set(fitting if)
+    endif()
+    if(NOT word STREQUAL fitting)
       set(block "")
     endif()
     set(text "${before}${block}${after}")
@@ -108,13 +113,14 @@ foreach(time ${times})
 endforeach()
 file(WRITE "${OUT}/timing.h" "${header}}\n")
 
+list(LENGTH LAYOUTS layouts)
 set(header "#pragma once
 #include <string_view>
 namespace rlock::lua {
 struct Script {
   std::string_view text, sha1;
 };
-inline constexpr Script kScripts[][3] = {
+inline constexpr Script kScripts[][${layouts}] = {
 ")
 foreach(verb ${VERBS})
   string(APPEND header "{\n")

@@ -74,7 +74,8 @@ end
 
 -- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
 -- not starve behind our queue. It is open to one that another program's queue begins with, too; if our first waiter stands
--- there as well, the order of that queue decides. `payload`: what the layout wants to be published, if anything.
+-- there as well, the order of that queue decides. Foreign clients of a string listen nowhere: every second release is open.
+-- `payload`: what the layout wants to be published, if anything.
 local function call_next(payload)
   local first = first_waiter()
   local turn, open = 0, false
@@ -85,7 +86,12 @@ local function call_next(payload)
     return announce(payload)
   end
   if first then
+--- unless string
     if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
+--- end
+--- if string
+    if payload and not open then
+--- end
       if tell_first('free') then
         redis.call('hset', waiters, 'open', text(now))
         keep_queue()

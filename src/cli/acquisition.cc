@@ -60,23 +60,37 @@ void report_refusal(const lock::LockName& name, int conflict_status, const lock:
   log::error(name.display() + ": not acquired: " + why);
 }
 
+// What to do to take a lock of that layout, for one who has asked for another.
+std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) {
+  if (!layout) return "";
+  if (layout == lock::Layout::string) return "; use --protocol set";
+  const std::string redisson = by_set ? "; it is a lock of Redisson's: use --protocol redisson" : "; use";
+  const std::string with = by_set ? " with " : " ";
+  switch (*layout) {
+    case lock::Layout::read_write: return redisson + with + "-s or -x";
+    case lock::Layout::semaphore: return redisson + with + "--slots";
+    default: return by_set ? redisson : redisson + " neither -s, -x nor --slots";
+  }
+}
+
 // Says how else the name is in use, by whom, and how to join them: where that is a lock.
 Error other_kind(redis::Client& client, const lock::LockName& name, const lock::OtherKind& instead,
-                 milliseconds exchange) {
-  const auto layout = instead.layout();
-  if (instead.foreign) {
-    return {Error::Code::wrong_kind, name.display() + ": in use, but not as a lock: " + instead.text() +
-                                         "; it was left as it is: use another name for the lock"};
+                 const LockingOptions& options) {
+  const auto found = lock::inspect(client, name, Until{}.at_most(options.timeout));
+  const lock::HolderView* holder = found && found->state == lock::Status::State::held ? found->holder() : nullptr;
+  // A string of ours looks like that of another program.
+  const bool known = holder && !holder->by_set;
+  const std::string in_use = name.display() + ": in use, but not as a lock";
+  if (instead.foreign && !(known && found->lock.layout == lock::Layout::string)) {
+    const bool may_be_lock = instead.is_string() && instead.expires_in;
+    return {Error::Code::wrong_kind,
+            in_use + ": " + instead.text() + "; it was left as it is: use " +
+                (may_be_lock ? "--protocol set if it is such a lock, else another name" : "another name for the lock")};
   }
-  std::string message = name.display() + ": in use, but not as a lock of this kind: " + instead.text();
-  if (layout) {
-    const auto status = lock::inspect(client, name, Until{}.at_most(exchange));
-    if (status && status->state == lock::Status::State::held) message += ", " + held_by(*status);
-  }
-  if (layout == lock::Layout::read_write) message += "; use -s or -x";
-  if (layout == lock::Layout::semaphore) message += "; use --slots";
-  if (layout == lock::Layout::plain) message += "; use neither -s, -x nor --slots";
-  return {Error::Code::wrong_kind, message};
+  const auto layout = instead.foreign ? lock::Layout::string : instead.layout();
+  const std::string what = instead.foreign ? "a " + std::string(noun(lock::Layout::string)) : instead.text();
+  return {Error::Code::wrong_kind, in_use + " of this kind: " + what + (known ? ", " + held_by(*found) : "") +
+                                       way_to_join(layout, options.by_set)};
 }
 
 // Reports a lock that was not acquired. Errors: those that are no mere outcome.
@@ -85,7 +99,12 @@ Result<void> refused(redis::Client& client, const lock::AcquireRequest& request,
   const lock::LockName& name = request.name;
   using Outcome = lock::Acquired::Outcome;
   if (refusal.outcome == Outcome::other_kind) {
-    return std::unexpected(other_kind(client, name, refusal.instead, options.timeout));
+    return std::unexpected(other_kind(client, name, refusal.instead, options));
+  }
+  if (refusal.outcome == Outcome::immortal) {
+    return fail(Error::Code::wrong_kind, name.display() + ": " + held_by(refusal) +
+                                             ", and never expires: its program may have died; --wait DUR waits for "
+                                             "it, rlock force-unlock --protocol set deletes it");
   }
   if (refusal.outcome == Outcome::other_slots) {
     return fail(Error::Code::wrong_kind, name.display() + ": it has " + std::to_string(refusal.number) +

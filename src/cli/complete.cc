@@ -24,6 +24,11 @@ Result<void> complete_mode(LockingOptions& options) {
   if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
+  if (options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
+    return usage("--protocol set knows one holder at a time: give neither --shared, --exclusive nor --slots with it, or "
+                 "--protocol redisson");
+  }
+  if (options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {
     if (mode.kind != Kind::plain) return contradiction("--slots", options.shared ? "--shared" : "--exclusive");
     mode.kind = Kind::slots;

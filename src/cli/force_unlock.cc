@@ -21,6 +21,12 @@ std::unexpected<Error> not_ours(const std::string& message) { return fail(Error:
 
 constexpr milliseconds kAskAgain = 200ms;
 
+Result<lock::Status> look(redis::Client& client, const ForceUnlockOptions& options) {
+  const Until end = Until{}.at_most(options.timeout);
+  return options.by_set ? lock::inspect_string(client, options.name(), end)
+                        : lock::inspect(client, options.name(), end);
+}
+
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
 
 bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
@@ -43,7 +49,7 @@ Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& optio
                         (*options.wait > 0ms ? "; waiting for it\n" : "\n")));
       }
     }
-    const auto status = RLOCK_TRY(lock::inspect(client, options.name(), exchange));
+    const auto status = RLOCK_TRY(look(client, options));
     std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
     if (owners.empty()) return true;
     if (end.over()) return false;
@@ -126,9 +132,11 @@ Result<int> free_lock(redis::Client& client, const ForceUnlockOptions& options, 
 Result<int> execute(const ForceUnlockOptions& options) {
   redis::Client client = RLOCK_TRY(client_for(options));
   const std::string name = options.name().display();
-  const auto status = RLOCK_TRY(lock::inspect(client, options.name(), Until{}.at_most(options.timeout)));
-  if (status.state == lock::Status::State::other_kind) {
-    return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is");
+  const auto status = RLOCK_TRY(look(client, options));
+  const bool doubtful = !options.by_set && status.holder() && status.holder()->by_set;
+  if (status.state == lock::Status::State::other_kind || doubtful) {
+    return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is" +
+                    (doubtful ? "; --protocol set says that it is a lock" : ""));
   }
   if (status.state == lock::Status::State::free) {
     RLOCK_TRY(print(name + ": not held\n"));

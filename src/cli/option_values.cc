@@ -95,6 +95,12 @@ Result<bool> is_json(const std::string& text) {
   return bad(in_quotes(text) + " is neither text nor json");
 }
 
+Result<bool> is_set(const std::string& text) {
+  if (text == "set") return true;
+  if (text == "redisson") return false;
+  return bad(in_quotes(text) + " is neither redisson nor set");
+}
+
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
   options.url = Secret(said.text);
   options.url_origin = said.origin;

@@ -37,6 +37,7 @@ Result<std::string> reason(const std::string& text);
 Result<run::Leftovers> leftovers(const std::string& text);
 Result<lock::OwnerId> owner(const std::string& text);
 Result<bool> is_json(const std::string& text);  // a log format
+Result<bool> is_set(const std::string& text);   // a protocol
 
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);

@@ -65,6 +65,7 @@ struct LockingOptions : NamingOptions {
   bool nonblock = false;  // wait.limit is 0 then
   WaitOptions wait;
   bool shared = false, exclusive = false;  // mode.kind says it, too
+  bool by_set = false;                     // --protocol set; mode.kind says it, too
   lock::Mode mode;
   std::string reason;
 };
@@ -110,6 +111,7 @@ struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
+  bool by_set = false;  // a string at the name is a lock that another program has taken by SET NX
   bool yes = false;
   bool now = false;
   std::optional<milliseconds> wait;  // there is one in any case

@@ -58,9 +58,9 @@ std::string_view state_word(Status::State state) {
   return state == Status::State::free ? "free" : state == Status::State::held ? "held" : "not a lock";
 }
 
-// The holder of a plain lock is told at the top; those of other kinds, where there may be many, among the holders.
+// A holder that can only be one is told at the top; those of other kinds, where there may be many, among the holders.
 void add_holders(Json& json, const Status& status) {
-  if (status.lock.layout == lock::Layout::plain) {
+  if (status.lock.has_one_holder()) {
     if (status.holder()) json.update(to_json(*status.holder()));
     return;
   }

@@ -45,7 +45,9 @@ std::string described(const lock::HolderInfo& holder, const std::optional<millis
 }
 
 std::string shown_holder(const lock::HolderView& holding) {
-  return holding.described ? described(holding.who, holding.held_for) : escaped(holding.owner, 120);
+  if (holding.described) return described(holding.who, holding.held_for);
+  const std::string owner = escaped(holding.owner, 120);
+  return holding.by_set ? "another program" + (owner.empty() ? "" : " (" + owner + ")") : owner;
 }
 
 std::string reason_behind(const lock::HolderInfo& holder) {
@@ -78,10 +80,12 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
 
 void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout layout) {
   lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
+  if (holder.by_set) lines.add("holder", "another program");
   if (holder.described) add_what_rlock_knows(lines, holder);
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
   const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
-  lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : ""));
+  lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : "") +
+                           (holder.by_set && !holder.expires_in ? " (it was not taken by SET NX PX)" : ""));
 }
 
 void add_holders(Lines& lines, const Status& status) {

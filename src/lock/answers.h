@@ -34,7 +34,8 @@ struct Hold {
 
 // One that holds a lock, as others see it.
 struct HolderView {
-  std::string owner;  // untrusted text
+  std::string owner;  // untrusted text; of a long string its beginning
+  bool by_set = false;  // another program has put it there by SET NX
   std::string mode;   // read, write or empty
   long long holds = 0;
   std::optional<milliseconds> expires_in;  // none: never
@@ -77,6 +78,7 @@ struct Acquired {
     other_slots,  // it has another number of slots than Mode::slots
     asked,        // somebody asked for a lock that we had while we waited for another
     no_upgrade,   // the ancestor holds it as a reader: a writer would wait for it for ever
+    immortal,     // another program holds it without a time, and nobody has said how long to wait
   };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
@@ -121,7 +123,7 @@ struct Status {
   enum class State { free, held, other_kind };
   Lock lock;
   State state = State::free;
-  OtherKind other_kind;             // what it is instead
+  OtherKind other_kind;             // what it is instead; of a string, held or not: what it may be else
   std::string token;                // the last one granted; may be empty
   long long slots = 0;              // of a semaphore that is in use
   long long number = 0;             // of holders

@@ -13,8 +13,20 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
   Status status = RLOCK_TRY(wire::inspect(client, {name}, until));
   if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
     status = RLOCK_TRY(wire::inspect(client, {name, *layout}, until));
+  } else if (status.other_kind.is_string()) {
+    // One without a time is a lock only if somebody says so: inspect_string.
+    const OtherKind instead = status.other_kind;
+    Status string = RLOCK_TRY(wire::inspect(client, {name, Layout::string}, until));
+    const HolderView* holder = string.holder();
+    if (holder && (!holder->by_set || holder->expires_in)) status = std::move(string);
+    status.other_kind = instead;
   }
   return status;
+}
+
+Result<Status> inspect_string(redis::Client& client, const LockName& name, const Until& until) {
+  Status status = RLOCK_TRY(wire::inspect(client, {name, Layout::string}, until));
+  return status.state == Status::State::other_kind ? inspect(client, name, until) : status;
 }
 
 namespace {
@@ -80,8 +92,8 @@ Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exch
     auto looked = inspect(client, name, end.at_most(exchange));
     if (!looked && is_of_others(looked.error())) continue;
     Status status = RLOCK_TRY(std::move(looked));
-    // A holder's description may outlive its lock.
-    if (status.state != Status::State::held) continue;
+    // A holder's description may outlive its lock, and another program's string may be at the name by then.
+    if (status.state != Status::State::held || (status.holder() && status.holder()->by_set)) continue;
     size += size_of(status);
     all.push_back(std::move(status));
     RLOCK_TRY(within_limits(size, end));

@@ -13,6 +13,7 @@ std::string_view noun(Layout layout) {
     case Layout::plain: return "plain lock";
     case Layout::read_write: return "read-write lock";
     case Layout::semaphore: return "semaphore";
+    case Layout::string: return "string lock";
   }
   return "?";
 }
@@ -44,7 +45,14 @@ std::string OtherKind::text() const {
 }
 
 Layout Mode::layout() const {
-  return kind == Kind::plain ? Layout::plain : kind == Kind::slots ? Layout::semaphore : Layout::read_write;
+  switch (kind) {
+    case Kind::plain: return Layout::plain;
+    case Kind::read:
+    case Kind::write: break;
+    case Kind::slots: return Layout::semaphore;
+    case Kind::set: return Layout::string;
+  }
+  return Layout::read_write;
 }
 
 std::string Mode::text() const {
@@ -53,6 +61,7 @@ std::string Mode::text() const {
     case Kind::read: return "read";
     case Kind::write: return "write";
     case Kind::slots: return std::to_string(slots);
+    case Kind::set: return "set";
   }
   return "";
 }
@@ -76,7 +85,8 @@ std::string permit_of(const std::string& owner) {
 
 std::string Lock::channel() const {
   switch (layout) {
-    case Layout::plain: break;
+    case Layout::plain:
+    case Layout::string: break;  // where only waiters of ours are
     case Layout::read_write: return name.companion("redisson_rwlock");
     case Layout::semaphore: return name.companion("redisson_sc");
   }
@@ -84,7 +94,7 @@ std::string Lock::channel() const {
 }
 
 std::string Lock::description_key(const std::string& owner) const {
-  if (layout == Layout::plain) return name.holder_key();
+  if (has_one_holder()) return name.holder_key();
   return name.hold_key_prefix() + (layout == Layout::semaphore ? permit_of(owner) : owner);
 }
 

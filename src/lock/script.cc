@@ -31,7 +31,7 @@ Call::Call(Verb verb, const Lock& lock, const std::string& owner) {
        {name.text(), name.token_key(), name.holder_key(), name.queue_key(), name.waiters_key(), name.permits_key()}) {
     this->key(key);
   }
-  if (lock.layout != Layout::plain) key(lock.description_key(owner));
+  if (!lock.has_one_holder()) key(lock.description_key(owner));
   if (lock.layout == Layout::read_write) key(name.reader_key(owner));
   argument(std::string(kVerbs[static_cast<int>(verb)]));
   argument(lock.channel()).argument(name.grant_channel_prefix()).argument(name.hold_key_prefix());

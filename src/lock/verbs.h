@@ -78,7 +78,10 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
 // Takes the lock away from `owner`, whoever asks.
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
 
+// A string with a TTL counts as held: another program may have taken it by SET NX. `other_kind` says what else it may be.
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);
+// The same for one who knows that a string at the name is a lock, whatever its time.
+Result<Status> inspect_string(redis::Client& client, const LockName& name, const Until& until);
 
 // All locks that are held and were taken with rlock, sorted by name. Looks at every key of the database (SCAN),
 // for `exchange` at most at a time, and for kLongestLooks times that at most altogether: not for a hot path.

@@ -18,6 +18,8 @@ constexpr milliseconds kListenAgain = 500ms;
 // The waiter in front may have died before the holder did, and nobody would tell: look some time after a lease
 // that is not renewed.
 constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
+// Between two questions whether another program has deleted its string: each is twice as long as the one before.
+constexpr milliseconds kFirstPause = 5ms, kLongestPause = 200ms;
 
 // A little sooner for some, so that not all come at once.
 milliseconds jittered(milliseconds span) {
@@ -32,7 +34,9 @@ class Waiter {
   Result<Acquired> run() {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
     auto acquired = acquire(client_, request_, exchange());
-    if (acquired && acquired->outcome == Acquired::Outcome::held) {
+    if (acquired && never_free(*acquired)) {
+      acquired->outcome = Acquired::Outcome::immortal;
+    } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
       if (!end_.over()) {
         acquired = wait();
       } else if (auto fine = on_held_(*acquired); !fine) {
@@ -71,6 +75,7 @@ class Waiter {
         continue;
       }
       if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
+      if (never_free(*acquired)) acquired->outcome = Acquired::Outcome::immortal;
       if (acquired->outcome != Acquired::Outcome::held) return acquired;
       last_contact = BootClock::now();
       if (!acquired->place.empty()) queueing.place = acquired->place;
@@ -97,8 +102,33 @@ class Waiter {
       milliseconds look_again = std::min(next_look(*acquired), policy_.longest_look);
       // Nobody can tell us anything: listen again soon.
       if (!channel.listening() && !channel.refused()) look_again = std::min(look_again, kListenAgain);
-      heard = RLOCK_TRY(channel.wait(end_.at_most(look_again)));
+      const bool unannounced = acquired->ahead.value_or(0) == 0 && acquired->holder && acquired->holder->by_set;
+      const Until look = end_.at_most(look_again);
+      heard = RLOCK_TRY(unannounced ? wait_for_deletion(channel, *acquired, look) : channel.wait(look));
     }
+  }
+
+  // Another program deletes its string without a word. One short question finds that, which writes nothing; a look says
+  // what is there instead, and that this waiter lives.
+  Result<WaiterChannel::Heard> wait_for_deletion(WaiterChannel& channel, const Acquired& found, const Until& look) {
+    if (std::exchange(polled_, found.holder->owner) != found.holder->owner) pause_ = kFirstPause;
+    milliseconds left = std::min(found.expires_in.value_or(kLongestPause), kLongestPause);
+    for (;;) {
+      const Until pause = look.at_most(std::min(pause_, left + 1ms));
+      const auto heard = RLOCK_TRY(channel.wait(pause));
+      if (heard == WaiterChannel::Heard::granted || !pause.over() || look.over()) return heard;
+      pause_ = std::min(2 * pause_, kLongestPause);
+      const auto reply = client_.call({"PTTL", request_.name.text()}, exchange());
+      const auto ttl = reply ? reply->as_number() : std::nullopt;
+      if (!ttl || *ttl < -1) return WaiterChannel::Heard::look;
+      left = *ttl < 0 ? kLongestPause : milliseconds(std::min<long long>(*ttl, kLongestPause.count()));
+    }
+  }
+
+  // A string without a time may be left from a program that has died: then nobody deletes it.
+  bool never_free(const Acquired& found) const {
+    return found.outcome == Acquired::Outcome::held && !policy_.limit && !found.expires_in && found.holder &&
+           found.holder->by_set;
   }
 
   // Somebody who says how long to wait means that, whatever there is to wait for.
@@ -153,6 +183,8 @@ class Waiter {
   const OnHeld& on_held_;
   Until end_{TimePoint::max(), policy_.interrupt};
   bool queued_ = false;
+  std::string polled_;  // the value of the string that is asked for
+  milliseconds pause_ = kFirstPause;
   bool looked_ = false;  // and it was held
   bool away_ = false;    // the server; that has been said
 };

@@ -22,6 +22,10 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 // the lease of the holder, as it was when they looked last, should have ended. A user without the
 // right to listen does not stand in the queue, and looks every five seconds.
 //
+// A program that has taken a string by SET NX publishes nothing at all. While it holds the lock, the first one asks for
+// the key's TTL after 5 ms, then after twice as long each time, up to 200 ms, and never later than at its end. A string
+// without a time is not waited for without a limit (Outcome::immortal).
+//
 // Results: those of acquire; held when the limit is over. Errors: those of acquire and of `on_held`. A server
 // that is lost while waiting is tried again for as long as one lease; at the first attempt its loss is reported at
 // once. Whatever comes of it but a grant, nothing of this waiter stays, as far as the server can be reached.

@@ -46,7 +46,7 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
   Call call(Verb::acquire, lock, request.owner.text());
-  if (request.heir && lock.layout != Layout::plain) {
+  if (request.heir && !lock.has_one_holder()) {
     call.key(lock.description_key(request.heir->text()));
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
   }

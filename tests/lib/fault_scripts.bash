@@ -40,6 +40,7 @@ use_lock() {
     plain) channel="redisson_lock__channel:{$1}" ;;
     read_write) channel="redisson_rwlock:{$1}" ;;
     semaphore) channel="redisson_sc:{$1}" ;;
+    string) channel="redisson_lock__channel:{$1}" mode=${3:-set} ;;
   esac
   grant_channels="rlock:grant:{$1}:"
   hold_keys="rlock:hold:{$1}:"
@@ -181,7 +182,7 @@ script_is_well_formed() {
   grep -q '^-- KEYS ' "$file"
   grep -q '^-- Reply ' "$file"
   local layout
-  for layout in plain read_write semaphore; do
+  for layout in plain read_write semaphore string; do
     [[ $(redis srv -x script load <"$BATS_FILE_TMPDIR/lua/$1_$layout.lua") =~ ^[0-9a-f]{40}$ ]]
   done
 }

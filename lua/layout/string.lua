@@ -1,0 +1,98 @@
+-- string: the layout of the lock that `SET key value NX PX` takes (redis.io, SET, "Distributed Locks with Redis"). One owner;
+-- the lock is a string, the owner's id. lua/README.md says what a layout defines.
+--
+-- The string has no count, so the holds of an owner of ours are counted in the holder key. Any other string is the lock
+-- of a foreign client: its value may be long, and is compared and shown only as far as an owner id is long.
+
+--- include part/kind
+--- include part/no_fair
+
+-- Owner ids of ours have no more bytes.
+local kValue = 512
+
+local function other_kind(mine)
+  local other = other_than('string lock', mine)
+  return other and other[1] ~= 'string' and other or nil
+end
+
+local function fits(mode)
+  return mode == 'set'
+end
+
+local function disagrees()
+end
+
+local function available()
+  return redis.call('exists', lock) == 0
+end
+
+local something_left = available
+
+local function free_in()
+  return redis.call('pttl', lock)
+end
+
+-- What stands there, or the beginning of it; nil: nothing, or no string.
+local function value_of()
+  return redis.call('exists', lock) == 1 and peek('getrange', lock, 0, kValue - 1) or nil
+end
+
+-- What is longer than an owner id is called by its beginning, as `holders` shows it: by force_unlock alone.
+local function count_of(owner)
+  if value_of() == owner then
+    return number_in(peek('hget', holder, 'holds:' .. owner), 1) or 1
+  end
+end
+
+local left_of = free_in
+
+local function key_of()
+  return holder
+end
+
+-- By a right that a grant needs anyway.
+local function remove(key)
+  redis.call('pexpire', key, 0)
+end
+
+local function description_of(owner, field)
+  local found = peek('hmget', holder, 'owner', field or 'owner')
+  local described = found and found[1] == owner
+  return holder, described, described and found[2]
+end
+
+local function holders()
+  local value = value_of()
+  if not value then
+    return 0, {}
+  end
+  return 1, {{value, '', count_of(value), redis.call('pttl', lock)}}
+end
+
+local function slots()
+  return ''
+end
+
+local function keep_for()
+end
+
+local function put(owner, ttl)
+  redis.call('set', lock, owner, 'px', ttl, 'nx')
+end
+
+local function expire(_, ttl)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function set_count(owner, count)
+  redis.call('hset', holder, 'holds:' .. owner, text(count))
+end
+
+-- Nobody listens: who takes such a lock asks again and again.
+local function drop()
+  redis.call('del', lock)
+  return '0'
+end
+
+local function clear()
+end
