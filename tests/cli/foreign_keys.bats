@@ -18,14 +18,16 @@ teardown_file() { redis_stop srv; }
 
 OWNER=11111111-2222-3333-4444-555555555555:7 # who asks has another one
 
-# left_alone TEXT: whatever rlock is asked to do with the key k, it says TEXT, ends with 76, and leaves k as it is.
+# left_alone TEXT [held]: whatever rlock is asked to do with the key k, it says TEXT, ends with 76, and leaves k as it is.
+# held: status takes it for a lock (tests/cli/protocol.bats).
 left_alone() {
   local before after command
   before=$(redis srv --no-raw dump k)
   local commands=("run k -- touch started" "run -n -E 0 k -- touch started" "run -s k -- touch started"
     "run -x k -- touch started" "run --slots 2 k -- touch started" "run --slots 3 --resize k -- touch started"
     "run --slots 1 k -- touch started" "acquire --lease 5s k" "renew --owner ${OWNER}0 k" "release --owner ${OWNER}0 k"
-    "force-unlock --yes k" "force-unlock --yes --now k" "status --is-held k")
+    "force-unlock --yes k" "force-unlock --yes --now k")
+  [[ ${2:-} == held ]] || commands+=("status --is-held k")
   for command in "${commands[@]}"; do
     # shellcheck disable=SC2086 # words
     run -76 --separate-stderr rlock $command
@@ -35,8 +37,10 @@ left_alone() {
       return 1
     }
   done
-  run -0 --separate-stderr rlock status k
-  assert_says "not a lock, but $1"
+  if [[ ${2:-} != held ]]; then
+    run -0 --separate-stderr rlock status k
+    assert_says "not a lock, but $1"
+  fi
   after=$(redis srv --no-raw dump k)
   [[ $after == "$before" && ! -e started ]]
 }
@@ -59,10 +63,10 @@ left_alone() {
 
 @test "a lock that was taken with SET NX, of text and of a number" {
   redis srv set k 1f0a-random nx px 3600000
-  left_alone 'a string that expires in '
+  left_alone 'a string that expires in ' held
   assert_says 'perhaps a lock that redis-py, Redlock or a script has taken with SET NX'
   redis srv set k 1 px 3600000
-  left_alone 'a string that expires in '
+  left_alone 'a string that expires in ' held
   assert_says 'perhaps a lock that redis-py, Redlock or a script has taken with SET NX'
 }
 
@@ -114,16 +118,17 @@ left_alone() {
 }
 
 @test "status --json: the type, the time and what it may be" {
-  redis srv set k 1 px 3600000
+  redis srv hset k theme dark
+  redis srv pexpire k 3600000
   run -0 --separate-stderr rlock status --json k
   python3 -c '
 import json, sys
 k, = json.loads(sys.argv[1])
-assert k["state"] == "not a lock" and k["other_kind"] == "a string" and "kind" not in k, k
-assert 3500000 < k["expires_in_ms"] <= 3600000 and "SET NX" in k["perhaps"], k' "$output"
+assert k["state"] == "not a lock" and k["other_kind"] == "a hash" and "kind" not in k, k
+assert 3500000 < k["expires_in_ms"] <= 3600000 and "application" in k["perhaps"], k' "$output"
   redis srv persist k
   run -0 --separate-stderr rlock status --json k
   [[ $output == *'"expires_in_ms": null'* ]]
   run -0 --separate-stderr rlock status k free
-  [[ $output == *'not a lock'*'a string that never expires'* ]]
+  [[ $output == *'not a lock'*'a hash that never expires'* ]]
 }

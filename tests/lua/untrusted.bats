@@ -14,7 +14,7 @@ teardown_file() { redis_stop srv; }
 owner=0b3ad7a2-5ee2-4a6e-9b0a-6a1f1d7f0c01:1
 each_layout() {
   local one
-  for one in 'plain ' 'read_write read' 'semaphore 2'; do
+  for one in 'plain ' 'read_write read' 'semaphore 2' 'string set'; do
     redis srv flushall
     # shellcheck disable=SC2086 # layout and mode
     use_lock "$lock" $one

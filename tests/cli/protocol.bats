@@ -1,0 +1,438 @@
+#!/usr/bin/env bats
+# --protocol set: one lock for rlock and for programs that take it by SET key value NX PX.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  waiters=()
+}
+teardown() {
+  local waiter
+  for waiter in "${waiters[@]}"; do
+    kill "$waiter" 2>/dev/null || true
+    wait_until gone "$waiter"
+  done
+  redis srv del k >/dev/null
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+run_set() { rlock run --protocol set "$@"; }
+# foreign [MS]: another program takes it, as redis-py and its kin do; fails if it is held.
+foreign() { [[ $(redis srv set k 1f0a-random nx px "${1:-600000}") == OK ]]; }
+# let_go: and gives it back, by the script of the Redis documentation.
+let_go() {
+  [[ $(redis srv eval "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end" \
+    1 k "${1:-1f0a-random}") == 1 ]]
+}
+waiting() { [[ $(redis srv zcard 'rlock:queue:{k}') == "$1" ]]; }
+# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; back when it waits.
+wait_in_line() {
+  local id=$1 before
+  before=$(redis srv zcard 'rlock:queue:{k}')
+  "$RLOCK" run --protocol set "${@:2}" k -- sh -c "echo $id >>log" 2>"err-$id" 3>&- &
+  waiters+=($!)
+  wait_until waiting $((before + 1))
+}
+all_done() {
+  local waiter
+  for waiter in "${waiters[@]}"; do wait "$waiter" || return; done
+  waiters=()
+}
+calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
+
+@test "the command runs under a string that SET NX of others finds, with a TTL and a token" {
+  # shellcheck disable=SC2016 # for the sh of the command
+  run -0 --keep-empty-lines run_set k -- sh -c '
+    redis-cli -s "$srv_sock" set k other nx px 1000
+    redis-cli -s "$srv_sock" get k
+    redis-cli -s "$srv_sock" pttl k
+    echo "$RLOCK_OWNER"
+    echo "$RLOCK_TOKEN"'
+  [[ -z ${lines[0]} && ${lines[1]} == "${lines[3]}" && ${lines[4]} =~ ^[0-9]{16}$ ]]
+  ((lines[2] > 0 && lines[2] <= 30000))
+  [[ $(redis srv get 'redisson_lock_token:{k}') == "${lines[4]}" && $(redis srv exists k) == 0 ]]
+}
+
+@test "held by another program: 75, and who it is" {
+  foreign
+  run -75 --separate-stderr run_set -n k -- touch started
+  assert_says 'k: not acquired: held by another program (1f0a-random)'
+  run -75 --separate-stderr run_set -w 100ms k -- touch started
+  [[ ! -e started && $(redis srv get k) == 1f0a-random ]]
+  run -0 run_set -n -E 0 k -- touch started
+  [[ ! -e started && -z $output ]]
+}
+
+@test "a waiter notices by itself that the string is deleted" {
+  foreign
+  local before
+  before=$(calls pttl)
+  wait_in_line a
+  let_go
+  all_done
+  [[ $(cat log) == a ]]
+  (($(calls pttl) > before))
+}
+
+@test "a waiter notices the end of the TTL, and of one that was shortened" {
+  foreign 700
+  wait_in_line a
+  all_done
+  foreign
+  wait_in_line b
+  redis srv pexpire k 300
+  all_done
+  [[ $(xargs <log) == 'a b' ]]
+}
+
+# asked_at FILE: the milliseconds of each PTTL that a client has sent.
+asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\2/p' "$1"; }
+
+@test "the first waiter asks after some ms, less and less often, up to each 200 ms; the others do not ask" {
+  local watcher first second pauses last
+  foreign
+  redis-cli -s "$srv_sock" monitor >monitor 3>&- &
+  watcher=$!
+  waiters+=($watcher)
+  wait_until grep -q OK monitor
+  wait_in_line a
+  wait_in_line b
+  wait_in_line c
+  enough() { (($(asked_at monitor | wc -l) > 14)); }
+  wait_until enough
+  # One client asks.
+  [[ $(sed -nE 's/^[0-9.]+ \[0 ([^l][^]]*)\] "PTTL".*/\1/p' monitor | wc -l) -gt 14 ]]
+  mapfile -t asked < <(asked_at monitor)
+  # No two questions follow each other sooner than the last pause of the first look, once they are slow.
+  for i in 8 9 10 11; do
+    ((asked[i + 1] - asked[i] >= 195)) || {
+      printf '%s\n' "${asked[@]}"
+      return 1
+    }
+  done
+  ((asked[1] - asked[0] < asked[12] - asked[11]))
+  kill "$watcher"
+  wait_until gone "$watcher"
+  unset 'waiters[0]'
+  let_go
+  all_done
+  [[ $(xargs <log) == 'a b c' ]]
+}
+
+@test "first come, first served among rlock's own, and priorities" {
+  foreign
+  local id
+  for id in a b c; do wait_in_line $id; done
+  wait_in_line d --priority 5
+  let_go
+  all_done
+  [[ $(xargs <log) == 'd a b c' ]]
+}
+
+@test "a program that asks often has its turn between rlock's jobs" {
+  local owner n
+  owner=$(rlock acquire --protocol set k --lease 10m)
+  for n in 1 2 3 4 5 6; do wait_in_line $n; done
+  # It asks each 20 ms or so, and notes how many were served.
+  poller() {
+    until [[ $(redis srv set k 1f0a-random nx px 600000) == OK ]]; do sleep 0.01; done
+    wc -l <log >turn
+    let_go
+  }
+  : >log
+  poller 3>&- &
+  waiters+=($!)
+  rlock release k --owner "$owner"
+  all_done
+  (($(cat turn) < 6))
+  [[ $(xargs <log) == '1 2 3 4 5 6' ]]
+}
+
+@test "a job that is killed leaves the string until its lease ends, and no longer" {
+  job_start --protocol set --lease 5s k -- sleep 60
+  job_parts
+  kill_guards
+  assert_bounded_string() { (($(redis srv pttl k) > 0)); }
+  assert_bounded_string
+  run -0 --separate-stderr run_set -w 1m k -- redis-cli -s "$srv_sock" type k
+  [[ $output == string ]]
+}
+
+@test "a string that is deleted, replaced, or made something else under a job is a loss: 74" {
+  local how
+  for how in 'del k' 'set k other px 600000' 'lpush k 1'; do
+    # shellcheck disable=SC2016 # for the sh of the command
+    run -74 --separate-stderr run_set --lease 5s k -- sh -c '
+      [ "$*" != "lpush k 1" ] || redis-cli -s "$srv_sock" del k
+      redis-cli -s "$srv_sock" "$@"
+      exec sleep 60' sh $how
+    redis srv del k 'rlock:holder:{k}'
+  done
+}
+
+@test "a foreign client's release does not take it: the value is another" {
+  run -0 run_set k -- bash -c "$(declare -f redis let_go); ! let_go && redis srv get k"
+  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
+}
+
+@test "a nested run is let in, to the same protocol, and leaves the string to the outer one" {
+  run -0 run_set k -- "$RLOCK" run -n --protocol set k -- "$RLOCK" run -n --protocol set k -- redis-cli -s "$srv_sock" get k
+  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
+  run -0 run_set k -- sh -c '"$RLOCK" run -n --protocol set k -- true; redis-cli -s "$srv_sock" get k'
+  [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
+  RLOCK_PROTOCOL=set run -0 rlock run k -- "$RLOCK" run -n k -- true
+}
+
+@test "--min-hold keeps the string with a TTL" {
+  run -0 run_set --min-hold 10m k -- true
+  (($(redis srv pttl k) > 500000))
+  ! foreign
+  run -0 rlock status k
+  assert_says '--min-hold keeps the lock'
+  rlock force-unlock --yes k
+}
+
+@test "acquire, renew and release; no option is needed where the owner is known" {
+  local owner
+  owner=$(rlock acquire --protocol set k --lease 5s)
+  [[ $(redis srv get k) == "$owner" ]]
+  rlock renew k --owner "$owner" --lease 10m
+  (($(redis srv pttl k) > 500000))
+  run -76 --separate-stderr rlock release k --owner "${owner}0"
+  [[ $(redis srv get k) == "$owner" ]]
+  rlock release k --owner "$owner"
+  [[ $(redis srv exists k) == 0 ]]
+  run -76 rlock release k --owner "$owner"
+  foreign
+  run -76 --separate-stderr rlock renew k --owner "$owner"
+  run -76 --separate-stderr rlock release k --owner "$owner"
+  [[ $(redis srv get k) == 1f0a-random ]]
+}
+
+@test "a keeper renews it and releases it" {
+  local owner
+  sleep 600 3>&- &
+  local pid=$!
+  waiters+=($pid)
+  owner=$(rlock acquire --protocol set k --lease 5s --for-pid $pid)
+  renewed() { [[ $(calls pexpire) -gt $before ]]; }
+  local before
+  before=$(calls pexpire)
+  wait_until renewed
+  [[ $(redis srv get k) == "$owner" ]]
+  kill $pid
+  released() { [[ $(redis srv exists k) == 0 ]]; }
+  wait_until released
+}
+
+@test "several names: all or none" {
+  foreign
+  run -75 run_set -n a k z -- touch started
+  [[ ! -e started && $(redis srv exists a z) == 0 ]]
+  let_go
+  run -0 run_set a k -- redis-cli -s "$srv_sock" exists a k
+  [[ $output == 2 ]]
+}
+
+@test "variable, configuration file, profile; the command line beats them" {
+  RLOCK_PROTOCOL=set run -0 rlock run k -- redis-cli -s "$srv_sock" type k
+  [[ $output == string ]]
+  echo 'protocol = "set"' >c.toml
+  run -0 rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
+  [[ $output == string ]]
+  run -0 rlock --config c.toml run --protocol redisson k -- redis-cli -s "$srv_sock" type k
+  [[ $output == hash ]]
+  printf '[profile.py]\nprotocol = "set"\n' >c.toml
+  run -0 rlock --config c.toml --profile py run k -- redis-cli -s "$srv_sock" type k
+  [[ $output == string ]]
+  run -0 rlock --config c.toml run k -- redis-cli -s "$srv_sock" type k
+  [[ $output == hash ]]
+}
+
+@test "--shared, --exclusive and --slots contradict it: 64; so does a protocol that nobody knows" {
+  local option
+  for option in -s -x '--slots 2'; do
+    # shellcheck disable=SC2086 # words
+    run -64 --separate-stderr run_set $option k -- touch started
+    assert_says '--protocol set knows one holder at a time'
+    # shellcheck disable=SC2086 # words
+    RLOCK_PROTOCOL=set run -64 --separate-stderr rlock acquire --lease 5s $option k
+    # shellcheck disable=SC2086 # words
+    RLOCK_PROTOCOL=set run -0 --separate-stderr rlock run --protocol redisson $option k -- true
+    redis srv del k '{k}:timeout' 'rlock:holder:{k}'
+  done
+  run -64 --separate-stderr rlock run --protocol redlock k -- touch started
+  assert_says "'redlock' is neither redisson nor set"
+  RLOCK_PROTOCOL=redlock run -78 --separate-stderr rlock run k -- touch started
+  [[ ! -e started ]]
+}
+
+@test "a lock of Redisson's is named: 76, with the option" {
+  local kind
+  for kind in '' -s '--slots 2'; do
+    # shellcheck disable=SC2086 # words
+    rlock acquire --lease 10m $kind k >owner
+    run -76 --separate-stderr run_set k -- touch started
+    assert_says ', held '
+    assert_says "it is a lock of Redisson's: use --protocol redisson"
+    rlock release k --owner "$(cat owner)"
+    redis srv del k '{k}:timeout' 'rlock:holder:{k}'
+  done
+  redis srv hset k theme dark
+  run -76 --separate-stderr run_set k -- touch started
+  assert_says "k: in use, but not as a lock: a hash that never expires, perhaps an application's data"
+  [[ ! -e started && $(redis srv hgetall k) == $'theme\ndark' ]]
+}
+
+@test "without the option a string with a TTL is named: 76, with the option; one without is not suggested" {
+  foreign
+  run -76 --separate-stderr rlock run k -- touch started
+  assert_says 'a string that expires in '
+  assert_says 'use --protocol set if it is such a lock'
+  redis srv persist k
+  run -76 --separate-stderr rlock run k -- touch started
+  assert_says 'a string that never expires'
+  [[ $stderr != *--protocol* ]]
+  redis srv del k
+  local owner
+  owner=$(rlock acquire --protocol set --reason 'release 1.4' --lease 10m k)
+  for option in '' -s '--slots 2'; do
+    # shellcheck disable=SC2086 # words
+    run -76 --separate-stderr rlock run $option k -- touch started
+    assert_says 'a string lock, held by '
+    assert_says "reason 'release 1.4'; use --protocol set"
+  done
+  [[ ! -e started && $(redis srv get k) == "$owner" ]]
+  rlock release k --owner "$owner"
+}
+
+@test "a string without a TTL: 76 unless -w says how long, and a warning" {
+  redis srv set k 1f0a-random
+  run -76 --separate-stderr run_set k -- touch started
+  assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; --wait DUR waits'
+  run -75 --separate-stderr run_set -n k -- touch started
+  assert_says 'never expires'
+  run -75 --separate-stderr run_set -w 300ms k -- touch started
+  assert_says 'never expires'
+  [[ ! -e started ]]
+  wait_in_line a -w 10m
+  let_go
+  all_done
+  [[ $(cat log) == a && $(redis srv exists 'rlock:queue:{k}' 'rlock:waiters:{k}') == 0 ]]
+}
+
+@test "a string that loses its TTL while somebody waits without a limit: 76, and the place in the queue is free" {
+  local pid status=0
+  foreign 3000
+  wait_in_line a
+  pid=${waiters[0]}
+  redis srv persist k
+  wait_until gone "$pid"
+  wait "$pid" || status=$?
+  waiters=()
+  [[ $status == 76 && ! -e log ]]
+  waiting 0
+}
+
+@test "a value of a megabyte with control characters: neither shown nor sent whole" {
+  python3 -c 'import sys; sys.stdout.write("\x1b[31mx" * 200000)' | redis srv -x set k
+  redis srv pexpire k 600000
+  local before command
+  before=$(redis srv info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p')
+  for command in 'run --protocol set -n k -- touch started' 'run -n k -- touch started' 'status k' 'status --json k' 'status k free' \
+    'release k --owner a:1'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr rlock $command
+    [[ ${#output} -lt 5000 && ${#stderr} -lt 1000 && $output$stderr != *$'\x1b'* ]]
+  done
+  run -0 rlock status --json k
+  [[ ! -e started ]]
+  (($(redis srv info stats | sed -n 's/^total_net_output_bytes:\([0-9]*\).*/\1/p') - before < 200000))
+  [[ $(redis srv strlen k) == 1200001 || $(redis srv strlen k) == 1200000 ]]
+}
+
+@test "status: a foreign string by its name, ours with all that is known, and without names only ours" {
+  foreign
+  run -0 rlock status k
+  [[ $output == *'kind      string lock'*'state     held'*'owner     1f0a-random  (not taken by rlock)'*'holder    another program'*'expires   in '* ]]
+  run -0 rlock status --is-held k
+  run -0 rlock status --json k
+  python3 -c '
+import json, sys
+k, = json.loads(sys.argv[1])
+assert k["kind"] == "string lock" and k["state"] == "held" and k["owner"] == "1f0a-random", k
+assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k' "$output"
+  run -0 rlock status
+  assert_says 'no locks are held through rlock'
+  let_go
+  run -0 run_set --reason why k -- "$RLOCK" status k
+  [[ $output == *'kind      string lock'*'holder    '*' pid '*'reason    why'* && $output != *'another program'* ]]
+  run -0 run_set k -- "$RLOCK" status --names
+  [[ $output == k ]]
+  # Ours was lost, and another program has it: it is not listed because of what is left of ours.
+  redis srv hset 'rlock:holder:{k}' owner gone:1
+  redis srv pexpire 'rlock:holder:{k}' 600000
+  foreign
+  run -0 rlock status --names
+  [[ -z $output ]]
+  redis srv del 'rlock:holder:{k}'
+}
+
+@test "status shows who waits behind another program" {
+  foreign
+  wait_in_line a --reason behind
+  run -0 rlock status k
+  [[ $output == *'another program'*'waiting   1. '*behind* ]]
+  let_go
+  all_done
+}
+
+@test "force-unlock: a foreign string only with the option; ours without, and the job is stopped" {
+  foreign
+  run -76 --separate-stderr rlock force-unlock --yes k
+  assert_says '--protocol set says that it is a lock'
+  [[ $(redis srv get k) == 1f0a-random ]]
+  run -0 rlock force-unlock --yes --protocol set k
+  [[ $(redis srv exists k) == 0 ]]
+  redis srv set k immortal
+  run -76 --separate-stderr rlock force-unlock --yes k
+  run -0 rlock force-unlock --yes --protocol set k
+  [[ $(redis srv exists k) == 0 ]]
+  job_start --protocol set k -- sleep 60
+  held_by_job() { [[ $(redis srv exists k) == 1 ]]; }
+  wait_until held_by_job
+  heard() { [[ $(redis srv pubsub numsub 'rlock:control:{k}' | tail -n 1) == 1 ]]; }
+  wait_until heard
+  rlock force-unlock --yes k
+  job_status
+  [[ $status == 74 && $(redis srv exists k) == 0 ]]
+}
+
+@test "--supersede asks rlock's own holder to stop; another program cannot be asked" {
+  foreign
+  run -75 --separate-stderr run_set --supersede -w 600ms k -- touch started
+  assert_says 'it cannot be asked to stop'
+  let_go
+  job_start --protocol set k -- sleep 60
+  heard() { [[ $(redis srv pubsub numsub 'rlock:control:{k}' | tail -n 1) == 1 ]]; }
+  wait_until heard
+  run -0 --separate-stderr run_set --supersede k -- true
+  job_status
+  [[ $status == 74 ]]
+}
+
+@test "-v and messages name the holder of a wait" {
+  foreign
+  "$RLOCK" run -v --protocol set k -- touch started 2>err 3>&- &
+  waiters+=($!)
+  wait_until grep -q 'waiting for k: held by another program (1f0a-random), you are 1st' err
+  let_go
+  all_done
+  [[ -e started ]]
+}
