@@ -32,12 +32,12 @@ local function free_in()
   return redis.call('pttl', lock)
 end
 
--- What stands there, or the beginning of it; nil: nothing, or no string.
+-- The string or its beginning; nil: nothing is there, or no string.
 local function value_of()
   return redis.call('exists', lock) == 1 and peek('getrange', lock, 0, kValue - 1) or nil
 end
 
--- What is longer than an owner id is called by its beginning, as `holders` shows it: by force_unlock alone.
+-- A value that is longer than an owner id is called by its beginning, as `holders` shows it. Only force_unlock does.
 local function count_of(owner)
   if value_of() == owner then
     return number_in(peek('hget', holder, 'holds:' .. owner), 1) or 1

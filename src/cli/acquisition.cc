@@ -60,7 +60,7 @@ void report_refusal(const lock::LockName& name, int conflict_status, const lock:
   log::error(name.display() + ": not acquired: " + why);
 }
 
-// What to do to take a lock of that layout, for one who has asked for another.
+// The way to take a lock of that layout, for one who has asked for another.
 std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) {
   if (!layout) return "";
   if (layout == lock::Layout::string) return "; use --protocol set";
