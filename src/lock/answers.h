@@ -35,10 +35,10 @@ struct Hold {
 // One that holds a lock, as others see it.
 struct HolderView {
   std::string owner;  // untrusted text; of a long string its beginning
-  bool by_set = false;  // another program has put it there by SET NX
   std::string mode;   // read, write or empty
   long long holds = 0;
   std::optional<milliseconds> expires_in;  // none: never
+  bool by_set = false;                     // another program has put a string there, by SET NX
   bool described = false;                  // what follows is known: it took the lock with rlock
   HolderInfo who;
   std::optional<milliseconds> since;  // server's clock, since 1970

@@ -81,8 +81,10 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   holding.expires_in = ttl_of(entry.at(3));
   Fields known = fields_of(entry, 4);
   if (layout == Layout::semaphore && !known["owner"].empty()) holding.owner = known["owner"];
-  holding.by_set = layout == Layout::string && known["owner"] != holding.owner;
-  if (known["owner"] != holding.owner) return holding;
+  if (known["owner"] != holding.owner) {
+    holding.by_set = layout == Layout::string;
+    return holding;
+  }
   holding.described = true;
   holding.who = holder_of(known);
   holding.token = known["token"];

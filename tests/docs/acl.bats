@@ -119,6 +119,35 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   silent
 }
 
+# protocol_set NAME: what a user of rlock does with a string that other programs lock, too.
+protocol_set() {
+  local owner waiter
+  export RLOCK_PROTOCOL=set
+  rlock run "$1" -- "$RLOCK" run -n "$1" -- true && owner=$(rlock acquire "$1" --lease 30s) &&
+    rlock renew "$1" --owner "$owner" && rlock status "$1" && rlock status && rlock release "$1" --owner "$owner" &&
+    rlock acquire "$1" --lease 30s && rlock force-unlock --yes "$1" || return
+  redis srv -n 1 set "$1" random nx px 600000
+  "$RLOCK" run -q --wait 1m "$1" -- true 3>&- &
+  waiter=$!
+  waiting() { [[ $(redis srv -n 1 zcard "rlock:queue:{$1}") == 1 ]]; }
+  wait_until waiting "$1" && rlock status "$1" && rlock force-unlock --yes "$1" && wait "$waiter"
+}
+
+@test "--protocol set needs no other rights, of all names and of a team's" {
+  set -f
+  grant
+  grant_team p:
+  export RLOCK_URL="unix://rlock@$srv_sock?db=1"
+  printf pw >"$BATS_TEST_TMPDIR/password"
+  chmod 600 "$BATS_TEST_TMPDIR/password"
+  export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password
+  protocol_set job 2>"$BATS_TEST_TMPDIR/err"
+  silent
+  export RLOCK_URL="unix://team-p@$srv_sock?db=1"
+  protocol_set p:job 2>"$BATS_TEST_TMPDIR/err"
+  silent
+}
+
 @test "each right is needed: without it something fails or is warned of" {
   set -f
   printf pw >"$BATS_TEST_TMPDIR/password"
