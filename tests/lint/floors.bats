@@ -60,7 +60,7 @@ options() {
 @test "the top level holds what docs/architecture.md names" {
   git rev-parse --git-dir >/dev/null 2>&1 || skip "not a clone"
   local known=(.ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt
-    CMakePresets.json CONTRIBUTING.md LICENSE README.md bench completions docs lua man packaging src tests)
+    CMakePresets.json CONTRIBUTING.md LICENSE README.md SECURITY.md bench completions docs lua man packaging src tests)
   diff <(git ls-files | cut -d/ -f1 | sort -u) <(printf '%s\n' "${known[@]}") | grep '^<' && return 1
   return 0
 }

@@ -1,0 +1,67 @@
+# Packages: `cpack -G DEB` and `cpack -G RPM` in the folder of a build. packaging/release makes both, and more.
+
+# packaging/linked reads there what is in the program.
+if(RLOCK_STATIC)
+  target_link_options(rlock PRIVATE LINKER:-Map=rlock.map)
+endif()
+
+set(RLOCK_MAINTAINER "The rlock authors <rlock@example.org>" CACHE STRING "Name and address, for packages")
+set(RLOCK_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "The packages' version, such as 1.2.3~preview")
+
+set(CPACK_PACKAGE_NAME rlock)
+set(CPACK_PACKAGE_VENDOR "The rlock authors")
+set(CPACK_PACKAGE_CONTACT "${RLOCK_MAINTAINER}")
+set(CPACK_PACKAGE_VERSION ${RLOCK_PACKAGE_VERSION})
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a lock that many hosts share")
+set(CPACK_PACKAGE_DESCRIPTION
+"rlock takes a lock on a Redis server, renews it for as long as the command
+lives, and releases it when the command and everything that it has started
+has ended. It stops the command before anybody else can hold the lock.
+.
+The lock is the one that Redisson's RLock uses: shell and Java share it.
+The program is one static file.")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/stage.cmake)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# For stage.cmake.
+set(CPACK_RLOCK_SOURCE ${PROJECT_SOURCE_DIR})
+set(CPACK_RLOCK_BUILD ${PROJECT_BINARY_DIR})
+set(CPACK_RLOCK_STATIC ${RLOCK_STATIC})
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-server")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/conffiles)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+if(NOT RLOCK_STATIC)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_RELEASE 1)
+set(CPACK_RPM_PACKAGE_LICENSE MIT)
+set(CPACK_RPM_PACKAGE_GROUP Applications/System)
+set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+string(REPLACE "\n.\n" "\n\n" CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/rlock/rlock.toml")
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+  /etc /usr/share/man /usr/share/man/man1 /usr/share/bash-completion /usr/share/bash-completion/completions
+  /usr/share/zsh /usr/share/zsh/site-functions /usr/share/zsh/vendor-completions
+  /usr/share/fish /usr/share/fish/completions /usr/share/fish/vendor_completions.d)
+if(RLOCK_STATIC)
+  set(CPACK_RPM_PACKAGE_AUTOREQ no)
+endif()
+# The same tree gives the same bytes: the time is $SOURCE_DATE_EPOCH, and no name of a machine gets in.
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1
+%define _buildhost localhost
+%define _build_id_links none
+%define __os_install_post %{nil}")
+
+include(CPack)
