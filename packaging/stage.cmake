@@ -1,5 +1,5 @@
-# Makes of what is installed what a package holds; CPack runs it before it packs. What `cmake --install` installs stays as
-# it is for those who build rlock themselves.
+# Turns what was installed into what a package holds; CPack runs it before it packs. `cmake --install` itself goes on to
+# install plain files, for those who build rlock themselves.
 set(ENV{DESTDIR} "")  # CPack's own, below which file(INSTALL) would put its files once more
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
 set(doc ${root}/usr/share/doc/rlock)
@@ -10,7 +10,7 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# packed_as FILE: FILE.gz in its place, without name and time.
+# compress(FILE): FILE.gz in its place, without name and time.
 function(compress file)
   run(gzip -9nf ${file})
 endfunction()

@@ -1,0 +1,81 @@
+# shellcheck shell=sh disable=SC2016 # text for another shell
+# Sourced by scripts that try something in a bare root of another distribution, after packaging/install.sh.
+
+# in_store DISTRO: checks it, and makes the store of bare roots $store, and in it the folder $new, which goes at the end.
+in_store() {
+  distro=$1
+  case $distro in
+    debian-12 | debian-13 | ubuntu-24.04) ;;
+    *) fail "unknown distribution $distro; known are debian-12, debian-13 and ubuntu-24.04" ;;
+  esac
+  [ "$(id -u)" = 0 ] || fail "only root can make the root of another system: sudo $0 $distro"
+  store=${TRY_ON_ROOT:-/var/tmp/rlock-try-on}
+  mkdir -p "$store/packages-$distro"
+  new=$(mktemp -d "$store/new.XXXX")
+  trap 'rm -rf "$new"' EXIT
+  trap 'exit 1' HUP INT TERM
+}
+
+# inside ROOT COMMAND...: runs it there, in namespaces of its own: with it end all processes and mounts.
+inside() {
+  root=$1
+  shift
+  cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+  env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+    ${JOBS:+JOBS="$JOBS"} ${REDIS_SERVER:+REDIS_SERVER="$REDIS_SERVER"} \
+    unshare --mount --pid --ipc --fork --kill-child sh -euc '
+      root=$1 packages=$2
+      shift 2
+      mount --bind "$root" "$root"  # as on any machine, / is a mount point
+      mount -t proc proc "$root/proc"
+      mount -t sysfs -o ro sysfs "$root/sys"
+      mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
+      mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$root/dev/pts"
+      mount --bind "$root/dev/pts/ptmx" "$root/dev/ptmx"
+      mount --bind "$packages" "$root/var/cache/apt/archives"
+      # Not by exec: who stays is process 1, and reaps orphans.
+      chroot "$root" "$@" </dev/null
+      exit $?' sh "$root" "$store/packages-$distro" "$@"
+}
+
+# install_in ROOT PACKAGE...
+install_in() {
+  root=$1
+  shift
+  inside "$root" sh -euc 'export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "$@"
+}
+
+# bare DISTRO: makes $store/DISTRO unless it is there; if $fresh is set, anew.
+bare() {
+  [ -z "${fresh:-}" ] || [ "$1" != "$distro" ] || rm -rf "${store:?}/$1"
+  [ ! -d "$store/$1" ] || return 0
+  say "Making a bare root of $1 ..."
+  case $1 in
+    debian-12) suite=bookworm ;;
+    debian-13) suite=trixie ;;
+  esac
+  case $1 in
+    debian-*)
+      need_packages debootstrap
+      debootstrap --variant=minbase "$suite" "$new/bare" >"$new/log" || {
+        tail -n 20 "$new/log" >&2
+        fail "debootstrap failed"
+      }
+      ;;
+    ubuntu-24.04)
+      # Debian 13 has Ubuntu's keys, and a debootstrap that knows it. Universe, as on every machine with Ubuntu.
+      bare debian-13
+      cp -a "$store/debian-13" "$new/maker"
+      install_in "$new/maker" debootstrap ubuntu-keyring
+      inside "$new/maker" debootstrap --variant=minbase --components=main,universe noble /bare >"$new/log" || {
+        tail -n 20 "$new/log" >&2
+        fail "debootstrap failed"
+      }
+      mv "$new/maker/bare" "$new/bare"
+      rm -rf "$new/maker"
+      ;;
+  esac
+  rm -rf "$new/bare/var/cache/apt/archives/"*.deb
+  mv "$new/bare" "$store/$1"
+}

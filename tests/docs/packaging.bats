@@ -1,0 +1,186 @@
+# The content of packages, and the scripts that make them. packaging/release and packaging/try-package try the packages as a whole.
+
+load ../lib/common
+
+setup() {
+  ROOT=$(cd "$TESTS_DIR/.." && pwd)
+  BUILD=$(dirname "$RLOCK")
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+# needs_build [static]: $RLOCK is a program that was built here.
+needs_build() {
+  [[ -e $BUILD/CMakeCache.txt ]] || skip 'the program under test was not built here'
+  [[ ${1:-} != static ]] || grep -qx 'RLOCK_STATIC:BOOL=ON' "$BUILD/CMakeCache.txt" || skip 'the program is not static'
+}
+
+@test "the scripts of packaging/ are without a fault" {
+  command -v shellcheck >/dev/null || skip 'no shellcheck'
+  cd "$ROOT"
+  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/release packaging/try-on packaging/try-package \
+    packaging/alpine/APKBUILD packaging/arch/PKGBUILD
+}
+
+@test "every script of packaging/ tells of itself by --help, or wants an argument" {
+  cd "$ROOT"
+  local script
+  for script in release try-on try-package; do
+    run -0 sh "packaging/$script" --help
+    [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
+  done
+  run -1 sh packaging/linked
+  [[ $output == *'give the folder of a build'* ]]
+}
+
+@test "the example of a configuration file is accepted and changes nothing" {
+  # -v tells where each setting comes from; nobody listens there.
+  export RLOCK_URL=unix://$PWD/none
+  run -69 --separate-stderr rlock --config "$ROOT/packaging/rlock.toml" run -v x -- true
+  local said=${stderr//"$ROOT/packaging/rlock.toml"/FILE}
+  run -69 --separate-stderr rlock --config /dev/null run -v x -- true
+  [[ -n $said && ${stderr//\/dev\/null/FILE} == "$said" ]]
+  unset RLOCK_URL
+  # No line but comments and empty ones.
+  run -1 grep -nvE '^(#.*)?$' "$ROOT/packaging/rlock.toml"
+}
+
+@test "each line of the example is accepted when its mark is taken away" {
+  sed -nE 's/^# ([a-z-]+ = .*|\[profile\..*)/\1/p' "$ROOT/packaging/rlock.toml" >all.toml
+  (($(wc -l <all.toml) >= 7))
+  chmod 600 all.toml
+  # The configuration is read as a whole, and then the first thing that is missing is the password file.
+  run -78 --separate-stderr rlock --config all.toml run x -- true
+  assert_says /etc/rlock/password
+  sed -i '/^password-file\|^tls-ca/d' all.toml
+  # At the end of the file, in the profile.
+  echo 'no-such-setting = 1' >>all.toml
+  run -78 --separate-stderr rlock --config all.toml run x -- true
+  assert_says no-such-setting
+}
+
+@test "the install rules put each file where it belongs" {
+  needs_build
+  local list=$BUILD/install_manifest.txt status=0
+  [[ ! -e $list ]] || mv "$list" "$list.kept"
+  cmake --install "$BUILD" --prefix "$PWD/usr" >/dev/null || status=$?
+  rm -f "$list"
+  [[ ! -e $list.kept ]] || mv "$list.kept" "$list"
+  ((status == 0))
+  {
+    printf '%s\n' bin/rlock share/man/man1/rlock.1
+    printf 'share/doc/rlock/%s\n' CHANGELOG.md LICENSE README.md SECURITY.md examples/rlock.toml
+    (cd "$ROOT" && printf 'share/doc/rlock/%s\n' docs/*)
+  } | sort >expected
+  # Completions have rules and tests of their own.
+  (cd usr && find . -type f | sed 's,^\./,,' | grep -v complet | sort) >found
+  diff expected found
+}
+
+@test "the version is the same in CMakeLists.txt, the program, and the changelog's newest section, if it has one" {
+  local version newest
+  version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
+  run -0 rlock --version
+  [[ ${lines[0]} == "rlock $version" ]]
+  newest=$(sed -nE 's/^## \[([0-9][0-9.]*)\].*/\1/p' "$ROOT/CHANGELOG.md" | head -n 1)
+  [[ -z $newest || $newest == "$version" ]]
+  # Nowhere else: packaging/release writes it.
+  run -1 grep -rnF "$version" "$ROOT/packaging"
+}
+
+@test "recipes have the syntax of their tools, and name no archive that packaging/release does not put beside them" {
+  cd "$ROOT/packaging"
+  bash -n arch/PKGBUILD
+  sh -n alpine/APKBUILD
+  if command -v ruby >/dev/null; then ruby -c homebrew/rlock.rb; fi
+  local recipe
+  for recipe in arch/PKGBUILD alpine/APKBUILD homebrew/rlock.rb Dockerfile; do
+    grep -q '@ARCHIVE@' "$recipe"
+    # Each word in marks is one that recipe() writes.
+    run -1 grep -noE '@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512)[A-Z]+@' "$recipe"
+    [[ -z $(grep -oE '@[A-Z0-9]+@' "$recipe" | grep -vE '^@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512)@$') ]]
+  done
+}
+
+@test "the static program needs no library, and its parts are known, with licences" {
+  needs_build static
+  run -1 ldd "$RLOCK"
+  [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
+  sh "$ROOT/packaging/linked" "$BUILD" >linked
+  local source
+  for source in c-ares cli11 fmtlib glibc hiredis nlohmann-json3 openssl spdlog tomlplusplus; do
+    grep -q "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
+  done
+  grep -q '^gcc-[0-9]* .* libstdc++-' linked
+  # Nothing of the tests.
+  run -1 grep googletest linked
+  sh "$ROOT/packaging/linked" --notices "$BUILD" >notices
+  grep -q 'Apache License' notices
+  grep -q 'Salvatore Sanfilippo' notices
+  SOURCE_DATE_EPOCH=1 sh "$ROOT/packaging/linked" --spdx "$BUILD" "$RLOCK" >spdx
+  python3 - "$(sha256sum <"$RLOCK" | cut -d ' ' -f 1)" "$(wc -l <linked)" <<'END'
+import json, re, sys
+spdx = json.load(open('spdx'))
+assert spdx['spdxVersion'] == 'SPDX-2.3' and spdx['creationInfo']['created'] == '1970-01-01T00:00:01Z'
+program, *parts = spdx['packages']
+assert program['checksums'][0]['checksumValue'] == sys.argv[1]
+assert len(parts) == int(sys.argv[2]), len(parts)
+ids = [package['SPDXID'] for package in spdx['packages']]
+assert len(ids) == len(set(ids)) and all(re.fullmatch(r'SPDXRef-[A-Za-z0-9.-]+', one) for one in ids), ids
+related = {one['relatedSpdxElement'] for one in spdx['relationships']}
+assert related == set(ids)
+for part in parts:
+    assert part['externalRefs'][0]['referenceLocator'].startswith('pkg:deb/')
+    assert part['licenseDeclared'] and part['versionInfo']
+END
+}
+
+@test "a library whose licence is not known is told of, not passed over" {
+  needs_build static
+  [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
+  sed '/c-ares/s/c-ares |//' "$ROOT/packaging/linked" >linked
+  run -1 sh linked "$BUILD"
+  assert_says 'the licence of c-ares is not known'
+}
+
+@test "the static program runs a command under a lock where there is nothing else" {
+  needs_build static
+  local in=(chroot)
+  [[ $(id -u) == 0 ]] || in=(unshare -r chroot)
+  "${in[@]}" / true 2>/dev/null || skip 'this user can change no root'
+  redis_start srv
+  mkdir empty
+  strip -o empty/rlock "$RLOCK"
+  ln "$srv_sock" empty/s
+  export RLOCK_URL=unix:///s
+  run -0 --separate-stderr "${in[@]}" empty /rlock run hello -- /rlock status hello
+  [[ $output == *held* && -z $stderr ]]
+  run -0 "${in[@]}" empty /rlock run hello -- /rlock --version
+  assert_clean srv
+  redis_stop srv
+}
+
+@test "the .deb and the .rpm hold what they should, as root's, and need nothing" {
+  needs_build static
+  [[ -s $BUILD/build.ninja ]] && command -v dpkg-deb >/dev/null || skip 'no build by Ninja on Debian'
+  export SOURCE_DATE_EPOCH=1000000000
+  (umask 077 && cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G DEB >log 2>&1) || { cat log && return 1; }
+  local deb=(packed/*.deb) file
+  [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends Recommends) ]]
+  [[ $(dpkg-deb -f "${deb[0]}" Suggests) == redis-server* ]]
+  dpkg-deb -c "${deb[0]}" >list
+  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man1/rlock.1.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml}; do
+    grep -q " \./$file\$" list || { echo "$file is missing" && cat list && return 1; }
+  done
+  # Whatever the umask of the builder.
+  run -1 grep -vE '^(drwxr-xr-x|-rw-r--r--) root/root .* 2001-09-09|^-rwxr-xr-x root/root .* \./usr/bin/rlock$' list
+  mkdir control
+  dpkg-deb -e "${deb[0]}" control
+  [[ $(<control/conffiles) == /etc/rlock/rlock.toml ]]
+  command -v rpmbuild >/dev/null || skip 'the .deb is good; no rpmbuild for the .rpm'
+  cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G RPM >log 2>&1 || { cat log && return 1; }
+  [[ $(rpm -qp --configfiles packed/*.rpm) == /etc/rlock/rlock.toml ]]
+  run -1 grep -vE '^(rpmlib|config)\(' <(rpm -qp --requires packed/*.rpm)
+  rpm -qlp packed/*.rpm | grep -qx /usr/share/man/man1/rlock.1.gz
+  rpm -qip packed/*.rpm | grep -q 'Build Host *: localhost'
+  run -1 grep -qx /usr/bin <(rpm -qlp packed/*.rpm)
+}
