@@ -14,13 +14,16 @@ load ../lib/common
   rm -f "$list"
   [[ ! -e $list.kept ]] || mv "$list.kept" "$list"
   ((${status:-0} == 0))
-  [[ $("$BATS_TEST_TMPDIR/usr/bin/rlock" --version) == "rlock "* ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/man/man1/rlock.1 ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/README.md && -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/LICENSE ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/doc/rlock/docs/security.md ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/bash-completion/completions/rlock ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/zsh/site-functions/_rlock ]]
-  [[ -s $BATS_TEST_TMPDIR/usr/share/fish/vendor_completions.d/rlock.fish ]]
+  cd "$BATS_TEST_TMPDIR"
+  [[ $(usr/bin/rlock --version) == "rlock "* ]]
+  {
+    printf '%s\n' bin/rlock share/man/man1/rlock.1 share/bash-completion/completions/rlock \
+      share/zsh/site-functions/_rlock share/fish/vendor_completions.d/rlock.fish
+    printf 'share/doc/rlock/%s\n' CHANGELOG.md LICENSE README.md SECURITY.md examples/rlock.toml
+    (cd "$TESTS_DIR/.." && printf 'share/doc/rlock/%s\n' docs/*)
+  } | sort >expected
+  (cd usr && find . -type f -size +0 | sed 's,^\./,,' | sort) >found
+  diff expected found
 }
 
 @test "the crontab line of the README works in cron's bare environment, and is silent when busy" {
