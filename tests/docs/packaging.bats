@@ -98,12 +98,12 @@ needs_static_build() {
   grep -q 'Apache License' notices
   grep -q 'Salvatore Sanfilippo' notices
   SOURCE_DATE_EPOCH=1 sh "$ROOT/packaging/linked" --spdx "$BUILD" "$RLOCK" >spdx
-  python3 - "$(sha256sum <"$RLOCK" | cut -d ' ' -f 1)" "$(wc -l <linked)" <<'END'
+  python3 - "$(sha256sum <"$RLOCK" | cut -d ' ' -f 1)" "$(wc -l <linked)" "$(rlock --version | sed -n '1s/^rlock //p')" <<'END'
 import json, re, sys
 spdx = json.load(open('spdx'))
 assert spdx['spdxVersion'] == 'SPDX-2.3' and spdx['creationInfo']['created'] == '1970-01-01T00:00:01Z'
 program, *parts = spdx['packages']
-assert program['checksums'][0]['checksumValue'] == sys.argv[1]
+assert program['checksums'][0]['checksumValue'] == sys.argv[1] and program['versionInfo'] == sys.argv[3]
 assert len(parts) == int(sys.argv[2]), len(parts)
 ids = [package['SPDXID'] for package in spdx['packages']]
 assert len(ids) == len(set(ids)) and all(re.fullmatch(r'SPDXRef-[A-Za-z0-9.-]+', one) for one in ids), ids
