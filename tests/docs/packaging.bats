@@ -33,10 +33,12 @@ needs_static_build() {
 }
 
 @test "the example of a configuration file is accepted and changes nothing" {
+  # A copy: rlock refuses one that a group may write to, as in a clone under umask 002.
+  install -m 644 "$ROOT/packaging/rlock.toml" example.toml
   # -v tells where each setting comes from; nobody listens there.
   export RLOCK_URL=unix://$PWD/none
-  run -69 --separate-stderr rlock --config "$ROOT/packaging/rlock.toml" run -v x -- true
-  local said=${stderr//"$ROOT/packaging/rlock.toml"/FILE}
+  run -69 --separate-stderr rlock --config "$PWD/example.toml" run -v x -- true
+  local said=${stderr//"$PWD/example.toml"/FILE}
   run -69 --separate-stderr rlock --config /dev/null run -v x -- true
   [[ -n $said && ${stderr//\/dev\/null/FILE} == "$said" ]]
   unset RLOCK_URL
