@@ -8,7 +8,7 @@
 # Comments, indentation and what a script does not use are left out.
 cmake_minimum_required(VERSION 3.25)
 set(LAYOUTS plain read_write semaphore string)
-set(VERBS acquire renew release force_unlock inspect)
+set(VERBS acquire renew release force_unlock inspect raise)
 set(LUA "${CMAKE_CURRENT_LIST_DIR}")
 
 function(with_includes text layout out)

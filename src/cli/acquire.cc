@@ -55,7 +55,7 @@ int not_acquired(const AcquireOptions& options, int status) {
 
 // Tells the caller whose the lock is; with --for-pid to the keeper, once the caller knows.
 Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds,
-                       const lock::LeaseTiming& timing, redis::Client& client, const UniqueFd& watched,
+                       const lock::LeaseTiming& timing, lock::Servers& client, const UniqueFd& watched,
                        const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
@@ -86,7 +86,7 @@ Result<int> execute(const AcquireOptions& options) {
   };
   auto made = client_for(options, signals.fd());
   if (!made && made.error().code == Error::Code::interrupted) end_by_signal();
-  redis::Client client = RLOCK_TRY(std::move(made));
+  lock::Servers client = RLOCK_TRY(std::move(made));
   const Events unwatched;
   auto acquired = acquire_and_report(client, requests_for(options), timing.renew_at, options, signals, unwatched);
   if (!acquired && acquired.error().code == Error::Code::interrupted) end_by_signal();

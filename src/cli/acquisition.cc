@@ -18,7 +18,7 @@ constexpr milliseconds kAskAgain = 500ms;
 // Looks after one of the locks while it is waited for.
 class AwaitedLock {
  public:
-  AwaitedLock(redis::Client& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
+  AwaitedLock(lock::Servers& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
               const Events& events)
       : name_(request.name),
         wait_(options.wait),
@@ -74,7 +74,7 @@ std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) 
 }
 
 // Says how else the name is in use, by whom, and how to join them: where that is a lock.
-Error other_kind(redis::Client& client, const lock::LockName& name, const lock::OtherKind& instead,
+Error other_kind(lock::Servers& client, const lock::LockName& name, const lock::OtherKind& instead,
                  const LockingOptions& options) {
   const auto found = lock::inspect(client, name, Until{}.at_most(options.timeout));
   const lock::HolderView* holder = found && found->state == lock::Status::State::held ? found->holder() : nullptr;
@@ -94,7 +94,7 @@ Error other_kind(redis::Client& client, const lock::LockName& name, const lock::
 }
 
 // Reports a lock that was not acquired. Errors: those that are no mere outcome.
-Result<void> refused(redis::Client& client, const lock::AcquireRequest& request, const lock::Acquired& refusal,
+Result<void> refused(lock::Servers& client, const lock::AcquireRequest& request, const lock::Acquired& refusal,
                      const LockingOptions& options) {
   const lock::LockName& name = request.name;
   using Outcome = lock::Acquired::Outcome;
@@ -126,6 +126,23 @@ std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
   return names;
 }
 
+// Some options cannot be right where each server decides alone: nobody counts the slots that others grant.
+Result<void> check_for_quorum(const LockingOptions& options, const lock::Servers& servers) {
+  if (!servers.is_quorum()) return {};
+  const lock::QueueRequest& queueing = options.wait.queueing;
+  const std::pair<bool, std::string_view> refused[] = {
+      {options.mode.kind == lock::Mode::Kind::slots, "--slots: majorities would let in more jobs than there are slots"},
+      {options.wait.replicas > 0, "--wait-replicas: the other servers of the quorum do what a replica would do"},
+      {options.wait.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
+      {queueing.most.has_value(), "--max-queue: waiters stand in no queue"},
+      {queueing.replace, "--replace-waiting: waiters stand in no queue"},
+      {queueing.priority != 0, "--priority: waiters stand in no queue"}};
+  for (const auto& [given, why] : refused) {
+    if (given) return fail(Error::Code::usage, "with several servers there is no " + std::string(why));
+  }
+  return {};
+}
+
 Error with_hint(Error error, const CommonOptions& options) {
   if (error.code == Error::Code::unavailable && options.url_origin.empty()) {
     error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
@@ -135,11 +152,12 @@ Error with_hint(Error error, const CommonOptions& options) {
 
 }  // namespace
 
-Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
+Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
                                                    const std::vector<lock::AcquireRequest>& requests,
                                                    milliseconds renew_every, const LockingOptions& options,
                                                    const run::SignalBlock& signals, const Events& events,
                                                    lock::AtFront at_front) {
+  RLOCK_TRY(check_for_quorum(options, client));
   std::vector<AwaitedLock> waiting;
   for (const auto& request : requests) waiting.emplace_back(client, request, options, signals.fd(), events);
   lock::WaitPolicy policy{.limit = options.wait.limit,

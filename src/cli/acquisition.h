@@ -6,7 +6,7 @@
 
 #include "cli/events.h"
 #include "cli/options.h"
-#include "lock/acquire_all.h"
+#include "lock/quorum.h"
 #include "run/signals.h"
 
 namespace rlock::cli {
@@ -16,7 +16,7 @@ namespace rlock::cli {
 // somebody else and the wait is over; that has been said, and options.wait.conflict_status is the status.
 // Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of
 // slots; usage for a reader that wants to become a writer; interrupted.
-Result<std::vector<lock::Hold>> acquire_and_report(redis::Client& client,
+Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
                                                    const std::vector<lock::AcquireRequest>& requests,
                                                    milliseconds renew_every, const LockingOptions& options,
                                                    const run::SignalBlock& signals, const Events& events,

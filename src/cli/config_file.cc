@@ -126,6 +126,18 @@ class Places {
   std::vector<std::string_view> lines_;
 };
 
+// Several texts.
+Result<ConfigEntry> list_entry(const toml::array& values, const std::string& key, const Places& places) {
+  ConfigEntry entry{.type = ConfigEntry::Type::list, .origin = places.of(values, key)};
+  for (const toml::node& value : values) {
+    const auto* text = value.as_string();
+    if (!text) return places.bad(values, key, "a setting has one value; only url may be a list, of texts in quotes");
+    entry.text += (entry.text.empty() ? "" : " ") + text->get();
+  }
+  if (entry.text.empty()) return places.bad(values, key, "this list is empty; put a text in quotes");
+  return entry;
+}
+
 // `key` is the whole one, with its tables.
 Result<ConfigEntry> entry_of(const toml::node& value, const std::string& key, const Places& places) {
   using Type = ConfigEntry::Type;
@@ -139,7 +151,7 @@ Result<ConfigEntry> entry_of(const toml::node& value, const std::string& key, co
     entry.type = Type::number;
     entry.text = std::to_string(number->get());
   } else if (value.is_array()) {
-    return places.bad(value, key, "a setting has one value; arrays are not supported");
+    return list_entry(*value.as_array(), key, places);
   } else if (value.is_table()) {
     return places.bad(value, key, "this table is not known; only [profile.NAME] is");
   } else {

@@ -13,12 +13,12 @@ namespace rlock::cli {
 
 // One line `name = value`, outside of tables or below [profile.NAME].
 struct ConfigEntry {
-  enum class Type { text, flag, number };  // TOML's string, boolean and integer
+  enum class Type { text, flag, number, list };  // TOML's string, boolean and integer, and an array of strings
 
   std::string profile;  // empty: outside of tables
   std::string name;
   Type type = Type::text;
-  std::string text;    // the value, as an option takes it: a flag's is "true" or "false"
+  std::string text;    // the value, as an option takes it: a flag's is "true" or "false"; a list's has blanks between
   std::string origin;  // "/etc/rlock/rlock.toml:3: profile.ci.lease": in front of complaints
 };
 

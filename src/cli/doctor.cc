@@ -67,6 +67,14 @@ Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& o
   return all;
 }
 
+// Of several servers: that each is one.
+Check check_quorum(const lock::Servers& servers) {
+  const auto fine = servers.expect_independent();
+  const std::string number = std::to_string(servers.size());
+  if (fine) return {Verdict::ok, "quorum", number + " servers that know nothing of each other", ""};
+  return {Verdict::fail, "quorum", fine.error().message, "give addresses of independent servers"};
+}
+
 std::string in_words(const std::vector<Check>& checks) {
   constexpr std::size_t kVerdictWidth = 6, kNameWidth = 15;
   std::string text;
@@ -96,10 +104,19 @@ Result<int> execute(const DoctorOptions& options) {
     RLOCK_TRY(print(lock::acl_rule(options.prefix) + "\n"));
     return kDone;
   }
-  redis::Client client = RLOCK_TRY(client_for(options));
-  const auto checks = RLOCK_TRY(examine(client, options));
-  RLOCK_TRY(print(options.json ? checks_json(checks) : in_words(checks)));
-  return status_of_all(checks);
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  std::vector<Check> all;
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    auto checks = examine(servers.member(i).client, options);
+    if (!checks && !servers.is_quorum()) return std::unexpected(std::move(checks).error());
+    const std::string& address = servers.member(i).address;
+    if (!checks) checks = {Check{Verdict::fail, "connection", checks.error().message, "a quorum can do without it"}};
+    if (servers.is_quorum()) all.push_back({Verdict::ok, "server", address, ""});
+    std::ranges::move(*checks, std::back_inserter(all));
+  }
+  if (servers.is_quorum()) all.push_back(check_quorum(servers));
+  RLOCK_TRY(print(options.json ? checks_json(all) : in_words(all)));
+  return status_of_all(all);
 }
 
 }  // namespace rlock::cli

@@ -12,7 +12,7 @@
 #include "cli/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 namespace {
@@ -37,7 +37,7 @@ bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
 
 // Asks the holders to stop, once at least, until they have released the lock, or have died and their leases have run
 // out. False: one of them holds the lock still when the wait is over.
-Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
+Result<bool> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
   bool heard = false;
   for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
     const Until exchange = Until{}.at_most(options.timeout);
@@ -56,7 +56,7 @@ Result<bool> ask_and_wait(redis::Client& client, const ForceUnlockOptions& optio
   }
 }
 
-Result<void> delete_hold(redis::Client& client, const ForceUnlockOptions& options, const lock::Lock& lock,
+Result<void> delete_hold(lock::Servers& client, const ForceUnlockOptions& options, const lock::Lock& lock,
                          const lock::OwnerId& owner, bool alone) {
   const std::string name = options.name().display();
   const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.timeout)));
@@ -106,7 +106,7 @@ Result<bool> is_confirmed(const ForceUnlockOptions& options, const lock::Status&
 }
 
 // Does what is left to do after the question.
-Result<int> free_lock(redis::Client& client, const ForceUnlockOptions& options, const lock::Status& status,
+Result<int> free_lock(lock::Servers& client, const ForceUnlockOptions& options, const lock::Status& status,
                       const Holders& holders) {
   const std::string name = options.name().display();
   for (const lock::OwnerId& owner : holders.not_asked) {
@@ -130,7 +130,7 @@ Result<int> free_lock(redis::Client& client, const ForceUnlockOptions& options, 
 }  // namespace
 
 Result<int> execute(const ForceUnlockOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options));
+  lock::Servers client = RLOCK_TRY(client_for(options));
   const std::string name = options.name().display();
   const auto status = RLOCK_TRY(look(client, options));
   const bool doubtful = !options.by_set && status.holder() && status.holder()->by_set;

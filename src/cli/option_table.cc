@@ -14,7 +14,8 @@ constexpr Row<CommonOptions> kUrl{
     "--url",
     "URL",
     by<CommonOptions, fill_url>,
-    "the server: redis://host:port/db, rediss:// for TLS, unix:///path or local: (redis://127.0.0.1:6379)",
+    "the server: redis://host:port/db, rediss:// for TLS, unix:///path or local: (redis://127.0.0.1:6379); give three "
+    "or more for a lock on a majority of independent servers",
     Group::common,
     kSetting,
     kOften};

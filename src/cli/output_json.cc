@@ -55,12 +55,34 @@ Json array_of(const std::vector<Each>& all) {
 }
 
 std::string_view state_word(Status::State state) {
-  return state == Status::State::free ? "free" : state == Status::State::held ? "held" : "not a lock";
+  switch (state) {
+    case Status::State::free: return "free";
+    case Status::State::held: return "held";
+    case Status::State::contested: return "contested";
+    case Status::State::other_kind: break;
+  }
+  return "not a lock";
+}
+
+// The view of each server of a quorum.
+Json servers_of(const Status& status) {
+  Json all = Json::array();
+  for (const Status::Server& server : status.servers) {
+    Json json = {{"address", server.address}};
+    if (!server.trouble.empty()) {
+      json["error"] = server.trouble;
+    } else {
+      json["state"] = state_word(server.state);
+      json["holders"] = array_of(server.holders);
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
 }
 
 // A holder that can only be one is told at the top; those of other kinds, where there may be many, among the holders.
 void add_holders(Json& json, const Status& status) {
-  if (status.lock.has_one_holder()) {
+  if (status.lock.has_one_holder() && status.state != Status::State::contested) {
     if (status.holder()) json.update(to_json(*status.holder()));
     return;
   }
@@ -84,6 +106,7 @@ Json to_json(const Status& status) {
   json["waiting"] = status.waiting;
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
+  if (!status.servers.empty()) json["servers"] = servers_of(status);
   return json;
 }
 

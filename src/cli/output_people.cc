@@ -19,6 +19,7 @@ std::string state_text(const Status& status) {
   switch (status.state) {
     case Status::State::free: return "free";
     case Status::State::held: break;
+    case Status::State::contested: return "contested: nobody holds it on a majority of the servers";
     case Status::State::other_kind: return "not a lock";
   }
   if (status.lock.layout == lock::Layout::semaphore) {
@@ -123,6 +124,19 @@ void add_waiting(Lines& lines, const Status& status) {
   }
 }
 
+// The view of each server of a quorum.
+void add_servers(Lines& lines, const Status& status) {
+  bool first = true;
+  for (const Status::Server& server : status.servers) {
+    const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
+    const std::string says = !server.trouble.empty()                      ? escaped(server.trouble, 300)
+                             : server.state == Status::State::held       ? "held" + owner
+                             : server.state == Status::State::other_kind ? "not a lock"
+                                                                         : "free";
+    lines.add(std::exchange(first, false) ? "servers" : "", server.address + "  " + says);
+  }
+}
+
 using Cells = std::vector<std::string>;
 
 std::string holder_cell(const lock::HolderView& holder, long long holders) {
@@ -176,6 +190,7 @@ std::string held_by(const lock::HolderView& holding, long long holders) {
 }
 
 std::string held_by(const lock::Acquired& found) {
+  if (found.contested) return "contested: several ask for it, and none gets a majority of the servers";
   return found.holder ? held_by(*found.holder, found.holders) : "held by another";
 }
 
@@ -201,9 +216,10 @@ std::string status_in_full(const Status& status) {
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
   lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status));
   if (only) add_only_holder(lines, *only, layout);
-  if (held && !only) add_holders(lines, status);
+  if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);
   add_waiting(lines, status);
+  add_servers(lines, status);
   return std::move(lines).text();
 }
 

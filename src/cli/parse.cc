@@ -56,15 +56,22 @@ std::vector<Described> describe_common(CLI::App& app, std::span<const std::strin
   return described;
 }
 
+// Several of them are those of a quorum.
+void add_addresses(const std::vector<std::string>& given, std::string& all) {
+  for (const std::string& address : given) all += (all.empty() ? "" : " ") + address;
+}
+
 // Moves what was given from CLI11 to `parsed`.
 Result<void> collect(std::span<const Described> described, Parsed& parsed) {
   for (const auto& [spec, option] : described) {
     if (option->count() == 0) continue;
     const bool flag = spec.value.empty();
+    if (&spec == &url_option()) {
+      add_addresses(option->results(), parsed.options[&spec]);
+      continue;
+    }
     if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
-      return fail(Error::Code::usage,
-                  "--" + std::string(spec.name()) + " is given twice" +
-                      (&spec == &url_option() ? "; locks over several servers are not supported" : ""));
+      return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice");
     }
     parsed.options.insert_or_assign(&spec, flag ? "true" : option->results().front());
   }

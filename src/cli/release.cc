@@ -6,20 +6,20 @@
 #include "cli/commands.h"
 #include "cli/each_name.h"
 #include "cli/server.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 
 namespace {
 
 // A keeper of --for-pid has nothing to do any more. Without this it would learn that at its next renewal.
-void tell_keeper(redis::Client& client, const ReleaseOptions& options, const lock::LockName& name) {
+void tell_keeper(lock::Servers& client, const ReleaseOptions& options, const lock::LockName& name) {
   const auto told = lock::ask_to_stop(client, name, *options.owner, "rlock release", Until{}.at_most(options.timeout));
   if (!told) log::debug(name.display() + ": " + told.error().message);
 }
 
 // Adds the name to `over` if nothing of this owner's is left there.
-Result<void> release(redis::Client& client, const ReleaseOptions& options, const lock::LockName& lock_name,
+Result<void> release(lock::Servers& client, const ReleaseOptions& options, const lock::LockName& lock_name,
                      std::vector<lock::LockName>& over) {
   const auto released = with_any_kind(lock_name, [&](const lock::Lock& lock) {
     return lock::release(client, lock, *options.owner, options.owner->first_hold(), Until{}.at_most(options.timeout));
@@ -46,7 +46,7 @@ Result<void> release(redis::Client& client, const ReleaseOptions& options, const
 }  // namespace
 
 Result<int> execute(const ReleaseOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options));
+  lock::Servers client = RLOCK_TRY(client_for(options));
   std::vector<lock::LockName> over;
   auto released =
       for_each_name(options.names, [&](const lock::LockName& name) { return release(client, options, name, over); });

@@ -6,12 +6,12 @@
 #include "cli/commands.h"
 #include "cli/each_name.h"
 #include "cli/server.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 namespace {
 
-Result<void> renew(redis::Client& client, const RenewOptions& options, const lock::LockName& lock_name) {
+Result<void> renew(lock::Servers& client, const RenewOptions& options, const lock::LockName& lock_name) {
   const auto outcome = with_any_kind(lock_name, [&](const lock::Lock& lock) {
     return lock::renew(client, lock, *options.owner, options.lease, lock::Attempts::until_deadline,
                        Until{}.at_most(options.timeout));
@@ -36,7 +36,7 @@ Result<void> renew(redis::Client& client, const RenewOptions& options, const loc
 }  // namespace
 
 Result<int> execute(const RenewOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options));
+  lock::Servers client = RLOCK_TRY(client_for(options));
   return for_each_name(options.names, [&](const lock::LockName& name) { return renew(client, options, name); });
 }
 

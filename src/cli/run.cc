@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -39,13 +40,20 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
   return requests;
 }
 
+// As split_addresses() reads them back.
+std::string display(const std::vector<redis::Address>& addresses) {
+  std::string all;
+  for (const redis::Address& address : addresses) all += (all.empty() ? "" : " ") + address.display();
+  return all;
+}
+
 std::vector<std::string> environment_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
-                                         const redis::Address& address) {
+                                         const std::vector<redis::Address>& addresses) {
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
-                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + address.display()};
+                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + display(addresses)};
   // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
   const auto name_file = [&](const char* variable, const std::string& path) {
     unsetenv(variable);
@@ -63,25 +71,28 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   if (options.config_for_command) name_file("RLOCK_CONFIG", *options.config_for_command);
   unsetenv("RLOCK_PROFILE");
   if (options.profile_for_command) additions.push_back("RLOCK_PROFILE=" + *options.profile_for_command);
-  if (address.server.tls) {
+  const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
+  if (over_tls != addresses.end()) {
+    const redis::TlsSettings& tls = *over_tls->server.tls;
     const auto name_path = [&](const char* variable, const std::string& path) {
       if (path.empty()) return;
       unsetenv(variable);
       additions.push_back(std::string(variable) + "=" + path);
     };
-    name_path("RLOCK_TLS_CA", address.server.tls->ca);
-    name_path("RLOCK_TLS_CERT", address.server.tls->certificate);
-    name_path("RLOCK_TLS_KEY", address.server.tls->key);
-    if (address.server.tls->insecure && !std::getenv("RLOCK_TLS_INSECURE"))
+    name_path("RLOCK_TLS_CA", tls.ca);
+    name_path("RLOCK_TLS_CERT", tls.certificate);
+    name_path("RLOCK_TLS_KEY", tls.key);
+    if (tls.insecure && !std::getenv("RLOCK_TLS_INSECURE"))
       additions.push_back("RLOCK_TLS_INSECURE=true");
   }
   return environment_without_secrets(std::move(additions));
 }
 
-run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds, const redis::Address& address,
-                 const run::Inherited& inherited, const Events& events) {
+run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
+                 const std::vector<redis::Address>& addresses, const run::Inherited& inherited, const Events& events) {
   return {
-      .command = {options.command, environment_for(options, holds, address), "RLOCK_TOKEN=" + hold_texts(holds).tokens},
+      .command = {options.command, environment_for(options, holds, addresses),
+                  "RLOCK_TOKEN=" + hold_texts(holds).tokens},
       .holds = holds,
       .timing = options.timing,
       .exchange = options.timeout,
@@ -132,7 +143,7 @@ class GuardsAhead {
     return tries_left_-- > 0;
   }
 
-  void start(const run::Job& job, redis::Client& client, run::SignalBlock& signals,
+  void start(const run::Job& job, lock::Servers& client, run::SignalBlock& signals,
              const std::function<void()>& disconnect) {
     auto started = run::Guards::start_ahead(job, client, signals, disconnect);
     if (started) guards_ = std::move(*started);
@@ -155,9 +166,9 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
   auto made = client_for(options, signals.fd());
   if (!made && made.error().code == Error::Code::interrupted) return ended_by_signal(signals);
-  redis::Client client = RLOCK_TRY(std::move(made));
+  lock::Servers client = RLOCK_TRY(std::move(made));
   const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
-    return job_for(options, holds, client.address(), inherited, events);
+    return job_for(options, holds, client.addresses(), inherited, events);
   };
   GuardsAhead guards;
   const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {

@@ -4,22 +4,22 @@
 
 #include "base/error.h"
 #include "cli/options.h"
-#include "redis/client.h"
+#include "lock/servers.h"
 #include "redis/local_server.h"
 
 namespace rlock::cli {
 
-// A client for the server of the options, not connected yet. The password comes from the file or the command that the
-// options name, each time that it connects, or from the terminal, once; else from RLOCK_PASSWORD, else REDISCLI_AUTH,
+// The server of the options, or the servers of a quorum, not connected yet. Passwords come from the file or the command
+// that the options name, each time that it connects, or from the terminal, once; else from RLOCK_PASSWORD, else REDISCLI_AUTH,
 // else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
 // the address of the options is wiped, and nobody else of our user can read our memory. A local: server is started if
 // need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
 // those of LocalServer::ensure.
-Result<redis::Client> client_for(const CommonOptions& options, int interrupt = -1);
+Result<lock::Servers> client_for(const CommonOptions& options, int interrupt = -1);
 // The same, and the server shows the names of the locks in CLIENT LIST.
-Result<redis::Client> client_for(const NamingOptions& options, int interrupt = -1);
+Result<lock::Servers> client_for(const NamingOptions& options, int interrupt = -1);
 // The same, and lock::acquire() refuses a server that may evict locks, unless the user takes the risk.
-Result<redis::Client> client_for(const LockingOptions& options, int interrupt);
+Result<lock::Servers> client_for(const LockingOptions& options, int interrupt);
 
 // The local server of the options. Errors: usage if the address is not local:.
 Result<redis::LocalServer> local_server_for(const CommonOptions& options);

@@ -14,7 +14,7 @@
 #include "cli/environment.h"
 #include "cli/suggest.h"
 #include "cli/trusted_file.h"
-#include "redis/endpoint.h"
+#include "redis/address.h"
 
 namespace rlock::cli {
 namespace {
@@ -94,7 +94,10 @@ std::string user_file() {
 Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
   using Type = ConfigEntry::Type;
   const bool flag = option.value.empty(), number = option.value == "N", duration = option.value == "DUR";
-  if (entry.type == Type::text || (entry.type == Type::flag && flag)) return {};
+  if (entry.type == Type::list && &option != &url_option()) {
+    return fail(Error::Code::config, entry.origin + ": a setting has one value; only url may be a list");
+  }
+  if (entry.type == Type::text || entry.type == Type::list || (entry.type == Type::flag && flag)) return {};
   if (entry.type == Type::number && (number || duration)) return {};
   return fail(Error::Code::config, entry.origin + ": this is " +
                                        (flag       ? "true or false, without quotes"
@@ -111,7 +114,10 @@ Result<void> check_name(const ConfigEntry& entry) {
   return fail(Error::Code::config, entry.origin + ": unknown setting" + suggestion(entry.name, known));
 }
 
-bool holds_password(const ConfigEntry& entry) { return !redis::password_in(entry.text).empty(); }
+bool holds_password(const ConfigEntry& entry) {
+  return std::ranges::any_of(redis::split_addresses(entry.text),
+                             [](std::string_view url) { return !redis::password_in(url).empty(); });
+}
 
 Result<void> check(const ConfigEntry& entry, const std::string& path, bool read_by_others) {
   RLOCK_TRY(check_name(entry));
@@ -203,7 +209,7 @@ void Settings::add_entries(const SubcommandSpec& subcommand, const File& file, s
     if (entry.profile != profile) continue;
     add(subcommand, entry.name, {entry.text, entry.origin});
     if (entry.name != url_option().name() || !holds_password(entry)) continue;
-    addresses_.push_back(entry.text);
+    for (const std::string_view url : redis::split_addresses(entry.text)) addresses_.emplace_back(url);
     if (file.chosen && file.can_be_read_again) config_ = file.path;
   }
 }

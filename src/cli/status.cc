@@ -10,14 +10,14 @@
 #include "cli/output_people.h"
 #include "cli/print.h"
 #include "cli/server.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
 
-Result<std::vector<lock::Status>> look(redis::Client& client, const StatusOptions& options) {
+Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOptions& options) {
   if (options.names.empty()) return lock::inspect_all(client, options.timeout);
   std::vector<lock::Status> all;
   for (const lock::LockName& name : options.names) {
@@ -85,7 +85,7 @@ Result<void> show(const Result<std::vector<lock::Status>>& all, const StatusOpti
 
 // On a terminal the picture is drawn anew each second; elsewhere it is written down when it has changed. Until a signal
 // ends it, or nobody reads it any more. A server that is away for a while is waited for.
-Result<int> watch(redis::Client& client, const StatusOptions& options) {
+Result<int> watch(lock::Servers& client, const StatusOptions& options) {
   const bool on_terminal = isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people;
   std::string last = "\n";
   const auto nobody_reads = [] { return wait_for(STDOUT_FILENO, 0, Until{}.at_most(1s)) == WaitEnd::ready; };
@@ -104,7 +104,7 @@ Result<int> watch(redis::Client& client, const StatusOptions& options) {
 }  // namespace
 
 Result<int> execute(const StatusOptions& options) {
-  redis::Client client = RLOCK_TRY(client_for(options));
+  lock::Servers client = RLOCK_TRY(client_for(options));
   if (options.watch) return watch(client, options);
   const auto all = RLOCK_TRY(look(client, options));
   if (options.output == StatusOptions::Output::is_held) return is_held(all);

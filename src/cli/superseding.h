@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/wait.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 
 namespace rlock::cli {
 
@@ -13,7 +13,7 @@ namespace rlock::cli {
 class Superseding {
  public:
   // `exchange` is for each exchange with the server.
-  Superseding(redis::Client& client, const lock::AcquireRequest& request, milliseconds exchange, int interrupt)
+  Superseding(lock::Servers& client, const lock::AcquireRequest& request, milliseconds exchange, int interrupt)
       : client_(client), name_(request.name), mode_(request.mode), exchange_(exchange), interrupt_(interrupt) {}
 
   // The lock was found held. Asks all that are in the way, again each time: one that has begun just now does not listen
@@ -25,7 +25,7 @@ class Superseding {
   std::vector<lock::HolderView> in_the_way(const lock::Status& status) const;
   void ask(const lock::HolderView& holding);
 
-  redis::Client& client_;
+  lock::Servers& client_;
   const lock::LockName& name_;
   lock::Mode mode_;
   milliseconds exchange_;

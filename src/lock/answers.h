@@ -86,6 +86,7 @@ struct Acquired {
   std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
   std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
+  bool contested = false;                  // held: several ask a quorum for it, and none of them has a majority
   long long holders = 0;                   // held: how many there are
   std::optional<HolderView> holder;        // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
@@ -120,7 +121,18 @@ struct WaiterView {
 };
 
 struct Status {
-  enum class State { free, held, other_kind };
+  enum class State {
+    free,
+    held,
+    contested,  // of a quorum: somebody holds it on some servers, and nobody on a majority
+    other_kind,
+  };
+  // The view of one server of a quorum.
+  struct Server {
+    std::string address, trouble;  // trouble: why it has not answered; "": it has
+    State state = State::free;
+    std::vector<HolderView> holders;
+  };
   Lock lock;
   State state = State::free;
   OtherKind other_kind;             // what it is instead; of a string, held or not: what it may be else
@@ -132,6 +144,7 @@ struct Status {
   std::vector<WaiterView> queue;    // the first hundred of them, in order
   // The first hundred owner ids that stand in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
+  std::vector<Server> servers;  // of a quorum; the rest is what a majority of them says
 
   const LockName& name() const { return lock.name; }
   // The first of them, which is the only one where there is one at most; none if nobody holds it.

@@ -17,6 +17,13 @@ std::unexpected<Error> unexpected_reply(std::string_view script) {
               "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
 }
 
+std::unexpected<Error> no_token(const LockName& name) {
+  return fail(Error::Code::wrong_kind,
+              name.display() + ": " + escaped(name.token_key()) +
+                  " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to the "
+                  "largest token that was ever granted, or delete it if nobody checks tokens");
+}
+
 // Numbers are untrusted, too. Cut like this, sums and differences of a few of them are no overflow; scripts know no
 // larger ones, because Lua counts in doubles.
 std::optional<long long> number_of(const Reply& reply) {
@@ -163,10 +170,7 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   } else if (outcome == "no-upgrade") {
     acquired.outcome = Acquired::Outcome::no_upgrade;
   } else if (outcome == "no-token") {
-    return fail(Error::Code::wrong_kind,
-                request.name.display() + ": " + escaped(request.name.token_key()) +
-                    " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to "
-                    "the largest token that was ever granted, or delete it if nobody checks tokens");
+    return no_token(request.name);
   } else {
     return unexpected_reply("acquire");
   }
@@ -191,6 +195,13 @@ Result<RenewReply> read_renewal(const Reply& reply) {
     return unexpected_reply("renew");
   }
   return renewed;
+}
+
+Result<bool> read_raise(const Reply& reply, const Lock& lock) {
+  const std::string outcome = reply.at(0).as_text();
+  if (outcome == "no-token") return no_token(lock.name);
+  if (outcome != "raised" && outcome != "other-owner") return unexpected_reply("raise");
+  return outcome == "raised";
 }
 
 Result<Status> read_inspection(const Reply& reply, const Lock& lock) {

@@ -25,6 +25,9 @@ Result<RenewReply> read_renewal(const redis::Reply& reply);
 // Of release and force_unlock.
 Result<Released> read_release(const redis::Reply& reply);
 
+// False: the owner does not hold the lock.
+Result<bool> read_raise(const redis::Reply& reply, const Lock& lock);
+
 // State::other_kind: it is no lock of the layout of `lock`.
 Result<Status> read_inspection(const redis::Reply& reply, const Lock& lock);
 

@@ -10,7 +10,7 @@ using redis::Words;
 
 // For people who read MONITOR or SLOWLOG.
 constexpr std::string_view kVerbs[] = {"rlock acquire", "rlock renew", "rlock release", "rlock force-unlock",
-                                       "rlock inspect"};
+                                       "rlock inspect", "rlock raise"};
 
 // Nothing was executed, because the script was only named. A user without the right is told so in words that hold the
 // name of the command, as is everybody where it was renamed or is not known.

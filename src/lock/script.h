@@ -19,7 +19,7 @@
 namespace rlock::lock {
 
 // In the order of lua/embed.cmake.
-enum class Verb { acquire, renew, release, force_unlock, inspect };
+enum class Verb { acquire, renew, release, force_unlock, inspect, raise };
 
 // Whether a request is sent again until the deadline when no reply comes.
 enum class Attempts { one, until_deadline };

@@ -18,21 +18,25 @@ std::string display(std::span<const Hold> holds) {
 
 TimePoint oldest(std::span<const Hold> holds) { return std::ranges::min(holds, {}, &Hold::sent).sent; }
 
+Result<void> expect_no_eviction(const redis::Client& client) {
+  const auto policy = redis::evicts_by(client);
+  if (!policy) return {};
+  return std::unexpected(Error{Error::Code::config,
+                               escaped(client.address().display()) + ": maxmemory-policy " + escaped(*policy, 40) +
+                                   ": the server may evict a lock that is held; set noeviction, or take the risk by "
+                                   "allow-unsafe-eviction",
+                               true});
+}
+
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Until& until) {
   // Of several sendings the first may have been the one that succeeded: count from it.
   const TimePoint sent = BootClock::now();
-  auto acquired = wire::acquire(client, request, sent, until);
+  auto acquired = wire::acquire(client, request, sent, Attempts::until_deadline, until);
   while (acquired && !*acquired) {
     if (until.over()) return Acquired{.expires_in = 0ms};
-    acquired = wire::acquire(client, request, sent, until);
+    acquired = wire::acquire(client, request, sent, Attempts::until_deadline, until);
   }
-  if (const auto policy = redis::evicts_by(client); acquired && policy) {
-    return std::unexpected(Error{Error::Code::config,
-                                 escaped(client.address().display()) + ": maxmemory-policy " + escaped(*policy, 40) +
-                                     ": the server may evict a lock that is held; set noeviction, or take the risk by "
-                                     "allow-unsafe-eviction",
-                                 true});
-  }
+  if (acquired) RLOCK_TRY(expect_no_eviction(client));
   return *RLOCK_TRY(std::move(acquired));
 }
 

@@ -28,6 +28,8 @@ TimePoint oldest(std::span<const Hold> holds);
 
 // Has acquire() refuse a server that may drop locks when its memory is full. REQUIRES: it is not connected yet.
 void refuse_eviction(redis::Client& client);
+// The refusal, by what the server has said along with its last answer. Errors: config, with maybe_executed.
+Result<void> expect_no_eviction(const redis::Client& client);
 
 // Takes the lock, or says why not; one that waits asks again and again, with the same owner id.
 // If it is given up, and after an error with maybe_executed, release() takes it out of the queue, and gives back what

@@ -41,7 +41,7 @@ void explain(redis::Client& client, const Lock& lock, Error& error, const Until&
 }  // namespace
 
 Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
-                                        const Until& until) {
+                                        Attempts attempts, const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
@@ -73,7 +73,7 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
         .argument(queueing.most ? std::to_string(*queueing.most) : "")
         .argument(queueing.replace ? 1 : 0);
   }
-  auto reply = send(client, call, Attempts::until_deadline, until);
+  auto reply = send(client, call, attempts, until);
   if (!reply && reply.error().code == Error::Code::wrong_kind) explain(client, lock, reply.error(), until);
   return checked(client, read_acquire(RLOCK_TRY(std::move(reply)), request, sent));
 }
@@ -107,6 +107,14 @@ Result<Released> force_unlock(redis::Client& client, const Lock& lock, const Own
   Call call(Verb::force_unlock, lock, owner.text());
   call.argument(owner.text());
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
+}
+
+Result<bool> raise(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& token,
+                   Attempts attempts, const Until& until) {
+  Call call(Verb::raise, lock, owner.text());
+  call.argument(owner.text()).argument(token);
+  const Reply reply = RLOCK_TRY(send(client, call, attempts, until));
+  return checked(client, read_raise(reply, lock));
 }
 
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until) {

@@ -19,7 +19,7 @@ namespace rlock::lock::wire {
 
 // None: ask again at once, it takes longer than one call may. `sent`: when the first of these calls was sent.
 Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
-                                        const Until& until);
+                                        Attempts attempts, const Until& until);
 
 struct LockOf {
   Lock lock;
@@ -39,6 +39,11 @@ Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseA
                          const Until& until);
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
+
+// The fencing token is `token` at least from now on. False: the owner does not hold the lock. Errors: also wrong_kind,
+// where the key of the token holds none.
+Result<bool> raise(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& token,
+                   Attempts attempts, const Until& until);
 
 // As a lock of that layout; State::other_kind: it is not.
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until);

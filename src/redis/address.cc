@@ -46,6 +46,28 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
 
 }  // namespace
 
+std::vector<std::string_view> split_addresses(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\n";
+  constexpr std::string_view kSchemes[] = {"redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://",
+                                           "unix://",  "local:"};
+  const auto begins_one = [&](std::string_view rest) {
+    return std::ranges::any_of(kSchemes, [&](std::string_view scheme) { return rest.starts_with(scheme); });
+  };
+  std::vector<std::string_view> all;
+  std::size_t begin = 0;
+  for (std::size_t blank = text.find_first_of(kBlank); blank != text.npos;) {
+    const std::size_t next = text.find_first_not_of(kBlank, blank);
+    if (next == text.npos) break;
+    if (begins_one(text.substr(next))) {
+      all.push_back(text.substr(begin, blank - begin));
+      begin = next;
+    }
+    blank = text.find_first_of(kBlank, next);
+  }
+  all.push_back(text.substr(begin));
+  return all;
+}
+
 Result<Address> parse_address(std::string_view url) {
   constexpr std::string_view plain = "redis+sentinel://", tls = "rediss+sentinel://";
   if (url.starts_with(plain)) return parse_sentinel("redis://", url.substr(plain.size()));

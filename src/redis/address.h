@@ -25,6 +25,10 @@ struct Address {
   std::string display() const;
 };
 
+// The addresses in `text`: one, or several with blanks between them, as parts of it. A blank that no address follows
+// belongs to the one in front of it.
+std::vector<std::string_view> split_addresses(std::string_view text);
+
 // Reads what parse_endpoint does, and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with
 // rediss+sentinel for TLS with all of them. User, password and database are those of the server. Sentinels are at port
 // 26379 unless the address says otherwise.

@@ -2,6 +2,7 @@
 #include "redis/client.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -33,6 +34,7 @@ Result<void> Client::connect(const Until& until) {
       const auto open = ever_reached_ ? redis::connect_again : redis::connect;
       connection_.emplace(RLOCK_TRY(open(address_, until)));
       if (!along_.empty()) connection_->send_along(along_);
+      told_ = false;
       fresh = true;
     }
     ever_reached_ = true;
@@ -59,6 +61,8 @@ Result<std::vector<Reply>> Client::exchange(const std::vector<Words>& commands, 
     if (!reply) return failed(std::move(reply).error());
     replies.push_back(std::move(*reply));
   }
+  // It is the last one that was sent along.
+  if (heard_ && !connection_->asides().empty() && !std::exchange(told_, true)) heard_(connection_->asides().back());
   return replies;
 }
 

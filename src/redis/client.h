@@ -2,6 +2,7 @@
 // Commands to the server that keeps the locks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,8 +48,12 @@ class Client {
   // CLIENT LIST shows that name for all connections that are opened from now on, also by others for this address.
   void call_itself(std::string name) { address_.server.client_name = std::move(name); }
   // Each server that it connects to from now on is sent `command`, too, along with the first command.
+  // `heard` gets the reply, which may be an error, once for each connection, as soon as that command is answered.
   // REQUIRES: the words live for ever.
-  void ask_along(Words command) { along_ = std::move(command); }
+  void ask_along(Words command, std::function<void(const Reply&)> heard = {}) {
+    along_ = std::move(command);
+    heard_ = std::move(heard);
+  }
   // Connection::asides() of the open connection; empty where there is none.
   std::span<const Reply> asides() const { return connection_ ? connection_->asides() : std::span<const Reply>(); }
 
@@ -96,6 +101,8 @@ class Client {
   std::optional<Connection> connection_;
   Words along_;  // empty: nothing
   bool ever_reached_ = false, answered_ = false, has_served_ = false;
+  std::function<void(const Reply&)> heard_;
+  bool told_ = false;  // by this connection
 };
 
 }  // namespace rlock::redis

@@ -39,7 +39,7 @@ bool may_start(const Job& job, const GuardState& shared, bool ahead) {
 
 }  // namespace
 
-Result<Charges> Charges::take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+Result<Charges> Charges::take(const Job& job, lock::Servers& client, SignalBlock& signals, GuardState& shared,
                               const ForkedBy& frontend) {
   RLOCK_TRY(become_subreaper());
   RLOCK_TRY(signals.read_children_only());
@@ -79,7 +79,7 @@ Charges::Ready Charges::wait(SignalBlock& signals, TimePoint next, bool frontend
   return {watched[4].revents != 0, watched[5].revents != 0, watched[6].revents != 0};
 }
 
-void abandon(const Job& job, redis::Client& client, const SignalBlock& signals, pid_t frontend) {
+void abandon(const Job& job, lock::Servers& client, const SignalBlock& signals, pid_t frontend) {
   for (;;) {
     const pid_t pid = waitpid(-1, nullptr, WNOHANG);
     if (pid < 0 && errno != EINTR) break;

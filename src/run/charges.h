@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/timer.h"
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/command.h"
 #include "run/frontend_link.h"
 #include "run/guard_state.h"
@@ -25,7 +25,7 @@ struct Charges {
   // Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group,
   // with the command behind its gate, which is open where nothing is left to wait for. Errors: system (the frontend has
   // died, too); nothing was executed then. REQUIRES: what is passed lives longer.
-  static Result<Charges> take(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+  static Result<Charges> take(const Job& job, lock::Servers& client, SignalBlock& signals, GuardState& shared,
                               const ForkedBy& frontend);
 
   // `moved`: there is a new promise in the shared page.
@@ -39,6 +39,6 @@ struct Charges {
 
 // For a job that was not started, when its command's gate is closed: nothing of the command stays, not even a zombie.
 // If the frontend was killed, with the lock or while it waited for it, nobody else knows that nobody needs it.
-void abandon(const Job& job, redis::Client& client, const SignalBlock& signals, pid_t frontend);
+void abandon(const Job& job, lock::Servers& client, const SignalBlock& signals, pid_t frontend);
 
 }  // namespace rlock::run

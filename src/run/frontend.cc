@@ -24,7 +24,7 @@ namespace {
 
 class Frontend {
  public:
-  Frontend(const Job& job, SignalBlock& signals, Guards& guards, redis::Client& client)
+  Frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client)
       : job_(job),
         signals_(signals),
         guards_(guards),
@@ -226,7 +226,7 @@ class Frontend {
   GuardState& shared_;
   FrontendTimer& timer_;
   std::set<pid_t>& children_;
-  redis::Client& client_;
+  lock::Servers& client_;
   const TerminalState terminal_ = TerminalState::look();
   bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
@@ -239,7 +239,7 @@ class Frontend {
 
 }  // namespace
 
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, redis::Client& client) {
+Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client) {
   return Frontend(job, signals, guards, client).run();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/guards.h"
 #include "run/job.h"
 #include "run/job_end.h"
@@ -11,6 +11,6 @@ namespace rlock::run {
 
 // The frontend's part of run_job (see there): hands the lock to the monitor, passes signals on to it, stops when the
 // command is stopped, and ends the tree itself if the monitor dies or lets the deadline pass.
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, redis::Client& client);
+Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client);
 
 }  // namespace rlock::run

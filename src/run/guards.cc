@@ -24,7 +24,7 @@ constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
 }  // namespace
 
-Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& client, SignalBlock& signals, bool ahead,
+Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
                                                const std::function<void()>& disconnect) {
   RLOCK_TRY(need_spare_fds());
   std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& cl
   }
   guards->socket_ = UniqueFd(ends[0]);
   const UniqueFd monitors_socket(ends[1]);
-  if (const auto& source = client.address().server.password_source; source && source->starts_processes) {
+  if (const auto* source = client.process_source()) {
     guards->agent_ = RLOCK_TRY(PasswordAgent::start(*source, signals));
   }
   guards->timer_.emplace(RLOCK_TRY(Timer::make()), job.timing);
@@ -65,13 +65,13 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, redis::Client& cl
   return guards;
 }
 
-Result<std::unique_ptr<Guards>> Guards::start(const Job& job, redis::Client& client, SignalBlock& signals) {
+Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& client, SignalBlock& signals) {
   auto guards = launch(job, client, signals, false, [] {});
   if (guards) client.disconnect();
   return guards;
 }
 
-Result<std::unique_ptr<Guards>> Guards::start_ahead(const Job& job, redis::Client& client, SignalBlock& signals,
+Result<std::unique_ptr<Guards>> Guards::start_ahead(const Job& job, lock::Servers& client, SignalBlock& signals,
                                                     const std::function<void()>& disconnect) {
   return launch(job, client, signals, true, [&] {
     client.disconnect();

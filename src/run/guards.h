@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "lock/servers.h"
 #include "run/frontend_timer.h"
 #include "run/guard_state.h"
 #include "run/job.h"
@@ -26,13 +27,13 @@ class Guards {
   // Forks the monitor of `job`, whose lock is ours; it forks the command, which begins at once. The connection of
   // `client` is the monitor's from now on; this process has none. Errors: system. REQUIRES: this process has one
   // thread.
-  static Result<std::unique_ptr<Guards>> start(const Job& job, redis::Client& client, SignalBlock& signals);
+  static Result<std::unique_ptr<Guards>> start(const Job& job, lock::Servers& client, SignalBlock& signals);
 
   // The same for a job that has no lock yet: monitor and command wait for `go`. They end when this object is destroyed
   // or this process dies, and nothing has been executed then. The monitor has a copy of the job; the tokens of its
   // holds come later, by tell_lock(). The new process begins with `disconnect`, to close its copies of connections that
   // are not `client`'s.
-  static Result<std::unique_ptr<Guards>> start_ahead(const Job& job, redis::Client& client, SignalBlock& signals,
+  static Result<std::unique_ptr<Guards>> start_ahead(const Job& job, lock::Servers& client, SignalBlock& signals,
                                                      const std::function<void()>& disconnect);
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
@@ -62,7 +63,7 @@ class Guards {
  private:
   Guards(const std::vector<lock::Hold>& holds, bool ahead) : holds_(holds), ahead_(ahead) {}
   // Both of start() and start_ahead(). The monitor begins with `disconnect`. Errors: system.
-  static Result<std::unique_ptr<Guards>> launch(const Job& job, redis::Client& client, SignalBlock& signals, bool ahead,
+  static Result<std::unique_ptr<Guards>> launch(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
                                                 const std::function<void()>& disconnect);
 
   std::vector<lock::Hold> holds_;

@@ -52,7 +52,7 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
 constexpr std::string_view kReady = "ready";
 
 // `asked`: somebody may have taken it, as was asked for.
-Result<void> release_one(redis::Client& client, const lock::Hold& hold, bool asked, const Until& end) {
+Result<void> release_one(lock::Servers& client, const lock::Hold& hold, bool asked, const Until& end) {
   const lock::Released released = RLOCK_TRY(lock::release(client, hold, end));
   log::debug(hold.name().display() + ": released");
   if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
@@ -60,7 +60,7 @@ Result<void> release_one(redis::Client& client, const lock::Hold& hold, bool ask
 }
 
 // All of them, whatever becomes of one. Errors: the first.
-Result<void> release_each(redis::Client& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
+Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
   Result<void> all;
   for (const lock::Hold& hold : holds) {
     if (auto released = release_one(client, hold, asked, end); !released && all) all = std::move(released);
@@ -69,11 +69,11 @@ Result<void> release_each(redis::Client& client, std::span<const lock::Hold> hol
 }
 
 // The keeper's life. Trouble after it has said that it is ready can only be written down.
-Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
+Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
   const auto renewer = RLOCK_TRY(Renewer::make(client, holds, timing, *shared));
-  const auto listener = RLOCK_TRY(Listener::start(client.address(), holds));
+  const auto listener = RLOCK_TRY(Listener::start(client.addresses(), holds));
   renewer->begin(oldest(holds));
   RLOCK_TRY(renewer->start());
   write_line(say, kReady);
@@ -86,7 +86,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   const Until end = Until{}.at_most(timing.lease);
   if (ours) return release_each(client, holds, listener->asked(), end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (i != renewer->which()) static_cast<void>(release_one(client, holds[i], true, end));
+    if (i != renewer->which() || client.is_quorum()) static_cast<void>(release_one(client, holds[i], true, end));
   }
   return fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
 }
@@ -135,7 +135,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   return process;
 }
 
-Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, redis::Client& client,
+Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
   RLOCK_TRY(need_spare_fds());
   int ends[2], answer[2];

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/lease.h"
-#include "lock/verbs.h"
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/inherited.h"
 #include "run/signals.h"
 
@@ -30,7 +29,7 @@ class Keeper {
   // asked to give it up (see lock::ask_to_stop), or gets a signal that would end it; then it releases them and ends.
   // Its messages go to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
   static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
-                               redis::Client& client, const UniqueFd& watched, const Inherited& inherited,
+                               lock::Servers& client, const UniqueFd& watched, const Inherited& inherited,
                                SignalBlock& signals);
 
   // From now on it keeps the lock. If the object ends without this, so does the keeper, and leaves the lock alone.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The thread that hears when somebody asks us to give up the lock.
+// The threads that hear when somebody asks us to give up the lock: one for each server that keeps it.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,10 @@ namespace rlock::run {
 
 class Listener {
  public:
-  // Listens on the control channels of `holds` over a connection of its own. Without the right to listen nobody is ever
-  // heard. Errors: system (no thread).
-  static Result<std::unique_ptr<Listener>> start(const redis::Address& address, std::span<const lock::Hold> holds);
+  // Listens on the control channels of `holds` on each server, over connections of its own. Without the right to
+  // listen nobody is ever heard. Errors: system (no thread).
+  static Result<std::unique_ptr<Listener>> start(std::vector<redis::Address> addresses,
+                                                 std::span<const lock::Hold> holds);
   ~Listener();
 
   // Readable once we have been asked; by whom, for people.
@@ -34,19 +35,22 @@ class Listener {
   void stop();
 
  private:
-  Listener(const redis::Address& address, std::span<const lock::Hold> holds);
-  void work();
-  Result<redis::Subscriber> open(const Until& until) const;
+  Listener(std::vector<redis::Address> addresses, std::span<const lock::Hold> holds);
+  void work(const redis::Address& address);
+  Result<redis::Subscriber> open(const redis::Address& address, const Until& until) const;
   // False: there is no point in listening any longer.
-  bool listen();
+  bool listen(const redis::Address& address);
+  // Somebody has asked; only the first one counts.
+  void take(lock::Asked asked);
 
-  redis::Address address_;
+  std::vector<redis::Address> addresses_;
   std::vector<lock::Hold> holds_;
   std::string by_;  // this and the next: written before is_asked_
   std::size_t which_ = 0;
   std::atomic<bool> is_asked_ = false;
+  std::atomic_flag taken_;
   UniqueFd asked_, stop_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace rlock::run

@@ -17,7 +17,7 @@ constexpr milliseconds kListenAgain = 10s;  // where a thread could not be start
 
 }  // namespace
 
-Result<LockWatch> LockWatch::make(const Job& job, redis::Client& client, GuardState& shared) {
+Result<LockWatch> LockWatch::make(const Job& job, lock::Servers& client, GuardState& shared) {
   LockWatch watch(job, client, shared);
   if (job.renew) watch.renewer_ = RLOCK_TRY(Renewer::make(client, job.holds, job.timing, shared));
   return watch;
@@ -31,7 +31,8 @@ void LockWatch::begin(TimePoint now) {
 std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
-    return Loss{"the lock is lost: " + renewer_->why(), which, !which};
+    // Of a quorum, a minority may have it still.
+    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client_.is_quorum()};
   }
   if (asked()) return Loss{"asked to give up the lock by " + listener_->by(), listener_->which()};
   return {};
@@ -48,7 +49,7 @@ void LockWatch::go_on(TimePoint now) {
 
 // A job that cannot be asked to stop is one that does not answer.
 void LockWatch::listen(TimePoint now) {
-  auto listener = Listener::start(client_.address(), job_.holds);
+  auto listener = Listener::start(client_.addresses(), job_.holds);
   if (listener) {
     listener_ = std::move(*listener);
     listen_at_ = TimePoint::max();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/listener.h"
@@ -27,7 +27,7 @@ struct Loss {
 class LockWatch {
  public:
   // Errors: system. REQUIRES: job, client and shared live longer.
-  static Result<LockWatch> make(const Job& job, redis::Client& client, GuardState& shared);
+  static Result<LockWatch> make(const Job& job, lock::Servers& client, GuardState& shared);
 
   // The lock is ours since `now`.
   void begin(TimePoint now);
@@ -55,10 +55,10 @@ class LockWatch {
 
  private:
   void listen(TimePoint now);
-  LockWatch(const Job& job, redis::Client& client, GuardState& shared) : job_(job), client_(client), shared_(shared) {}
+  LockWatch(const Job& job, lock::Servers& client, GuardState& shared) : job_(job), client_(client), shared_(shared) {}
 
   const Job& job_;
-  redis::Client& client_;
+  lock::Servers& client_;
   GuardState& shared_;
   TimePoint listen_at_ = TimePoint::max();  // known with the lock; max() again when that is done
   std::unique_ptr<Renewer> renewer_;

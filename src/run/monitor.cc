@@ -35,7 +35,7 @@ Termination termination_for(const Job& job, pid_t group, GuardState& shared) {
 // Tells the machine what happens, and does what it says (run/life.h).
 class Monitor {
  public:
-  Monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared, pid_t group,
+  Monitor(const Job& job, lock::Servers& client, SignalBlock& signals, GuardState& shared, pid_t group,
           Charges& charges)
       : job_(job),
         client_(client),
@@ -282,7 +282,7 @@ class Monitor {
   void error(const std::string& text) const { log::error(job_.name() + ": " + text); }
 
   const Job& job_;
-  redis::Client& client_;
+  lock::Servers& client_;
   SignalBlock& signals_;
   GuardState& shared_;
   const pid_t group_;  // the command's process group, which is the frontend's
@@ -295,7 +295,7 @@ class Monitor {
 
 }  // namespace
 
-void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+void run_monitor(const Job& job, lock::Servers& client, SignalBlock& signals, GuardState& shared,
                  const ForkedBy& frontend) {
   log::hold_for_full_screen();
   const pid_t group = getpgrp();

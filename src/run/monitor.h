@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/frontend_link.h"
 #include "run/guard_state.h"
 #include "run/job.h"
@@ -10,7 +10,7 @@
 namespace rlock::run {
 
 // The monitor's part of run_job (see there), in its own process from fork to exit.
-[[noreturn]] void run_monitor(const Job& job, redis::Client& client, SignalBlock& signals, GuardState& shared,
+[[noreturn]] void run_monitor(const Job& job, lock::Servers& client, SignalBlock& signals, GuardState& shared,
                               const ForkedBy& frontend);
 
 }  // namespace rlock::run

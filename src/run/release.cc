@@ -34,7 +34,7 @@ void report_release(const Job& job, std::size_t hold, Outcome outcome, milliseco
 }
 
 // Whether the lock turns out to have been lost.
-bool give_one_back(redis::Client& client, const Job& job, const GuardState& shared, std::size_t hold, const Until& end,
+bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shared, std::size_t hold, const Until& end,
                    TimePoint keep_until, bool known_as_lost) {
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(keep_until);
@@ -57,7 +57,7 @@ bool give_one_back(redis::Client& client, const Job& job, const GuardState& shar
 
 }  // namespace
 
-void release_all(redis::Client& client, const Job& job) {
+void release_all(lock::Servers& client, const Job& job) {
   for (std::size_t i = 0; i < job.holds.size(); ++i) {
     const auto released = lock::release(client, job.holds[i], Until{}.at_most(job.exchange));
     if (!released) {
@@ -70,7 +70,7 @@ void release_all(redis::Client& client, const Job& job) {
   }
 }
 
-void release_unseen(redis::Client& client, const Job& job) {
+void release_unseen(lock::Servers& client, const Job& job) {
   for (const lock::Hold& hold : job.holds) {
     const auto released = lock::release(client, hold, Until{}.at_most(briefly(job)));
     if (!released) log::debug(released.error().message);
@@ -85,7 +85,7 @@ void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std
   }
 }
 
-std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState& shared,
+std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared,
                               const std::optional<Loss>& loss, TimePoint keep_until) {
   const Until end = Until{}.at_most(loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"
@@ -12,10 +12,10 @@
 namespace rlock::run {
 
 // Gives all its locks back, of a job that was not started; what fails is reported.
-void release_all(redis::Client& client, const Job& job);
+void release_all(lock::Servers& client, const Job& job);
 
 // The same where nobody could use a report: only if somebody debugs.
-void release_unseen(redis::Client& client, const Job& job);
+void release_unseen(lock::Servers& client, const Job& job);
 
 // The lock counts as lost: says so to all who have to know. `what`: what comes of it.
 void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what);
@@ -23,7 +23,7 @@ void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std
 // Gives all its locks back, of a job of which nothing is left. `loss`: what is known of one; `keep_until`: for
 // --min-hold. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody else's was lost
 // while it ran: that is reported, and returned.
-std::optional<Loss> give_back(redis::Client& client, const Job& job, GuardState& shared,
+std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared,
                               const std::optional<Loss>& loss, TimePoint keep_until);
 
 }  // namespace rlock::run

@@ -21,11 +21,11 @@ std::string or_by_another(std::span<const lock::Hold> holds) {
 
 }  // namespace
 
-Renewer::Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+Renewer::Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                  GuardState& shared)
     : client_(client), holds_(holds), timing_(timing), shared_(shared) {}
 
-Result<std::unique_ptr<Renewer>> Renewer::make(redis::Client& client, std::span<const lock::Hold> holds,
+Result<std::unique_ptr<Renewer>> Renewer::make(lock::Servers& client, std::span<const lock::Hold> holds,
                                                const lock::LeaseTiming& timing, GuardState& shared) {
   std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
   renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "lock/verbs.h"
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/guard_state.h"
 #include "run/watchdog.h"
 
@@ -22,7 +21,7 @@ class Renewer {
  public:
   // Will renew `holds` through `client`. Errors: system. REQUIRES: client, holds and shared live until stop() has
   // returned.
-  static Result<std::unique_ptr<Renewer>> make(redis::Client& client, std::span<const lock::Hold> holds,
+  static Result<std::unique_ptr<Renewer>> make(lock::Servers& client, std::span<const lock::Hold> holds,
                                                const lock::LeaseTiming& timing, GuardState& shared);
   ~Renewer();
 
@@ -54,7 +53,7 @@ class Renewer {
   void stop();
 
  private:
-  Renewer(redis::Client& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
+  Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
           GuardState& shared);
   void work();
   // Not beyond `latest`. False: there is nothing left to renew, or we were asked to stop.
@@ -65,7 +64,7 @@ class Renewer {
   bool failed(const Error& error);
   void lose(std::string why, std::optional<std::size_t> which);
 
-  redis::Client& client_;
+  lock::Servers& client_;
   std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
   GuardState& shared_;

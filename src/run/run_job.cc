@@ -7,7 +7,7 @@
 namespace rlock::run {
 namespace {
 
-Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis::Client& client, SignalBlock& signals) {
+Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, lock::Servers& client, SignalBlock& signals) {
   // Whatever comes from now on is for the guards to pass on.
   RLOCK_TRY(signals.hold_all());
   if (guards && guards->fit(job.holds)) return {};
@@ -22,7 +22,7 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, redis:
 
 }  // namespace
 
-Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals) {
+Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Servers client, SignalBlock& signals) {
   if (auto there = have_guards(guards, job, client, signals); !there) {
     release_all(client, job);
     return std::unexpected(std::move(there).error());

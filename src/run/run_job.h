@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "redis/client.h"
+#include "lock/quorum.h"
 #include "run/guards.h"
 #include "run/job.h"
 #include "run/job_end.h"
@@ -29,6 +29,6 @@ namespace rlock::run {
 // Errors: system (no guard could be started), interrupted (a signal that is to end this process came, and is still to
 // be read); the lock was released, and the command has not run.
 // REQUIRES: this process has one thread.
-Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, redis::Client client, SignalBlock& signals);
+Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Servers client, SignalBlock& signals);
 
 }  // namespace rlock::run

@@ -266,6 +266,28 @@ mutant 'those that are held are not renewed while others are waited for' tests/c
   src/lock/acquire_all.cc 'return keep(false);' 'return {};'
 mutant 'only the first lock of several is renewed' tests/cli/several.bats \
   src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
+# A quorum.
+mutant 'a minority is a majority' 'tests/cli/quorum.bats' \
+  src/lock/ballot.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
+mutant 'a server that was just restarted votes' 'tests/cli/quorum.bats' \
+  src/lock/electorate.cc 'if (now >= counts_at) return {};' 'return {};'
+mutant 'a server with another run id votes at once' 'tests/cli/quorum.bats' \
+  src/lock/electorate.cc 'const TimePoint since = another ? now : by_itself;' 'const TimePoint since = another ? now - 24h : by_itself;'
+mutant 'a minority is not given back' 'tests/cli/quorum.bats' \
+  src/lock/quorum_acquire.cc 'if (granted || (!vote && vote.error().maybe_executed)) owe(i, asked_[name]);' ''
+mutant 'the token is not raised' 'tests/cli/quorum.bats' \
+  src/lock/quorum_acquire.cc 'RLOCK_TRY(raise_tokens(servers_, holds_, limit(), exchange()));' ''
+mutant 'raise.lua lowers the token' 'tests/lua/raise.bats' \
+  lua/verb/raise.lua 'if (known or 0) < tonumber(token) then' 'if known ~= tonumber(token) then'
+mutant 'the validity counts from the answer' 'tests/cli/quorum.bats' \
+  src/lock/quorum_acquire.cc 'election.token, request.lease, sent});' 'election.token, request.lease, BootClock::now()});'
+mutant 'a hold that a server has lost is not put back' 'tests/cli/quorum.bats' \
+  src/lock/quorum.cc '    put_back();
+    return all;' '    return all;'
+mutant 'one answer that it is not ours is a loss' 'tests/cli/quorum.bats' \
+  src/lock/quorum.cc 'if (ballot.rejected()) return' 'if (ballot.no > 0) return'
+mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
+  src/lock/electorate.cc 'if (!same && !related) continue;' 'continue;'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"

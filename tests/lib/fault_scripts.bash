@@ -85,6 +85,7 @@ release() {
 }
 inspect() { script inspect; }
 force_unlock() { script force_unlock "$(id_of "$1")"; }
+raise() { script raise "$(id_of "$1")" "$2"; }
 
 field() { redis srv hget "$holder" "$1"; }
 

@@ -45,5 +45,14 @@ TEST(Address, RefusesTheRestAndShowsNoPassword) {
   }
 }
 
+TEST(Address, SeveralHaveBlanksBetweenThem) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split_addresses("redis://a"), Parts{"redis://a"});
+  EXPECT_EQ(split_addresses(""), Parts{""});
+  EXPECT_EQ(split_addresses("redis://a  unix:///b local: rediss://c"),
+            (Parts{"redis://a", "unix:///b", "local:", "rediss://c"}));
+  EXPECT_EQ(split_addresses("unix:///with a blank redis://u:p w@b"), (Parts{"unix:///with a blank", "redis://u:p w@b"}));
+}
+
 }  // namespace
 }  // namespace rlock::redis

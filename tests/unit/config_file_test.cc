@@ -42,9 +42,17 @@ TEST(ConfigFile, ReadsProfiles) {
   EXPECT_TRUE(read_config("f", "[profile]\n")->profiles.empty());
 }
 
+TEST(ConfigFile, ReadsAListOfTexts) {
+  const auto file = read_config("f", "url = [\"redis://a\", \"redis://b\"]\n");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->entries.front().text, "redis://a redis://b");
+  EXPECT_EQ(file->entries.front().type, ConfigEntry::Type::list);
+}
+
 TEST(ConfigFile, RefusesOtherTables) {
   EXPECT_EQ(error_of("\n[run]\n"), "f:2: run: this table is not known; only [profile.NAME] is");
-  EXPECT_NE(error_of("lease = [\"1m\", \"2m\"]\n"), "");
+  EXPECT_NE(error_of("url = [\"a\", 2]\n"), "");
+  EXPECT_NE(error_of("url = []\n"), "");
   EXPECT_NE(error_of("[profile.\"\"]\n"), "");
 }
 

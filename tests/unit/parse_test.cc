@@ -29,7 +29,12 @@ TEST(Parse, EverythingAfterTheFirstDashesBelongsToTheCommand) {
 TEST(Parse, TakesCommonOptionsOnBothSides) {
   EXPECT_EQ(*given(*parse({"--url", "local:", "status"}), "url"), "local:");
   EXPECT_EQ(*given(*parse({"status", "--url=local:"}), "url"), "local:");
-  EXPECT_FALSE(parse({"--url", "a", "status", "--url", "b"}));
+  EXPECT_FALSE(parse({"--timeout", "1s", "status", "--timeout", "2s"}));
+}
+
+TEST(Parse, SeveralAddressesAreOneText) {
+  EXPECT_EQ(*given(*parse({"--url", "a", "status", "--url", "b"}), "url"), "a b");
+  EXPECT_EQ(*given(*parse({"status", "--url", "a", "--url=b", "--url", "c"}), "url"), "a b c");
 }
 
 TEST(Parse, ALockMayBeCalledAsASubcommandIs) {

@@ -1,0 +1,35 @@
+-- raise: the fencing token of the lock is a number at least as large from now on. For a lock on several servers: its
+-- token is the largest that one of them has given, and the others must not give a smaller one later.
+--
+-- KEYS  as in base.lua
+-- ARGV  1 to 4: as in base.lua
+--       5 owner   that holds the lock: its description says the token, too
+--       6 token   decimal
+-- Reply {'raised'}        it is so now
+--       {'other-owner'}   the owner does not hold the lock (any more); nothing was changed
+--       {'no-token'}      what stands at the key of the fencing token is no number
+--       error             wrong type at a key, out of memory, a missing right
+--
+-- Sent twice: the second finds it raised. The token never gets smaller.
+
+--- include part/base
+--- include layout
+
+local owner, token = ARGV[5], ARGV[6]
+
+if not count_of(owner) then
+  return {'other-owner'}
+end
+local last = redis.call('get', token_key)
+local known = last and number_in(last, 0)
+if last and not known then
+  return {'no-token'}
+end
+if (known or 0) < tonumber(token) then
+  redis.call('set', token_key, token)
+end
+local description, described = description_of(owner)
+if described then
+  redis.call('hset', description, 'token', token)
+end
+return {'raised'}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "cli/passwords.h"
+
+#include <string.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+
+#include "base/text.h"
+#include "cli/ask_password.h"
+#include "cli/environment.h"
+#include "cli/trusted_file.h"
+#include "run/password_command.h"
+
+namespace rlock::cli {
+namespace {
+
+struct PasswordOfFile {
+  Secret password;
+  bool can_be_read_again;
+};
+
+// A name below /dev or /proc means something else to another process.
+bool names_the_same_to_all(const std::string& path) {
+  return !path.starts_with("/dev/") && !path.starts_with("/proc/");
+}
+
+Result<PasswordOfFile> read_password(const std::string& path) {
+  const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
+  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  if (!file) return bad_file(errno_text(ENOENT));
+  if (file->read_by_others()) {
+    return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
+                    ", or give the password in RLOCK_PASSWORD or through a pipe");
+  }
+  Secret password = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
+    const std::size_t length = RLOCK_TRY(file->read(out));
+    return without_newline({out.data(), length}).size();
+  }));
+  if (password.text().empty()) return bad_file("empty");
+  return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
+}
+
+Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
+  const std::string path = absolute(named);
+  const auto read = [path]() {
+    auto password = read_password(path);
+    if (!password) password.error() = std::move(password).error().in("password file");
+    return password;
+  };
+  auto now = RLOCK_TRY(read());  // what is wrong with it is said before a server is spoken to
+  endpoint.password.reset();
+  if (!now.can_be_read_again) {
+    endpoint.password = std::move(now.password);
+    return {};
+  }
+  endpoint.password_source.emplace(
+      [read](const Until&) -> Result<Secret> { return std::move(RLOCK_TRY(read()).password); });
+  return {};
+}
+
+// Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
+std::optional<Secret> extract_variable(const char* name) {
+  char* value = std::getenv(name);
+  if (!value) return {};
+  std::optional<Secret> secret;
+  if (*value) secret.emplace(value);
+  explicit_bzero(value, strlen(value));
+  unsetenv(name);
+  return secret;
+}
+
+// Many connections may be made at once: those that ask while the command runs get what it prints, and it runs no second
+// time beside itself.
+redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
+  struct Shared {
+    std::mutex mutex;
+    std::optional<Secret> last;
+    TimePoint read_at{};
+  };
+  const auto shared = std::make_shared<Shared>();
+  return {[shared, source](const Until& until) -> Result<Secret> {
+            const TimePoint asked_at = BootClock::now();
+            const std::lock_guard guard(shared->mutex);
+            if (shared->last && shared->read_at > asked_at) return *shared->last;
+            auto password = source.read(until);
+            shared->last = password ? std::optional(*password) : std::nullopt;
+            shared->read_at = BootClock::now();
+            return password;
+          },
+          source.starts_processes};
+}
+
+// REQUIRES: the variables that hold passwords are gone.
+redis::PasswordSource source_of_command(const std::string& text) {
+  std::error_code unknown;
+  const run::PasswordCommand command{text, environment_without_secrets({}),
+                                     std::filesystem::current_path(unknown).string()};
+  return {[command](const Until& until) { return run::run_password_command(command, until); }, true};
+}
+
+}  // namespace
+
+std::string absolute(const std::string& path) {
+  std::error_code unknown;
+  const auto whole = path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, unknown);
+  return unknown ? path : whole.string();
+}
+
+Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,
+                                         int interrupt) {
+  CommonPasswords common{.variable = extract_variable("RLOCK_PASSWORD"),
+                         .redis_cli = extract_variable("REDISCLI_AUTH"),
+                         .sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD")};
+  const auto& from = options.password_from;
+  if (!from || first.server.kind == redis::Endpoint::Kind::local) return common;
+  if (from->kind == PasswordFrom::Kind::command) {
+    common.command = source_of_command(from->text);
+    if (several) common.command = one_at_a_time(*common.command);
+  }
+  if (from->kind == PasswordFrom::Kind::terminal) {
+    common.typed = RLOCK_TRY(ask_password(several ? "all servers" : first.server.display(), interrupt));
+  }
+  return common;
+}
+
+Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
+                          const std::optional<Secret>& configured, const CommonPasswords& common) {
+  // Ours alone: nobody else can reach it, so it has no password.
+  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
+  if (!endpoint.password) endpoint.password = configured;
+  for (const auto* password : {&common.redis_cli, &common.variable, &common.typed}) {
+    if (*password) endpoint.password = *password;
+  }
+  if (common.command) {
+    endpoint.password.reset();
+    endpoint.password_source = common.command;
+  }
+  const auto& from = options.password_from;
+  if (from && from->kind == PasswordFrom::Kind::file) return read_from_file(endpoint, from->text);
+  return {};
+}
+
+Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options,
+                                   const CommonPasswords& common) {
+  address.sentinel.password = common.sentinel;
+  if (address.kind != redis::Address::Kind::sentinel || !options.sentinel_password_file) return {};
+  return read_from_file(address.sentinel, *options.sentinel_password_file);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "lock/electorate.h"
+
+#include <algorithm>
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "redis/server_info.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr milliseconds kWholeSeconds = 2s;  // INFO cuts off two moments, the start and now
+constexpr milliseconds kStep = 500ms;
+constexpr long long kLongestUptime = 1LL << 32;  // seconds; a larger number could overflow
+
+}  // namespace
+
+milliseconds probation(milliseconds lease) { return lease + lease / 50 + kStep + kWholeSeconds; }
+
+void Elector::heard(const redis::Reply& reply, TimePoint now) {
+  const redis::ServerInfo info(reply.as_text());
+  const bool refused = reply.is(redis::Reply::Kind::error);
+  const std::string run_id = info.text("run_id");
+  const auto uptime = info.number("uptime_in_seconds");
+  if (refused || run_id.empty() || !uptime || *uptime < 0 || *uptime > kLongestUptime) {
+    refusal_ = refused ? "INFO is refused: " + escaped(reply.text, 100) : "INFO says neither run_id nor uptime";
+    known_ = false;
+    return;
+  }
+  const TimePoint by_itself = now - std::chrono::seconds(*uptime);
+  const bool another = !run_id_.empty() && run_id != run_id_;
+  // Of several answers the latest start counts: a clock that was set does not make a server older.
+  const TimePoint since = another ? now : by_itself;
+  up_since_ = up_since_ ? std::max(*up_since_, since) : since;
+  run_id_ = run_id;
+  replication_id_ = info.text("master_replid");
+  replica_ = info.text("role") == "slave";
+  refusal_.clear();
+  known_ = true;
+}
+
+std::optional<std::string> Elector::unfit(milliseconds lease, TimePoint now) const {
+  if (!refusal_.empty()) return refusal_ + ", and so it cannot show how long it has been up; it needs the right +info";
+  if (!known_ || !up_since_) return "it has not said how long it has been up";
+  if (replica_) return "it is a replica";
+  const TimePoint counts_at = *up_since_ + probation(lease);
+  if (now >= counts_at) return {};
+  return "it was started less than a lease ago, and may have forgotten locks; its vote counts in " +
+         rough_duration(until(counts_at, now));
+}
+
+Result<void> expect_independent(const std::vector<const Elector*>& electors,
+                                const std::vector<std::string>& addresses) {
+  for (std::size_t i = 0; i < electors.size(); ++i) {
+    if (electors[i]->is_replica()) {
+      return fail(Error::Code::config, addresses[i] +
+                                           ": it is a replica, which has the locks of its master; a quorum wants "
+                                           "masters that know nothing of each other");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const Elector &one = *electors[j], &other = *electors[i];
+      const bool same = !one.run_id().empty() && one.run_id() == other.run_id();
+      const bool related = !one.replication_id().empty() && one.replication_id() == other.replication_id();
+      if (!same && !related) continue;
+      return fail(Error::Code::config, addresses[j] + " and " + addresses[i] +
+                                           (same ? " are one server" : " are one master and its replica") +
+                                           "; a quorum wants servers that fail one by one");
+    }
+  }
+  return {};
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "lock/quorum.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "base/log.h"
+#include "lock/tally.h"
+#include "lock/wire.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr milliseconds kAskLimit = 2s;  // where no lease is known
+
+// A majority of them has answered without an error.
+template <class Answer>
+bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
+  const auto well = std::ranges::count_if(answered, [&](std::size_t i) { return answers[i]->has_value(); });
+  return static_cast<std::size_t>(well) >= majority_of(answers.size());
+}
+
+Error interrupted_error() { return {Error::Code::interrupted, "interrupted", true}; }
+
+}  // namespace
+
+Result<void> pay_debts(Member& member, const Until& until) {
+  while (!member.debts.empty()) {
+    const Debt& debt = member.debts.back();
+    const AcquireRequest& request = debt.request;
+    for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
+      if (!owner || BootClock::now() >= debt.until) continue;
+      const Lock lock{request.name, request.mode.layout()};
+      RLOCK_TRY(wire::release(member.client, lock, {owner->text(), request.hold(), {}, owner->text(), {}},
+                              Attempts::one, until));
+    }
+    member.debts.pop_back();
+  }
+  return {};
+}
+
+Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
+                         const Until& until, milliseconds keep) {
+  if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep);
+  const auto ask = [&](std::size_t, Member& member, const Until& end) {
+    return release(member.client, lock, owner, hold_id, end, keep);
+  };
+  const auto answers =
+      servers.ask_each<Released>(ask, rlock::until(until.deadline), until, most_answer<Released>);
+  if (servers.interrupted()) return std::unexpected(interrupted_error());
+  return merge_releases(answers);
+}
+
+Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep) {
+  return release(servers, hold.lock, hold.owner, hold.id, until, keep);
+}
+
+Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until) {
+  if (!servers.is_quorum()) return force_unlock(servers.only(), lock, owner, until);
+  const auto ask = [&](std::size_t, Member& member, const Until& end) {
+    return force_unlock(member.client, lock, owner, end);
+  };
+  return merge_forced(servers.ask_each<Released>(ask, kAskLimit, until, most_answer<Released>));
+}
+
+Result<long long> ask_to_stop(Servers& servers, const LockName& name, const OwnerId& owner, const std::string& by,
+                              const Until& until) {
+  if (!servers.is_quorum()) return ask_to_stop(servers.only(), name, owner, by, until);
+  const auto ask = [&](std::size_t, Member& member, const Until& end) {
+    return ask_to_stop(member.client, name, owner, by, end);
+  };
+  const auto answers = servers.ask_each<long long>(ask, kAskLimit, until, most_answer<long long>);
+  const auto errors = errors_in(answers);
+  if (answers.size() - errors.size() < majority_of(answers.size())) {
+    return std::unexpected(too_few(answers.size(), errors));
+  }
+  long long heard = 0;  // each listens on each server
+  for (const auto& answer : answers) heard = std::max(heard, answer.value_or(0));
+  return heard;
+}
+
+Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
+                      const Until& until) {
+  if (!servers.is_quorum()) return renew(servers.only(), lock, owner, lease, attempts, until);
+  const auto ask = [&](std::size_t, Member& member, const Until& end) {
+    return renew(member.client, lock, owner, lease, attempts, end);
+  };
+  return merge_renewals(servers.ask_each<Renewed>(ask, kAskLimit, until, most_answer<Renewed>));
+}
+
+namespace {
+
+// One round of renewals.
+class RenewalRound {
+ public:
+  RenewalRound(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until)
+      : servers_(servers), holds_(holds), lease_(lease), until_(until) {
+    for (const Hold& hold : holds) locks_.push_back({hold.lock, hold.owner});
+  }
+
+  Result<AllRenewed> run() {
+    ask();
+    if (servers_.interrupted()) return std::unexpected(interrupted_error());
+    for (std::size_t i = 0; i < holds_.size(); ++i) {
+      const Ballot ballot = count_renewals(answers_, i);
+      if (ballot.rejected()) return AllRenewed{{loss_of(answers_, i), {}, {}}, i};
+      if (!ballot.carried()) return std::unexpected(too_few(answers_.size(), errors_in(answers_)));
+    }
+    AllRenewed all{{RenewOutcome::renewed, left_of_lease(), {}}, 0};
+    servers_.renewed_at = sent_;
+    say_what_is_missing();
+    put_back();
+    return all;
+  }
+
+ private:
+  using Partial = std::vector<std::optional<Result<Renewals>>>;
+
+  void ask() {
+    const auto question = [&](std::size_t, Member& member, const Until& end) -> Result<Renewals> {
+      RLOCK_TRY(pay_debts(member, end));
+      return wire::renew(member.client, locks_, lease_, Attempts::one, end);
+    };
+    const auto enough = [&](const Partial& answers, const std::vector<std::size_t>& answered) {
+      Answers<Renewals> so_far;
+      for (const std::size_t i : answered) so_far.push_back(*answers[i]);
+      return std::ranges::all_of(std::views::iota(std::size_t{0}, holds_.size()), [&](std::size_t hold) {
+        Ballot ballot = count_renewals(so_far, hold);
+        ballot.voters = servers_.size();
+        return ballot.is_settled();
+      });
+    };
+    const milliseconds limit = servers_.process_source() ? rlock::until(until_.deadline) : vote_limit(lease_);
+    answers_ = servers_.ask_each<Renewals>(question, limit, until_, enough);
+    answered_at_ = BootClock::now();
+  }
+
+  // How much of the lease was left, as if one server had kept it since the last round: each server's clock is compared
+  // with ours since the renewal that this server has confirmed last. A majority has clocks that are as good.
+  milliseconds left_of_lease() {
+    std::vector<milliseconds> leads;
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      if (!answers_[i] || !all_renewed(*answers_[i])) continue;
+      auto& renewed_at = servers_.member(i).renewed_at;
+      const milliseconds found = std::ranges::min(*answers_[i], {}, &Renewed::found).found;
+      leads.push_back(renewed_at ? lease_ - std::chrono::ceil<milliseconds>(answered_at_ - *renewed_at) - found : 0ms);
+      renewed_at = sent_;
+    }
+    std::ranges::sort(leads);
+    // With several names it may be that no majority has renewed all of them: none of their clocks is to blame.
+    const std::size_t needed = majority_of(answers_.size()) - 1;
+    const milliseconds lead = needed < leads.size() ? leads[needed] : 0ms;
+    const TimePoint before = servers_.renewed_at.value_or(oldest(holds_));
+    return lease_ - std::chrono::ceil<milliseconds>(answered_at_ - before) - lead;
+  }
+
+  static bool all_renewed(const Renewals& replies) {
+    return std::ranges::all_of(replies, [](const auto& one) { return one.outcome == RenewOutcome::renewed; });
+  }
+
+  // Once for each server, until it votes again.
+  void say_what_is_missing() {
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      Member& member = servers_.member(i);
+      const bool votes = answers_[i] && all_renewed(*answers_[i]);
+      const bool said = std::exchange(member.said_missing, !votes);
+      if (votes && said) log::info(display(holds_) + ": " + member.address + " votes again");
+      if (votes || said) continue;
+      log::warning(display(holds_) + ": a majority of the servers keeps the lock, without " +
+                   (answers_[i] ? member.address + ": it has lost it" : answers_[i].error().message));
+    }
+  }
+
+  // A server that does not have a hold any more, as after a restart, gets it again as soon as it may vote: else the
+  // restarts of one server after the other would add up. It is the grant of this very request, under the same owner id.
+  // Not of a nested hold: its owner is another process's, whose own hold would be missing beside it.
+  void put_back() {
+    std::vector<std::vector<const AcquireRequest*>> lost(servers_.size());
+    bool any = false;
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      if (!answers_[i] || servers_.member(i).elector.unfit(lease_, BootClock::now())) continue;
+      for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
+        const AcquireRequest* request = request_of(holds_[hold]);
+        if (!request || (*answers_[i])[hold].outcome != RenewOutcome::free) continue;
+        lost[i].push_back(request);
+        any = true;
+      }
+    }
+    if (!any) return;
+    servers_.ask_all(
+        [&](std::size_t i, Member& member, const Until& end) {
+          for (const AcquireRequest* request : lost[i]) put_back(member, *request, end);
+        },
+        vote_limit(lease_), until_, [](const auto&) { return false; });
+  }
+
+  static void put_back(Member& member, const AcquireRequest& request, const Until& end) {
+    const TimePoint sent = BootClock::now();
+    const auto granted = wire::acquire(member.client, request, sent, Attempts::one, end);
+    const bool done = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
+    if (done) member.renewed_at = sent;
+    log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold again" : ": lost the hold"));
+  }
+
+  // As it was granted; null: it is nested in another one, or was granted to another process.
+  const AcquireRequest* request_of(const Hold& hold) const {
+    if (hold.id != hold.owner.first_hold()) return nullptr;
+    const auto same = [&](const AcquireRequest& one) {
+      return one.owner == hold.owner && one.name.text() == hold.name().text();
+    };
+    const auto found = std::ranges::find_if(servers_.held, same);
+    return found == servers_.held.end() ? nullptr : &*found;
+  }
+
+  Servers& servers_;
+  std::span<const Hold> holds_;
+  milliseconds lease_;
+  Until until_;
+  TimePoint sent_ = BootClock::now();
+  TimePoint answered_at_ = sent_;
+  std::vector<wire::LockOf> locks_;
+  Answers<Renewals> answers_;
+};
+
+}  // namespace
+
+Result<AllRenewed> renew_all(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until) {
+  if (!servers.is_quorum()) return renew_all(servers.only(), holds, lease, until);
+  return RenewalRound(servers, holds, lease, until).run();
+}
+
+}  // namespace rlock::lock

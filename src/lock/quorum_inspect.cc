@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Locks of a quorum as others see them: what each server says, and what that means together.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "lock/quorum.h"
+#include "lock/tally.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr milliseconds kLookLimit = 2s;
+
+using State = Status::State;
+
+// How many servers name each owner.
+std::map<std::string, std::size_t> count_owners(const Answers<Status>& answers) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& answer : answers) {
+    if (!answer || answer->state != State::held) continue;
+    std::set<std::string> owners;
+    for (const HolderView& one : answer->holders) owners.insert(one.owner);
+    for (const std::string& owner : owners) ++counts[owner];
+  }
+  return counts;
+}
+
+std::size_t number_in(const Answers<Status>& answers, State state) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(answers, [&](const auto& one) { return one && one->state == state; }));
+}
+
+const Status& first_in(const Answers<Status>& answers, State state) {
+  return **std::ranges::find_if(answers, [&](const auto& one) { return one && one->state == state; });
+}
+
+// Those that `least` servers name at least, each as the first server has it.
+std::vector<HolderView> holders_on(const Answers<Status>& answers, std::size_t least) {
+  const auto counts = count_owners(answers);
+  std::vector<HolderView> holders;
+  for (const auto& answer : answers) {
+    if (!answer || answer->state != State::held) continue;
+    for (const HolderView& one : answer->holders) {
+      const auto same = [&](const HolderView& other) { return other.owner == one.owner; };
+      if (counts.at(one.owner) >= least && std::ranges::none_of(holders, same)) holders.push_back(one);
+    }
+  }
+  return holders;
+}
+
+Status verdict_on(const LockName& name, const Answers<Status>& answers) {
+  const std::size_t majority = majority_of(answers.size());
+  if (number_in(answers, State::other_kind) >= majority) return first_in(answers, State::other_kind);
+  if (number_in(answers, State::held) == 0) return {.lock = {name}};
+  Status merged = first_in(answers, State::held);
+  merged.holders = holders_on(answers, majority);
+  if (merged.holders.empty()) {
+    merged.state = number_in(answers, State::free) >= majority ? State::free : State::contested;
+    if (merged.state == State::contested) merged.holders = holders_on(answers, 1);
+  }
+  merged.number = static_cast<long long>(merged.holders.size());
+  return merged;
+}
+
+Status merged(const LockName& name, const Servers& servers, const Answers<Status>& answers) {
+  Status status = verdict_on(name, answers);
+  status.token.clear();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& answer = answers[i];
+    const std::string& address = servers.member(i).address;
+    if (!answer) {
+      status.servers.push_back({address, answer.error().message, State::free, {}});
+      continue;
+    }
+    status.servers.push_back({address, "", answer->state, answer->holders});
+    status.token = larger(status.token, answer->token);
+  }
+  return status;
+}
+
+template <class Answer>
+Result<void> expect_majority(const Answers<Answer>& answers) {
+  const auto errors = errors_in(answers);
+  if (answers.size() - errors.size() >= majority_of(answers.size())) return {};
+  return std::unexpected(too_few(answers.size(), errors));
+}
+
+// All are shown: each has its whole limit.
+constexpr auto kAll = [](const auto&, const auto&) { return false; };
+
+}  // namespace
+
+Result<Status> inspect(Servers& servers, const LockName& name, const Until& until) {
+  if (!servers.is_quorum()) return inspect(servers.only(), name, until);
+  const auto look = [&](std::size_t, Member& member, const Until& end) { return inspect(member.client, name, end); };
+  const auto answers = servers.ask_each<Status>(look, kLookLimit, until, kAll);
+  RLOCK_TRY(expect_majority(answers));
+  return merged(name, servers, answers);
+}
+
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange) {
+  if (!servers.is_quorum()) return inspect_all(servers.only(), exchange);
+  using All = std::vector<Status>;
+  const auto look = [&](std::size_t, Member& member, const Until& end) {
+    return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)));
+  };
+  const auto lists = servers.ask_each<All>(look, exchange, Until{}, kAll);
+  RLOCK_TRY(expect_majority(lists));
+  std::set<LockName> names;
+  for (const auto& list : lists) {
+    if (!list) continue;
+    for (const Status& status : *list) names.insert(status.name());
+  }
+  All all;
+  for (const LockName& name : names) {
+    Answers<Status> answers;
+    for (const auto& list : lists) {
+      if (!list) {
+        answers.push_back(std::unexpected(list.error()));
+        continue;
+      }
+      const auto same = [&](const Status& one) { return one.name().text() == name.text(); };
+      const auto found = std::ranges::find_if(*list, same);
+      answers.push_back(found == list->end() ? Status{.lock = {name}} : *found);
+    }
+    all.push_back(merged(name, servers, answers));
+  }
+  return all;
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "lock/quorum_votes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "lock/quorum.h"
+#include "lock/wire.h"
+
+namespace rlock::lock {
+namespace {
+
+bool is_yes(const Vote& vote) { return vote.answer.outcome == Acquired::Outcome::granted && vote.unfit.empty(); }
+
+// In the thread of that server.
+Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict, const Until& until) {
+  RLOCK_TRY(pay_debts(member, until));
+  const TimePoint sent = BootClock::now();
+  std::optional<Acquired> answer;
+  while (!answer) {
+    answer = RLOCK_TRY(wire::acquire(member.client, request, sent, Attempts::one, until));
+    if (!answer && until.over()) return fail(Error::Code::unavailable, member.address + ": takes too long");
+  }
+  if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
+  const auto unfit = member.elector.unfit(request.lease, sent);
+  return Vote{std::move(*answer), unfit ? member.address + ": " + *unfit : ""};
+}
+
+// `yes` tells an answer that counts.
+template <class Answer, class Yes>
+auto until_settled(Yes yes) {
+  return [yes](const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
+    Ballot ballot{.voters = answers.size()};
+    for (const std::size_t i : answered) ++(*answers[i] ? yes(**answers[i]) ? ballot.yes : ballot.no : ballot.none);
+    return ballot.is_settled();
+  };
+}
+
+std::string why_missing(const Member& member, const Result<Vote>& vote) {
+  if (!vote) return vote.error().message;
+  return vote->unfit.empty() ? member.address + ": it is held there" : vote->unfit;
+}
+
+}  // namespace
+
+Answers<Vote> collect_votes(Servers& servers, const AcquireRequest& request, milliseconds limit, const Until& until) {
+  const bool may_evict = !servers.refuses_eviction();
+  const auto question = [&](std::size_t, Member& member, const Until& end) {
+    return vote(member, request, may_evict, end);
+  };
+  return servers.ask_each<Vote>(question, limit, until, until_settled<Vote>(is_yes));
+}
+
+void note_votes(Servers& servers, const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,
+                TimePoint sent) {
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    Member& member = servers.member(i);
+    const bool granted = votes[i] && votes[i]->answer.outcome == Acquired::Outcome::granted;
+    if (granted && votes[i]->answer.hold->owner == owner) member.renewed_at = sent;
+    const bool votes_now = votes[i] && is_yes(*votes[i]);
+    if (std::exchange(member.said_missing, !votes_now) || votes_now) continue;
+    log::warning(request.name.display() + ": a majority of the servers grants the lock, without " +
+                 why_missing(member, votes[i]));
+  }
+}
+
+Result<void> raise_tokens(Servers& servers, std::span<const Hold> holds, milliseconds limit, const Until& until) {
+  const auto raise = [&](std::size_t, Member& member, const Until& end) -> Result<bool> {
+    bool raised = true;
+    for (const Hold& hold : holds) {
+      raised = RLOCK_TRY(wire::raise(member.client, hold.lock, hold.owner, hold.token, Attempts::one, end)) && raised;
+    }
+    return raised;
+  };
+  const auto is_raised = [](bool raised) { return raised; };
+  const auto answers = servers.ask_each<bool>(raise, limit, until, until_settled<bool>(is_raised));
+  if (servers.interrupted()) return fail(Error::Code::interrupted, "interrupted");
+  const auto raised = std::ranges::count_if(answers, [](const auto& one) { return one && *one; });
+  if (static_cast<std::size_t>(raised) >= majority_of(answers.size())) return {};
+  std::string why;
+  for (const Error* error : errors_in(answers)) why += "; " + error->message;
+  return fail(Error::Code::unavailable, "the fencing token could not be raised on a majority of the servers" + why);
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "lock/tally.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rlock::lock {
+namespace {
+
+using Outcome = Acquired::Outcome;
+
+std::string of_so_many(std::size_t some, std::size_t all) {
+  return std::to_string(some) + " of " + std::to_string(all);
+}
+
+// Counts by `key`, and returns the key that is there most often with its number.
+template <class Key>
+std::pair<Key, std::size_t> most_common(const std::vector<Key>& keys) {
+  std::map<Key, std::size_t> counts;
+  std::pair<Key, std::size_t> best{Key{}, 0};
+  for (const Key& key : keys) {
+    if (const std::size_t count = ++counts[key]; count > best.second) best = {key, count};
+  }
+  return best;
+}
+
+std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, Outcome outcome) {
+  std::vector<const Vote*> found;
+  for (const auto& vote : votes) {
+    if (vote && vote->answer.outcome == outcome) found.push_back(&*vote);
+  }
+  return found;
+}
+
+Election granted_to(const OwnerId& owner, const std::vector<const Vote*>& grants) {
+  Election election{.outcome = Election::Outcome::granted, .owner = owner};
+  for (const Vote* vote : grants) {
+    if (vote->answer.hold->owner == owner) election.token = larger(election.token, vote->answer.hold->token);
+  }
+  return election;
+}
+
+// The owner that a majority of those that may vote has granted it to.
+std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<const Vote*>& grants,
+                               std::size_t voters) {
+  for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
+    if (!owner) continue;
+    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == *owner; };
+    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return *owner;
+  }
+  return {};
+}
+
+// Whom most servers name as the holder, and whether that is a majority. Readers are many, and each server names one.
+Election held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held, std::size_t voters) {
+  std::vector<std::string> holders;
+  const auto holder_of = [](const Vote* vote) { return vote->answer.holder ? vote->answer.holder->owner : ""; };
+  std::ranges::transform(held, std::back_inserter(holders), holder_of);
+  const auto [holder, count] = most_common(holders);
+  const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
+  const bool by_one = count >= majority_of(voters) || shared;
+  const Vote* vote = *std::ranges::find(held, holder, holder_of);
+  return {.outcome = by_one ? Election::Outcome::held : Election::Outcome::contested, .answer = vote->answer};
+}
+
+Error too_few_may_vote(const Answers<Vote>& votes) {
+  std::string why;
+  std::size_t fit = 0;
+  for (const auto& vote : votes) {
+    if (!vote) {
+      why += "; " + vote.error().message;
+    } else if (!vote->unfit.empty()) {
+      why += "; " + vote->unfit;
+    } else {
+      ++fit;
+    }
+  }
+  return {Error::Code::unavailable, "only " + of_so_many(fit, votes.size()) + " servers may vote" + why};
+}
+
+template <class Answer>
+std::size_t reached(const Answers<Answer>& answers) {
+  return answers.size() - errors_in(answers).size();
+}
+
+}  // namespace
+
+const std::string& larger(const std::string& one, const std::string& other) {
+  if (one.size() != other.size()) return one.size() > other.size() ? one : other;
+  return one > other ? one : other;
+}
+
+Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
+  std::vector<Error::Code> codes;
+  std::string why;
+  bool maybe_executed = false;
+  for (const Error* error : errors) {
+    codes.push_back(error->code);
+    why += "; " + error->message;
+    maybe_executed = maybe_executed || error->maybe_executed;
+  }
+  const auto [code, count] = most_common(codes);
+  return {count >= majority_of(voters) ? code : Error::Code::unavailable,
+          "only " + of_so_many(voters - errors.size(), voters) + " servers have answered" + why, maybe_executed};
+}
+
+Election elect(const AcquireRequest& request, const Answers<Vote>& votes) {
+  const auto grants = with_outcome(votes, Outcome::granted), held = with_outcome(votes, Outcome::held);
+  if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, grants);
+  if (reached(votes) < majority_of(votes.size())) return {.error = too_few(votes.size(), errors_in(votes))};
+  for (const auto& vote : votes) {
+    const bool other = vote && vote->answer.outcome != Outcome::granted && vote->answer.outcome != Outcome::held;
+    const bool decides = other && (held.empty() || with_outcome(votes, vote->answer.outcome).size() * 2 > votes.size());
+    if (decides) return {.outcome = Election::Outcome::refused, .answer = vote->answer};
+  }
+  if (!held.empty()) return held_by_others(request, held, votes.size());
+  return {.error = too_few_may_vote(votes)};
+}
+
+Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold) {
+  Ballot ballot{.voters = answers.size()};
+  for (const auto& answer : answers) {
+    if (!answer || hold >= answer->size()) {
+      ++ballot.none;
+    } else {
+      ++((*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
+    }
+  }
+  return ballot;
+}
+
+RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold) {
+  std::vector<RenewOutcome> outcomes;
+  for (const auto& answer : answers) {
+    if (answer && (*answer)[hold].outcome != RenewOutcome::renewed) outcomes.push_back((*answer)[hold].outcome);
+  }
+  return most_common(outcomes).first;
+}
+
+namespace {
+
+bool ours(ReleaseOutcome outcome) { return outcome == ReleaseOutcome::released || outcome == ReleaseOutcome::kept; }
+
+// Adds what another server that has released it says.
+void add(Released& all, const Released& one) {
+  if (one.outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
+  all.holds_left = std::max(all.holds_left, one.holds_left);
+  if (all.fault.empty()) all.fault = one.fault;
+  all.unfinished = all.unfinished || one.unfinished;
+}
+
+Released released_by_all(const Answers<Released>& answers) {
+  Released all{.outcome = ReleaseOutcome::released};
+  for (const auto& answer : answers) {
+    if (answer && ours(answer->outcome)) add(all, *answer);
+  }
+  return all;
+}
+
+// What most of those say that have not released it. `token`: the last one, if a majority of all agrees on it.
+Released not_ours(const Answers<Released>& answers) {
+  std::vector<ReleaseOutcome> outcomes;
+  std::vector<std::string> tokens;
+  for (const auto& answer : answers) {
+    if (!answer || ours(answer->outcome)) continue;
+    outcomes.push_back(answer->outcome);
+    if (answer->outcome == ReleaseOutcome::free && !answer->token.empty()) tokens.push_back(answer->token);
+  }
+  Released all{.outcome = most_common(outcomes).first};
+  for (const auto& answer : answers) {
+    if (answer && answer->outcome == ReleaseOutcome::other_kind) all.instead = answer->instead;
+  }
+  const auto [token, count] = most_common(tokens);
+  if (count >= majority_of(answers.size())) all.token = token;
+  return all;
+}
+
+}  // namespace
+
+Result<Released> merge_releases(const Answers<Released>& answers) {
+  Ballot ballot{.voters = answers.size()};
+  for (const auto& answer : answers) {
+    if (answer) ++(ours(answer->outcome) ? ballot.yes : ballot.no);
+  }
+  if (ballot.carried()) return released_by_all(answers);
+  if (ballot.rejected()) return not_ours(answers);
+  return std::unexpected(too_few(answers.size(), errors_in(answers)));
+}
+
+Result<Released> merge_forced(const Answers<Released>& answers) {
+  if (reached(answers) < majority_of(answers.size())) {
+    return std::unexpected(too_few(answers.size(), errors_in(answers)));
+  }
+  const auto other = [](const auto& answer) { return answer && answer->outcome == ReleaseOutcome::other_owner; };
+  const auto freed = [](const auto& answer) { return answer && ours(answer->outcome); };
+  const auto others = static_cast<std::size_t>(std::ranges::count_if(answers, other));
+  if (others < majority_of(answers.size()) && std::ranges::any_of(answers, freed)) return released_by_all(answers);
+  return not_ours(answers);
+}
+
+Result<Renewed> merge_renewals(const Answers<Renewed>& answers) {
+  std::vector<milliseconds> found;
+  std::vector<RenewOutcome> outcomes;
+  OtherKind instead;
+  for (const auto& answer : answers) {
+    if (!answer) continue;
+    if (answer->outcome == RenewOutcome::renewed) {
+      found.push_back(answer->found);
+    } else {
+      outcomes.push_back(answer->outcome);
+      if (answer->outcome == RenewOutcome::other_kind) instead = answer->instead;
+    }
+  }
+  const std::size_t majority = majority_of(answers.size());
+  if (found.size() >= majority) {
+    std::ranges::sort(found, std::greater{});
+    return Renewed{RenewOutcome::renewed, found[majority - 1], {}};
+  }
+  if (outcomes.size() >= majority) return Renewed{most_common(outcomes).first, {}, instead};
+  return std::unexpected(too_few(answers.size(), errors_in(answers)));
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// What the answers of several servers mean together. Pure: no server is asked here.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "lock/answers.h"
+#include "lock/ballot.h"
+#include "lock/replies.h"
+
+namespace rlock::lock {
+
+template <class Answer>
+using Answers = std::vector<Result<Answer>>;
+
+// The errors among the answers, in their order.
+template <class Answer>
+std::vector<const Error*> errors_in(const Answers<Answer>& answers) {
+  std::vector<const Error*> errors;
+  for (const auto& answer : answers) {
+    if (!answer) errors.push_back(&answer.error());
+  }
+  return errors;
+}
+
+// One error for too many: that of a majority where it is one kind, else unavailable. `voters`: of how many.
+Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
+
+// A server that has answered a request for a lock: what, and why its vote does not count, "" if it does.
+struct Vote {
+  Acquired answer;
+  std::string unfit;
+};
+
+// What comes of a request.
+struct Election {
+  enum class Outcome {
+    granted,
+    held,       // by another, on a majority
+    contested,  // by others, on too few for them, and too many for us
+    refused,    // as `answer` says
+    away,       // too few servers answer, or may vote: `error`
+  };
+  Outcome outcome = Outcome::away;
+  std::optional<OwnerId> owner;  // granted: the request's own or its heir
+  std::string token;             // granted: the largest one
+  Acquired answer;               // held, contested, refused
+  Error error{Error::Code::unavailable, ""};
+};
+
+Election elect(const AcquireRequest& request, const Answers<Vote>& votes);
+
+// The larger of two fencing tokens, which are decimal.
+const std::string& larger(const std::string& one, const std::string& other);
+
+using Renewals = std::vector<wire::RenewReply>;  // of one server, a hold each
+
+// Those of one hold.
+Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
+// Why a hold is not renewed any more. REQUIRES: a majority has said no.
+RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold);
+
+// Errors: too_few().
+Result<Released> merge_releases(const Answers<Released>& answers);
+// The same of force_unlock, where one server that frees the lock is enough if no other has another owner.
+Result<Released> merge_forced(const Answers<Released>& answers);
+// Of `rlock renew`.
+Result<Renewed> merge_renewals(const Answers<Renewed>& answers);
+
+}  // namespace rlock::lock

@@ -1,0 +1,434 @@
+# Locks on a majority of independent servers.
+
+load ../lib/common
+load ../lib/job
+load ../lib/quorum
+
+setup() {
+  quorum_start 3
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  local job
+  touch end
+  for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
+  quorum_stop
+}
+
+# holder OPTION ...: a job in the background that holds `job` until the file end exists.
+holder() {
+  job_start "$@" job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done; exit 9'
+  jobs+=("$frontend")
+  wait_until test -e begun
+}
+
+@test "the lock is taken on each server, and given back on each" {
+  run --separate-stderr rlock run job -- bash -c 'echo "$RLOCK_URL"; for s in s1 s2 s3; do redis-cli -s "$(eval echo \$${s}_sock)" exists job; done'
+  show
+  [[ $status == 0 && $output == "$RLOCK_URL"$'\n'1$'\n'1$'\n'1 && -z $stderr ]]
+  [[ $(held_on job) == 0 ]]
+  assert_clean s1 && assert_clean s2 && assert_clean s3
+}
+
+@test "while one job has it another one is refused, or waits" {
+  holder
+  run --separate-stderr rlock run -n job -- true
+  show
+  [[ $status == 75 && $stderr == *'not acquired: held by'* ]]
+  rlock run -w 60s job -- touch ran 3>&- &
+  local waiter=$!
+  jobs+=("$waiter")
+  wait_until listens
+  [[ ! -e ran ]]
+  touch end
+  wait "$waiter"
+  [[ -e ran ]]
+}
+listens() { [[ $(redis s1 pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) -gt 0 ]]; }
+
+@test "a majority is enough; the server that is missing is named once" {
+  redis_stop s3
+  run --separate-stderr rlock run job -- true
+  show
+  [[ $status == 0 && $stderr == *'a majority of the servers grants the lock, without'*"$s3_sock"* ]]
+  [[ $(grep -c . <<<"$stderr") == 1 ]]
+}
+
+@test "a minority is not: 69, and nothing runs" {
+  redis_stop s2
+  redis_stop s3
+  run --separate-stderr rlock run job -- touch ran
+  show
+  [[ $status == 69 && ! -e ran && $stderr == *'only 1 of 3 servers have answered'* ]]
+  [[ $(redis s1 exists job) == 0 ]] # given back
+  run --separate-stderr rlock run -w 300ms job -- touch ran
+  show
+  [[ $status == 69 && ! -e ran && $stderr == *'still waiting'* ]]
+}
+
+@test "two servers that hang: 69, and one that hangs holds nobody up" {
+  redis_freeze s3
+  run rlock run --lease 60s job -- true
+  [[ $status == 0 ]]
+  redis_freeze s2
+  run rlock run --lease 5s job -- touch ran
+  redis_thaw s2
+  redis_thaw s3
+  [[ $status == 69 && ! -e ran ]]
+}
+
+@test "a server that was started less than a lease ago has no vote" {
+  redis_stop s2
+  redis_start s2 # with its own clock: it is young
+  run --separate-stderr rlock run --lease 5s job -- true
+  show
+  [[ $status == 0 && $stderr == *"$s2_sock"*'started less than a lease ago'* ]]
+  redis_stop s3
+  redis_start s3
+  run --separate-stderr rlock run --lease 30s job -- touch ran
+  show
+  [[ $status == 69 && ! -e ran && $stderr == *'only 1 of 3 servers may vote'* ]]
+  [[ $(held_on job) == 0 ]]
+  # It has one once it is old enough.
+  run rlock run -w 60s --lease 2s job -- true
+  [[ $status == 0 ]]
+}
+
+# What the rule is for. s1 and s2 grant the lock to the holder, s2 is restarted empty, and s2 and s3 would be a majority.
+@test "a lock that a restarted server has forgotten is not granted again" {
+  redis_stop s3
+  job_start --lease 60s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
+  jobs+=("$frontend")
+  wait_until test -e begun
+  aged_start s3
+  redis_stop s2
+  redis_start s2
+  # By the scripts alone it would be: both are free.
+  [[ $(redis s1 exists job) == 1 && $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
+  run rlock run -n job -- touch ran
+  show
+  [[ $status != 0 && ! -e ran ]]
+  redis_stop s2
+  aged_start s2 # the same server, had it not been restarted
+  run rlock run -n job -- touch ran
+  show
+  [[ $status == 0 && -e ran ]]
+}
+
+calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
+asked() { (($(calls "$1") >= $2)); }
+
+@test "a waiter knows that a server was restarted, whatever the server says" {
+  redis_stop s3
+  holder --lease 10m
+  aged_start s3
+  rlock run -q -w 10m --lease 10m job -- touch ran 3>&- &
+  jobs+=($!)
+  wait_until asked s3 2
+  redis_kill9 s2
+  aged_start s2
+  wait_until asked s2 6
+  [[ ! -e ran ]]
+}
+
+# The frontend is stopped while the round is under way. When it goes on, s2 and s3 have granted the lock just now, but
+# what s1 has granted is over.
+@test "a grant whose validity is over starts nothing" {
+  rlock run job -- true # the servers know the scripts: one message is a grant
+  redis_freeze s2
+  redis_freeze s3
+  "$RLOCK" run --lease 6s job -- touch ran 3>&- &
+  local job=$!
+  jobs+=("$job")
+  wait_until eval '[[ $(redis s1 exists job) == 1 ]]'
+  kill -STOP "$job"
+  wait_until eval '[[ $(redis s1 exists job) == 0 ]]'
+  redis_thaw s2
+  redis_thaw s3
+  wait_until eval '[[ $(redis s2 exists job) == 1 && $(redis s3 exists job) == 1 ]]'
+  kill -CONT "$job"
+  wait_until gone "$job"
+  [[ ! -e ran ]]
+}
+
+# What it sends to s3 while that hangs is executed later.
+@test "what was granted late is given back when the server answers again" {
+  rlock run job -- true
+  RLOCK_URL=$(redis_url s1) rlock acquire job --lease 10m >one
+  redis_freeze s3
+  rlock run -q -w 10m --lease 10m job -- touch ran 3>&- &
+  jobs+=($!)
+  wait_until asked s2 8
+  redis_thaw s3
+  wait_until test -e ran
+}
+
+@test "the token grows over any majority" {
+  # The clock of s1 is ahead: its tokens are larger than those of the others.
+  redis s1 set 'redisson_lock_token:{job}' 9000000000000000 >/dev/null
+  [[ $(rlock run job -- printenv RLOCK_TOKEN) == 9000000000000001 ]]
+  redis_stop s1
+  [[ $(rlock run -q job -- printenv RLOCK_TOKEN) == 9000000000000002 ]]
+}
+
+@test "a hold that a server has lost is put back there, and is not without a majority" {
+  holder --lease 6s
+  redis s2 flushall >/dev/null
+  wait_until eval '[[ $(redis s2 exists job) == 1 ]]'
+  [[ $(held_on job) == 3 ]]
+  redis s1 flushall >/dev/null
+  redis s3 flushall >/dev/null
+  job_status
+  show
+  [[ $status == 74 && $stderr == *'nobody holds it any more'* ]]
+  [[ $(held_on job) == 0 ]]
+}
+
+@test "a job outlives a server, and the next one, once the first is back for longer than a lease" {
+  holder --lease 5s
+  redis_kill9 s1
+  wait_until said "$s1_sock"
+  aged_start s1
+  wait_until eval '[[ $(held_on job) == 3 ]]'
+  redis_kill9 s2
+  wait_until eval '[[ $(redis s1 pttl job) -gt 4000 ]]'
+  touch end
+  job_status
+  show
+  [[ $status == 9 ]]
+}
+
+@test "a majority that hangs stops the command before the lease ends" {
+  holder --lease 5s
+  redis_freeze s1
+  redis_freeze s2
+  job_status
+  redis_thaw s1
+  redis_thaw s2
+  show
+  [[ $status == 74 && $stderr == *'the lock could not be renewed in time'* ]]
+}
+
+@test "acquire, renew, status and release work on a quorum" {
+  owner=$(rlock acquire job --lease 60s)
+  [[ $(held_on job) == 3 ]]
+  redis s3 del job >/dev/null
+  rlock renew job --owner "$owner"
+  rlock status --is-held job
+  run rlock status job
+  show
+  [[ $output == *"$owner"* && $output == *'servers '* && $output == *"$s3_sock  free"* ]]
+  run rlock status --json job
+  [[ $(jq -r '.[0].state, (.[0].servers | length), .[0].servers[2].state' <<<"$output") == held$'\n'3$'\n'free ]]
+  rlock release job --owner "$owner"
+  [[ $(held_on job) == 0 ]]
+  run rlock release job --owner "$owner"
+  [[ $status == 76 ]]
+}
+
+@test "status tells a contested lock from one that is held, and a server that hangs" {
+  RLOCK_URL=$(redis_url s1) rlock acquire job --lease 60s >one
+  run rlock status job
+  [[ $output == *'state     free'* ]]
+  RLOCK_URL=$(redis_url s2) rlock acquire job --lease 60s >two
+  run rlock status job
+  show
+  [[ $output == *'state     contested'* && $output == *"$(cat one)"* && $output == *"$(cat two)"* ]]
+  run rlock status --is-held job
+  [[ $status == 1 ]]
+  redis_freeze s3
+  run rlock status --json
+  redis_thaw s3
+  show
+  [[ $(jq -r '.[0].state, (.[0].servers[2].error | length > 0)' <<<"$output") == contested$'\n'true ]]
+}
+
+@test "a contested lock is reported as such, and what was granted is given back" {
+  RLOCK_URL=$(redis_url s1) rlock acquire job --lease 60s >one
+  RLOCK_URL=$(redis_url s2) rlock acquire job --lease 60s >two
+  run --separate-stderr rlock run -n job -- touch ran
+  show
+  [[ $status == 75 && ! -e ran && $stderr == *contested* ]]
+  [[ $(redis s3 exists job) == 0 ]]
+}
+
+@test "ten newcomers who do not wait: one of them has it at least" {
+  local i
+  for i in {1..10}; do
+    rlock run -q -n job -- bash -c 'echo got >>got; until [[ -e end ]]; do sleep 0.05; done' 3>&- &
+    jobs+=($!)
+  done
+  wait_until test -s got
+  [[ $(wc -l <got) == 1 ]]
+}
+
+@test "force-unlock and requests to stop reach the holder through any server" {
+  holder
+  redis_stop s1
+  run rlock force-unlock --yes job
+  show
+  [[ $status == 0 ]]
+  job_status
+  [[ $status == 74 && $stderr == *'asked to give up the lock'* ]]
+  [[ $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
+}
+
+@test "force-unlock --now deletes it on every server" {
+  rlock acquire job --lease 60s >owner
+  rlock force-unlock --yes --now job
+  [[ $(held_on job) == 0 ]]
+}
+
+@test "a keeper keeps the lock on a quorum" {
+  sleep 600 3>&- &
+  local process=$!
+  jobs+=("$process")
+  rlock acquire job --for-pid "$process" >owner
+  [[ $(held_on job) == 3 ]]
+  kill "$process"
+  wait_until eval '[[ $(held_on job) == 0 ]]'
+}
+
+@test "a nested job is let in, and its end does not free the lock" {
+  run rlock run job -- bash -c '"$RLOCK" run job -- true; redis-cli -s "$s1_sock" exists job; redis-cli -s "$s3_sock" exists job'
+  show
+  [[ $status == 0 && $output == 1$'\n'1 ]]
+  [[ $(held_on job) == 0 ]]
+}
+
+@test "several names are taken together or not at all" {
+  run rlock run a b -- bash -c 'for n in a b; do redis-cli -s "$s2_sock" exists $n; done'
+  show
+  [[ $status == 0 && $output == 1$'\n'1 ]]
+  rlock acquire b --lease 60s >owner
+  run rlock run -n a b -- touch ran
+  [[ $status == 75 && ! -e ran && $(held_on a) == 0 ]]
+}
+
+@test "readers share, writers do not" {
+  rlock acquire -s job --lease 20s >reader
+  run rlock run -n -s job -- true
+  [[ $status == 0 ]]
+  run rlock run -n -x job -- true
+  [[ $status == 75 ]]
+}
+
+@test "--min-hold keeps the lock on the servers" {
+  rlock run --min-hold 60s job -- true
+  [[ $(held_on job) == 3 ]]
+  run rlock run -n job -- true
+  [[ $status == 75 ]]
+}
+
+@test "Ctrl-C during a round ends it, and gives back" {
+  redis_freeze s2
+  redis_freeze s3
+  "$RLOCK" run -w 60s --lease 60s job -- true 3>&- &
+  local waiter=$!
+  jobs+=("$waiter")
+  wait_until eval '[[ $(redis s1 exists job) == 1 ]]'
+  kill -INT "$waiter"
+  wait_until gone "$waiter"
+  redis_thaw s2
+  redis_thaw s3
+  wait_until eval '[[ $(redis s1 exists job) == 0 ]]'
+}
+
+@test "what cannot be a quorum is refused" {
+  local a=redis://127.0.0.1:1 b=redis://127.0.0.1:2 c=redis://127.0.0.1:3
+  refused() {
+    run --separate-stderr env -u RLOCK_URL "$RLOCK" "$@" run job -- true
+    show
+    [[ $status == 64 ]]
+  }
+  refused --url $a --url $b
+  assert_says 'an odd number'
+  refused --url $a --url $b --url $c --url redis://127.0.0.1:4
+  refused --url $a --url $b --url $a
+  assert_says 'given twice'
+  refused --url $a --url local: --url $b
+  assert_says 'private server'
+  RLOCK_URL="$a $b" run rlock run job -- true
+  [[ $status == 78 ]]
+  local option
+  for option in '--slots 3' '--wait-replicas 1' '--max-queue 3' '--priority 2' --replace-waiting; do
+    # shellcheck disable=SC2086 # an option and its value
+    run rlock run $option job -- true
+    show
+    [[ $status == 64 && $output == *'with several servers there is no --'* ]]
+  done
+}
+
+@test "two addresses of one server, and a replica, are refused" {
+  local port
+  port=$(redis_free_port)
+  redis s1 config set port "$port" >/dev/null || skip 'the server takes no port later'
+  run --separate-stderr env RLOCK_URL="$(redis_url s1) redis://127.0.0.1:$port $(redis_url s2)" "$RLOCK" run job -- true
+  show
+  [[ $status == 78 && $stderr == *'are one server'* ]]
+  redis s3 replicaof 127.0.0.1 "$port" >/dev/null
+  run --separate-stderr rlock run job -- true
+  show
+  [[ $status == 78 && $stderr == *replica* ]]
+  [[ $(redis s1 exists job) == 0 && $(redis s2 exists job) == 0 ]]
+}
+
+@test "a user who may not ask INFO has no vote on that server" {
+  redis s1 acl setuser default -info >/dev/null
+  run --separate-stderr rlock run job -- true
+  show
+  [[ $status == 0 && $stderr == *"$s1_sock"*'+info'* ]]
+}
+
+@test "a configuration file has the addresses as a list" {
+  {
+    printf 'url = ['
+    for s in s1 s2 s3; do printf '"%s", ' "$(redis_url $s)"; done
+    printf ']\n'
+  } >rlock.toml
+  chmod 600 rlock.toml
+  run env -u RLOCK_URL RLOCK_CONFIG="$PWD/rlock.toml" "$RLOCK" run job -- printenv RLOCK_URL
+  show
+  [[ $status == 0 && $output == "$RLOCK_URL" ]]
+  echo 'lease = ["1s", "2s"]' >rlock.toml
+  run env -u RLOCK_URL RLOCK_CONFIG="$PWD/rlock.toml" "$RLOCK" run job -- true
+  [[ $status == 78 && $output == *'one value'* ]]
+}
+
+@test "each password is hidden, and each server has its own" {
+  redis s1 config set requirepass one >/dev/null
+  redis s2 config set requirepass two >/dev/null
+  local urls=() i
+  urls=(--url "unix://:one@$s1_sock" --url="unix://:two@$s2_sock" --url "unix://$s3_sock")
+  job_start "${urls[@]}" job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
+  jobs+=("$frontend")
+  wait_until test -e begun
+  run ! grep -aE ':(one|two)@' "/proc/$frontend/cmdline"
+  touch end
+  job_status
+  show
+  [[ $status == 0 ]]
+}
+
+@test "a password command runs no second time beside itself" {
+  local i
+  for i in 1 2 3; do redis s$i config set requirepass secret >/dev/null; done
+  cat >password <<'SCRIPT'
+mkdir running || echo beside >>trouble
+sleep 0.1
+rmdir running
+echo once >>times
+echo secret
+SCRIPT
+  run rlock --password-command 'bash ./password' run job -- true
+  show
+  [[ $status == 0 && ! -e trouble ]]
+  for i in 1 2 3; do [[ $(redis-cli -s "$s1_sock" -a secret --no-auth-warning exists job) == 0 ]]; done
+}
+
+@test "doctor looks at each server, and at the quorum" {
+  run rlock doctor
+  show
+  [[ $output == *"$s1_sock"* && $output == *"$s3_sock"* && $output == *'3 servers that know nothing of each other'* ]]
+}

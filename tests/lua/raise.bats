@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# raise: the fencing token is at least so large from now on.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() { fresh_lock; }
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+@test "a smaller token is raised, in the description of the holder, too" {
+  token=$(acquire owner 5000 hold '' | sed -n 3p)
+  [[ $(raise owner $((token + 5))) == raised ]]
+  [[ $(redis srv get "$token_key") == $((token + 5)) && $(redis srv hget "$holder" token) == $((token + 5)) ]]
+  [[ $(raise owner $((token + 5))) == raised ]] # sent twice
+  [[ $(redis srv get "$token_key") == $((token + 5)) ]]
+}
+
+@test "a larger token stays" {
+  token=$(acquire owner 5000 hold '' | sed -n 3p)
+  [[ $(raise owner 7) == raised ]]
+  [[ $(redis srv get "$token_key") == "$token" ]]
+}
+
+@test "who does not hold the lock raises nothing: other-owner" {
+  token=$(acquire owner 5000 hold '' | sed -n 3p)
+  [[ $(raise stranger $((token + 5))) == other-owner ]]
+  [[ $(redis srv get "$token_key") == "$token" ]]
+}
+
+@test "what is no token stays: no-token" {
+  acquire owner 5000 hold ''
+  redis srv set "$token_key" words
+  [[ $(raise owner 7) == no-token ]]
+  [[ $(redis srv get "$token_key") == words ]]
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "lock/ballot.h"
+
+#include <gtest/gtest.h>
+
+#include "lock/electorate.h"
+#include "lock/tally.h"
+
+namespace rlock::lock {
+namespace {
+
+TEST(Ballot, AMajorityIsMoreThanHalf) {
+  EXPECT_EQ(majority_of(3), 2u);
+  EXPECT_EQ(majority_of(5), 3u);
+  EXPECT_EQ(majority_of(7), 4u);
+}
+
+TEST(Ballot, TwoMajoritiesHaveAServerInCommon) {
+  for (std::size_t voters = 1; voters < 100; ++voters) EXPECT_GT(2 * majority_of(voters), voters);
+}
+
+TEST(Ballot, IsSettledWhenNothingThatComesCanChangeIt) {
+  EXPECT_FALSE((Ballot{.voters = 5, .yes = 2}.is_settled()));
+  EXPECT_TRUE((Ballot{.voters = 5, .yes = 3}.is_settled()));
+  EXPECT_FALSE((Ballot{.voters = 5, .yes = 2, .no = 2}.is_settled()));
+  EXPECT_TRUE((Ballot{.voters = 5, .no = 3}.is_settled()));
+  EXPECT_TRUE((Ballot{.voters = 5, .yes = 1, .no = 1, .none = 2}.is_settled()));
+  EXPECT_FALSE((Ballot{.voters = 5, .yes = 2, .none = 2}.carried()));
+  EXPECT_FALSE((Ballot{.voters = 5, .no = 2, .none = 3}.rejected()));
+}
+
+AcquireRequest request() { return {.name = *LockName::parse("job"), .lease = 30s}; }
+
+Result<Vote> grant(const OwnerId& owner, const std::string& token, const std::string& unfit = "") {
+  Acquired answer{.outcome = Acquired::Outcome::granted};
+  answer.hold = Hold{{*LockName::parse("job")}, owner, owner.first_hold(), token, 30s, {}};
+  return Vote{answer, unfit};
+}
+
+Result<Vote> held_by(const std::string& owner) {
+  Acquired answer{.outcome = Acquired::Outcome::held};
+  answer.holder = HolderView{.owner = owner};
+  return Vote{answer, ""};
+}
+
+Result<Vote> away(Error::Code code = Error::Code::unavailable) { return fail(code, "away"); }
+
+TEST(Election, AMajorityGrantsWithTheLargestToken) {
+  const auto one = request();
+  const Election election = elect(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
+  ASSERT_EQ(election.outcome, Election::Outcome::granted);
+  EXPECT_EQ(election.token, "10");
+  EXPECT_EQ(*election.owner, one.owner);
+}
+
+TEST(Election, AGrantThatDoesNotCountIsNone) {
+  const auto one = request();
+  const Election election = elect(one, {grant(one.owner, "9"), grant(one.owner, "10", "young"), away()});
+  ASSERT_EQ(election.outcome, Election::Outcome::away);
+  EXPECT_EQ(election.error.code, Error::Code::unavailable);
+  EXPECT_NE(election.error.message.find("young"), std::string::npos);
+}
+
+TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
+  auto one = request();
+  one.heir = OwnerId::fresh();
+  const Election election =
+      elect(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()});
+  EXPECT_EQ(election.outcome, Election::Outcome::contested);
+}
+
+TEST(Election, ItIsHeldByAnotherOnAMajorityOnly) {
+  const auto one = request();
+  EXPECT_EQ(elect(one, {held_by("a"), held_by("a"), grant(one.owner, "1")}).outcome, Election::Outcome::held);
+  EXPECT_EQ(elect(one, {held_by("a"), held_by("b"), grant(one.owner, "1")}).outcome, Election::Outcome::contested);
+  EXPECT_EQ(elect(one, {held_by("a"), away(), away()}).outcome, Election::Outcome::away);
+}
+
+TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
+  const auto one = request();
+  using enum Error::Code;
+  EXPECT_EQ(elect(one, {away(denied), away(denied), grant(one.owner, "1")}).error.code, denied);
+  EXPECT_EQ(elect(one, {away(denied), away(), grant(one.owner, "1")}).error.code, unavailable);
+}
+
+wire::RenewReply renewal(RenewOutcome outcome) {
+  wire::RenewReply reply;
+  reply.outcome = outcome;
+  return reply;
+}
+
+TEST(Renewals, AreCountedForEachHold) {
+  using enum RenewOutcome;
+  const Answers<Renewals> answers = {Renewals{renewal(renewed), renewal(free)},
+                                     Renewals{renewal(renewed), renewal(renewed)},
+                                     Renewals{renewal(free), renewal(renewed)}};
+  EXPECT_TRUE(count_renewals(answers, 0).carried());
+  EXPECT_TRUE(count_renewals(answers, 1).carried());
+}
+
+TEST(Renewals, AServerThatDoesNotAnswerHasNotSaidNo) {
+  using enum RenewOutcome;
+  const Answers<Renewals> answers = {Renewals{renewal(renewed)}, Renewals{renewal(free)},
+                                     std::unexpected(Error{Error::Code::unavailable, ""})};
+  EXPECT_FALSE(count_renewals(answers, 0).carried());
+  EXPECT_FALSE(count_renewals(answers, 0).rejected());
+}
+
+Result<Released> said(ReleaseOutcome outcome, const std::string& token = "") {
+  return Released{.outcome = outcome, .token = token};
+}
+
+TEST(Releases, AMajorityHasReleasedIt) {
+  const auto away = fail(Error::Code::unavailable, "away");
+  EXPECT_EQ(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::released), away})->outcome,
+            ReleaseOutcome::released);
+  EXPECT_EQ(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), said(ReleaseOutcome::free)})->outcome, ReleaseOutcome::free);
+  EXPECT_FALSE(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), away}));
+}
+
+TEST(Releases, TheLastTokenIsThatOfAMajority) {
+  EXPECT_EQ(merge_releases({said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "7")})->token, "5");
+  EXPECT_EQ(merge_releases({said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "6"), said(ReleaseOutcome::free, "7")})->token, "");
+}
+
+redis::Reply info(const std::string& run_id, int uptime, const std::string& more = "") {
+  redis::Reply reply;
+  reply.kind = redis::Reply::Kind::string;
+  reply.text = "run_id:" + run_id + "\r\nuptime_in_seconds:" + std::to_string(uptime) + "\r\n" + more;
+  return reply;
+}
+
+TEST(Elector, VotesOnceItIsOlderThanALease) {
+  const TimePoint now = BootClock::now();
+  Elector young, old;
+  EXPECT_TRUE(old.unfit(30s, now));  // it has said nothing yet
+  young.heard(info("a", 31), now);
+  old.heard(info("b", 40), now);
+  EXPECT_TRUE(young.unfit(30s, now));
+  EXPECT_FALSE(old.unfit(30s, now));
+  EXPECT_TRUE(old.unfit(60s, now));
+  EXPECT_FALSE(young.unfit(30s, now + 10s));
+}
+
+TEST(Elector, IsNewWhenItsRunIdHasChangedWhateverItSays) {
+  const TimePoint now = BootClock::now();
+  Elector one;
+  one.heard(info("a", 4000), now);
+  EXPECT_FALSE(one.unfit(30s, now));
+  one.heard(info("b", 4000), now + 1s);
+  EXPECT_TRUE(one.unfit(30s, now + 2s));
+  EXPECT_FALSE(one.unfit(30s, now + 60s));
+}
+
+TEST(Elector, WithoutInfoThereIsNoVote) {
+  redis::Reply error;
+  error.kind = redis::Reply::Kind::error;
+  error.text = "NOPERM this user has no permissions to run the 'info' command";
+  Elector one;
+  one.heard(info("a", 4000), BootClock::now());
+  one.heard(error, BootClock::now());
+  EXPECT_TRUE(one.unfit(1s, BootClock::now()));
+  one.heard(info("a", 99999999), BootClock::now());
+  EXPECT_FALSE(one.unfit(1s, BootClock::now()));
+}
+
+TEST(Elector, ServersThatKnowEachOtherAreNoQuorum) {
+  const TimePoint now = BootClock::now();
+  Elector a, b, same, replica, related;
+  a.heard(info("a", 9, "master_replid:x\r\nrole:master\r\n"), now);
+  b.heard(info("b", 9, "master_replid:y\r\nrole:master\r\n"), now);
+  same.heard(info("a", 9, "master_replid:x\r\n"), now);
+  related.heard(info("c", 9, "master_replid:x\r\nrole:master\r\n"), now);
+  replica.heard(info("d", 9, "master_replid:z\r\nrole:slave\r\n"), now);
+  EXPECT_TRUE(expect_independent({&a, &b}, {"1", "2"}));
+  for (const Elector* other : {&same, &related, &replica}) {
+    const auto found = expect_independent({&a, other}, {"1", "2"});
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, Error::Code::config);
+  }
+}
+
+}  // namespace
+}  // namespace rlock::lock
