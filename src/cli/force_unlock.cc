@@ -21,7 +21,7 @@ std::unexpected<Error> not_ours(const std::string& message) { return fail(Error:
 
 constexpr milliseconds kAskAgain = 200ms;
 
-Result<lock::Status> look(redis::Client& client, const ForceUnlockOptions& options) {
+Result<lock::Status> look(lock::Servers& client, const ForceUnlockOptions& options) {
   const Until end = Until{}.at_most(options.timeout);
   return options.by_set ? lock::inspect_string(client, options.name(), end)
                         : lock::inspect(client, options.name(), end);

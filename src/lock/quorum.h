@@ -40,6 +40,7 @@ Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId&
 
 // With a quorum also what each server says.
 Result<Status> inspect(Servers& servers, const LockName& name, const Until& until);
+Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until);
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange);
 
 // Gives back what a server may have granted to attempts that were given up. Errors: those of release; what is left is

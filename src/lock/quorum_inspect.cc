@@ -89,14 +89,24 @@ Result<void> expect_majority(const Answers<Answer>& answers) {
 // All are shown: each has its whole limit.
 constexpr auto kAll = [](const auto&, const auto&) { return false; };
 
-}  // namespace
+using Look = Result<Status> (*)(redis::Client&, const LockName&, const Until&);
 
-Result<Status> inspect(Servers& servers, const LockName& name, const Until& until) {
-  if (!servers.is_quorum()) return inspect(servers.only(), name, until);
-  const auto look = [&](std::size_t, Member& member, const Until& end) { return inspect(member.client, name, end); };
+Result<Status> look_at_each(Servers& servers, const LockName& name, const Until& until, Look one) {
+  if (!servers.is_quorum()) return one(servers.only(), name, until);
+  const auto look = [&](std::size_t, Member& member, const Until& end) { return one(member.client, name, end); };
   const auto answers = servers.ask_each<Status>(look, kLookLimit, until, kAll);
   RLOCK_TRY(expect_majority(answers));
   return merged(name, servers, answers);
+}
+
+}  // namespace
+
+Result<Status> inspect(Servers& servers, const LockName& name, const Until& until) {
+  return look_at_each(servers, name, until, inspect);
+}
+
+Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until) {
+  return look_at_each(servers, name, until, inspect_string);
 }
 
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange) {
