@@ -70,7 +70,7 @@ end
 local function publish_free()
   local free = tonumber(redis.call('get', lock))
   if free > 0 then
-    redis.pcall('publish', channel, text(free))
+    publish_for_others(channel, text(free))
   end
 end
 

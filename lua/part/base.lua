@@ -3,7 +3,8 @@
 -- KEYS  1 lock   2 fencing token   3 holder   4 queue   5 waiters   then those that only some need: permits, which are at
 --       {lock}:timeout; what describes this owner, where that is not the holder key, as it is of a plain lock; of a
 --       read-write lock, the time of this reader's first hold. Those that a verb adds stand in its head
--- ARGV  1 verb    as in "rlock acquire": for people who read MONITOR or SLOWLOG
+-- ARGV  1 verb    as in "rlock acquire": for people who read MONITOR or SLOWLOG; with ", sharded" at its end where messages
+--                 are to be published on channels of their slot, which those who wait listen to then
 --       2 channel where Redisson and the first of our waiters wait for releases
 --       3 grants  what the channels of single waiters begin with; their ids follow
 --       4 holds   what the keys that describe single holders begin with; their ids follow
@@ -67,9 +68,32 @@ local function limit(key, ttl)
   end
 end
 
+-- In a cluster PUBLISH tells all servers, and cannot count who listens elsewhere; SPUBLISH, which Redis 7 has brought,
+-- stays on the server that keeps the slot.
+local kSharded = string.find(ARGV[1], ', sharded', 1, true)
+
+-- Returns how many have heard it, or an error.
+local function publish(to, what)
+  return redis.pcall(kSharded and 'spublish' or 'publish', to, what)
+end
+
+-- {channel, number of listeners, channel …}
+local function listeners_of(...)
+  return redis.call('pubsub', kSharded and 'shardnumsub' or 'numsub', ...)
+end
+
+-- For clients of other programs that listen in the old way in a cluster as well: on the server that keeps the slot.
+local function publish_for_others(to, what)
+  local heard = publish(to, what)
+  if kSharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then
+    redis.pcall('publish', to, what)
+  end
+  return heard
+end
+
 -- Publishes a release, if there is anything to publish. Returns why nobody could be told, '' if they were.
 local function announce(payload)
-  return payload and fault_of(redis.pcall('publish', channel, payload)) or ''
+  return payload and fault_of(publish_for_others(channel, payload)) or ''
 end
 
 -- The reply of a release, which says whether there is more to do.

@@ -62,7 +62,7 @@ local function call_stranger()
   if not id then
     return false
   end
-  local heard = redis.pcall('publish', channel .. ':' .. id, '0')
+  local heard = publish_for_others(channel .. ':' .. id, '0')
   if type(heard) == 'table' or heard == 0 then
     return false
   end
@@ -87,7 +87,7 @@ local function call_next(payload)
   end
   if first then
 --- unless string
-    if payload and not open and redis.call('pubsub', 'numsub', channel)[2] > 1 then
+    if payload and not open and listeners_of(channel)[2] > 1 then
 --- end
 --- if string
     if payload and not open then

@@ -53,7 +53,7 @@ end
 
 -- False: nobody listens there. Without the right to publish nobody can say.
 local function tell(id, what)
-  local heard = redis.pcall('publish', grants .. id, what)
+  local heard = publish(grants .. id, what)
   return type(heard) == 'table' or heard > 0
 end
 
@@ -88,7 +88,7 @@ local function dead_waiters(asker)
   for i, id in ipairs(ids) do
     channels[i] = grants .. id
   end
-  local listeners = #ids > 0 and redis.call('pubsub', 'numsub', unpack(channels))
+  local listeners = #ids > 0 and listeners_of(unpack(channels))
   for i, id in ipairs(ids) do
     if id ~= asker and (listeners[2 * i] == 0 or (i == 1 and not living(id))) then
       dead[#dead + 1] = id

@@ -52,14 +52,44 @@ Check check_of(const lock::Tried& tried, bool any_name) {
   return {Verdict::warn, tried.what, tried.failure->message, std::string(tried.without) + ": " + advice};
 }
 
-Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& options) {
+// One server of those that share the keys, which are the others' business as well: said by its address.
+Result<std::vector<Check>> examine_part(redis::Client& client, const DoctorOptions& options) {
   const auto readings = RLOCK_TRY(read_clock(client, options.timeout));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
   const ServerFacts facts = RLOCK_TRY(ask_server(client, options.timeout));
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
-  // A replica refuses all of it, whoever asks.
-  if (is_replica(facts)) return all;
+  return all;
+}
+
+// A lock may be on any of them: each is looked at, and one that does not answer is a failure of its own.
+std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const DoctorOptions& options) {
+  std::vector<Check> all;
+  for (redis::Client& part : parts) {
+    const std::string which = escaped(part.address().display());
+    const auto checks = examine_part(part, options);
+    if (!checks) {
+      all.push_back({Verdict::fail, "server", checks.error().message, "its locks cannot be had: see that it runs"});
+      continue;
+    }
+    all.push_back({Verdict::ok, "server", which, ""});
+    std::ranges::copy(*checks, std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& options) {
+  auto parts = RLOCK_TRY(client.parts(Until{}.at_most(options.timeout)));
+  std::vector<Check> all;
+  if (parts.empty()) {
+    all = RLOCK_TRY(examine_part(client, options));
+    // A replica refuses all of it, whoever asks.
+    const auto replica = [](const Check& check) { return check.name == "role" && check.verdict == Verdict::fail; };
+    if (std::ranges::any_of(all, replica)) return all;
+  } else {
+    all.push_back(check_slots(static_cast<int>(parts.size()), client.slots_without_server()));
+    std::ranges::copy(examine_parts(parts, options), std::back_inserter(all));
+  }
   const lock::HolderInfo self = describe_self("rlock doctor", "");
   for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, options.prefix, self, options.timeout))) {
     all.push_back(check_of(tried, options.prefix.empty()));
@@ -101,7 +131,9 @@ int status_of_all(const std::vector<Check>& checks) {
 
 Result<int> execute(const DoctorOptions& options) {
   if (options.acl) {
-    RLOCK_TRY(print(lock::acl_rule(options.prefix) + "\n"));
+    const auto address = redis::parse_address(options.url.text());
+    const bool cluster = address && address->kind == redis::Address::Kind::cluster;
+    RLOCK_TRY(print(lock::acl_rule(options.prefix, cluster) + "\n"));
     return kDone;
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));

@@ -164,8 +164,6 @@ std::vector<Check> check_set_up(const ServerFacts& facts) {
           check_eviction(*facts.info), check_replicas(facts)};
 }
 
-bool is_replica(const ServerFacts& facts) { return facts.info && facts.info->text("role") == "slave"; }
-
 Check check_round_trip(std::span<const ClockReading> readings) {
   std::vector<microseconds> spans;
   for (const ClockReading& one : readings) {
@@ -187,6 +185,13 @@ Check check_clock(std::span<const ClockReading> readings) {
   const auto ahead = std::chrono::duration_cast<milliseconds>(*last.server - last.ours);
   const std::string ours = ahead < 0ms ? "behind" : "ahead of";
   return {ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours", ""};
+}
+
+Check check_slots(int servers, int without) {
+  const std::string seen = std::to_string(servers) + " servers share the locks";
+  if (without == 0) return {ok, "cluster", seen, ""};
+  return {fail, "cluster", seen + "; " + std::to_string(without) + " of 16384 hash slots have no server",
+          "give them to one (redis-cli --cluster fix): locks whose slot nobody keeps cannot be had"};
 }
 
 Check check_certificate(milliseconds lasts) {

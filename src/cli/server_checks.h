@@ -19,9 +19,6 @@ struct ServerFacts {
 // Its version, role, persistence, eviction and replicas, in this order.
 std::vector<Check> check_set_up(const ServerFacts& facts);
 
-// It takes no writes: another server is the one to ask.
-bool is_replica(const ServerFacts& facts);
-
 // The time of an exchange. REQUIRES: at least one reading.
 Check check_round_trip(std::span<const redis::ClockReading> readings);
 
@@ -30,6 +27,8 @@ Check check_round_trip(std::span<const redis::ClockReading> readings);
 Check check_clock(std::span<const redis::ClockReading> readings);
 
 // `lasts`: for how long the server's certificate will be valid.
+// Each of the 16384 hash slots of a cluster has a server; `without`: that many have none.
+Check check_slots(int servers, int without);
 Check check_certificate(milliseconds lasts);
 
 }  // namespace rlock::cli

@@ -21,6 +21,9 @@ constexpr std::string_view kCommands =
     "+lrange +rpush +lrem +persist "
     "+del +publish +subscribe +select +scan +hscan +getrange +info +client|setname";
 
+// From Redis 7 on, which has brought the last three.
+constexpr std::string_view kClusterCommands = " +cluster|slots +asking +ssubscribe +spublish +pubsub|shardnumsub";
+
 std::string key_patterns(const std::string& prefix) {
   if (prefix.empty()) return "~*";
   std::string patterns = "~" + prefix + "* ~{" + prefix + "*";
@@ -51,11 +54,11 @@ Result<std::string> parse_prefix(std::string_view text) {
   return std::string(text);
 }
 
-std::string acl_rule(std::string_view prefix) {
+std::string acl_rule(std::string_view prefix, bool cluster) {
   const std::string begin(prefix);
   // resetchannels stands in front of the channels for Redis 6.2.
   return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(begin) + channel_patterns(begin) + " " +
-         std::string(kCommands);
+         std::string(kCommands) + (cluster ? std::string(kClusterCommands) : "");
 }
 
 }  // namespace rlock::lock

@@ -15,7 +15,7 @@ namespace rlock::lock {
 Result<std::string> parse_prefix(std::string_view text);
 
 // The command that makes such a user, on one line: "ACL SETUSER rlock reset … >PASSWORD …". `prefix` "": all names.
-// REQUIRES: a prefix of parse_prefix.
-std::string acl_rule(std::string_view prefix);
+// `cluster`: with what a cluster wants besides. REQUIRES: a prefix of parse_prefix.
+std::string acl_rule(std::string_view prefix, bool cluster);
 
 }  // namespace rlock::lock

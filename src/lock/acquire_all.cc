@@ -108,24 +108,30 @@ class Taker {
     return {};
   }
 
-  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over it. WAIT keeps
+  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over them. WAIT keeps
   // nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master. WAITAOF says
   // the same of the disks.
   Result<void> expect_acknowledgement() {
     const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kAcknowledgement);
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
-    const auto reply = client_.call_over_same(
-        policy_.on_disk ? redis::Words{"WAITAOF", "1", wanted, time} : redis::Words{"WAIT", wanted, time}, exchange());
-    if (!reply && reply.error().code == Error::Code::protocol) {
+    std::vector<std::string> names;
+    for (const Hold& hold : holds_) names.push_back(hold.name().text());
+    const auto replies = client_.call_over_same(
+        policy_.on_disk ? redis::Words{"WAITAOF", "1", wanted, time} : redis::Words{"WAIT", wanted, time}, names,
+        exchange());
+    if (!replies && replies.error().code == Error::Code::protocol) {
       return fail(Error::Code::config,
-                  reply.error().message + (policy_.on_disk ? "; wait-aof needs Redis 7.2 and appendonly yes"
-                                                           : "; wait-replicas needs a server that has WAIT"));
+                  replies.error().message + (policy_.on_disk ? "; wait-aof needs Redis 7.2 and appendonly yes"
+                                                             : "; wait-replicas needs a server that has WAIT"));
     }
-    RLOCK_TRY(reply);
-    if (policy_.on_disk && reply->at(0).as_number().value_or(0) < 1) {
-      return fail(Error::Code::unavailable, "the server has not written the lock to its disk; it was given back");
+    RLOCK_TRY(replies);
+    long long acknowledged = policy_.replicas;
+    for (const redis::Reply& reply : *replies) {
+      if (policy_.on_disk && reply.at(0).as_number().value_or(0) < 1) {
+        return fail(Error::Code::unavailable, "the server has not written the lock to its disk; it was given back");
+      }
+      acknowledged = std::min(acknowledged, (policy_.on_disk ? reply.at(1) : reply).as_number().value_or(0));
     }
-    const long long acknowledged = (policy_.on_disk ? reply->at(1) : *reply).as_number().value_or(0);
     if (acknowledged >= policy_.replicas) return {};
     return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +
                                               " replicas have acknowledged the lock; it was given back");

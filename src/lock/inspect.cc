@@ -69,10 +69,11 @@ bool is_of_others(const Error& error) {
 
 }  // namespace
 
-Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange) {
-  const Until end = Until{}.at_most(kLongestLooks * exchange);
-  std::size_t size = 0;
-  std::set<LockName> names;
+namespace {
+
+// Adds the names of the locks that one server keeps, and their size.
+Result<void> list_names(redis::Client& client, milliseconds exchange, const Until& end, std::set<LockName>& names,
+                        std::size_t& size) {
   const std::string pattern = LockName::holder_pattern();
   std::string cursor = "0";
   do {
@@ -86,6 +87,18 @@ Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exch
     }
     RLOCK_TRY(within_limits(size, end));
   } while (cursor != "0");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange) {
+  const Until end = Until{}.at_most(kLongestLooks * exchange);
+  std::size_t size = 0;
+  std::set<LockName> names;
+  auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
+  for (redis::Client& part : parts) RLOCK_TRY(list_names(part, exchange, end, names, size));
+  if (parts.empty()) RLOCK_TRY(list_names(client, exchange, end, names, size));
 
   std::vector<Status> all;
   for (const LockName& name : names) {

@@ -22,7 +22,7 @@ bool wants_the_whole(const Error& error) {
 
 }  // namespace
 
-Call::Call(Verb verb, const Lock& lock, const std::string& owner) {
+Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) {
   const lua::Script& script = lua::kScripts[static_cast<int>(verb)][static_cast<int>(lock.layout)];
   text_ = script.text;
   sha1_ = script.sha1;
@@ -33,7 +33,7 @@ Call::Call(Verb verb, const Lock& lock, const std::string& owner) {
   }
   if (!lock.has_one_holder()) key(lock.description_key(owner));
   if (lock.layout == Layout::read_write) key(name.reader_key(owner));
-  argument(std::string(kVerbs[static_cast<int>(verb)]));
+  argument(std::string(kVerbs[static_cast<int>(verb)]) + (sharded ? ", sharded" : ""));
   argument(lock.channel()).argument(name.grant_channel_prefix()).argument(name.hold_key_prefix());
 }
 

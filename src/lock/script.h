@@ -27,8 +27,8 @@ enum class Attempts { one, until_deadline };
 class Call {
  public:
   // With the keys and arguments that every script is given (lua/part/base.lua). `owner`: the one whose keys it may
-  // touch, "" for nobody.
-  Call(Verb verb, const Lock& lock, const std::string& owner);
+  // touch, "" for nobody. `sharded`: as Client::sharded().
+  Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded);
 
   // Those of the verb itself, in the order of its head.
   Call& key(std::string key);

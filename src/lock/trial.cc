@@ -17,11 +17,12 @@ local function try(...)
   local reply = redis.pcall(...)
   return type(reply) == 'table' and reply.err or ''
 end
+local said, count = unpack(ARGV)
 local publish = ''
-for _, channel in ipairs(ARGV) do
-  if publish == '' then publish = try('publish', channel, '') end
+for i = 3, #ARGV do
+  if publish == '' then publish = try(said, ARGV[i], '') end
 end
-return {try('time'), try('pubsub', 'numsub', ARGV[1]), publish}
+return {try('time'), try('pubsub', count, ARGV[3]), publish}
 )";
 // No script has this name.
 constexpr std::string_view kUnknownScript = "0000000000000000000000000000000000000000";
@@ -113,11 +114,14 @@ class Trial {
     const bool known = named || named.error().code == Error::Code::no_script;
     note("EVALSHA", "each request sends its whole script", known ? Result<redis::Reply>() : named);
     const auto channel = channels();
-    redis::Words words = {"EVAL", kCommandsInScripts, "0"};
+    const bool sharded = client_.sharded(name_.text(), soon());
+    redis::Words words = {"EVAL", kCommandsInScripts, "1", name_.text()};
+    words.insert(words.end(), {sharded ? "spublish" : "publish", sharded ? "shardnumsub" : "numsub"});
     words.insert(words.end(), channel.begin(), channel.end());
     const auto replies = heard(client_.call(words, soon()));
     if (!note("EVAL", "", replies)) return;
-    constexpr std::string_view commands[] = {"TIME", "PUBSUB NUMSUB", "PUBLISH"};
+    const std::string_view commands[] = {"TIME", sharded ? "PUBSUB SHARDNUMSUB" : "PUBSUB NUMSUB",
+                                         sharded ? "SPUBLISH" : "PUBLISH"};
     for (std::size_t i = 0; i < std::size(commands); ++i) {
       const std::string why = replies->at(i).as_text();
       // Redis 6.2 leaves the first word away.

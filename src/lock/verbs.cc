@@ -128,7 +128,8 @@ bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimeP
 Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner, const std::string& by,
                               const Until& until) {
   const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
-  const auto heard = RLOCK_TRY(client.insist({"PUBLISH", channel, message}, until)).as_number();
+  const bool sharded = client.sharded(channel, until);
+  const auto heard = RLOCK_TRY(client.insist({sharded ? "SPUBLISH" : "PUBLISH", channel, message}, until)).as_number();
   if (!heard) return fail(Error::Code::protocol, "unexpected reply to PUBLISH");
   return *heard;
 }

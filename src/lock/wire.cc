@@ -20,6 +20,10 @@ Result<T> checked(redis::Client& client, Result<T> read) {
   return read;
 }
 
+Call begin(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
+  return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
+}
+
 // A holder's description is cut to a size that cannot burden the server.
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
@@ -45,7 +49,7 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
   const Lock lock{request.name, request.mode.layout()};
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
-  Call call(Verb::acquire, lock, request.owner.text());
+  Call call = begin(client, Verb::acquire, lock, request.owner.text(), until);
   if (request.heir && !lock.has_one_holder()) {
     call.key(lock.description_key(request.heir->text()));
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
@@ -82,7 +86,8 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
                                       Attempts attempts, const Until& until) {
   std::vector<Call> calls;
   for (const LockOf& one : locks) {
-    calls.emplace_back(Verb::renew, one.lock, one.owner.text()).argument(one.owner.text()).argument(lease);
+    calls.push_back(begin(client, Verb::renew, one.lock, one.owner.text(), until));
+    calls.back().argument(one.owner.text()).argument(lease);
   }
   std::vector<Reply> replies;
   if (attempts == Attempts::one) {
@@ -97,28 +102,28 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
 
 Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
                          const Until& until) {
-  Call call(Verb::release, lock, arguments.owner);
+  Call call = begin(client, Verb::release, lock, arguments.owner, until);
   call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
   call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
   return checked(client, read_release(RLOCK_TRY(send(client, call, attempts, until))));
 }
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
-  Call call(Verb::force_unlock, lock, owner.text());
+  Call call = begin(client, Verb::force_unlock, lock, owner.text(), until);
   call.argument(owner.text());
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
 }
 
 Result<bool> raise(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& token,
                    Attempts attempts, const Until& until) {
-  Call call(Verb::raise, lock, owner.text());
+  Call call = begin(client, Verb::raise, lock, owner.text(), until);
   call.argument(owner.text()).argument(token);
   const Reply reply = RLOCK_TRY(send(client, call, attempts, until));
   return checked(client, read_raise(reply, lock));
 }
 
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until) {
-  const Call call(Verb::inspect, lock, "");
+  const Call call = begin(client, Verb::inspect, lock, "", until);
   return checked(client, read_inspection(RLOCK_TRY(send(client, call, Attempts::until_deadline, until)), lock));
 }
 

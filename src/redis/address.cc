@@ -8,25 +8,33 @@
 namespace rlock::redis {
 namespace {
 
-constexpr int kSentinelPort = 26379;
-constexpr std::string_view kForm = "redis+sentinel://host,host/MASTER";
+constexpr int kSentinelPort = 26379, kClusterPort = 6379;
+constexpr std::string_view kForm = "redis+sentinel://host,host/MASTER", kClusterForm = "redis+cluster://host,host";
 
-Result<std::vector<Host>> read_hosts(std::string_view text) {
+Result<std::vector<Host>> read_hosts(std::string_view text, int port, std::string_view form) {
   std::vector<Host> hosts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    hosts.push_back(RLOCK_TRY(read_host(text.substr(begin, end - begin), {"", kSentinelPort})));
-    if (hosts.back().name.empty()) return bad_address("a host is missing: " + std::string(kForm));
+    const std::string_view host = text.substr(begin, end - begin);
+    if (host.ends_with(':')) return bad_address("one scheme stands in front of all hosts: " + std::string(form));
+    hosts.push_back(RLOCK_TRY(read_host(host, {"", port})));
+    if (hosts.back().name.empty()) return bad_address("a host is missing: " + std::string(form));
     begin = end + 1;
   }
   return hosts;
 }
 
-// `scheme` is that of the server, `rest` what follows the address's own.
-Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
+// Takes user and password, with the @, off the front.
+std::string_view take_login(std::string_view& rest) {
   const std::string_view info = userinfo_of(rest);
   const std::string_view login = info.data() ? rest.substr(0, info.size() + 1) : std::string_view{};
   rest.remove_prefix(login.size());
+  return login;
+}
+
+// `scheme` is that of the server, `rest` what follows the address's own.
+Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
+  const std::string_view login = take_login(rest);
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   const std::string_view path = rest.substr(std::min(slash + 1, rest.size()));
   const std::size_t end = std::min(path.find('/'), path.size());
@@ -36,11 +44,21 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   if (end == 0) return bad_address("the name of the master is missing: " + std::string(kForm));
 
   Address address{.kind = Address::Kind::sentinel};
-  address.sentinels = RLOCK_TRY(read_hosts(rest.substr(0, slash)));
+  address.sentinels = RLOCK_TRY(read_hosts(rest.substr(0, slash), kSentinelPort, kForm));
   address.master = RLOCK_TRY(percent_decoded(path.substr(0, end), "master"));
   if (has_control(address.master)) return bad_address("the name of the master holds a control character");
   // The rest is read as it is for one server.
   address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(path.substr(end))));
+  return address;
+}
+
+Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
+  const std::string_view login = take_login(rest);
+  const std::size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  Address address{.kind = Address::Kind::cluster};
+  address.seeds = RLOCK_TRY(read_hosts(rest.substr(0, end), kClusterPort, kClusterForm));
+  address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(rest.substr(end))));
+  address.slots = std::make_shared<SlotMap>();
   return address;
 }
 
@@ -69,18 +87,25 @@ std::vector<std::string_view> split_addresses(std::string_view text) {
 }
 
 Result<Address> parse_address(std::string_view url) {
-  constexpr std::string_view plain = "redis+sentinel://", tls = "rediss+sentinel://";
-  if (url.starts_with(plain)) return parse_sentinel("redis://", url.substr(plain.size()));
-  if (url.starts_with(tls)) return parse_sentinel("rediss://", url.substr(tls.size()));
+  constexpr std::string_view sentinel = "+sentinel://", cluster = "+cluster://";
+  for (const std::string_view scheme : {"redis", "rediss"}) {
+    if (!url.starts_with(scheme)) continue;
+    const std::string_view rest = url.substr(scheme.size());
+    const std::string of_server = std::string(scheme) + "://";
+    if (rest.starts_with(sentinel)) return parse_sentinel(of_server, rest.substr(sentinel.size()));
+    if (rest.starts_with(cluster)) return parse_cluster(of_server, rest.substr(cluster.size()));
+  }
   return Address{.server = RLOCK_TRY(parse_endpoint(url))};
 }
 
 std::string Address::display() const {
   if (kind == Kind::server) return server.display();
   std::string hosts;
-  for (const Host& sentinel : sentinels) hosts += (hosts.empty() ? "" : ",") + sentinel.display();
-  return std::string(server.tls ? "rediss" : "redis") + "+sentinel://" + server.display_login() + hosts + "/" +
-         percent_encoded(master, "/") + server.display_db();
+  for (const Host& host : kind == Kind::cluster ? seeds : sentinels) hosts += (hosts.empty() ? "" : ",") + host.display();
+  const std::string scheme = server.tls ? "rediss" : "redis";
+  if (kind == Kind::cluster) return scheme + "+cluster://" + server.display_login() + hosts + server.display_db();
+  return scheme + "+sentinel://" + server.display_login() + hosts + "/" + percent_encoded(master, "/") +
+         server.display_db();
 }
 
 }  // namespace rlock::redis

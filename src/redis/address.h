@@ -2,24 +2,28 @@
 // Where the locks are, as a user writes it: a server, or several that know which server it is.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "redis/endpoint.h"
+#include "redis/slot_map.h"
 #include "redis/url.h"
 
 namespace rlock::redis {
 
 struct Address {
-  enum class Kind { server, sentinel };
+  enum class Kind { server, sentinel, cluster };
 
   Kind kind = Kind::server;
-  Endpoint server;              // sentinel: all but where it is
+  Endpoint server;              // sentinel, cluster: all but where it is
   std::vector<Host> sentinels;  // to be asked
   Endpoint sentinel;            // with which password
   std::string master;           // as the Sentinels call it
+  std::vector<Host> seeds;      // cluster: servers of it to begin with
+  std::shared_ptr<SlotMap> slots;  // cluster: what is known of it, for all copies of this address; else null
 
   // As a URL that parse_address reads back, without passwords. Safe to show and to log.
   std::string display() const;
@@ -31,7 +35,8 @@ std::vector<std::string_view> split_addresses(std::string_view text);
 
 // Reads what parse_endpoint does, and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with
 // rediss+sentinel for TLS with all of them. User, password and database are those of the server. Sentinels are at port
-// 26379 unless the address says otherwise.
+// 26379 unless the address says otherwise. Also redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with
+// rediss+cluster for TLS with all servers; user and password are those of each.
 // Errors (usage): anything else. The message never holds what may be a password.
 Result<Address> parse_address(std::string_view url);
 

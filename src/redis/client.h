@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Commands to the server that keeps the locks.
+// Commands to the server that keeps the locks, or to those that share them.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,16 @@
 #include "base/wait.h"
 #include "redis/address.h"
 #include "redis/connection.h"
+#include "redis/lines.h"
 
 namespace rlock::redis {
 
-// A server that is spoken to when needed: connects at the first call, and again after a failure.
+// A server that is spoken to when needed: connects at the first call, and again after a failure. In a cluster each
+// command goes to the server that keeps its slot (redis/slot.h), over a connection to each; one that has moved is looked
+// for, a few times for each call.
 class Client {
  public:
-  explicit Client(Address address) : address_(std::move(address)) {}
+  explicit Client(Address address) : lines_(std::move(address)) {}
   explicit Client(Endpoint server) : Client(Address{.server = std::move(server)}) {}
 
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
@@ -32,12 +35,23 @@ class Client {
   // server_error (redis/server_error.h); the address stands in front.
   Result<Reply> call(const Words& command, const Until& until);
 
-  // As call, for several commands that are sent together. The error is that of the first that failed; the others
-  // were executed or not, as it comes.
+  // As call, for several commands that are sent together: to servers that are connected before any other is connected
+  // to, and to all before the first reply is waited for. The error is that of the first that failed; the others were
+  // executed or not, as it comes.
   Result<std::vector<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
 
-  // As call, over the connection that the last command was answered on: unavailable if it is there no more.
-  Result<Reply> call_over_same(const Words& command, const Until& until);
+  // As call, over the connections that the last commands about these keys were answered on: a reply for each of them.
+  // unavailable if one is there no more.
+  Result<std::vector<Reply>> call_over_same(const Words& command, std::span<const std::string> keys,
+                                            const Until& until);
+
+  // Messages are to be published on channels of their slot (SPUBLISH): others of a cluster cannot count who listens.
+  // Asks the servers where that is not known yet; false if none answers. `key`: the one that the next command is about.
+  bool sharded(std::string_view key, const Until& until);
+
+  // The servers that share the keys, each as a client of its own; none: there is one server, which is this one's.
+  // Errors: those of learn_slots (redis/cluster.h).
+  Result<std::vector<Client>> parts(const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was
   // lost. A server that this client has never reached yet is reported at once. A connection that is not new may have
@@ -46,63 +60,78 @@ class Client {
   Result<Reply> insist(const Words& command, const Until& until);
 
   // CLIENT LIST shows that name for all connections that are opened from now on, also by others for this address.
-  void call_itself(std::string name) { address_.server.client_name = std::move(name); }
+  void call_itself(std::string name) { lines_.address().server.client_name = std::move(name); }
   // Each server that it connects to from now on is sent `command`, too, along with the first command.
-  // `heard` gets the reply, which may be an error, once for each connection, as soon as that command is answered.
   // REQUIRES: the words live for ever.
+  // `heard` gets the reply, which may be an error, once for each connection, as soon as that command is answered.
   void ask_along(Words command, std::function<void(const Reply&)> heard = {}) {
-    along_ = std::move(command);
+    lines_.along = std::move(command);
     heard_ = std::move(heard);
   }
-  // Connection::asides() of the open connection; empty where there is none.
-  std::span<const Reply> asides() const { return connection_ ? connection_->asides() : std::span<const Reply>(); }
+  // Connection::asides() of the connection of the last command; empty where it is not open.
+  std::span<const Reply> asides() const { return lines_.last ? lines_.last->asides() : std::span<const Reply>(); }
 
-  const Address& address() const { return address_; }
-  // The server of the open connection. Empty: there is none, or it was adopted.
-  std::string server() const { return connection_ ? connection_->server() : ""; }
+  // How many hash slots nobody keeps, as far as is known; 0 where there are none.
+  int slots_without_server() const { return address().slots ? address().slots->without_owner() : 0; }
+
+  const Address& address() const { return lines_.address(); }
+  // The server that has answered the last command. Empty: its connection is not open, or was adopted.
+  std::string server() const { return lines_.last ? lines_.last->server() : ""; }
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
   std::optional<milliseconds> certificate_lasts() const {
-    return connection_ ? connection_->certificate_lasts() : std::nullopt;
+    return lines_.last ? lines_.last->certificate_lasts() : std::nullopt;
   }
-  void disconnect() { connection_.reset(); }
+  void disconnect() { lines_.disconnect(); }
 
-  // Gives the open connection to another process: what sendmsg(2) can send, for adopt() there. Nothing is open here
-  // from then on. Empty: there is none, or it is one of TLS, so that the other one connects when it needs to, or before
-  // by connect_ahead().
+  // Gives the connection of the last command to another process: what sendmsg(2) can send, for adopt() there. Nothing is
+  // open here from then on. Empty: there is none, or it is one of TLS, so that the other one connects when it needs to,
+  // or before by connect_ahead(). In a cluster the other one tries it for whatever it asks for first.
   UniqueFd hand_over();
   void adopt(UniqueFd connection);
-  // Connects now, if no other process can hand a connection over. Fails in silence: there is a next time.
+  // Connects now to the server of the last command, if no other process can hand a connection over. Fails in silence:
+  // there is a next time.
   void connect_ahead(const Until& until);
 
   // From now on the password comes from there.
-  void read_password_from(PasswordSource source) { address_.server.password_source = std::move(source); }
+  void read_password_from(PasswordSource source) { lines_.address().server.password_source = std::move(source); }
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
   // A process that is forked from now on cannot connect: it has no password.
   void keep_password_from_children() const;
 
  private:
-  // The address, and the server that was found by it: for messages.
-  std::string where() const;
-  // An open connection on which no reply is due. Errors: those of redis::connect, connect_again and
-  // Connection::expect_silence.
-  Result<void> connect(const Until& until);
-  // Drops the connection: what comes over it from now on could be taken for something else.
-  std::unexpected<Error> failed(Error error);
-  // The replies to the commands, errors of the server among them. Errors: those of Connection::send and
-  // Connection::receive; the connection is dropped then. REQUIRES: it is open.
-  Result<std::vector<Reply>> exchange(const std::vector<Words>& commands, const Until& until);
-  // The replies, or the first error among them.
-  Result<std::vector<Reply>> checked(std::vector<Reply> replies);
+  // A command on its way.
+  struct Sent {
+    const Words* command = nullptr;
+    std::optional<int> slot;
+    Connection* line = nullptr;  // null: it has to be sent
+    std::optional<Reply> reply;
+    std::optional<Error> error;  // in place of a reply
+    bool waits() const { return !line && !reply && !error; }
+  };
+  using Round = std::vector<Sent>;
 
-  Address address_;
-  std::optional<Connection> connection_;
-  Words along_;  // empty: nothing
-  bool ever_reached_ = false, answered_ = false, has_served_ = false;
+  // The steps of call_all: commands that have neither reply nor error are sent and answered, and those to be sent
+  // again have neither once more.
+  void send_to_open(Round& round, const Until& until);
+  void send_to_new(Round& round, const Until& until);
+  void send_over(Connection* line, Round& round, std::optional<int> slot, const Until& until);
+  void give_up(Round& round, std::optional<int> slot, const Error& error);
+  void receive(Round& round, const Until& until);
+  void drop(const Connection* line, Round& round);
+  bool show_password(Round& round);
+  bool send_again(Round& round, const Until& until);
+  Result<Reply> ask_once(const Redirection& redirection, const Sent& sent, const Until& until);
+  // The replies, or the first error among them.
+  Result<std::vector<Reply>> checked(Round& round);
+
+  Lines lines_;
   std::function<void(const Reply&)> heard_;
-  bool told_ = false;  // by this connection
+  std::optional<int> last_slot_;
+  bool moved_ = false;  // something has, since a call began
+  bool answered_ = false;
 };
 
 }  // namespace rlock::redis

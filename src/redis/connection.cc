@@ -39,6 +39,7 @@ Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
   Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
   connection.server_ = endpoint.display();
+  connection.node_ = {endpoint.host, endpoint.port};
   connection.may_want_tls_ = endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls;
   auto introduced = connection.introduce(endpoint, until);
   if (introduced) {
@@ -126,6 +127,23 @@ Result<Reply> Connection::receive_any(const Until& until) {
     // An alert of TLS begins with 21 (RFC 8446 §5.1), which no reply does.
     may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
     reader_->feed(*bytes);
+  }
+}
+
+Result<std::optional<Reply>> Connection::receive_now() {
+  for (;;) {
+    auto reply = reader_->next();
+    if (!reply) return std::unexpected(sent_before(std::move(reply).error()));
+    if (*reply && asides_due_ > 0) {
+      --asides_due_;
+      asides_.push_back(std::move(**reply));
+      continue;
+    }
+    if (*reply) return reply;
+    const auto idle = transport_.check_idle();
+    if (idle) return std::nullopt;
+    if (idle.error().code != Error::Code::protocol) return std::unexpected(sent_before(idle.error()));
+    reader_->feed(RLOCK_TRY(transport_.receive(Until{}.at_most(0ms))));
   }
 }
 

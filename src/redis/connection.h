@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "redis/endpoint.h"
 #include "redis/reply.h"
 #include "redis/transport.h"
+#include "redis/url.h"
 
 namespace rlock::redis {
 
@@ -33,14 +35,17 @@ class Connection {
   void send_along(const Words& command);
   // The replies to what was sent along, as far as they have come. Errors of the server are among them.
   std::span<const Reply> asides() const { return asides_; }
+  // Nobody has asked that before.
+  bool is_news() { return std::exchange(is_news_, false); }
 
   // Sends the commands. Errors: unavailable, interrupted. They are maybe_executed if there are several: the last one
   // was not sent as a whole, and a server executes no part of a command.
   Result<void> send(std::span<const Words> commands, const Until& until);
   Result<void> send(const Words& command, const Until& until) { return send(std::span(&command, 1), until); }
 
-  // The server at the other end, as Endpoint::display(). Empty: the connection was adopted.
+  // The server at the other end, as Endpoint::display(), and where it is. Empty: the connection was adopted.
   const std::string& server() const { return server_; }
+  const Host& node() const { return node_; }
 
   // A connection that stands already, and has been handed over between two commands.
   static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
@@ -57,6 +62,11 @@ class Connection {
   // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
   Result<Reply> receive(const Until& until);
 
+  // The next reply or message that is there; none: not the whole of it. Errors: those of receive().
+  Result<std::optional<Reply>> receive_now();
+  // Readable when there may be more.
+  int fd() const { return transport_.fd(); }
+
   // As Tls::certificate_lasts(); none: no TLS.
   std::optional<milliseconds> certificate_lasts() const { return transport_.certificate_lasts(); }
 
@@ -70,10 +80,12 @@ class Connection {
 
   Transport transport_;
   std::string server_;
+  Host node_;
   std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
   std::string sent_along_;       // but not sent yet
   std::size_t asides_due_ = 0;   // how many replies come before that to the next command
   std::vector<Reply> asides_;
+  bool is_news_ = true;
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };
 

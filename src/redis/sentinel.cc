@@ -59,12 +59,6 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   return *answer;
 }
 
-// If one of them may pass, so may both.
-Error both(const Error& one, const Error& other) {
-  const bool may_pass = one.code == Error::Code::unavailable;
-  return {may_pass ? one.code : other.code, one.message + "; " + other.message};
-}
-
 }  // namespace
 
 Result<Host> find_master(const Address& address, const Until& until) {

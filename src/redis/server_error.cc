@@ -16,11 +16,14 @@ using enum Error::Code;
 // The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.
 constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
 
+// To a script that looks for a key that is on its way to another server of a cluster.
+constexpr std::string_view kCutShort = "access a non local key";
+
 constexpr Meaning kFirstWords[] = {
     {"NOAUTH", denied},          {"WRONGPASS", denied},       {"NOPERM", denied},       {"WRONGTYPE", wrong_kind},
     {"LOADING", unavailable},    {"BUSY", unavailable},       {"OOM", unavailable},     {"READONLY", unavailable},
     {"MASTERDOWN", unavailable}, {"NOREPLICAS", unavailable}, {"MISCONF", unavailable}, {"CLUSTERDOWN", unavailable},
-    {"TRYAGAIN", unavailable},   {"NOSCRIPT", no_script},
+    {"TRYAGAIN", unavailable},   {"NOSCRIPT", no_script},     {"MOVED", config},        {"ASK", config},
 };
 
 // Parts of texts that begin with ERR. The marks with a dash or a colon are an inner error that a script
@@ -40,6 +43,9 @@ constexpr Meaning kInErrors[] = {
     {"DB index is out of range", config},
     {"invalid DB index", config},
     {"SELECT is not allowed in cluster mode", config},
+    {"cluster support disabled", config},
+    {kCutShort, unavailable},
+    {"while the cluster is down", unavailable},
     {"max number of clients reached", unavailable},
     {"-READONLY", unavailable},
     {"READONLY You can't write", unavailable},
@@ -63,10 +69,14 @@ Error server_error(std::string_view text) {
   if (text.find("WRONGTYPE") != std::string_view::npos) {
     error.message = "the key holds a value of another type, which something else than rlock has put there";
   }
+  if (first == "MOVED" || first == "ASK") {
+    error.message += "; it is a server of a cluster: write redis+cluster:// in place of redis://";
+  }
   if (first != "ERR") return error;
   for (const auto& [mark, code] : kInErrors) {
     if (text.find(mark) != std::string_view::npos) {
       error.code = code;
+      error.maybe_executed = mark == kCutShort;
       break;
     }
   }
@@ -76,6 +86,11 @@ Error server_error(std::string_view text) {
 bool is_withheld(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
   return (error.code == denied && says("NOPERM")) || (error.code == protocol && says("unknown command"));
+}
+
+Error both(const Error& one, const Error& other) {
+  const bool may_pass = one.code == unavailable;
+  return {may_pass ? one.code : other.code, one.message + "; " + other.message};
 }
 
 }  // namespace rlock::redis

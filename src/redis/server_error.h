@@ -11,13 +11,17 @@ namespace rlock::redis {
 // Redis 6.2 to 7.4 and Valkey are known to write there: 6.2 wraps the errors of commands in scripts.
 //   denied       NOAUTH, WRONGPASS, NOPERM, ACL failures
 //   wrong_kind   WRONGTYPE, a hash value that is no number
-//   config       a database that does not exist
+//   config       a database that does not exist; MOVED and ASK, to somebody who does not know that it is a cluster
 //   unavailable  LOADING, BUSY, OOM, READONLY, MASTERDOWN, NOREPLICAS, MISCONF, CLUSTERDOWN, TRYAGAIN …
 //   protocol     all others
-// The message is the server's text, escaped. Nothing was executed where it is `unavailable`.
+// The message is the server's text, escaped. Nothing was executed where it is `unavailable`, but for a script that was
+// cut short because its slot is on its way to another server of a cluster: that is maybe_executed.
 Error server_error(std::string_view text);
 
 // The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
 bool is_withheld(const Error& error);
+
+// The failures of two servers, of which one would have done. If one failure may pass, so may both.
+Error both(const Error& one, const Error& other);
 
 }  // namespace rlock::redis

@@ -1,27 +1,93 @@
 // SPDX-License-Identifier: MIT
 #include "redis/subscriber.h"
 
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+
 #include "base/text.h"
 #include "redis/server_error.h"
 #include "redis/topology.h"
 
 namespace rlock::redis {
+namespace {
+
+constexpr int kMostRedirections = 3;
+
+}  // namespace
 
 Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
-  Subscriber subscriber(RLOCK_TRY(redis::connect_again(address, until)));
-  RLOCK_TRY(subscriber.connection_.send({"SUBSCRIBE", channel}, until));
-  const Reply reply = RLOCK_TRY(subscriber.connection_.receive(until));
+  Subscriber subscriber(address);
+  for (int tries = 0; tries <= kMostRedirections; ++tries) {
+    if (RLOCK_TRY(subscriber.subscribe(channel, until))) return subscriber;
+    subscriber.lines_.clear();
+  }
+  return fail(Error::Code::unavailable, escaped(address.display()) + ": no server keeps the channel for long");
+}
+
+Result<Connection*> Subscriber::line_for(std::string_view channel, const Until& until) {
+  const auto slot = address_.slots ? std::optional(slot_of(channel)) : std::nullopt;
+  const auto owner = slot ? address_.slots->owner(*slot) : std::nullopt;
+  for (Connection& line : lines_) {
+    if (!slot || line.node() == owner) return &line;
+  }
+  lines_.push_back(RLOCK_TRY(redis::connect_again(address_, slot, until)));
+  all_.reset();
+  return &lines_.back();
+}
+
+Result<void> Subscriber::ask(Connection& line, std::string_view channel, const Until& until) {
+  return line.send({sharded() ? "SSUBSCRIBE" : "SUBSCRIBE", channel}, until);
+}
+
+Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until) {
+  Connection& line = *RLOCK_TRY(line_for(channel, until));
+  RLOCK_TRY(ask(line, channel, until));
+  const Reply reply = RLOCK_TRY(line.receive(until));
+  if (const auto moved = address_.slots ? read_redirection(reply.text) : std::nullopt; moved) {
+    address_.slots->moved(*moved, line.node());
+    return false;
+  }
   if (reply.is(Reply::Kind::error)) {
-    return std::unexpected(server_error(reply.text).in(escaped(address.display()) + ": SUBSCRIBE"));
+    return std::unexpected(server_error(reply.text).in(escaped(address_.display()) + ": SUBSCRIBE"));
   }
-  if (reply.at(0).as_text() != "subscribe") {
-    return fail(Error::Code::protocol, escaped(address.display()) + ": SUBSCRIBE was not confirmed");
+  if (!reply.at(0).as_text().ends_with("subscribe")) {
+    return fail(Error::Code::protocol, escaped(address_.display()) + ": SUBSCRIBE was not confirmed");
   }
-  return subscriber;
+  return true;
 }
 
 Result<void> Subscriber::also(std::string_view channel, const Until& until) {
-  return connection_.send({"SUBSCRIBE", channel}, until);
+  return ask(*RLOCK_TRY(line_for(channel, until)), channel, until);
+}
+
+Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
+  if (reply.is(Reply::Kind::error)) {
+    Error error = server_error(reply.text);
+    if (address_.slots && read_redirection(reply.text)) error = {Error::Code::unavailable, "the channel has moved"};
+    if (address_.slots && error.code == Error::Code::unavailable) address_.slots->set_stale();
+    return std::unexpected(std::move(error).in("SUBSCRIBE"));
+  }
+  const std::string what = reply.at(0).as_text();
+  if (what == "subscribe" || what == "ssubscribe") return std::nullopt;
+  if (what == "sunsubscribe" && address_.slots) {
+    address_.slots->set_stale();
+    return fail(Error::Code::unavailable, "the channel has moved to another server");
+  }
+  return Message{reply.at(1).as_text(), reply.at(2).as_text()};
+}
+
+Result<int> Subscriber::watched() {
+  if (lines_.size() == 1) return lines_.front().fd();
+  if (all_) return all_.get();
+  all_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!all_) return std::unexpected(system_error("epoll_create1"));
+  for (const Connection& line : lines_) {
+    epoll_event readable{.events = EPOLLIN, .data = {}};
+    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, line.fd(), &readable) != 0) return std::unexpected(system_error("epoll_ctl"));
+  }
+  return all_.get();
 }
 
 Result<std::optional<Message>> Subscriber::wait(const Until& until) {
@@ -31,12 +97,16 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
       return fail(Error::Code::interrupted, "interrupted");
     }
     if (until.over()) return std::nullopt;
-    auto message = connection_.receive(until);
-    if (!message && message.error().code == Error::Code::unavailable && until.over()) return std::nullopt;
-    if (!message) return std::unexpected(std::move(message).error());
-    if (message->is(Reply::Kind::error)) return std::unexpected(server_error(message->text).in("SUBSCRIBE"));
-    if (message->at(0).as_text() == "subscribe") continue;
-    return Message{message->at(1).as_text(), message->at(2).as_text()};
+    bool more = false;
+    for (Connection& line : lines_) {
+      const auto reply = RLOCK_TRY(line.receive_now());
+      auto message = reply ? read(*reply) : std::nullopt;
+      if (!message || *message) return message;
+      more = more || reply;
+    }
+    if (!more && wait_for(RLOCK_TRY(watched()), POLLIN, until) == WaitEnd::interrupted) {
+      return fail(Error::Code::interrupted, "interrupted");
+    }
   }
 }
 

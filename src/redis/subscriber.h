@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Listening on a channel. It takes a connection of its own: with RESP2 a connection that has subscribed
+// Listening on channels. It takes connections of its own: with RESP2 a connection that has subscribed
 // takes no other commands.
 #pragma once
 
+#include <list>
 #include <optional>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 
@@ -22,22 +24,35 @@ class Subscriber {
   // REQUIRES: the server has served this address before.
   static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
 
-  // The server that is listened to, as Client::server().
-  const std::string& server() const { return connection_.server(); }
+  // The server on which the first channel is listened to, as Client::server().
+  const std::string& server() const { return lines_.front().server(); }
 
   // Asks for `channel`, too. Messages published after the server has read that are heard.
-  // Errors: unavailable, interrupted.
+  // Errors: unavailable, interrupted; those of redis::connect_again, where another server of a cluster keeps it.
   Result<void> also(std::string_view channel, const Until& until);
 
   // Waits for a message; none: `until` is over, which is seen to even while messages wait to be read.
-  // Errors: unavailable (the connection is lost: open a new one), interrupted, protocol; those of server_error, if
-  // a channel that was asked for is refused: the others are listened to.
+  // Errors: unavailable (a connection is lost, or a channel has gone to another server: open a new one), interrupted,
+  // protocol; those of server_error, if a channel that was asked for is refused: the others are listened to.
   Result<std::optional<Message>> wait(const Until& until);
 
  private:
-  explicit Subscriber(Connection connection) : connection_(std::move(connection)) {}
+  explicit Subscriber(Address address) : address_(std::move(address)) {}
 
-  Connection connection_;
+  bool sharded() const { return address_.slots && address_.slots->sharded(); }
+  // The connection to the server that keeps the channel.
+  Result<Connection*> line_for(std::string_view channel, const Until& until);
+  // Asks for the channel, and waits for the confirmation. False: another server keeps it.
+  Result<bool> subscribe(std::string_view channel, const Until& until);
+  Result<void> ask(Connection& line, std::string_view channel, const Until& until);
+  // None: no message of somebody.
+  Result<std::optional<Message>> read(const Reply& reply);
+  // Readable when there may be something to look at.
+  Result<int> watched();
+
+  Address address_;
+  std::list<Connection> lines_;  // one; of a cluster one for each server
+  UniqueFd all_;                 // watches several
 };
 
 }  // namespace rlock::redis

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "redis/cluster.h"
 #include "redis/sentinel.h"
 
 namespace rlock::redis {
@@ -32,15 +33,16 @@ Result<Connection> connect_to_master(const Address& address, const Until& until)
 
 }  // namespace
 
-Result<Connection> connect(const Address& address, const Until& until) {
+Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until) {
   if (address.kind == Address::Kind::server) return Connection::open(address.server, until);
-  auto connection = connect_to_master(address, until);
+  const bool cluster = address.kind == Address::Kind::cluster;
+  auto connection = cluster ? connect_to_owner(address, slot, until) : connect_to_master(address, until);
   if (!connection) return std::unexpected(std::move(connection).error().in(escaped(address.display())));
   return connection;
 }
 
-Result<Connection> connect_again(const Address& address, const Until& until) {
-  auto connection = connect(address, until);
+Result<Connection> connect_again(const Address& address, std::optional<int> slot, const Until& until) {
+  auto connection = connect(address, slot, until);
   if (connection) return connection;
   Error::Code& code = connection.error().code;
   using enum Error::Code;

@@ -27,6 +27,7 @@ class Transport {
   static Result<Transport> open(const Endpoint& endpoint, const Until& until);
 
   explicit Transport(UniqueFd connected) : fd_(std::move(connected)) {}
+  int fd() const { return fd_.get(); }
   // For another process. Empty: it is nobody else's to use, and closed.
   UniqueFd release();
 

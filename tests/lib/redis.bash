@@ -25,8 +25,9 @@ redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# With TEST_OVER=tls, TEST_OVER=sentinel or TEST_OVER=acl every test goes another way to its server, or as a user with the
-# least rights: redis_url gives an address of that kind. These set $OVER, more options for the server, which listens at port $NAME_over then.
+# With TEST_OVER=tls, TEST_OVER=sentinel, TEST_OVER=cluster or TEST_OVER=acl every test goes another way to its server, or
+# as a user with the least rights: redis_url gives an address of that kind. With cluster, each server is a cluster of one:
+# tests/cli/cluster.bats has those of several. These set $OVER, more options for the server, which listens at port $NAME_over then.
 over_port() {
   local port=${1}_over
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
@@ -48,6 +49,19 @@ over_sentinel() {
   local over
   over_port "$1"
   OVER=(--port "$over")
+}
+over_cluster() {
+  local port=${1}_over
+  source "$TESTS_DIR/lib/cluster.bash"
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(cluster_free_port)"
+  export "${port?}"
+  OVER=(--port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf)
+}
+# A server that is started again has its slots still. One that wants a password already cannot be asked.
+cluster_for() {
+  redis "$1" cluster addslots $(seq 0 16383) >/dev/null 2>&1 || true
+  [[ $(redis "$1" ping 2>&1) != NOAUTH* ]] || return 0
+  wait_until eval "[[ \$(redis $1 cluster info) == *cluster_state:ok* ]]"
 }
 over_acl() { :; }
 # The user with the rights that rlock prints, and with that to WAIT, which only --wait-replicas needs.
@@ -87,6 +101,7 @@ redis_start() {
     return 1
   }
   [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
+  [[ ${TEST_OVER:-} != cluster ]] || cluster_for "$name"
   [[ ${TEST_OVER:-} != acl ]] || acl_for "$name"
 }
 
@@ -107,6 +122,7 @@ redis_url() {
   local sock=${1}_sock port=${1}_over sentinel=${1}_watch_port
   case ${TEST_OVER:-} in
     tls) printf 'rediss://127.0.0.1:%s' "${!port}" && return ;;
+    cluster) printf 'redis+cluster://127.0.0.1:%s' "${!port}" && return ;;
     acl) printf 'unix://rlock@%s' "${!sock}" && return ;;
     sentinel) printf 'redis+sentinel://127.0.0.1:%s/mymaster' "${!sentinel}" && return ;;
   esac

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "redis/cluster.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "redis/server_error.h"
+
+namespace rlock::redis {
+namespace {
+
+constexpr milliseconds kForOne = 1s;  // at most
+
+// Those that are known, then those of the address.
+std::vector<Host> nodes_to_ask(const Address& address) {
+  std::vector<Host> nodes = address.slots->nodes();
+  for (const Host& seed : address.seeds) {
+    if (std::ranges::find(nodes, seed) == nodes.end()) nodes.push_back(seed);
+  }
+  return nodes;
+}
+
+Result<Connection> ask(const Address& address, const Host& node, const Until& until) {
+  const Endpoint endpoint = endpoint_of(address, node);
+  auto connection = RLOCK_TRY(Connection::open(endpoint, until));
+  const auto named = [&](Error error) { return std::unexpected(std::move(error).in(escaped(endpoint.display()))); };
+  if (auto sent = connection.send({"CLUSTER", "SLOTS"}, until); !sent) return named(sent.error());
+  const auto reply = connection.receive(until);
+  if (!reply) return named(reply.error());
+  if (reply->is(Reply::Kind::error)) {
+    Error error = server_error(reply->text);
+    if (error.code == Error::Code::config) error.message += "; it is no cluster: write redis:// in place of redis+cluster://";
+    return named(std::move(error).in("CLUSTER SLOTS"));
+  }
+  auto read = address.slots->read(*reply, node, address.server.tls.has_value());
+  if (!read) return named(std::move(read).error());
+  return connection;
+}
+
+}  // namespace
+
+Endpoint endpoint_of(const Address& address, const Host& node) {
+  Endpoint endpoint = address.server;
+  endpoint.host = node.name;
+  endpoint.port = node.port;
+  return endpoint;
+}
+
+Result<Connection> learn_slots(const Address& address, const Until& until) {
+  const std::vector<Host> nodes = nodes_to_ask(address);
+  std::size_t left = nodes.size();
+  std::optional<Error> failure;
+  for (const Host& node : nodes) {
+    if (until.over()) break;
+    // One that is silent leaves time for the others, and for what the slot is wanted for.
+    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(1 + left--);
+    auto connection = ask(address, node, until.at_most(std::min(kForOne, share)));
+    if (connection) return connection;
+    Error& error = connection.error();
+    error.maybe_executed = false;
+    if (error.code == Error::Code::interrupted) return connection;
+    failure = failure ? both(*failure, error) : std::move(error);
+  }
+  return std::unexpected(failure.value_or(Error{Error::Code::unavailable, "no answer in time"}));
+}
+
+Result<Connection> connect_to_owner(const Address& address, std::optional<int> slot, const Until& until) {
+  SlotMap& slots = *address.slots;
+  std::optional<Connection> open;
+  if (slots.is_stale()) open = RLOCK_TRY(learn_slots(address, until));
+  for (bool again = false;; again = true) {
+    const auto owners = slot ? std::vector<Host>() : slots.owners();
+    const auto owner = slot ? slots.owner(*slot) : owners.empty() ? std::nullopt : std::optional(owners.front());
+    if (!owner) {
+      slots.set_stale();
+      const std::string which = slot ? "slot " + std::to_string(*slot) : "any slot";
+      return fail(Error::Code::unavailable, "no server of the cluster keeps " + which);
+    }
+    if (open && open->node() == *owner) return std::move(*open);
+    const Until first = until.at_most(rlock::until(until.deadline) / 2);
+    auto connection = Connection::open(endpoint_of(address, *owner), again ? until : first);
+    if (connection || connection.error().code != Error::Code::unavailable) return connection;
+    slots.lost(*owner);
+    if (again || until.over()) return connection;
+    auto learned = learn_slots(address, until);
+    if (!learned) return connection;
+    open = std::move(*learned);
+    if (slot && slots.owner(*slot) == owner) return connection;
+  }
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "redis/lines.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "redis/cluster.h"
+#include "redis/topology.h"
+
+namespace rlock::redis {
+
+std::string Lines::where(const Connection* line) const {
+  std::string text = escaped(address_.display());
+  const bool named = address_.kind != Address::Kind::server && line && !line->server().empty();
+  return named ? text + ": " + escaped(line->server()) : text;
+}
+
+void Lines::disconnect() {
+  last = nullptr;
+  lines_.clear();
+  if (address_.slots) address_.slots->set_stale();
+}
+
+void Lines::drop(const Connection* line) {
+  if (last == line) last = nullptr;
+  std::erase_if(lines_, [&](const Connection& one) { return &one == line; });
+}
+
+Connection* Lines::keep(Connection connection) {
+  if (!along.empty() && !connection.node().name.empty()) connection.send_along(along);
+  lines_.push_back(std::move(connection));
+  ever_reached = true;
+  return &lines_.back();
+}
+
+Error Lines::failed(const Connection* line, Error error) {
+  const std::string server = where(line);
+  if (address_.slots && line) address_.slots->lost(line->node());
+  drop(line);
+  // A server of TLS 1.3 refuses a certificate of ours after the handshake; one that took it before may do so again.
+  if (error.code == Error::Code::untrusted && has_served) error.code = Error::Code::unavailable;
+  return std::move(error).in(server);
+}
+
+// An adopted connection is that of the one lock that this process keeps, until its server says that it is not.
+Connection* Lines::open(std::optional<int> slot) {
+  const auto owner = address_.slots && slot ? address_.slots->owner(*slot) : std::nullopt;
+  for (Connection& line : lines_) {
+    if (!address_.slots || !slot || line.node() == owner || line.node().name.empty()) return &line;
+  }
+  return nullptr;
+}
+
+Connection* Lines::open(const Host& node) {
+  const auto found = std::ranges::find(lines_, node, &Connection::node);
+  return found == lines_.end() ? nullptr : &*found;
+}
+
+// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one.
+Result<Connection*> Lines::usable(std::optional<int> slot) {
+  for (;;) {
+    Connection* line = open(slot);
+    if (!line) return line;
+    auto silent = line->expect_silence();
+    if (silent) return line;
+    if (silent.error().code != Error::Code::unavailable) return std::unexpected(failed(line, silent.error()));
+    if (address_.slots) address_.slots->set_stale();
+    drop(line);
+  }
+}
+
+Result<void> Lines::learn(std::optional<int> slot, const Until& until) {
+  auto answered = learn_slots(address_, until);
+  if (!answered) return std::unexpected(std::move(answered).error().in(escaped(address_.display())));
+  const bool wanted = !slot || address_.slots->owner(*slot) == answered->node();
+  if (wanted && !open(slot)) keep(std::move(*answered));
+  ever_reached = true;
+  return {};
+}
+
+Result<Connection*> Lines::to(std::optional<int> slot, const Until& until) {
+  if (Connection* ready = RLOCK_TRY(usable(slot))) return ready;
+  const bool again = ever_reached;
+  if (address_.slots && address_.slots->is_stale()) {
+    auto learned = learn(slot, until);
+    if (!learned && again && learned.error().code != Error::Code::interrupted) {
+      learned.error().code = Error::Code::unavailable;
+    }
+    RLOCK_TRY(learned);
+    if (Connection* ready = RLOCK_TRY(usable(slot))) return ready;
+  }
+  Connection* line = keep(RLOCK_TRY((again ? redis::connect_again : redis::connect)(address_, slot, until)));
+  if (auto silent = line->expect_silence(); !silent) return std::unexpected(failed(line, silent.error()));
+  return line;
+}
+
+}  // namespace rlock::redis

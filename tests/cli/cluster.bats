@@ -1,0 +1,325 @@
+# redis+cluster:// addresses: each lock is on the server that keeps its slot, and nothing else is different.
+
+unset TEST_OVER # these have clusters of their own
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  touch "$BATS_TEST_TMPDIR/go"
+  cluster_stop
+}
+
+# start [MASTERS [REPLICAS [OPTION VALUE ...]]]: and from now on rlock uses it.
+start() {
+  cluster_start "$@"
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL
+}
+
+# refused STATUS TEXT URL: a job ends with STATUS, says TEXT, and was not started.
+refused() {
+  run --separate-stderr rlock run --url "$3" "${4:-x}" -- touch "$BATS_TEST_TMPDIR/ran"
+  echo "status=$status stderr=$stderr"
+  [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
+}
+
+all_clean() {
+  local name
+  for name in "${CLUSTER_MASTERS[@]}"; do assert_clean "$name"; done
+}
+held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
+waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
+calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
+
+@test "whichever server is asked, a lock is on the one that keeps its slot" {
+  start
+  local seed owner name
+  for seed in c1 c2 c3; do
+    for owner in c1 c2 c3; do
+      name=$(cluster_name "$owner")
+      run -0 --separate-stderr rlock run --url "$(cluster_url "$seed")" "$name" -- redis-cli -s "$(eval "echo \$${owner}_sock")" exists "$name"
+      [[ $output == 1 && -z $stderr ]]
+    done
+  done
+  all_clean
+}
+
+@test "every subcommand finds a lock of every server" {
+  start
+  local owner name id
+  for owner in c1 c2 c3; do
+    name=$(cluster_name "$owner")
+    id=$(rlock acquire "$name" --lease 60s)
+    held_on "$owner" "$name"
+    run -0 rlock renew "$name" --owner "$id" --lease 90s
+    (($(redis "$owner" pttl "$name") > 60000))
+    run -0 rlock status "$name"
+    assert_says "$id"
+    run -75 rlock run -n "$name" -- true
+    run -0 rlock release "$name" --owner "$id"
+    rlock acquire "$name" --lease 60s >/dev/null
+    run -0 rlock force-unlock --now --yes "$name"
+    run -0 rlock run -s "$name-shared" -- true
+  done
+  all_clean
+}
+
+@test "status without names shows the locks of all servers" {
+  start
+  run -0 --separate-stderr rlock run "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- "$RLOCK" status --json
+  local name
+  for name in "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)"; do [[ $output == *"\"$name\""* ]]; done
+  all_clean
+}
+
+@test "readers, slots and nested runs" {
+  start
+  run -0 rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
+  [[ $output == all ]]
+}
+
+@test "several locks on several servers are renewed together" {
+  start
+  local names=() name
+  for name in c1 c2 c3; do names+=("$(cluster_name $name 1)" "$(cluster_name $name 2)"); done
+  job_start --lease 5s "${names[@]}" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; exit 3'
+  wait_until held_on c3 "$(cluster_name c3)"
+  renewed() { (($(redis c1 pttl "${names[0]}") > ${left:-0})) && (($(redis c3 pttl "${names[4]}") > 3400)); }
+  sleep_until_low() { (($(redis c1 pttl "${names[0]}") < 3500)); }
+  wait_until sleep_until_low
+  local left=3500
+  wait_until renewed
+  touch go
+  job_status
+  show
+  [[ $status == 3 && -z $stderr ]]
+  all_clean
+}
+
+@test "a server that hangs keeps no lock of another one from being renewed; the job ends as after any loss" {
+  start
+  local live dead
+  live=$(cluster_name c1) dead=$(cluster_name c2)
+  job_start --lease 5s "$live" "$dead" -- sleep 600
+  wait_until held_on c1 "$live"
+  wait_until held_on c2 "$dead"
+  redis c1 config resetstat
+  redis_freeze c2
+  renewed() { (($(calls c1) > 0)); }
+  wait_until renewed
+  job_status
+  redis_thaw c2
+  show
+  [[ $status == 74 ]]
+}
+
+@test "a waiter listens on the server of the lock, and a hand-over takes three requests" {
+  start
+  local name id
+  name=$(cluster_name c3)
+  rlock run "$name" -- true # the scripts are known from now on
+  id=$(rlock acquire "$name" --lease 60s)
+  job_start --url "$(cluster_url c1)" "$name" -- true
+  wait_until waits_on c3 "$name"
+  wait_until eval '[[ $(redis c3 pubsub shardchannels | grep -c "rlock:grant:{$name}") == 1 ]]'
+  job_parts # it is the first one, and ready
+  redis c3 config resetstat
+  rlock release "$name" --owner "$id"
+  job_status
+  [[ $status == 0 ]]
+  [[ $(calls c3) == 3 ]]
+  all_clean
+}
+
+@test "a holder is asked to stop, wherever its lock is" {
+  start
+  local name
+  for name in "$(cluster_name c1)" "$(cluster_name c3)"; do
+    job_start "$name" "other-$name" -- sleep 600
+    asked() { timeout 20 "$RLOCK" force-unlock --yes "$1"; }
+    wait_until eval '[[ $(redis c1 pubsub shardchannels; redis c2 pubsub shardchannels; redis c3 pubsub shardchannels) == *"rlock:control:{$name}"* ]]'
+    run -0 asked "$name"
+    job_status
+    [[ $status == 74 ]]
+  done
+  all_clean
+}
+
+@test "seeds that are dead, that hang, or that are no Redis are passed over" {
+  start
+  local name
+  name=$(cluster_name c2)
+  run -0 rlock run --url "redis+cluster://127.0.0.1:1,127.0.0.1:$c1_port" "$name" -- echo mine
+  [[ $output == mine ]]
+  mkfifo hold
+  python3 -c 'import socket, sys
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
+c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys.stdin.read()' <hold >port 3>&- &
+  local odd=$!
+  exec 4>hold
+  wait_until test -s port
+  run -0 rlock run --url "redis+cluster://127.0.0.1:$(cat port),127.0.0.1:$c1_port" "$name" -- echo mine
+  exec 4>&-
+  wait "$odd"
+  redis_freeze c1
+  run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
+  redis_thaw c1
+  [[ $output == mine ]]
+  refused 69 'Connection refused' redis+cluster://127.0.0.1:1
+}
+
+@test "a server that is no cluster, and a plain address of a cluster, name the right scheme" {
+  start
+  redis_start plain --port "$(redis_free_port)"
+  local port
+  port=$(redis plain config get port | tail -1)
+  refused 78 'write redis:// in place of redis+cluster://' "redis+cluster://127.0.0.1:$port"
+  redis_stop plain
+  refused 78 'write redis+cluster:// in place of redis://' "redis://127.0.0.1:$c1_port" "$(cluster_name c2)"
+}
+
+@test "a database but 0 is refused where there is none" {
+  start 1
+  refused 78 'SELECT' "$(cluster_url)/3"
+}
+
+@test "addresses: no seeds, mixed schemes, an IPv6 seed" {
+  refused 64 'a host is missing' redis+cluster://
+  refused 64 'one scheme stands in front of all hosts' redis+cluster://a,redis://b
+  start 1 0 --bind '127.0.0.1 -::1'
+  run -0 rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
+  [[ $output == six ]]
+}
+
+@test "user and password are those of every server" {
+  start
+  local server
+  for server in c1 c2 c3; do redis $server config set requirepass secret; done
+  refused 77 'wants a password' "$RLOCK_URL"
+  (umask 077 && echo secret >password)
+  for server in c1 c2 c3; do
+    REDISCLI_AUTH=secret name=$(REDISCLI_AUTH=secret cluster_name $server)
+    run -0 rlock run --password-file password "$name" -- echo mine
+    run -0 rlock run --password-command 'echo secret' "$name" -- echo mine
+  done
+}
+
+@test "the slot moves while a job holds and another waits: both run, one after the other" {
+  start
+  local name slot
+  name=$(cluster_name c1)
+  slot=$(cluster_slot "$name")
+  job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
+  wait_until held_on c1 "$name"
+  "$RLOCK" run "$name" -- bash -c 'echo second >>order' 3>&- &
+  local second=$!
+  wait_until waits_on c1 "$name"
+  cluster_move "$slot" c1 c2
+  held_on c2 "$name"
+  wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  wait "$second"
+  [[ $(paste -sd' ' order) == 'first second' ]]
+  all_clean
+}
+
+@test "while half of a lock's keys have moved, a release waits" {
+  start
+  local name slot id
+  name=$(cluster_name c1)
+  slot=$(cluster_slot "$name")
+  id=$(rlock acquire "$name" --lease 60s)
+  cluster_begin_move "$slot" c1 c2
+  redis c1 migrate 127.0.0.1 "$c2_port" "$name" 0 5000
+  rlock release -v "$name" --owner "$id" 2>err 3>&- &
+  local release=$!
+  wait_until grep -q TRYAGAIN err
+  cluster_move_keys "$slot" c1 c2
+  cluster_end_move "$slot" c1 c2
+  wait "$release"
+  [[ $(redis c2 exists "$name") == 0 ]]
+}
+
+@test "a master dies while a job holds its lock and another waits: the replica goes on" {
+  start 3 1
+  local name
+  name=$(cluster_name c2)
+  job_start --lease 20s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
+  wait_until held_on c2 "$name"
+  "$RLOCK" run -w 2m "$name" -- bash -c 'echo second >>order' 2>/dev/null 3>&- &
+  local second=$!
+  copied() { [[ $(printf 'readonly\nzcard "rlock:queue:{%s}"\n' "$name" | redis c2r1 | tail -1) == 1 ]]; }
+  wait_until copied
+  redis_kill9 c2
+  wait_until eval '[[ $(redis c2r1 role) == master* ]]'
+  local left
+  left=$(redis c2r1 pttl "$name")
+  renewed() { (($(redis c2r1 pttl "$name") > left)); }
+  wait_until renewed
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  wait "$second"
+  [[ $(paste -sd' ' order) == 'first second' ]]
+}
+
+@test "without full coverage the other slots go on" {
+  start 3 0 --cluster-require-full-coverage no
+  local live
+  live=$(cluster_name c1)
+  local dead
+  dead=$(cluster_name c2)
+  redis_kill9 c2
+  run -0 rlock run "$live" -- echo mine
+  refused 69 '' "$RLOCK_URL" "$dead"
+}
+
+@test "replicas have a lock of every server before the command starts" {
+  start 3 1
+  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
+  [[ $output == all ]]
+  redis_freeze c2r1
+  run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" -- echo mine
+  run -69 rlock run -n --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" -- echo all
+  redis_thaw c2r1
+}
+
+@test "doctor looks at each server, and misses slots that nobody keeps" {
+  start 3 0 --appendonly yes --cluster-require-full-coverage no
+  run -0 rlock doctor
+  [[ $(grep -c '^ok *server ' <<<"$output") == 3 ]]
+  assert_says '3 servers share the locks'
+  redis c2 cluster delslots 6000 6001
+  redis c1 cluster delslots 6000 6001 || true
+  redis c3 cluster delslots 6000 6001 || true
+  run -78 rlock doctor --url "$(cluster_url c2)"
+  assert_says '2 of 16384 hash slots have no server'
+}
+
+@test "the rights that doctor prints are enough" {
+  start 1
+  # shellcheck disable=SC2046 # words of a command
+  redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')
+  local url=redis+cluster://rlock:pw@127.0.0.1:$c1_port id
+  RLOCK_PASSWORD=pw
+  export RLOCK_PASSWORD
+  url=redis+cluster://rlock@127.0.0.1:$c1_port
+  id=$(rlock acquire --url "$url" x --lease 60s)
+  job_start --url "$url" x -- echo mine
+  wait_until waits_on c1 x
+  rlock release --url "$url" x --owner "$id"
+  job_status
+  [[ $output == mine ]]
+  run rlock doctor --url "$url"
+  [[ $output != *fail* && $output != *NOPERM* ]]
+}

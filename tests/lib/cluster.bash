@@ -1,0 +1,135 @@
+# A Redis Cluster on loopback ports. Source it after common.
+#
+#   cluster_start [MASTERS [REPLICAS [OPTION VALUE ...]]]   masters c1 ... with equal shares of the slots, 3 if not given;
+#                               each with so many replicas, 0 if not given: those of c1 are c1r1 ...; as redis_start makes
+#                               them, with their ports in $c1_port, $c1r1_port. $CLUSTER_MASTERS, $CLUSTER_NODES
+#   cluster_node NAME [OPTION VALUE ...]   one more server, which knows nobody and has no slot
+#   cluster_join NAME           c1 meets it, and all know it
+#   cluster_url [NAME ...]      the address for rlock: of all masters, or of these servers
+#   cluster_name NAME [NTH]     the name of a lock that this server keeps, by the order of cluster_start
+#   cluster_move SLOT FROM TO   the slot, with its keys, as redis-cli moves them
+#   cluster_stop
+#
+# A server that does not answer for a second is down.
+
+CLUSTER_MASTERS=() CLUSTER_NODES=()
+
+# A port whose neighbour for the servers themselves, 10000 above it, is free as well.
+cluster_free_port() {
+  python3 - <<'PYTHON'
+import random
+import socket
+
+while True:
+    port = random.randrange(20000, 30000)
+    try:
+        for one in (port, port + 10000):
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", one))
+    except OSError:
+        continue
+    print(port)
+    break
+PYTHON
+}
+
+cluster_node() {
+  local name=$1 port=${1}_port
+  shift
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(cluster_free_port)"
+  CLUSTER_NODES+=("$name")
+  redis_start "$name" --port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf \
+    --cluster-node-timeout 1000 --cluster-allow-replica-migration no "${CLUSTER_OPTIONS[@]}" "$@"
+}
+
+cluster_id() { redis "$1" cluster myid; }
+cluster_knows() { [[ $(redis "$1" cluster nodes | grep -cE ' (myself,)?(master|slave) .* connected') -ge $2 ]]; }
+cluster_ok() { [[ $(redis "$1" cluster info) == *cluster_state:ok* ]]; }
+# All of them agree on who keeps what.
+cluster_view() { redis "$1" cluster slots | grep -vE '^(|hostname|127\..*)$' | paste -sd' '; }
+cluster_agrees() {
+  local name view
+  view=$(cluster_view c1)
+  for name in "${CLUSTER_MASTERS[@]}"; do [[ $(cluster_view "$name") == "$view" ]] || return 1; done
+}
+
+cluster_join() {
+  local port=${1}_port name
+  redis c1 cluster meet 127.0.0.1 "${!port}" >/dev/null
+  for name in "${CLUSTER_NODES[@]}"; do wait_until cluster_knows "$name" "${#CLUSTER_NODES[@]}"; done
+}
+
+cluster_start() {
+  local masters=${1:-3} replicas=${2:-0} CLUSTER_OPTIONS=("${@:3}") i j port
+  for ((i = 1; i <= masters; i++)); do
+    CLUSTER_MASTERS+=("c$i")
+    cluster_node "c$i"
+    redis "c$i" cluster addslots $(seq $((16384 * (i - 1) / masters)) $((16384 * i / masters - 1))) >/dev/null
+    redis "c$i" cluster set-config-epoch "$i" >/dev/null
+  done
+  for ((i = 1; i <= masters; i++)); do
+    for ((j = 1; j <= replicas; j++)); do cluster_node "c${i}r$j"; done
+  done
+  for i in "${CLUSTER_NODES[@]:1}"; do
+    port=${i}_port
+    redis c1 cluster meet 127.0.0.1 "${!port}" >/dev/null
+  done
+  for i in "${CLUSTER_NODES[@]}"; do wait_until cluster_knows "$i" "${#CLUSTER_NODES[@]}"; done
+  for ((i = 1; i <= masters; i++)); do
+    for ((j = 1; j <= replicas; j++)); do
+      redis "c${i}r$j" cluster replicate "$(cluster_id "c$i")" >/dev/null
+      wait_until cluster_in_step "c${i}r$j"
+    done
+  done
+  for i in "${CLUSTER_NODES[@]}"; do wait_until cluster_ok "$i"; done
+  wait_until cluster_agrees
+}
+
+cluster_in_step() { [[ $(redis "$1" role) == *connected* ]]; }
+
+cluster_url() {
+  local name port urls=
+  for name in "${@:-${CLUSTER_MASTERS[@]}}"; do
+    port=${name}_port
+    urls+=,127.0.0.1:${!port}
+  done
+  printf 'redis+cluster://%s' "${urls#,}"
+}
+
+cluster_slot() { redis c1 cluster keyslot "$1"; }
+
+cluster_name() {
+  local nth=${2:-1} masters=${#CLUSTER_MASTERS[@]} i slot which=${1#c}
+  for ((i = 1; ; i++)); do
+    slot=$(cluster_slot "job$i")
+    ((slot >= 16384 * (which - 1) / masters && slot < 16384 * which / masters)) || continue
+    ((--nth > 0)) || break
+  done
+  printf 'job%s' "$i"
+}
+
+cluster_begin_move() {
+  redis "$3" cluster setslot "$1" importing "$(cluster_id "$2")" >/dev/null
+  redis "$2" cluster setslot "$1" migrating "$(cluster_id "$3")" >/dev/null
+}
+cluster_move_keys() {
+  local key port=${3}_port
+  while IFS= read -r key; do
+    [[ -z $key ]] || redis "$2" migrate 127.0.0.1 "${!port}" "$key" 0 5000 >/dev/null
+  done < <(redis "$2" cluster getkeysinslot "$1" 100)
+}
+cluster_end_move() {
+  local id name
+  id=$(cluster_id "$3")
+  for name in "$3" "$2" "${CLUSTER_MASTERS[@]}"; do redis "$name" cluster setslot "$1" node "$id" >/dev/null; done
+}
+cluster_move() {
+  cluster_begin_move "$@"
+  cluster_move_keys "$@"
+  cluster_end_move "$@"
+}
+
+cluster_stop() {
+  local name
+  for name in "${CLUSTER_NODES[@]}"; do redis_stop "$name"; done
+}

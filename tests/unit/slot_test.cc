@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "redis/slot.h"
+
+#include <gtest/gtest.h>
+
+#include "redis/slot_map.h"
+
+namespace rlock::redis {
+namespace {
+
+// The values are those of CLUSTER KEYSLOT.
+TEST(Slot, IsThatOfRedis) {
+  EXPECT_EQ(slot_of("123456789"), 12739);
+  EXPECT_EQ(slot_of("foo"), 12182);
+  EXPECT_EQ(slot_of("bar"), 5061);
+  EXPECT_EQ(slot_of(""), 0);
+}
+
+TEST(Slot, IsThatOfTheTag) {
+  EXPECT_EQ(slot_of("{foo}"), slot_of("foo"));
+  EXPECT_EQ(slot_of("rlock:queue:{foo}"), slot_of("foo"));
+  EXPECT_EQ(slot_of("a{foo}b{bar}"), slot_of("foo"));
+  EXPECT_EQ(slot_of("a{{foo}}"), slot_of("{foo"));
+  EXPECT_NE(slot_of("a{}foo"), slot_of("foo"));
+  EXPECT_EQ(slot_of("foo{"), slot_of("foo{"));
+  EXPECT_NE(slot_of("a{foo"), slot_of("foo"));
+}
+
+TEST(Slot, OfACommandIsThatOfItsFirstKey) {
+  EXPECT_EQ(slot_of_command({"EVALSHA", "0", "2", "foo", "bar", "x"}), slot_of("foo"));
+  EXPECT_EQ(slot_of_command({"EVAL", "return 1", "0", "foo"}), std::nullopt);
+  EXPECT_EQ(slot_of_command({"EVAL", "return 1", "1"}), std::nullopt);
+  EXPECT_EQ(slot_of_command({"SPUBLISH", "foo", "x"}), slot_of("foo"));
+  EXPECT_EQ(slot_of_command({"DEL"}), std::nullopt);
+  EXPECT_EQ(slot_of_command({"SCAN", "0"}), std::nullopt);
+}
+
+TEST(Redirection, IsRead) {
+  auto found = read_redirection("MOVED 3999 127.0.0.1:6381");
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->for_once);
+  EXPECT_EQ(found->slot, 3999);
+  EXPECT_EQ(found->node, (Host{"127.0.0.1", 6381}));
+  found = read_redirection("ASK 0 ::1:6381");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->for_once);
+  EXPECT_EQ(found->node, (Host{"::1", 6381}));
+  EXPECT_EQ(read_redirection("MOVED 1 :6381")->node, (Host{"", 6381}));
+  EXPECT_EQ(read_redirection("MOVED 1 ?:6381")->node, (Host{"", 6381}));
+}
+
+TEST(Redirection, IsNotBelieved) {
+  for (const std::string& text :
+       {std::string("MOVED"), std::string("MOVED 16384 a:1"), std::string("MOVED -1 a:1"), std::string("MOVED 1 a"),
+        std::string("MOVED 1 a:0"), std::string("MOVED 1 a:65536"), std::string("MOVED 1 a\x1b:1"),
+        std::string("MOVED x a:1"), std::string("MOVES 1 a:1"), "MOVED 1 " + std::string(300, 'a') + ":1"}) {
+    EXPECT_FALSE(read_redirection(text)) << text;
+  }
+}
+
+Reply text(std::string value) { return {.kind = Reply::Kind::string, .text = std::move(value)}; }
+Reply number(long long value) { return {.kind = Reply::Kind::integer, .integer = value}; }
+Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
+
+TEST(SlotMap, KnowsOwners) {
+  SlotMap map;
+  EXPECT_TRUE(map.is_stale());
+  const auto reply = list({list({number(0), number(99), list({text("a"), number(1), text("id")}),
+                                 list({text("b"), number(2), text("id")})}),
+                           list({number(100), number(16000), list({Reply{}, number(3), text("id")})})});
+  ASSERT_TRUE(map.read(reply, {"seed", 9}, false));
+  EXPECT_FALSE(map.is_stale());
+  EXPECT_FALSE(map.sharded());
+  EXPECT_EQ(map.owner(99), (Host{"a", 1}));
+  EXPECT_EQ(map.owner(100), (Host{"seed", 3})) << "no name is that of the server that was asked";
+  EXPECT_EQ(map.owner(16001), std::nullopt);
+  EXPECT_EQ(map.without_owner(), 383);
+  EXPECT_EQ(map.owners().size(), 2U);
+  EXPECT_EQ(map.nodes().size(), 3U);
+  map.lost({"a", 1});
+  EXPECT_TRUE(map.is_stale());
+  EXPECT_EQ(map.nodes().back(), (Host{"a", 1}));
+  EXPECT_EQ(map.moved({false, 99, {"", 4}}, {"a", 1}), (Host{"a", 4}));
+  EXPECT_EQ(map.owner(99), (Host{"a", 4}));
+  EXPECT_EQ(map.moved({true, 98, {"c", 4}}, {"a", 1}), (Host{"c", 4}));
+  EXPECT_EQ(map.owner(98), (Host{"a", 1})) << "ASK is for once";
+}
+
+TEST(SlotMap, TakesAnnouncedNamesWhereTheyAreWanted) {
+  const auto reply = list({list({number(0), number(16383), list({text("10.0.0.1"), number(1), text("id"),
+                                                                 list({text("hostname"), text("one.example")})})})});
+  SlotMap map;
+  ASSERT_TRUE(map.read(reply, {}, false));
+  EXPECT_TRUE(map.sharded());
+  EXPECT_EQ(map.owner(0), (Host{"10.0.0.1", 1}));
+  ASSERT_TRUE(map.read(reply, {}, true));
+  EXPECT_EQ(map.owner(0), (Host{"one.example", 1}));
+  EXPECT_EQ(map.moved({false, 7, {"10.0.0.1", 1}}, {}), (Host{"one.example", 1}));
+}
+
+TEST(SlotMap, BelievesNoOddList) {
+  SlotMap map;
+  const auto node = list({text("a"), number(1)});
+  ASSERT_TRUE(map.read(list({list({number(0), number(1), node})}), {}, false));
+  for (const Reply& odd :
+       {text("no"), list({text("no")}), list({list({number(0), number(16384), node})}),
+        list({list({number(5), number(4), node})}), list({list({number(-1), number(4), node})}),
+        list({list({number(0), number(4)})}), list({list({number(0), number(4), list({text("a\n"), number(1)})})}),
+        list({list({number(0), number(4), list({text("a"), number(0)})})}), list({})}) {
+    EXPECT_FALSE(map.read(odd, {}, false));
+    EXPECT_EQ(map.owner(1), (Host{"a", 1})) << "what was known stays";
+  }
+}
+
+}  // namespace
+}  // namespace rlock::redis
