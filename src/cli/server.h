@@ -10,8 +10,8 @@
 namespace rlock::cli {
 
 // The server of the options, or the servers of a quorum, not connected yet. Passwords come from the file or the command
-// that the options name, each time that it connects, or from the terminal, once; else from RLOCK_PASSWORD, else REDISCLI_AUTH,
-// else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
+// that the options name, each time that it connects, or from the terminal, once; else from RLOCK_PASSWORD, else
+// REDISCLI_AUTH, else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
 // the address of the options is wiped, and nobody else of our user can read our memory. A local: server is started if
 // need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
 // those of LocalServer::ensure.

@@ -53,7 +53,7 @@ class Servers {
   // Those are one server, or one is a replica: errors of expect_independent().
   Result<void> expect_independent() const;
 
-  // What is held, to be put back where a server loses it (lock/quorum.h).
+  // The requests that were granted, to be put back where a server loses it (lock/quorum.h).
   std::vector<AcquireRequest> held;
   // When the last round of renewals that succeeded began.
   std::optional<TimePoint> renewed_at;

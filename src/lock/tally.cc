@@ -51,7 +51,7 @@ std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<
   return {};
 }
 
-// Whom most servers name as the holder, and whether that is a majority. Readers are many, and each server names one.
+// The holder that most servers name, and whether that is a majority. Readers are many, and each server names one.
 Election held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held, std::size_t voters) {
   std::vector<std::string> holders;
   const auto holder_of = [](const Vote* vote) { return vote->answer.holder ? vote->answer.holder->owner : ""; };
@@ -157,7 +157,7 @@ Released released_by_all(const Answers<Released>& answers) {
   return all;
 }
 
-// What most of those say that have not released it. `token`: the last one, if a majority of all agrees on it.
+// The answer of most of those that have not released it. `token`: the last one, if a majority of all agrees on it.
 Released not_ours(const Answers<Released>& answers) {
   std::vector<ReleaseOutcome> outcomes;
   std::vector<std::string> tokens;

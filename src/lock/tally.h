@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the answers of several servers mean together. Pure: no server is asked here.
+// The answers of several servers, taken together. Pure: no server is asked here.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ struct Vote {
   std::string unfit;
 };
 
-// What comes of a request.
+// The result of a request.
 struct Election {
   enum class Outcome {
     granted,

@@ -95,7 +95,7 @@ listens() { [[ $(redis s1 pubsub numsub 'redisson_lock__channel:{job}' | tail -n
   [[ $status == 0 ]]
 }
 
-# What the rule is for. s1 and s2 grant the lock to the holder, s2 is restarted empty, and s2 and s3 would be a majority.
+# The rule is for this: s1 and s2 grant the lock to the holder, s2 is restarted empty, and s2 and s3 would be a majority.
 @test "a lock that a restarted server has forgotten is not granted again" {
   redis_stop s3
   job_start --lease 60s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
@@ -152,7 +152,7 @@ asked() { (($(calls "$1") >= $2)); }
   [[ ! -e ran ]]
 }
 
-# What it sends to s3 while that hangs is executed later.
+# The requests that it sends to s3 while that hangs are executed later.
 @test "what was granted late is given back when the server answers again" {
   rlock run job -- true
   RLOCK_URL=$(redis_url s1) rlock acquire job --lease 10m >one
@@ -352,7 +352,7 @@ asked() { (($(calls "$1") >= $2)); }
   RLOCK_URL="$a $b" run rlock run job -- true
   [[ $status == 78 ]]
   local option
-  for option in '--slots 3' '--wait-replicas 1' '--max-queue 3' '--priority 2' --replace-waiting; do
+  for option in '--slots 3' '--wait-replicas 1' --wait-aof '--max-queue 3' '--priority 2' --replace-waiting; do
     # shellcheck disable=SC2086 # an option and its value
     run rlock run $option job -- true
     show
@@ -425,6 +425,16 @@ SCRIPT
   show
   [[ $status == 0 && ! -e trouble ]]
   for i in 1 2 3; do [[ $(redis-cli -s "$s1_sock" -a secret --no-auth-warning exists job) == 0 ]]; done
+}
+
+@test "servers that may evict locks are refused, unless the user takes the risk" {
+  on_servers config set maxmemory 100mb >/dev/null
+  on_servers config set maxmemory-policy allkeys-lru >/dev/null
+  run --separate-stderr rlock run job -- touch ran
+  show
+  [[ $status == 78 && ! -e ran && $stderr == *allow-unsafe-eviction* && $(held_on job) == 0 ]]
+  rlock run --allow-unsafe-eviction job -- touch ran
+  [[ -e ran ]]
 }
 
 @test "doctor looks at each server, and at the quorum" {
