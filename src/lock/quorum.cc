@@ -179,10 +179,11 @@ class RenewalRound {
     std::vector<std::vector<const AcquireRequest*>> lost(servers_.size());
     bool any = false;
     for (std::size_t i = 0; i < answers_.size(); ++i) {
-      if (!answers_[i] || servers_.member(i).elector.unfit(lease_, BootClock::now())) continue;
+      if (!answers_[i]) continue;
       for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
         const AcquireRequest* request = request_of(holds_[hold]);
         if (!request || (*answers_[i])[hold].outcome != RenewOutcome::free) continue;
+        if (servers_.member(i).elector.unfit(request->lease, BootClock::now())) continue;
         lost[i].push_back(request);
         any = true;
       }
