@@ -266,6 +266,7 @@ mutant 'those that are held are not renewed while others are waited for' tests/c
   src/lock/acquire_all.cc 'return keep(false);' 'return {};'
 mutant 'only the first lock of several is renewed' tests/cli/several.bats \
   src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
+
 # A quorum.
 mutant 'a minority is a majority' 'tests/cli/quorum.bats' \
   src/lock/ballot.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
@@ -274,7 +275,8 @@ mutant 'a server that was just restarted votes' 'tests/cli/quorum.bats' \
 mutant 'a server with another run id votes at once' 'tests/cli/quorum.bats' \
   src/lock/electorate.cc 'const TimePoint since = another ? now : by_itself;' 'const TimePoint since = another ? now - 24h : by_itself;'
 mutant 'a minority is not given back' 'tests/cli/quorum.bats' \
-  src/lock/quorum_acquire.cc 'if (granted || (!vote && vote.error().maybe_executed)) owe(i, asked_[name]);' ''
+  src/lock/quorum_acquire.cc 'if (granted || (!vote && vote.error().maybe_executed)) owe(i, asked_[name]);' \
+  'if (granted || (!vote && vote.error().maybe_executed)) continue;'
 mutant 'the token is not raised' 'tests/cli/quorum.bats' \
   src/lock/quorum_acquire.cc 'RLOCK_TRY(raise_tokens(servers_, holds_, limit(), exchange()));' ''
 mutant 'raise.lua lowers the token' 'tests/lua/raise.bats' \
@@ -287,7 +289,7 @@ mutant 'a hold that a server has lost is not put back' 'tests/cli/quorum.bats' \
 mutant 'one answer that it is not ours is a loss' 'tests/cli/quorum.bats' \
   src/lock/quorum.cc 'if (ballot.rejected()) return' 'if (ballot.no > 0) return'
 mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
-  src/lock/electorate.cc 'if (!same && !related) continue;' 'continue;'
+  src/lock/electorate.cc 'if (!same && !related) continue;' 'if (same || related || i > 0) continue;'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
