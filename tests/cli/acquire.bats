@@ -17,7 +17,7 @@ FOREIGN=11111111-2222-3333-4444-555555555555:1
 take() { rlock acquire --lease 30s "$1"; }
 holder() { redis srv hgetall "$1"; }
 OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
-waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
 
 @test "the owner id is printed alone" {

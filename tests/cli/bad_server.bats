@@ -359,7 +359,7 @@ PYTHON
   wait "$pid" || [[ $? == 74 ]]
   [[ ! -e ran ]]
 }
-hears() { [[ $(redis "$1" pubsub numsub 'rlock:control:{x}' | tail -1) == 1 ]]; }
+hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
 
 @test "a missing, a wrong and the right password" {
   with_password open-sesame

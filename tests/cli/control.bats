@@ -18,7 +18,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-listeners() { [[ $(redis srv pubsub numsub 'rlock:control:{job}' | tail -n 1) == "$1" ]]; }
+listeners() { [[ $(listeners_on srv 'rlock:control:{job}') == "$1" ]]; }
 start_tree() {
   job_start "$@" job -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3

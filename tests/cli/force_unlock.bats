@@ -16,7 +16,7 @@ FOREIGN=11111111-2222-3333-4444-555555555555:1
 
 take() { rlock acquire --lease 30s "$1"; }
 holder() { redis srv hgetall "$1"; }
-waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 free() { [[ $(redis srv exists "$1" "rlock:holder:{$1}") == 0 ]]; }
 on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
 
@@ -145,7 +145,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.05; done' >/dev/null 2>&1 3>&- &
   local job=$! asked
   # It can be asked once it listens.
-  listens() { [[ $(redis srv pubsub numsub 'rlock:control:{x}' | tail -n 1) == 1 ]]; }
+  listens() { [[ $(listeners_on srv 'rlock:control:{x}') == 1 ]]; }
   wait_until listens
   run -75 --separate-stderr rlock force-unlock --yes -w 0 x
   assert_says 'x: the holder has been asked to stop'

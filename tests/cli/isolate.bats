@@ -306,7 +306,7 @@ PYTHON
 
 @test "--leftovers wait: rlock is told of the end, it does not look for it" {
   job_start --isolate --leftovers wait --lease 10m a -- bash -c "($(sleeper)) & exit 7"
-  listening() { [[ $(redis srv pubsub numsub 'rlock:control:{a}' | tail -n 1) == 1 ]]; }
+  listening() { [[ $(listeners_on srv 'rlock:control:{a}') == 1 ]]; }
   wait_until listening
   monitor=$(child_of "$frontend")
   # Only the first process of the namespace is left below it.

@@ -402,7 +402,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   job_start --protocol set k -- sleep 60
   held_by_job() { [[ $(redis srv exists k) == 1 ]]; }
   wait_until held_by_job
-  heard() { [[ $(redis srv pubsub numsub 'rlock:control:{k}' | tail -n 1) == 1 ]]; }
+  heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
   wait_until heard
   rlock force-unlock --yes k
   job_status
@@ -415,7 +415,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   assert_says 'it cannot be asked to stop'
   let_go
   job_start --protocol set k -- sleep 60
-  heard() { [[ $(redis srv pubsub numsub 'rlock:control:{k}' | tail -n 1) == 1 ]]; }
+  heard() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
   wait_until heard
   run -0 --separate-stderr run_set --supersede k -- true
   job_status

@@ -94,7 +94,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   waiters+=($!)
   wait_until waiting 3
   kill -9 "$waiter_a" "$waiter_b"
-  nobody_listens() { [[ $(redis srv pubsub numsub "rlock:grant:{x}:$1" | tail -n1) == 0 ]]; }
+  nobody_listens() { [[ $(listeners_on srv "rlock:grant:{x}:$1") == 0 ]]; }
   for id in $dead; do wait_until nobody_listens "$id"; done
   before=$(server_us srv)
   let_go
@@ -169,7 +169,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   heard_again() {
     local waiter
     for waiter in $(redis srv zrange 'rlock:queue:{x}' 0 -1); do
-      [[ $(redis srv pubsub numsub "rlock:grant:{x}:$waiter" | tail -n1) == 1 ]] || return
+      [[ $(listeners_on srv "rlock:grant:{x}:$waiter") == 1 ]] || return
     done
     waiting 3
   }
@@ -198,7 +198,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   all_listen() {
     local waiter
     for waiter in $(redis aof zrange 'rlock:queue:{x}' 0 -1); do
-      [[ $(redis aof pubsub numsub "rlock:grant:{x}:$waiter" | tail -n1) == 1 ]] || return
+      [[ $(listeners_on aof "rlock:grant:{x}:$waiter") == 1 ]] || return
     done
     aof_waiting 3
   }

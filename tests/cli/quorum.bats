@@ -45,7 +45,7 @@ holder() {
   wait "$waiter"
   [[ -e ran ]]
 }
-listens() { [[ $(redis s1 pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) -gt 0 ]]; }
+listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
 
 @test "a majority is enough; the server that is missing is named once" {
   redis_stop s3

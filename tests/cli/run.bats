@@ -20,7 +20,7 @@ foreign() {
   redis srv hset "$1" "$FOREIGN" 1
   redis srv pexpire "$1" "${2:-60000}"
 }
-waiters() { [[ $(redis srv pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1) == "$2" ]]; }
+waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 take() { rlock acquire --lease 30s "$1"; }
 
 # start_waiter NAME: a `run` that makes the file `started` by its command; $waiter is its pid.
@@ -261,8 +261,9 @@ number = getattr(signal, os.environ["NAME"])
 job = subprocess.Popen([os.environ["RLOCK"], "run", "a", "--", "touch", "started"],
                        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
 def waits():
-    return subprocess.run(["redis-cli", "-s", os.environ["srv_sock"], "pubsub", "numsub", "redisson_lock__channel:{a}"],
-                          capture_output=True, text=True).stdout.split()[-1] == "1"
+    kinds = ["numsub", "shardnumsub"] if os.environ.get("TEST_OVER") == "cluster" else ["numsub"]
+    return "1" in [subprocess.run(["redis-cli", "-s", os.environ["srv_sock"], "pubsub", kind, "redisson_lock__channel:{a}"],
+                                  capture_output=True, text=True).stdout.split()[-1] for kind in kinds]
 end = time.monotonic() + 20
 while not waits():
     assert time.monotonic() < end and job.poll() is None

@@ -149,7 +149,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   local waiter
   waiter=$(redis srv zrange 'rlock:queue:{x}' 0 0)
   kill -KILL "${jobs[-1]}"
-  nobody_listens() { [[ $(redis srv pubsub numsub "rlock:grant:{x}:$waiter" | tail -n1) == 0 ]]; }
+  nobody_listens() { [[ $(listeners_on srv "rlock:grant:{x}:$waiter") == 0 ]]; }
   wait_until nobody_listens
   run -0 rlock run -n -s x -- true
 }
@@ -341,7 +341,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   local guard
   guard=$(pgrep -o -P "$job_b")
   kill -STOP "$guard"
-  listeners() { [[ $(redis srv pubsub numsub 'rlock:control:{x}' | tail -n1) == "$1" ]]; }
+  listeners() { [[ $(listeners_on srv 'rlock:control:{x}') == "$1" ]]; }
   redis srv client kill type pubsub
   wait_until listeners 1
   "$RLOCK" run -x --supersede -w 1m x -- touch ran 2>err-w 3>&- &

@@ -184,7 +184,7 @@ PROGRAM
   ((used < 40))
 }
 
-listening() { [[ $(redis srv pubsub numsub 'rlock:control:{job}' | tail -n 1) == 1 ]]; }
+listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
 
 @test "a job that runs wakes up for nothing but its renewals" {
   job_start --lease 30s job -- sleep 1000

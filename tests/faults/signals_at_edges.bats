@@ -15,7 +15,7 @@ teardown() {
 }
 
 # A job waits, and hears of releases.
-listened() { [[ $(redis srv pubsub numsub 'redisson_lock__channel:{job}' | tail -n1) == 1 ]]; }
+listened() { [[ $(listeners_on srv 'redisson_lock__channel:{job}') == 1 ]]; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
 @test "a signal during --on-acquire that does not end: the command gets it" {

@@ -14,29 +14,10 @@
 
 CLUSTER_MASTERS=() CLUSTER_NODES=()
 
-# A port whose neighbour for the servers themselves, 10000 above it, is free as well.
-cluster_free_port() {
-  python3 - <<'PYTHON'
-import random
-import socket
-
-while True:
-    port = random.randrange(20000, 30000)
-    try:
-        for one in (port, port + 10000):
-            with socket.socket() as s:
-                s.bind(("127.0.0.1", one))
-    except OSError:
-        continue
-    print(port)
-    break
-PYTHON
-}
-
 cluster_node() {
   local name=$1 port=${1}_port
   shift
-  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(cluster_free_port)"
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   CLUSTER_NODES+=("$name")
   redis_start "$name" --port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf \
     --cluster-node-timeout 1000 --cluster-allow-replica-migration no "${CLUSTER_OPTIONS[@]}" "$@"

@@ -150,7 +150,7 @@ heard_nothing() { ! grep -q message "heard-$1"; }
 leaves_the_line() {
   local name=listener_${1//[^a-z0-9]/_}
   kill "${!name}"
-  nobody() { [[ $(redis srv pubsub numsub "$grant_channels$(id_of "$1")" | tail -n1) == 0 ]]; }
+  nobody() { [[ $(listeners_on srv "$grant_channels$(id_of "$1")") == 0 ]]; }
   wait_until nobody "$1"
 }
 in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }

@@ -6,7 +6,8 @@
 #   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
 #   redis_url NAME                        its address for rlock: its socket, or what TEST_OVER says
 #   server_us NAME                        its clock, in microseconds: that of the fencing tokens
-#   redis_free_port                       a TCP port that nobody uses at the moment
+#   redis_free_port                       a TCP port that nobody uses at the moment, nor that + 10000, which a cluster uses
+#   listeners_on NAME CHANNEL             how many listen on it, also where it is one of a slot
 #   assert_clean NAME                     nothing is left behind: see there
 
 # The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on it is what PATH has
@@ -52,8 +53,7 @@ over_sentinel() {
 }
 over_cluster() {
   local port=${1}_over
-  source "$TESTS_DIR/lib/cluster.bash"
-  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(cluster_free_port)"
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   export "${port?}"
   OVER=(--port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf)
 }
@@ -113,7 +113,13 @@ redis_answers() {
 redis() {
   local sock=${1}_sock
   shift
-  redis-cli -s "${!sock}" "$@"
+  if [[ ${TEST_OVER:-} == cluster && $1 =~ ^(del|exists)$ ]]; then # each key has a slot of its own
+    local key number=0
+    for key in "${@:2}"; do number=$((number + $(redis-cli -s "${!sock}" "$1" "$key"))); done
+    echo "$number"
+  else
+    redis-cli -s "${!sock}" "$@"
+  fi
 }
 
 server_us() { redis "$1" time | { read -r s && read -r us && echo $((s * 1000000 + us)); }; }
@@ -162,6 +168,13 @@ SCRIPT
   REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"
 }
 
+listeners_on() {
+  local of_slot=0
+  [[ ${TEST_OVER:-} != cluster ]] || of_slot=$(redis "$1" pubsub shardnumsub "$2" | tail -n1)
+  [[ $of_slot =~ ^[0-9]+$ ]] || of_slot=0 # Redis 6.2 has none
+  echo $(($(redis "$1" pubsub numsub "$2" | tail -n1) + of_slot))
+}
+
 # know_scripts NAME: from now on the server knows the scripts of plain locks, and is sent only their names.
 know_scripts() {
   local sock=${1}_sock owner
@@ -172,7 +185,7 @@ know_scripts() {
 }
 
 redis_free_port() {
-  # Not one that the kernel gives to clients, who could have it before the server does. A cluster uses that + 10000, too.
+  # Not one that the kernel gives to clients, who could have it before the server does.
   python3 -c '
 import random, socket
 def free(port):

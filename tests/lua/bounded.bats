@@ -181,7 +181,7 @@ until_done() {
   # They listen, all of them on one connection.
   seq -f "${grant_channels}dead-%.0f:0" 400 | xargs redis-cli -s "$srv_sock" subscribe >heard 3>&- &
   local listener=$!
-  all_listen() { [[ $(redis srv pubsub numsub "${grant_channels}dead-400:0" | tail -n 1) == 1 ]]; }
+  all_listen() { [[ $(listeners_on srv "${grant_channels}dead-400:0") == 1 ]]; }
   wait_until all_listen
   little release w hw
   local calls=1

@@ -278,7 +278,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   listen b c d
   hear_releases java
   hear_releases first
-  two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
+  two() { [[ $(listeners_on srv "$channel") == 2 ]]; }
   wait_until two
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -304,7 +304,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   listen b c
   hear_releases java
   hear_releases first
-  two() { [[ $(redis srv pubsub numsub "$channel" | tail -n1) == 2 ]]; }
+  two() { [[ $(listeners_on srv "$channel") == 2 ]]; }
   wait_until two
   acquire a 30000 ha ''
   enqueue b 30000 hb
