@@ -84,7 +84,13 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
   const auto shared = std::make_shared<Shared>();
   return {[shared, source](const Until& until) -> Result<Secret> {
             const TimePoint asked_at = BootClock::now();
-            const std::lock_guard guard(shared->mutex);
+            std::unique_lock guard(shared->mutex, std::defer_lock);
+            while (!guard.try_lock()) {
+              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
+                return fail(Error::Code::interrupted, "interrupted");
+              }
+              if (until.over()) return fail(Error::Code::unavailable, "the password command is not done in time");
+            }
             if (shared->last && shared->read_at > asked_at) return *shared->last;
             auto password = source.read(until);
             shared->last = password ? std::optional(*password) : std::nullopt;

@@ -95,6 +95,9 @@ Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
     if (one->server.kind == redis::Endpoint::Kind::local) {
       return bad(shown + ": a private server of this host cannot be one of a quorum");
     }
+    if (one->kind == redis::Address::Kind::cluster) {
+      return bad(shown + ": a cluster cannot be one of a quorum, whose servers must have all of the locks each");
+    }
     if (std::any_of(addresses.begin(), one, [&](const auto& other) { return other.display() == one->display(); })) {
       return bad(shown + " is given twice: a server has one vote");
     }

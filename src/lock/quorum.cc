@@ -26,18 +26,15 @@ Error interrupted_error() { return {Error::Code::interrupted, "interrupted", tru
 }  // namespace
 
 Result<void> pay_debts(Member& member, const Until& until) {
-  while (!member.debts.empty()) {
-    const Debt& debt = member.debts.back();
-    const AcquireRequest& request = debt.request;
-    for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-      if (!owner || BootClock::now() >= debt.until) continue;
-      const Lock lock{request.name, request.mode.layout()};
-      RLOCK_TRY(wire::release(member.client, lock, {owner->text(), request.hold(), {}, owner->text(), {}},
-                              Attempts::one, until));
-    }
-    member.debts.pop_back();
-  }
-  return {};
+  std::erase_if(member.debts, [now = BootClock::now()](const Debt& debt) { return now >= debt.until; });
+  if (member.debts.empty()) return {};
+  std::vector<AcquireRequest> requests;
+  for (const Debt& debt : member.debts) requests.push_back(debt.request);
+  auto paid = wire::give_back_all(member.client, requests, until);
+  // The next request has not been sent for that.
+  if (!paid) paid.error().maybe_executed = false;
+  if (paid) member.debts.clear();
+  return paid;
 }
 
 Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
@@ -115,6 +112,11 @@ class RenewalRound {
   }
 
  private:
+  // Something that a server does not have any more.
+  struct Lost {
+    const AcquireRequest* request;
+    const Hold* hold;
+  };
   using Partial = std::vector<std::optional<Result<Renewals>>>;
 
   void ask() {
@@ -176,37 +178,50 @@ class RenewalRound {
   // restarts of one server after the other would add up. It is the grant of this very request, under the same owner id.
   // Not of a nested hold: its owner is another process's, whose own hold would be missing beside it.
   void put_back() {
-    std::vector<std::vector<const AcquireRequest*>> lost(servers_.size());
+    std::vector<std::vector<Lost>> lost(servers_.size());
     bool any = false;
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       if (!answers_[i]) continue;
       for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
         const AcquireRequest* request = request_of(holds_[hold]);
-        if (!request || (*answers_[i])[hold].outcome != RenewOutcome::free) continue;
+        if (!request || !is_missing(*request, (*answers_[i])[hold].outcome)) continue;
         if (servers_.member(i).elector.unfit(request->lease, BootClock::now())) continue;
-        lost[i].push_back(request);
+        lost[i].push_back({request, &holds_[hold]});
         any = true;
       }
     }
     if (!any) return;
     servers_.ask_all(
         [&](std::size_t i, Member& member, const Until& end) {
-          for (const AcquireRequest* request : lost[i]) put_back(member, *request, end);
+          for (const Lost& one : lost[i]) put_back(member, one, end);
         },
         vote_limit(lease_), until_, [](const auto&) { return false; });
   }
 
-  static void put_back(Member& member, const AcquireRequest& request, const Until& end) {
+  // Other readers may be back already: an acquire is refused where a writer is.
+  static bool is_missing(const AcquireRequest& request, RenewOutcome found) {
+    const bool beside_others = request.mode.kind == Mode::Kind::read && found == RenewOutcome::other_owner;
+    return found == RenewOutcome::free || beside_others;
+  }
+
+  // A server that has forgotten the hold has forgotten its token, too, and has granted it under one of its own clock. A
+  // hold whose token cannot be raised is none: it is given back, and put back anew.
+  static void put_back(Member& member, const Lost& lost, const Until& end) {
+    const AcquireRequest& request = *lost.request;
     const TimePoint sent = BootClock::now();
     const auto granted = wire::acquire(member.client, request, sent, Attempts::one, end);
-    const bool done = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
+    const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
+    const auto raised = held ? wire::raise_all(member.client, {lost.hold, 1}, end) : Result<bool>(false);
+    const bool done = raised && *raised;
     if (done) member.renewed_at = sent;
+    if (!done && (held || (!granted && granted.error().maybe_executed))) {
+      member.debts.push_back({request, BootClock::now() + request.lease});
+    }
     log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold again" : ": lost the hold"));
   }
 
-  // As it was granted; null: it is nested in another one, or was granted to another process.
+  // As it was granted; null: it is nested in another one, whose owner it has, or was granted to another process.
   const AcquireRequest* request_of(const Hold& hold) const {
-    if (hold.id != hold.owner.first_hold()) return nullptr;
     const auto same = [&](const AcquireRequest& one) {
       return one.owner == hold.owner && one.name.text() == hold.name().text();
     };

@@ -128,9 +128,13 @@ class Candidate {
     for (std::size_t name = 0; name < votes_.size(); ++name) {
       for (std::size_t i = 0; i < servers_.size(); ++i) {
         const Result<Vote>& vote = votes_[name][i];
-        if (!vote || !vote->answer.hold || vote->answer.hold->owner == holds_[name].owner) continue;
+        // One that has not answered may have lost the ancestor's hold, too.
+        const bool unknown = !vote && vote.error().maybe_executed;
+        const OwnerId* owner = vote && vote->answer.hold ? &vote->answer.hold->owner : nullptr;
+        if (unknown) owner = &asked_[name].owner;
+        if (!owner || *owner == holds_[name].owner) continue;
         AcquireRequest other = asked_[name];
-        other.owner = vote->answer.hold->owner;
+        other.owner = *owner;
         other.heir.reset();
         owe(i, std::move(other));
         any = true;

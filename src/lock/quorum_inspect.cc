@@ -70,7 +70,9 @@ Status merged(const LockName& name, const Servers& servers, const Answers<Status
     const auto& answer = answers[i];
     const std::string& address = servers.member(i).address;
     if (!answer) {
-      status.servers.push_back({address, answer.error().message, State::free, {}});
+      std::string trouble = answer.error().message;
+      if (trouble.starts_with(address + ": ")) trouble.erase(0, address.size() + 2);
+      status.servers.push_back({address, std::move(trouble), State::free, {}});
       continue;
     }
     status.servers.push_back({address, "", answer->state, answer->holders});

@@ -67,11 +67,7 @@ void note_votes(Servers& servers, const AcquireRequest& request, const Answers<V
 
 Result<void> raise_tokens(Servers& servers, std::span<const Hold> holds, milliseconds limit, const Until& until) {
   const auto raise = [&](std::size_t, Member& member, const Until& end) -> Result<bool> {
-    bool raised = true;
-    for (const Hold& hold : holds) {
-      raised = RLOCK_TRY(wire::raise(member.client, hold.lock, hold.owner, hold.token, Attempts::one, end)) && raised;
-    }
-    return raised;
+    return wire::raise_all(member.client, holds, end);
   };
   const auto is_raised = [](bool raised) { return raised; };
   const auto answers = servers.ask_each<bool>(raise, limit, until, until_settled<bool>(is_raised));

@@ -32,7 +32,10 @@ class Round {
         threads_.emplace_back([this, i, until] { ask(i, until.deadline); });
       } catch (const std::system_error& error) {
         log::debug(std::string("cannot start a thread: ") + error.what());
-        ask(i, until.deadline);  // one after another, then
+        // One after another, then, and one that hangs leaves time for the others.
+        const TimePoint now = BootClock::now();
+        const milliseconds left = std::max(0ms, rlock::until(until.deadline));
+        ask(i, std::min(until.deadline, now + left / static_cast<int>(members_.size() - i)));
       }
     }
   }

@@ -104,7 +104,9 @@ class Servers {
   static Result<Answer> unless_interrupted(Result<Answer> answer) {
     if (!answer && answer.error().code == Error::Code::interrupted) {
       answer.error().code = Error::Code::unavailable;
-      answer.error().message += ", because it did not answer in time";
+      std::string& message = answer.error().message;
+      constexpr std::string_view kEnd = "interrupted";
+      if (message.ends_with(kEnd)) message.replace(message.size() - kEnd.size(), kEnd.size(), "no answer in time");
     }
     return answer;
   }

@@ -13,6 +13,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kConnectTime = 2s, kPause = 1s;
+constexpr milliseconds kCommandTime = 10s;  // of a password command
 
 }  // namespace
 
@@ -49,7 +50,9 @@ bool Wakeups::listen(const redis::Address& address) {
   const auto may_pass = [](const Error& error) {
     return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
   };
-  auto subscriber = redis::Subscriber::open(address, channels_.front(), forever.at_most(kConnectTime));
+  const auto& source = address.server.password_source;
+  const milliseconds limit = source && source->starts_processes ? kCommandTime : kConnectTime;
+  auto subscriber = redis::Subscriber::open(address, channels_.front(), forever.at_most(limit));
   for (std::size_t i = 1; subscriber && i < channels_.size(); ++i) {
     if (auto also = subscriber->also(channels_[i], forever.at_most(kConnectTime)); !also) return may_pass(also.error());
   }

@@ -100,11 +100,20 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
   return renewed;
 }
 
-Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
-                         const Until& until) {
+namespace {
+
+Call release_call(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, const Until& until) {
   Call call = begin(client, Verb::release, lock, arguments.owner, until);
   call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
   call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
+  return call;
+}
+
+}  // namespace
+
+Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
+                         const Until& until) {
+  const Call call = release_call(client, lock, arguments, until);
   return checked(client, read_release(RLOCK_TRY(send(client, call, attempts, until))));
 }
 
@@ -114,12 +123,31 @@ Result<Released> force_unlock(redis::Client& client, const Lock& lock, const Own
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
 }
 
-Result<bool> raise(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& token,
-                   Attempts attempts, const Until& until) {
-  Call call = begin(client, Verb::raise, lock, owner.text(), until);
-  call.argument(owner.text()).argument(token);
-  const Reply reply = RLOCK_TRY(send(client, call, attempts, until));
-  return checked(client, read_raise(reply, lock));
+Result<bool> raise_all(redis::Client& client, std::span<const Hold> holds, const Until& until) {
+  std::vector<Call> calls;
+  for (const Hold& hold : holds) {
+    calls.push_back(begin(client, Verb::raise, hold.lock, hold.owner.text(), until));
+    calls.back().argument(hold.owner.text()).argument(hold.token);
+  }
+  const auto replies = RLOCK_TRY(send_all(client, calls, until));
+  bool raised = true;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    raised = RLOCK_TRY(checked(client, read_raise(replies.at(i), holds[i].lock))) && raised;
+  }
+  return raised;
+}
+
+Result<void> give_back_all(redis::Client& client, std::span<const AcquireRequest> requests, const Until& until) {
+  std::vector<Call> calls;
+  for (const AcquireRequest& request : requests) {
+    const Lock lock{request.name, request.mode.layout()};
+    for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
+      if (!owner) continue;
+      calls.push_back(release_call(client, lock, {owner->text(), request.hold(), {}, owner->text(), {}}, until));
+    }
+  }
+  RLOCK_TRY(send_all(client, calls, until));
+  return {};
 }
 
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until) {

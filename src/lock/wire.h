@@ -40,10 +40,13 @@ Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseA
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
 
-// The fencing token is `token` at least from now on. False: the owner does not hold the lock. Errors: also wrong_kind,
-// where the key of the token holds none.
-Result<bool> raise(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& token,
-                   Attempts attempts, const Until& until);
+// The fencing tokens are those of the holds at least from now on; asked in one exchange. False: one of them is not held.
+// Errors: also wrong_kind, where the key of a token holds none.
+Result<bool> raise_all(redis::Client& client, std::span<const Hold> holds, const Until& until);
+
+// Gives back what was granted to these requests, in one exchange; whatever it was. Errors: that of the first that could
+// not be asked.
+Result<void> give_back_all(redis::Client& client, std::span<const AcquireRequest> requests, const Until& until);
 
 // As a lock of that layout; State::other_kind: it is not.
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until);

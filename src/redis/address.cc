@@ -66,8 +66,8 @@ Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
 
 std::vector<std::string_view> split_addresses(std::string_view text) {
   constexpr std::string_view kBlank = " \t\n";
-  constexpr std::string_view kSchemes[] = {"redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://",
-                                           "unix://",  "local:"};
+  constexpr std::string_view kSchemes[] = {"redis://",         "rediss://",          "redis+sentinel://", "rediss+sentinel://",
+                                           "redis+cluster://", "rediss+cluster://", "unix://",           "local:"};
   const auto begins_one = [&](std::string_view rest) {
     return std::ranges::any_of(kSchemes, [&](std::string_view scheme) { return rest.starts_with(scheme); });
   };

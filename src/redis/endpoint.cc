@@ -26,6 +26,9 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   endpoint.user = RLOCK_TRY(percent_decoded(info.substr(0, colon), "user"));
   if (colon != std::string_view::npos) {
     const std::string_view password = info.substr(colon + 1);
+    if (password.contains("://")) {
+      return bad_address("more than one address; write several with blanks between them, or :// in a password as %3A//");
+    }
     endpoint.password = RLOCK_TRY(Secret::written(
         password.size(), [&](std::span<char> out) { return percent_decode(password, "password", out.data()); }));
   }

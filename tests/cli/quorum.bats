@@ -185,6 +185,38 @@ asked() { (($(calls "$1") >= $2)); }
   [[ $(held_on job) == 0 ]]
 }
 
+@test "a hold that is put back has its token there, too" {
+  local token
+  on_servers set 'redisson_lock_token:{job}' 9000000000000000 >/dev/null
+  holder --lease 5s
+  token=$(redis s1 get 'redisson_lock_token:{job}')
+  redis s2 flushall >/dev/null
+  wait_until eval '[[ $(redis s2 get "redisson_lock_token:{job}") == "'"$token"'" ]]'
+  redis s1 flushall >/dev/null
+  wait_until eval '[[ $(redis s1 get "redisson_lock_token:{job}") == "'"$token"'" ]]'
+  touch end
+  job_status
+  [[ $status == 9 ]]
+  # shellcheck disable=SC2016 # for the job
+  run -0 rlock run job -- sh -c 'echo "$RLOCK_TOKEN"'
+  ((output > token))
+}
+
+@test "readers are put back beside each other; a job below a daemon that an ancestor has left is put back, too" {
+  holder -s --lease 5s
+  # shellcheck disable=SC2030,SC2031 # for this one
+  RLOCK_HELD='00000000-0000-4000-8000-000000000000:1 job' "$RLOCK" run -s --lease 5s job -- \
+    bash -c 'until [[ -e end ]]; do sleep 0.05; done' 3>&- 2>second.err &
+  jobs+=("$!")
+  two_on() { [[ $(redis "$1" hlen job) == 3 ]]; } # the mode, and two readers
+  wait_until two_on s2
+  wait_until two_on s1
+  redis s2 flushall >/dev/null
+  wait_until two_on s2
+  redis s1 flushall >/dev/null
+  wait_until two_on s1
+}
+
 @test "a job outlives a server, and the next one, once the first is back for longer than a lease" {
   holder --lease 5s
   redis_kill9 s1
@@ -358,6 +390,15 @@ asked() { (($(calls "$1") >= $2)); }
     show
     [[ $status == 64 && $output == *'with several servers there is no --'* ]]
   done
+}
+
+@test "clusters, and addresses that commas part, are no quorum" {
+  run --separate-stderr -64 rlock run --url redis+cluster://127.0.0.1:1 --url redis+cluster://127.0.0.1:2 \
+    --url redis+cluster://127.0.0.1:3 job -- touch ran
+  assert_says 'a cluster cannot be one of a quorum'
+  run --separate-stderr -64 rlock run --url redis://:S1@127.0.0.1:1,redis://:S2@127.0.0.1:2 job -- touch ran
+  assert_says 'more than one address; write several with blanks'
+  [[ $stderr != *S1* && $stderr != *S2* && ! -e ran ]]
 }
 
 @test "two addresses of one server, and a replica, are refused" {
