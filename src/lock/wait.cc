@@ -66,6 +66,8 @@ class Waiter {
       request_.queueing = channel.listening() ? std::optional(queueing) : std::nullopt;
       queued_ = queued_ || request_.queueing;
       auto acquired = acquire(client_, request_, exchange());
+      // Renewals of other locks go to other servers of a cluster.
+      const std::string answered_by = client_.server();
       if (!acquired) {
         const bool outage = acquired.error().code == Error::Code::unavailable;
         const TimePoint give_up = policy_.limit ? end_.deadline : last_contact + request_.lease;
@@ -82,7 +84,7 @@ class Waiter {
       RLOCK_TRY(on_held_(*acquired));
       looked_ = true;
       if (end_.over()) return acquired;
-      if (channel.strayed_from(client_.server())) {
+      if (channel.strayed_from(answered_by)) {
         // Nobody knows which of the two is out of date.
         channel.end();
         client_.disconnect();

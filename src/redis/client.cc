@@ -21,24 +21,32 @@ constexpr milliseconds kBetween = 50ms;
 // Nothing was executed: the server takes the connection for one that has shown no password.
 bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error) && reply.text.starts_with("NOAUTH"); }
 
+Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
+
 }  // namespace
 
 // Sends all that is to go to the server of this slot.
 void Client::send_over(Connection* line, Round& round, std::optional<int> slot, const Until& until) {
   std::vector<Words> commands;
-  std::vector<Sent*> gone;
+  std::vector<Sent*> going;
   for (Sent& one : round) {
     if (!one.waits() || (one.slot != slot && lines_.open(one.slot) != line)) continue;
-    one.line = line;
-    gone.push_back(&one);
+    going.push_back(&one);
     commands.push_back(*one.command);
   }
   auto sent = line->send(commands, until);
-  if (sent) return;
-  const Error error = lines_.failed(line, std::move(sent).error());
-  for (Sent* one : gone) {
-    one->line = nullptr;
+  ++turn_;
+  std::optional<Error> error;
+  if (!sent) {
+    // What went over it before may have been executed.
+    const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
+    error = lines_.failed(line, std::move(sent).error());
+    error->maybe_executed = maybe_executed;
+  }
+  for (Sent* one : going) {
     one->error = error;
+    one->line = error ? nullptr : line;
+    one->turn = turn_;
   }
 }
 
@@ -79,43 +87,42 @@ void Client::give_up(Round& round, std::optional<int> slot, const Error& error) 
 }
 
 void Client::receive(Round& round, const Until& until) {
-  for (Sent& one : round) {
-    if (!one.line || one.reply || one.error) continue;
-    auto reply = one.line->receive(until);
-    if (reply) {
-      lines_.last = one.line;
-      last_slot_ = one.slot;
-      one.reply = std::move(*reply);
-      // It is the last one that was sent along.
-      if (heard_ && !one.line->asides().empty() && one.line->is_news()) heard_(one.line->asides().back());
+  std::vector<Sent*> due;
+  for (Sent& one : round) due.push_back(&one);
+  std::ranges::stable_sort(due, {}, &Sent::turn);
+  for (Sent* one : due) {
+    if (!one->line || !one->is_open()) continue;
+    auto reply = one->line->receive(until);
+    if (!reply) {
+      lines_.failed(one->line, std::move(reply).error());
       continue;
     }
-    const Connection* line = one.line;
-    const Error error = lines_.failed(line, std::move(reply).error());
-    for (Sent& same : round) {
-      if (same.line != line) continue;
-      same.line = nullptr;
-      if (!same.reply) same.error = error;
-    }
+    lines_.last = one->line;
+    last_slot_ = one->slot;
+    one->reply = std::move(*reply);
+    // It is the last one that was sent along.
+    if (heard_ && !one->line->asides().empty() && one->line->is_news()) heard_(one->line->asides().back());
   }
 }
 
 // ASK is about one command alone: the server there answers it to somebody who says ASKING.
 Result<Reply> Client::ask_once(const Redirection& redirection, const Sent& sent, const Until& until) {
   const Host node = address().slots->moved(redirection, sent.line->node());
-  Connection* line = lines_.open(node);
+  Connection* line = RLOCK_TRY(lines_.usable(node));
   if (!line) line = lines_.keep(RLOCK_TRY(Connection::open(endpoint_of(address(), node), until)));
   const Words both[] = {{"ASKING"}, *sent.command};
   if (auto gone = line->send(both, until); !gone) return std::unexpected(lines_.failed(line, std::move(gone).error()));
-  RLOCK_TRY(line->receive(until));
   auto reply = line->receive(until);
+  if (reply) reply = line->receive(until);
+  if (reply && line->has_leftovers()) reply = std::unexpected(too_much());
   if (!reply) return std::unexpected(lines_.failed(line, std::move(reply).error()));
   return reply;
 }
 
 // Has what the servers have refused, because it is for another one, sent again. False: there is nothing of that kind.
 bool Client::send_again(Round& round, const Until& until) {
-  bool any = false;
+  std::vector<Sent*> again;
+  bool moving = false;
   for (Sent& one : round) {
     if (!one.reply || !one.reply->is(Reply::Kind::error)) continue;
     auto redirection = read_redirection(one.reply->text);
@@ -133,21 +140,21 @@ bool Client::send_again(Round& round, const Until& until) {
     if (!redirection && !between) continue;
     if (redirection && !redirection->for_once) {
       moved_ = true;
+      one.slot = redirection->slot;
       const Host asked = one.line ? one.line->node() : Host{};
       // One that names itself is not where it seems to be, nor is one that was adopted.
-      if (address().slots->moved(*redirection, asked) == asked || asked.name.empty()) drop(one.line, round);
+      if (address().slots->moved(*redirection, asked) == asked || asked.name.empty()) lines_.drop(one.line);
     }
-    if (between && wait_for(-1, 0, until.at_most(kBetween)) == WaitEnd::interrupted) return false;
-    one.line = nullptr;
-    one.reply.reset();
-    any = true;
+    moving = moving || between;
+    again.push_back(&one);
   }
-  return any && !until.over();
-}
-
-void Client::drop(const Connection* line, Round& round) {
-  for (Sent& one : round) one.line = one.line == line ? nullptr : one.line;
-  lines_.drop(line);
+  if (moving && wait_for(-1, 0, until.at_most(kBetween)) == WaitEnd::interrupted) return false;
+  if (again.empty() || until.over()) return false;  // the replies say why
+  for (Sent* one : again) {
+    one->line = nullptr;
+    one->reply.reset();
+  }
+  return true;
 }
 
 // Has what was refused for want of a password sent again over another connection. False: there is nothing of that kind.
@@ -155,7 +162,7 @@ bool Client::show_password(Round& round) {
   bool any = false;
   for (Sent& one : round) {
     if (!address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
-    drop(one.line, round);
+    lines_.drop(one.line);
     one.reply.reset();
     any = true;
   }
@@ -164,7 +171,8 @@ bool Client::show_password(Round& round) {
 
 Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
   answered_ = false;
-  Round round;
+  Round& round = lines_.round;
+  round.clear();
   for (const Words& command : commands) {
     round.push_back({.command = &command, .slot = address().slots ? slot_of_command(command) : std::nullopt});
   }
@@ -187,6 +195,7 @@ Result<std::vector<Reply>> Client::checked(Round& round) {
   std::vector<Reply> replies;
   for (Sent& one : round) {
     if (one.error) return std::unexpected(std::move(*one.error));
+    if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
     if (one.reply->is(Reply::Kind::error)) {
       Error error = server_error(one.reply->text);
       if (address().slots && read_redirection(one.reply->text)) {
@@ -198,8 +207,7 @@ Result<std::vector<Reply>> Client::checked(Round& round) {
       return std::unexpected(std::move(error).in(lines_.where(one.line)));
     }
     if (one.line && one.line->has_leftovers()) {
-      Error error{Error::Code::protocol, "the server sent more than it was asked for", true};
-      return std::unexpected(lines_.failed(one.line, std::move(error)));
+      return std::unexpected(lines_.failed(one.line, too_much()));
     }
     replies.push_back(std::move(*one.reply));
   }
@@ -213,20 +221,19 @@ Result<Reply> Client::call(const Words& command, const Until& until) {
 Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::span<const std::string> keys,
                                                   const Until& until) {
   answered_ = false;
-  Round round;
+  Round& round = lines_.round;
+  round.clear();
   for (const std::string& key : keys) {
     const auto slot = address().slots ? std::optional(slot_of(key)) : std::nullopt;
     Connection* line = lines_.open(slot);
+    if (line && std::ranges::find(round, line, &Sent::line) != round.end()) continue;
     if (!line || !line->expect_silence()) {
       return std::unexpected(lines_.failed(line, {Error::Code::unavailable, "the connection was lost"}));
     }
-    if (std::ranges::find(round, line, &Sent::line) != round.end()) continue;
     round.push_back({.command = &command, .slot = slot, .line = line});
   }
   for (Sent& one : round) {
-    if (auto sent = one.line->send(command, until); !sent) {
-      one.error = lines_.failed(std::exchange(one.line, nullptr), std::move(sent).error());
-    }
+    if (auto sent = one.line->send(command, until); !sent) lines_.failed(one.line, std::move(sent).error());
   }
   receive(round, until);
   return checked(round);

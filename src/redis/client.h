@@ -102,17 +102,6 @@ class Client {
   void keep_password_from_children() const;
 
  private:
-  // A command on its way.
-  struct Sent {
-    const Words* command = nullptr;
-    std::optional<int> slot;
-    Connection* line = nullptr;  // null: it has to be sent
-    std::optional<Reply> reply;
-    std::optional<Error> error;  // in place of a reply
-    bool waits() const { return !line && !reply && !error; }
-  };
-  using Round = std::vector<Sent>;
-
   // The steps of call_all: commands that have neither reply nor error are sent and answered, and those to be sent
   // again have neither once more.
   void send_to_open(Round& round, const Until& until);
@@ -120,7 +109,6 @@ class Client {
   void send_over(Connection* line, Round& round, std::optional<int> slot, const Until& until);
   void give_up(Round& round, std::optional<int> slot, const Error& error);
   void receive(Round& round, const Until& until);
-  void drop(const Connection* line, Round& round);
   bool show_password(Round& round);
   bool send_again(Round& round, const Until& until);
   Result<Reply> ask_once(const Redirection& redirection, const Sent& sent, const Until& until);
@@ -128,6 +116,7 @@ class Client {
   Result<std::vector<Reply>> checked(Round& round);
 
   Lines lines_;
+  unsigned turn_ = 0;
   std::function<void(const Reply&)> heard_;
   std::optional<int> last_slot_;
   bool moved_ = false;  // something has, since a call began

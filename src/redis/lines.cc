@@ -17,12 +17,14 @@ std::string Lines::where(const Connection* line) const {
 
 void Lines::disconnect() {
   last = nullptr;
+  for (Sent& one : round) one.line = nullptr;
   lines_.clear();
   if (address_.slots) address_.slots->set_stale();
 }
 
 void Lines::drop(const Connection* line) {
   if (last == line) last = nullptr;
+  for (Sent& one : round) one.line = one.line == line ? nullptr : one.line;
   std::erase_if(lines_, [&](const Connection& one) { return &one == line; });
 }
 
@@ -34,12 +36,15 @@ Connection* Lines::keep(Connection connection) {
 }
 
 Error Lines::failed(const Connection* line, Error error) {
-  const std::string server = where(line);
   if (address_.slots && line) address_.slots->lost(line->node());
-  drop(line);
   // A server of TLS 1.3 refuses a certificate of ours after the handshake; one that took it before may do so again.
   if (error.code == Error::Code::untrusted && has_served) error.code = Error::Code::unavailable;
-  return std::move(error).in(server);
+  error = std::move(error).in(where(line));
+  for (Sent& one : round) {
+    if (line && one.line == line && one.is_open()) one.error = error;
+  }
+  drop(line);
+  return error;
 }
 
 // An adopted connection is that of the one lock that this process keeps, until its server says that it is not.
@@ -56,11 +61,16 @@ Connection* Lines::open(const Host& node) {
   return found == lines_.end() ? nullptr : &*found;
 }
 
-// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one.
-Result<Connection*> Lines::usable(std::optional<int> slot) {
+bool Lines::is_due(const Connection* line) const {
+  return std::ranges::any_of(round, [&](const Sent& one) { return one.line == line && one.is_open(); });
+}
+
+// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one. What
+// comes over one on which a reply is due is that reply.
+Result<Connection*> Lines::usable(const std::function<Connection*()>& find) {
   for (;;) {
-    Connection* line = open(slot);
-    if (!line) return line;
+    Connection* line = find();
+    if (!line || is_due(line)) return line;
     auto silent = line->expect_silence();
     if (silent) return line;
     if (silent.error().code != Error::Code::unavailable) return std::unexpected(failed(line, silent.error()));

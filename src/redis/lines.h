@@ -2,6 +2,7 @@
 // The open connections of a client: one at most, or of a cluster one to each server that it has needed.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "redis/address.h"
 #include "redis/connection.h"
+#include "redis/round.h"
 
 namespace rlock::redis {
 
@@ -24,9 +26,14 @@ class Lines {
   // The open connection to the server that keeps the slot; null: there is none. Without a slot: any.
   Connection* open(std::optional<int> slot);
   Connection* open(const Host& node);
-  // The same, on which no reply is due. Errors: those of Connection::expect_silence, but unavailable: that one is
-  // dropped, and there may be another.
-  Result<Connection*> usable(std::optional<int> slot);
+  // The same, on which no reply is due but to commands of the round. Errors: those of Connection::expect_silence, but
+  // unavailable: that one is dropped, and there may be another.
+  Result<Connection*> usable(std::optional<int> slot) {
+    return usable([&] { return open(slot); });
+  }
+  Result<Connection*> usable(const Host& node) {
+    return usable([&] { return open(node); });
+  }
   // One that may be new. Errors: those of usable(), learn(), redis::connect and connect_again, which is used once a
   // server was reached.
   Result<Connection*> to(std::optional<int> slot, const Until& until);
@@ -35,16 +42,23 @@ class Lines {
 
   // Has `along` sent along with its first command.
   Connection* keep(Connection connection);
+  // No command of the round names it any more.
+  // REQUIRES: no reply is due on it.
   void drop(const Connection* line);
-  // Drops the connection: what comes over it from now on could be taken for something else.
+  // Drops the connection: what comes over it from now on could be taken for something else. The error is that of the
+  // commands of the round, too, that wait for a reply over it.
   Error failed(const Connection* line, Error error);
   void disconnect();
 
+  Round round;                 // the commands of the present call, or of the last one
   Connection* last = nullptr;  // the one of the last command
   Words along;                 // sent along with the first command to each server; empty: nothing
   bool ever_reached = false, has_served = false;
 
  private:
+  Result<Connection*> usable(const std::function<Connection*()>& find);
+  bool is_due(const Connection* line) const;
+
   Address address_;
   std::list<Connection> lines_;
 };

@@ -35,11 +35,13 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
   const std::lock_guard guard(mutex_);
   const auto nodes = std::exchange(nodes_, {});
   const auto owners = std::exchange(owner_, {});
+  const bool sharded = sharded_;
   auto done = read_ranges(slots, asked, by_name);
   stale_ = !done;
   if (done) return done;
   nodes_ = nodes;
   owner_ = owners;
+  sharded_ = sharded;
   return done;
 }
 

@@ -31,6 +31,7 @@ TEST(Slot, OfACommandIsThatOfItsFirstKey) {
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "0", "foo"}), std::nullopt);
   EXPECT_EQ(slot_of_command({"EVAL", "return 1", "1"}), std::nullopt);
   EXPECT_EQ(slot_of_command({"SPUBLISH", "foo", "x"}), slot_of("foo"));
+  EXPECT_EQ(slot_of_command({"PTTL", "foo"}), slot_of("foo"));
   EXPECT_EQ(slot_of_command({"DEL"}), std::nullopt);
   EXPECT_EQ(slot_of_command({"SCAN", "0"}), std::nullopt);
 }
@@ -106,9 +107,11 @@ TEST(SlotMap, BelievesNoOddList) {
        {text("no"), list({text("no")}), list({list({number(0), number(16384), node})}),
         list({list({number(5), number(4), node})}), list({list({number(-1), number(4), node})}),
         list({list({number(0), number(4)})}), list({list({number(0), number(4), list({text("a\n"), number(1)})})}),
-        list({list({number(0), number(4), list({text("a"), number(0)})})}), list({})}) {
+        list({list({number(0), number(4), list({text("a"), number(0)})})}), list({}),
+        list({list({number(0), number(4), list({text("b"), number(1), text("id"), list({})})}), text("no")})}) {
     EXPECT_FALSE(map.read(odd, {}, false));
     EXPECT_EQ(map.owner(1), (Host{"a", 1})) << "what was known stays";
+    EXPECT_FALSE(map.sharded());
   }
 }
 
