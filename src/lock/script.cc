@@ -71,13 +71,30 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   return reply;
 }
 
-Result<std::vector<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
+std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   std::vector<Words> by_sha1, as_a_whole;
   for (const Call& call : calls) by_sha1.push_back(call.by_sha1());
-  auto replies = client.call_all(by_sha1, until);
-  if (replies || !wants_the_whole(replies.error())) return replies;
-  for (const Call& call : calls) as_a_whole.push_back(call.as_a_whole());
-  return client.call_all(as_a_whole, until);
+  auto results = client.call_all(by_sha1, until);
+  const auto wanting = [](const Result<redis::Reply>& one) { return !one && wants_the_whole(one.error()); };
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (wanting(results[i])) as_a_whole.push_back(calls[i].as_a_whole());
+  }
+  if (as_a_whole.empty()) return results;
+  if (until.over()) {
+    // Another server has taken all the time: that is what went wrong.
+    Error late{Error::Code::unavailable, "no time was left to send the script"};
+    for (const auto& one : results) late = !one && !wanting(one) ? one.error() : late;
+    for (auto& one : results) {
+      if (wanting(one)) one = std::unexpected(late);
+    }
+    return results;
+  }
+  auto second = client.call_all(as_a_whole, until);
+  auto next = second.begin();
+  for (auto& one : results) {
+    if (wanting(one)) one = std::move(*next++);
+  }
+  return results;
 }
 
 }  // namespace rlock::lock

@@ -51,7 +51,7 @@ class Call {
 // One reply. Errors: those of redis::Client::call and insist.
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until);
 
-// A reply for each, in one exchange. Errors: those of redis::Client::call_all.
-Result<std::vector<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until);
+// A result for each, in one exchange. Errors: those of redis::Client::call_all.
+std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until);
 
 }  // namespace rlock::lock

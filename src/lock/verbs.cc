@@ -79,16 +79,17 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
                              const Until& until) {
   std::vector<wire::LockOf> locks;
   for (const Hold& hold : holds) locks.push_back({hold.lock, hold.owner});
-  const auto replies = RLOCK_TRY(wire::renew(client, locks, lease, Attempts::one, until));
-  AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), {}}, 0};
+  const auto replies = wire::renew_each(client, locks, lease, until);
+  // One that is lost is lost, whatever another server of a cluster has to say, or does not say.
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (replies[i].outcome != RenewOutcome::renewed) {
-      return AllRenewed{explained(client, holds[i].lock, replies[i], until), i};
+    if (replies[i] && replies[i]->outcome != RenewOutcome::renewed) {
+      return AllRenewed{explained(client, holds[i].lock, *replies[i], until), i};
     }
-    all.found = std::min(all.found, replies[i].found);
   }
+  AllRenewed all{{RenewOutcome::renewed, milliseconds::max(), {}}, 0};
+  for (const auto& reply : replies) all.found = std::min(all.found, RLOCK_TRY(reply).found);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (replies[i].untidy) go_on(client, holds[i].lock, until.at_most(kGoOn));
+    if (replies[i]->untidy) go_on(client, holds[i].lock, until.at_most(kGoOn));
   }
   return all;
 }

@@ -82,21 +82,44 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
   return checked(client, read_acquire(RLOCK_TRY(std::move(reply)), request, sent));
 }
 
-Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
-                                      Attempts attempts, const Until& until) {
+namespace {
+
+std::vector<Call> renewals(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
+                           const Until& until) {
   std::vector<Call> calls;
   for (const LockOf& one : locks) {
     calls.push_back(begin(client, Verb::renew, one.lock, one.owner.text(), until));
     calls.back().argument(one.owner.text()).argument(lease);
   }
-  std::vector<Reply> replies;
-  if (attempts == Attempts::one) {
-    replies = RLOCK_TRY(send_all(client, calls, until));
-  } else {
-    for (const Call& call : calls) replies.push_back(RLOCK_TRY(send(client, call, attempts, until)));
+  return calls;
+}
+
+Result<RenewReply> read_one(redis::Client& client, const Result<Reply>& reply) {
+  if (!reply) return std::unexpected(reply.error());
+  return checked(client, read_renewal(*reply));
+}
+
+}  // namespace
+
+std::vector<Result<RenewReply>> renew_each(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
+                                           const Until& until) {
+  std::vector<Result<RenewReply>> renewed;
+  for (const auto& reply : send_all(client, renewals(client, locks, lease, until), until)) {
+    renewed.push_back(read_one(client, reply));
   }
+  return renewed;
+}
+
+Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
+                                      Attempts attempts, const Until& until) {
   std::vector<RenewReply> renewed;
-  for (const Reply& reply : replies) renewed.push_back(RLOCK_TRY(checked(client, read_renewal(reply))));
+  if (attempts == Attempts::one) {
+    for (auto& one : renew_each(client, locks, lease, until)) renewed.push_back(RLOCK_TRY(std::move(one)));
+    return renewed;
+  }
+  for (const Call& call : renewals(client, locks, lease, until)) {
+    renewed.push_back(RLOCK_TRY(read_one(client, send(client, call, attempts, until))));
+  }
   return renewed;
 }
 

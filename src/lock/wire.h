@@ -25,6 +25,9 @@ struct LockOf {
   Lock lock;
   OwnerId owner;
 };
+// A result for each, all asked in one exchange.
+std::vector<Result<RenewReply>> renew_each(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
+                                           const Until& until);
 // A reply for each; those of one attempt are asked in one exchange.
 Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const LockOf> locks, milliseconds lease,
                                       Attempts attempts, const Until& until);

@@ -94,7 +94,7 @@ void Client::receive(Round& round, const Until& until) {
     if (!one->line || !one->is_open()) continue;
     auto reply = one->line->receive(until);
     if (!reply) {
-      lines_.failed(one->line, std::move(reply).error());
+      one->error = lines_.failed(one->line, std::move(reply).error());
       continue;
     }
     lines_.last = one->line;
@@ -169,7 +169,7 @@ bool Client::show_password(Round& round) {
   return any;
 }
 
-Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
+std::vector<Result<Reply>> Client::call_all(const std::vector<Words>& commands, const Until& until) {
   answered_ = false;
   Round& round = lines_.round;
   round.clear();
@@ -189,33 +189,33 @@ Result<std::vector<Reply>> Client::call_all(const std::vector<Words>& commands, 
   return checked(round);
 }
 
-Result<std::vector<Reply>> Client::checked(Round& round) {
+std::vector<Result<Reply>> Client::checked(Round& round) {
   answered_ = std::ranges::all_of(round, [](const Sent& one) { return one.reply.has_value(); });
   lines_.has_served = lines_.has_served || answered_;
-  std::vector<Reply> replies;
-  for (Sent& one : round) {
-    if (one.error) return std::unexpected(std::move(*one.error));
-    if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
-    if (one.reply->is(Reply::Kind::error)) {
-      Error error = server_error(one.reply->text);
-      if (address().slots && read_redirection(one.reply->text)) {
-        error = {Error::Code::unavailable, "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
-      }
-      const bool passes_there = address().slots && one.reply->text.starts_with("TRYAGAIN");
-      const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
-      if (unfit && !passes_there) return std::unexpected(lines_.failed(one.line, std::move(error)));
-      return std::unexpected(std::move(error).in(lines_.where(one.line)));
+  std::vector<Result<Reply>> results;
+  for (Sent& one : round) results.push_back(checked(one));
+  return results;
+}
+
+Result<Reply> Client::checked(Sent& one) {
+  if (one.error) return std::unexpected(*one.error);
+  if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
+  if (one.reply->is(Reply::Kind::error)) {
+    Error error = server_error(one.reply->text);
+    if (address().slots && read_redirection(one.reply->text)) {
+      error = {Error::Code::unavailable, "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
     }
-    if (one.line && one.line->has_leftovers()) {
-      return std::unexpected(lines_.failed(one.line, too_much()));
-    }
-    replies.push_back(std::move(*one.reply));
+    const bool passes_there = address().slots && one.reply->text.starts_with("TRYAGAIN");
+    const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
+    if (unfit && !passes_there) return std::unexpected(lines_.failed(one.line, std::move(error)));
+    return std::unexpected(std::move(error).in(lines_.where(one.line)));
   }
-  return replies;
+  if (one.line && one.line->has_leftovers()) return std::unexpected(lines_.failed(one.line, too_much()));
+  return std::move(*one.reply);
 }
 
 Result<Reply> Client::call(const Words& command, const Until& until) {
-  return std::move(RLOCK_TRY(call_all({command}, until)).front());
+  return std::move(call_all({command}, until).front());
 }
 
 Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::span<const std::string> keys,
@@ -233,10 +233,12 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
     round.push_back({.command = &command, .slot = slot, .line = line});
   }
   for (Sent& one : round) {
-    if (auto sent = one.line->send(command, until); !sent) lines_.failed(one.line, std::move(sent).error());
+    if (auto sent = one.line->send(command, until); !sent) one.error = lines_.failed(one.line, std::move(sent).error());
   }
   receive(round, until);
-  return checked(round);
+  std::vector<Reply> replies;
+  for (Result<Reply>& one : checked(round)) replies.push_back(RLOCK_TRY(std::move(one)));
+  return replies;
 }
 
 bool Client::sharded(std::string_view key, const Until& until) {

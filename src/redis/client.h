@@ -36,9 +36,8 @@ class Client {
   Result<Reply> call(const Words& command, const Until& until);
 
   // As call, for several commands that are sent together: to servers that are connected before any other is connected
-  // to, and to all before the first reply is waited for. The error is that of the first that failed; the others were
-  // executed or not, as it comes.
-  Result<std::vector<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
+  // to, and to all before the first reply is waited for. One result for each.
+  std::vector<Result<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
 
   // As call, over the connections that the last commands about these keys were answered on: a reply for each of them.
   // unavailable if one is there no more.
@@ -112,8 +111,9 @@ class Client {
   bool show_password(Round& round);
   bool send_again(Round& round, const Until& until);
   Result<Reply> ask_once(const Redirection& redirection, const Sent& sent, const Until& until);
-  // The replies, or the first error among them.
-  Result<std::vector<Reply>> checked(Round& round);
+  // What has come of each.
+  std::vector<Result<Reply>> checked(Round& round);
+  Result<Reply> checked(Sent& one);
 
   Lines lines_;
   unsigned turn_ = 0;
