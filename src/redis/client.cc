@@ -38,7 +38,7 @@ void Client::send_over(Connection* line, Round& round, std::optional<int> slot, 
   ++turn_;
   std::optional<Error> error;
   if (!sent) {
-    // What went over it before may have been executed.
+    // Commands that went over it before may have been executed.
     const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
     error = lines_.failed(line, std::move(sent).error());
     error->maybe_executed = maybe_executed;

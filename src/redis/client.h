@@ -111,7 +111,7 @@ class Client {
   bool show_password(Round& round);
   bool send_again(Round& round, const Until& until);
   Result<Reply> ask_once(const Redirection& redirection, const Sent& sent, const Until& until);
-  // What has come of each.
+  // A result for each.
   std::vector<Result<Reply>> checked(Round& round);
   Result<Reply> checked(Sent& one);
 

@@ -65,8 +65,8 @@ bool Lines::is_due(const Connection* line) const {
   return std::ranges::any_of(round, [&](const Sent& one) { return one.line == line && one.is_open(); });
 }
 
-// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one. What
-// comes over one on which a reply is due is that reply.
+// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one. One
+// on which a reply is due is not probed: that reply may be there.
 Result<Connection*> Lines::usable(const std::function<Connection*()>& find) {
   for (;;) {
     Connection* line = find();
