@@ -152,10 +152,11 @@ Result<bool> raise_all(redis::Client& client, std::span<const Hold> holds, const
     calls.push_back(begin(client, Verb::raise, hold.lock, hold.owner.text(), until));
     calls.back().argument(hold.owner.text()).argument(hold.token);
   }
-  const auto replies = RLOCK_TRY(send_all(client, calls, until));
   bool raised = true;
+  const auto replies = send_all(client, calls, until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    raised = RLOCK_TRY(checked(client, read_raise(replies.at(i), holds[i].lock))) && raised;
+    const Reply reply = RLOCK_TRY(replies.at(i));
+    raised = RLOCK_TRY(checked(client, read_raise(reply, holds[i].lock))) && raised;
   }
   return raised;
 }
@@ -169,7 +170,7 @@ Result<void> give_back_all(redis::Client& client, std::span<const AcquireRequest
       calls.push_back(release_call(client, lock, {owner->text(), request.hold(), {}, owner->text(), {}}, until));
     }
   }
-  RLOCK_TRY(send_all(client, calls, until));
+  for (const auto& reply : send_all(client, calls, until)) RLOCK_TRY(reply);
   return {};
 }
 
