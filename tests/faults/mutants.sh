@@ -199,7 +199,7 @@ mutant 'the command is started although the gate should stay closed' 'tests/cli/
 mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
   lua/verb/release.lua "if remember_for ~= '0' then" 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
-  src/redis/client.cc 'auto silent = connection_->expect_silence();' 'Result<void> silent;'
+  src/redis/lines.cc 'auto silent = line->expect_silence();' 'Result<void> silent;'
 mutant 'a lease that has run out while the server was asked to end it is a loss' tests/faults/loss.bats \
   src/lock/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
 mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \
@@ -209,7 +209,7 @@ mutant 'nothing is renewed' tests/faults/exclusion.bats \
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/part/base.lua "redis.pcall('publish', channel, payload)" '0'
+  lua/part/base.lua "return redis.pcall(kSharded and 'spublish' or 'publish', to, what)" 'return 0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
 mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
@@ -263,7 +263,7 @@ mutant 'one lock of several is enough' tests/cli/several.bats \
 mutant 'what was taken is not given back when another is not' tests/cli/several.bats \
   src/lock/acquire_all.cc 'auto released = release(client_, hold, soon); !released' 'Result<void> released; !released'
 mutant 'those that are held are not renewed while others are waited for' tests/cli/several.bats \
-  src/lock/acquire_all.cc 'return keep(false);' 'return {};'
+  src/lock/acquire_all.cc 'Result<void>{} : keep(false);' 'Result<void>{} : Result<void>{};'
 mutant 'only the first lock of several is renewed' tests/cli/several.bats \
   src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
 
