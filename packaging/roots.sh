@@ -46,8 +46,15 @@ install_in() {
     apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "$@"
 }
 
-# bare DISTRO: makes $store/DISTRO unless it is there; if $fresh is set, anew.
+# bare DISTRO: makes $store/DISTRO unless it is there; if $fresh is set, anew. Of several scripts one at a time does it.
 bare() {
+  exec 9>"$store/making"
+  flock 9
+  make_bare "$1"
+  exec 9>&-
+}
+
+make_bare() {
   [ -z "${fresh:-}" ] || [ "$1" != "$distro" ] || rm -rf "${store:?}/$1"
   [ ! -d "$store/$1" ] || return 0
   say "Making a bare root of $1 ..."
@@ -65,7 +72,7 @@ bare() {
       ;;
     ubuntu-24.04)
       # Debian 13 has Ubuntu's keys, and a debootstrap that knows it. Universe, as on every machine with Ubuntu.
-      bare debian-13
+      make_bare debian-13
       cp -a "$store/debian-13" "$new/maker"
       install_in "$new/maker" debootstrap ubuntu-keyring
       inside "$new/maker" debootstrap --variant=minbase --components=main,universe noble /bare >"$new/log" || {

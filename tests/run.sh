@@ -4,11 +4,13 @@
 #   sh tests/run.sh              as root, or as a user who may use sudo
 #   sh tests/run.sh --sanitize   the same, built with AddressSanitizer and UBSan
 #   sh tests/run.sh FILE...      only these bats files or folders (the unit tests run always)
+#   sh tests/run.sh WAY:FILE...  these over another way to the servers: tls, sentinel, cluster, or acl, as a user with the
+#                                least rights. The same as TEST_OVER=WAY
 #
 # Prints a line for each file that is done; at the end what was skipped and why, then what failed with its output.
 # Files with a failure, if they are few, run once more with nothing beside them: on a busy machine a test may lose a race
 # of its own. Such a failure is shown, and the second run counts.
-# May be repeated. JOBS=8 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
+# May be repeated. JOBS=12 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
 # from 6.2 on, or Valkey.
 set -eu
 # shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
@@ -40,8 +42,8 @@ say 'Unit tests'
 "$build/unit_tests" --gtest_brief=1
 
 say 'Tests on real servers'
-# Those that take longest come first.
-[ $# -gt 0 ] || set -- tests/faults tests/cli tests/interop tests/docs tests/lua tests/lint
+# Folders with files that take long come first.
+[ $# -gt 0 ] || set -- tests/docs tests/faults tests/cli tests/interop tests/lua tests/lint
 RLOCK=$PWD/$build/rlock
 export RLOCK
 # A test that hangs fails, with what it has printed.
@@ -54,7 +56,11 @@ trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 1' HUP INT TERM
 
 for path; do
-  if [ -d "$path" ]; then printf '%s\n' "$path"/*.bats; else printf '%s\n' "$path"; fi
+  case $path in
+    *:*) way=${path%%:*}: path=${path#*:} ;;
+    *) way= ;;
+  esac
+  if [ -d "$path" ]; then printf "$way%s\n" "$path"/*.bats; else printf "$way%s\n" "$path"; fi
 done >"$TMPDIR/files"
 count_of=$(wc -l <"$TMPDIR/files")
 export count_of
@@ -67,9 +73,10 @@ run_files() {
   env --default-signal=HUP,INT,QUIT xargs -P "$1" -n 1 bash -c '
     trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
     result=$TMPDIR/results/$(echo "$1" | tr / -) began=$(date +%s)
+    case $1 in *:*) export TEST_OVER=${1%%:*} ;; esac
     status=0
     set -m
-    bats --print-output-on-failure --formatter tap "$1" >"$result.running" 2>&1 &
+    bats --print-output-on-failure --formatter tap "${1#*:}" >"$result.running" 2>&1 &
     set +m
     wait "$!" || status=$?
     if [ "$status" = 0 ]; then told="^ok "; else told="^not ok "; fi
@@ -102,7 +109,7 @@ list_failed() {
 }
 
 : >"$TMPDIR/left"
-run_files "${JOBS:-8}" <"$TMPDIR/files"
+run_files "${JOBS:-12}" <"$TMPDIR/files"
 list_failed
 number_failed=$(wc -l <"$TMPDIR/failed")
 if [ "$number_failed" -gt 0 ] && [ "$number_failed" -le 4 ]; then
