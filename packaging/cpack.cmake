@@ -51,7 +51,8 @@ set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 string(REPLACE "\n.\n" "\n\n" CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/rlock/rlock.toml")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
-  /etc /usr/share/man /usr/share/man/man1 /usr/share/bash-completion /usr/share/bash-completion/completions
+  /etc /usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7
+  /usr/share/bash-completion /usr/share/bash-completion/completions
   /usr/share/zsh /usr/share/zsh/site-functions /usr/share/zsh/vendor-completions
   /usr/share/fish /usr/share/fish/completions /usr/share/fish/vendor_completions.d)
 if(RLOCK_STATIC)

@@ -29,4 +29,4 @@ build/rlock --url local: status hello
 { set +x; } 2>/dev/null
 
 say 'It works. The private server goes on in the background; `build/rlock --url local: local stop` ends it.
-Next: `build/rlock run --help`, the README, `man man/rlock.1`; `sudo cmake --install build` installs it.'
+Next: `build/rlock run --help`, the README, `man man/rlock-run.1`; `sudo cmake --install build` installs it.'

@@ -24,7 +24,10 @@ endif()
 # The host's settings: a file that changes nothing, where rlock looks for it.
 file(INSTALL ${from}/rlock.toml DESTINATION ${root}/etc/rlock)
 
-compress(${root}/usr/share/man/man1/rlock.1)
+file(GLOB pages ${root}/usr/share/man/man*/*)
+foreach(page ${pages})
+  compress(${page})
+endforeach()
 
 if(CPACK_RLOCK_STATIC)
   execute_process(COMMAND sh ${from}/linked --notices ${CPACK_RLOCK_BUILD}

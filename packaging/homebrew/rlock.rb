@@ -14,7 +14,9 @@ class Rlock < Formula
 
   def install
     bin.install "bin/rlock"
-    man1.install "share/man/man1/rlock.1"
+    man1.install Dir["share/man/man1/*"]
+    man5.install Dir["share/man/man5/*"]
+    man7.install Dir["share/man/man7/*"]
     doc.install Dir["share/doc/rlock/*"]
   end
 

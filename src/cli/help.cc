@@ -152,7 +152,7 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
       if (option.often) add_option(text, option, detail, width);
     }
     text += "\n";
-    add_wrapped(text, "All options, and examples: " + name + " --help, man rlock", 0, 0, width);
+    add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);
     return text;
   }
   add_groups(text, options, width);

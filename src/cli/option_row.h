@@ -53,6 +53,7 @@ struct SubcommandSpec {
   std::string_view notes = "";                          // examples (indented) and exit statuses, below the options
   // The option whose text is a command, as everything after -- is. Null: it takes no command.
   const OptionSpec* command = nullptr;
+  std::string_view page = "rlock";  // the man page that explains it
 
   auto options() const { return parts | std::views::join; }
 };

@@ -229,7 +229,8 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 78 configuration or a failed --on-acquire, 124 --max-hold was over, 126 not executable,
 127 not found.
 )~",
-         .command = &found(kRun, kCommand)},
+         .command = &found(kRun, kCommand),
+         .page = "rlock-run"},
         kLocking, kRun, kReason),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
@@ -244,7 +245,8 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
   owner=$(rlock acquire deploy --for-pid $$) || exit   while this shell lives
 
 Exit status: 75 if the lock was not acquired.
-)~"},
+)~",
+                                .page = "rlock-acquire"},
                                kAcquireLease, kLocking, kReason, kAcquireOutput),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "let the lease of an acquired lock start anew",
@@ -272,7 +274,8 @@ Examples:
   rlock status
   rlock status deploy
   rlock status --is-held deploy && echo busy
-)~"},
+)~",
+         .page = "rlock-status"},
         kStatus),
     subcommand<ForceUnlockOptions>(
         {.name = "force-unlock",
@@ -290,7 +293,8 @@ Examples:
 
 Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
 no, 76 if another owner has it or it is no lock.
-)~"},
+)~",
+         .page = "rlock-force-unlock"},
         kForceUnlock),
     subcommand<DoctorOptions>(
         {.name = "doctor",

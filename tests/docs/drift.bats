@@ -8,6 +8,7 @@ setup_file() { redis_start srv; }
 setup() {
   ROOT=$(cd "$TESTS_DIR/.." && pwd)
   MAN=$ROOT/man/rlock.1
+  PAGES=("$ROOT"/man/*)
   README=$ROOT/README.md
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -28,14 +29,36 @@ of_help() {
 }
 # Both `Fl -name` and the second word of `Fl n , -name`.
 of_man() {
-  grep -E '(^\.| )Fl ' "$MAN" | grep -oE '( ,|Fl) -[a-z][a-z-]+' | sed 's/.* -/--/' | sort -u
+  grep -hE '(^\.| )Fl ' "${PAGES[@]}" | grep -oE '( ,|Fl) -[a-z][a-z-]+' | sed 's/.* -/--/' | sort -u
 }
 
 # listed: the long options that a help text on standard input lists.
 listed() { sed -nE 's/^ +(-[a-zA-Z],)?(--[a-z-]+) .*/\2/p'; }
 
-# section SUBCOMMAND: its part of the man page.
-section() { sed -n "/^\.Ss rlock $1\$/,/^\.S[hs] /p" "$MAN" | sed '1d;/^\.S[hs] /d'; }
+# page_of SUBCOMMAND: the man page that explains it.
+page_of() {
+  local page=$ROOT/man/rlock-$1.1
+  [[ -e $page ]] || page=$MAN
+  echo "$page"
+}
+
+# section SUBCOMMAND: its part of the man pages.
+section() {
+  local page
+  page=$(page_of "$1")
+  if [[ $page == "$MAN" ]]; then
+    sed -n "/^\.Ss rlock $1\$/,/^\.S[hs] /p" "$page" | sed '1d;/^\.S[hs] /d'
+  else
+    sed -n '/^\.Sh DESCRIPTION$/,/^\.Sh /p' "$page" | sed '1d;/^\.S[hs] /d'
+  fi
+}
+
+# shared SUBCOMMAND: the long options that rlock.1 explains for it and for another one.
+shared() {
+  case $1 in
+    run | acquire) sed -n '/^\.Ss Options of run and acquire$/,/^\.El$/s/^\.It Fl \([a-zA-Z] , \)\{0,1\}\(-[a-z-]*\).*/-\2/p' "$MAN" ;;
+  esac
+}
 
 # flags: the long options that a part of the man page speaks of, those that it calls by their letter too.
 flags() {
@@ -50,8 +73,8 @@ flags() {
   done <found
 }
 
-# long_of LETTER: as the man page explains it.
-long_of() { sed -nE "s/^\.It Fl $1 , (-[a-z-]+).*/\1/p" "$MAN" | head -n 1; }
+# long_of LETTER: as the man pages explain it.
+long_of() { sed -nE "s/^\.It Fl $1 , (-[a-z-]+).*/\1/p" "${PAGES[@]}" | head -n 1; }
 
 # table_of_man, table_of_readme: the statuses in each, one a line.
 table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\).*/\2/p' "$MAN" | sort -n; }
@@ -60,10 +83,34 @@ table_of_readme() {
 }
 statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_status.h" | sort -n; }
 
-@test "the man page is without a fault" {
+@test "the man pages are without a fault" {
   command -v mandoc >/dev/null || skip 'no mandoc'
-  run -0 mandoc -T lint -W warning "$MAN"
+  ((${#PAGES[@]} >= 7))
+  run -0 mandoc -T lint -W warning "${PAGES[@]}"
   [[ -z $output ]]
+}
+
+@test "each page and each section that a man page refers to is there, and rlock(1) refers to all pages" {
+  local page name section
+  for page in "${PAGES[@]}"; do
+    name=${page##*/}
+    grep -qx "\.Nm ${name%.*}" "$page"
+    grep -qx "\.Dt $(tr a-z A-Z <<<"${name%.*}") ${name##*.}" "$page"
+    while read -r name section; do
+      [[ -e $ROOT/man/$name.$section ]] || {
+        echo "$page: $name($section)"
+        return 1
+      }
+    done < <(sed -nE 's/^\.Xr (rlock[a-z.-]*) ([0-9]).*/\1 \2/p' "$page")
+    while IFS= read -r section; do
+      grep -qxF -e ".Sh $section" -e ".Ss $section" "$page" || {
+        echo "$page: $section"
+        return 1
+      }
+    done < <(sed -nE "s/^\.Sx ([A-Z' ]*[A-Z])( .*)?\$/\1/p" "$page")
+  done
+  diff <(cd "$ROOT/man" && ls | grep -vx rlock.1 | LC_ALL=C sort) \
+    <(sed -n '/^\.Sh SEE ALSO/,$s/^\.Xr \(rlock[a-z.-]*\) \([0-9]\).*/\1.\2/p' "$MAN" | LC_ALL=C sort)
 }
 
 @test "every subcommand is in rlock --help, in the man page, and has a help of its own" {
@@ -104,7 +151,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   local subcommand count=0
   for subcommand in $SUBCOMMANDS; do
     rlock "$subcommand" --help | sed '/^Options of all/,$d' | listed | sort >"help.$subcommand"
-    section "$subcommand" | flags | sort -u >"man.$subcommand"
+    { section "$subcommand" | flags && shared "$subcommand"; } | sort -u >"man.$subcommand"
     diff "help.$subcommand" "man.$subcommand"
     count=$((count + $(wc -l <"help.$subcommand")))
   done
@@ -114,7 +161,8 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
 @test "the man page's synopsis has no other options than the subcommands" {
   local subcommand line option
   for subcommand in acquire renew release status force-unlock doctor local; do
-    line=$(mandoc -T utf8 "$MAN" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
+    line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
+    [[ $line == "rlock $subcommand"* ]]
     rlock "$subcommand" --help >help
     for option in $(grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' <<<"$line" | grep -oE -- '-.*'); do
       grep -qE "^ +(-.,)?$option[ ,]" help || {
@@ -128,7 +176,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
 @test "each short option of --help is in the man page" {
   local pair
   for pair in $(for s in $SUBCOMMANDS; do rlock "$s" --help; done | grep -oE '^ +-[a-zA-Z],' | tr -d ' ,-' | sort -u); do
-    grep -qE "^\.It Fl $pair , -" "$MAN" || {
+    grep -qE "^\.It Fl $pair , -" "${PAGES[@]}" || {
       echo "-$pair"
       return 1
     }
@@ -141,6 +189,12 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   diff <(statuses) <(table_of_readme)
 }
 
+# settings: the names of the options that variables and configuration files stand for, too.
+settings() {
+  tr '\n' ' ' <"$ROOT/src/cli/option_table.cc" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
+    sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u
+}
+
 @test "every variable that stands for an option is in the man page" {
   local option count=0
   while IFS= read -r option; do
@@ -150,14 +204,32 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
       return 1
     }
     count=$((count + 1))
-  done < <(tr '\n' ' ' <"$ROOT/src/cli/option_table.cc" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
-    sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u)
+  done < <(settings)
   ((count >= 20))
+}
+
+@test "the settings of a configuration file are those that rlock.toml(5) lists" {
+  sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
+  # --url, --config and --profile have rows of a name of their own.
+  { settings && echo url; } | sort | diff - listed
+}
+
+@test "rlock-protocol(7) has every key and channel that the rights name, and no other of ours" {
+  local page=$ROOT/man/rlock-protocol.7 word
+  rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*\):{p:\*.*/\1/p' | sort -u >words
+  (($(wc -l <words) >= 10))
+  while IFS= read -r word; do
+    grep -qE "\.It .*\b$word:\{N\}" "$page" || {
+      echo "$word"
+      return 1
+    }
+  done <words
+  diff <(grep -oE '\b(rlock|redisson)[a-z_:]+:\{N\}' "$page" | sed 's/:{N}//' | sort -u) words
 }
 
 @test "every variable of the man page is one that the program knows" {
   local variable
-  for variable in $(grep -oE '\bRLOCK_[A-Z_]+' "$MAN" | sort -u); do
+  for variable in $(grep -ohE '\bRLOCK_[A-Z_]+' "${PAGES[@]}" | sort -u); do
     grep -qaF "$variable" "$RLOCK" || {
       variable=${variable#RLOCK_}
       variable=${variable,,}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# The examples of the man page and of each --help do what they say.
+# The examples of the man pages and of each --help do what they say.
 
 load ../lib/common
 load ../lib/docs
 
 setup_file() { redis_start srv; }
 setup() {
-  MAN=$TESTS_DIR/../man/rlock.1
+  MAN=$TESTS_DIR/../man
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
   cd "$BATS_TEST_TMPDIR" || return
@@ -28,18 +28,31 @@ teardown_file() { redis_stop srv; }
 # as_here: the text on standard input with the places of this test: nobody's own local: server is touched.
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
 
-# example NUMBER: of the man page, a line or a block.
+# PAGE:EXAMPLES of each man page that has some that a shell runs; a test below follows each.
+PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1'
+
+# example PAGE NUMBER: a line or a block of the page's EXAMPLES.
 example() {
-  sed -n '/^\.Sh EXAMPLES/,/^\.Sh SAFETY/p' "$MAN" | awk -v wanted="$1" '
+  sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$MAN/$1" | awk -v wanted="$2" '
     /^\.Dl / { if (++n == wanted) { sub(/^\.Dl /, ""); print } next }
     /^\.Bd / { n++; inside = 1; next }
     /^\.Ed/ { inside = 0 }
     inside && n == wanted { print }' | sed 's/^\\&//; s/\\(dq/"/g; s/\\-/-/g' | as_here
 }
 
-# follow NUMBER: runs it, as a shell does that stops at the first fault.
+# man_blocks: each of them, as block.man.PAGE.NUMBER in this folder.
+man_blocks() {
+  local page number
+  for page in $PAGES; do
+    for ((number = 1; number <= ${page#*:}; number++)); do
+      example "${page%:*}" "$number" >"block.man.${page%:*}.$number"
+    done
+  done
+}
+
+# follow PAGE NUMBER: runs it, as a shell does that stops at the first fault.
 follow() {
-  example "$1" >script
+  example "$1" "$2" >script
   [[ -s script ]]
   run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
 }
@@ -71,7 +84,8 @@ nothing_of() {
 @test "no documented script does anything where another has its lock" {
   local script subcommand count=0
   blocks
-  for script in 1 2 3 4 5; do example "$script" >"block.man.$script"; done
+  man_blocks
+  rm block.man.rlock-status.1.* block.man.rlock-force-unlock.1.* # they take nothing
   for subcommand in run acquire renew release status; do help_examples "$subcommand" >"block.help.$subcommand"; done
   grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
   by_another
@@ -82,60 +96,77 @@ nothing_of() {
     nothing_of "$script"
     count=$((count + 1))
   done
-  ((count >= 17))
+  ((count >= 21))
   redis srv flushall
 }
 
 @test "no documented script does anything where Redis is away" {
   local script subcommand
   blocks
-  for script in 2 3 4 5; do example "$script" >"block.man.$script"; done
+  man_blocks
+  rm block.man.rlock.1.1 # has a server of its own
   for subcommand in run acquire; do help_examples "$subcommand" | grep -v local: >"block.help.$subcommand"; done
   export RLOCK_URL=unix://$PWD/none
+  # Without a wait of minutes for the server, which would be killed after one.
+  sed -i 's/--wait 10m/-n/' block.*
   for script in block.*; do nothing_of "$script"; done
 }
 
-@test "the man page has six examples" {
-  [[ -n $(example 6) && -z $(example 7) ]] || [[ -n $(example 5) && -z $(example 6) ]]
-  [[ -n $(example 1) && -n $(example 2) && -n $(example 3) && -n $(example 4) && -n $(example 5) ]]
+@test "the man pages have no other examples than those that are followed here" {
+  local page found
+  found=$(for page in "$MAN"/*.1; do
+    sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$page" | grep -cE '^\.(Dl|Bd) ' | sed "s/^/${page##*/}:/"
+  done)
+  [[ $(sort <<<"$found") == "$(tr ' ' '\n' <<<"$PAGES" | sort)" ]]
+  # Elsewhere in the pages.
+  [[ $(sed '/^\.Sh EXAMPLES/,/^\.Sh [^E]/d' "$MAN"/*.1 | sed -n 's/^\.Dl \([^ ]*\).*/\1/p' | sort) == $'eval\nredis-cli' ]]
 }
 
-@test "man page: try it without a server of your own" {
-  follow 1
+@test "rlock.1: try it without a server of your own" {
+  follow rlock.1 1
   [[ $output == 'I have the lock' && -z $stderr ]]
 }
 
-@test "man page: in a crontab, run when free and silent when busy" {
-  follow 2
+@test "rlock-run.1: in a crontab, run when free and silent when busy" {
+  follow rlock-run.1 1
   [[ $(<calls) == 'backup  under nightly' ]]
   local owner
   owner=$(rlock acquire nightly --lease 1m)
-  follow 2
+  follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
   rlock release nightly --owner "$owner"
 }
 
-@test "man page: in a pipeline" {
-  follow 3
+@test "rlock-run.1: in a pipeline" {
+  follow rlock-run.1 2
   [[ $(<calls) == 'deploy.sh  under deploy' ]]
 }
 
-@test "man page: by hand, over several steps" {
-  follow 4
+@test "rlock-run.1: readers and a writer, slots, several names" {
+  follow rlock-run.1 3
+  follow rlock-run.1 4
+  follow rlock-run.1 5
+  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmigrate.sh  under catalogue-db catalogue-files' ]]
+}
+
+@test "rlock-acquire.1: by hand, over several steps" {
+  follow rlock-acquire.1 1
   [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "man page: by hand, and another has the lock: nothing is done" {
-  local owner
+@test "rlock-acquire.1: by hand, and another has the lock: nothing is done" {
+  local owner number
   owner=$(rlock acquire deploy --lease 1m)
-  example 4 | sed 's/--lease/-n --lease/' >script
-  run -75 bash -eu script
-  [[ ! -e calls ]]
+  for number in 1 3; do
+    example rlock-acquire.1 $number | sed 's/--lease/-n --lease/' >script
+    run -75 bash -eu script
+    [[ ! -e calls ]]
+  done
   rlock release deploy --owner "$owner"
 }
 
-@test "man page: over the steps of a pipeline" {
-  example 5 >script
+@test "rlock-acquire.1: over the steps of a pipeline" {
+  example rlock-acquire.1 2 >script
   [[ $(wc -l <script) == 2 ]]
   # Each line in a shell of its own, whose parent is the runner.
   sed "s/.*/bash -euc '&'/" script >runner
@@ -143,13 +174,46 @@ nothing_of() {
   [[ -s owner && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "man page: a lock is stuck at night" {
+@test "rlock-acquire.1: with the fencing token at hand" {
+  # shellcheck disable=SC2016 # for the stub
+  printf 'echo "$RLOCK_TOKEN" >token\n' >>deploy.sh
+  follow rlock-acquire.1 3
+  [[ $(<token) -gt 0 && $(redis srv exists deploy) == 0 ]]
+  # The line among its options is the same.
+  grep -qF "$(sed -n 's/^\.Dl eval \(.*\)/eval \1/p' "$MAN/rlock-acquire.1" | sed 's/\\(dq/"/g')" script
+}
+
+@test "rlock-status.1: each example" {
+  local owner
+  owner=$(rlock acquire deploy --lease 10m)
+  follow rlock-status.1 1
+  [[ $output == *deploy*'state     held'* ]]
+  follow rlock-status.1 2
+  [[ $output == busy ]]
+  rlock release deploy --owner "$owner"
+}
+
+@test "rlock-force-unlock.1: a lock is stuck at night" {
   rlock acquire deploy --lease 10m
-  example 6 >script
+  example rlock-force-unlock.1 1 >script
   run -0 python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' y bash -eu script
   assert_says 'state     held'
   assert_says 'deploy: free'
   [[ $(redis srv exists deploy) == 0 ]]
+}
+
+@test "rlock.toml.5: the example" {
+  sed -n '/^\.Sh EXAMPLES/,$p' "$MAN/rlock.toml.5" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/d;p}' >example.toml
+  [[ -s example.toml ]]
+  chmod go-w example.toml
+  # Its servers stand for two that are not there.
+  sed -i 's/cache\.example/127.0.0.1:1/; s/ci\.example/127.0.0.1:2/' example.toml
+  unset RLOCK_URL
+  run -69 --separate-stderr rlock --config example.toml run -n deploy -- touch ran
+  assert_says '127.0.0.1:1'
+  run -69 --separate-stderr rlock --config example.toml --profile ci run -n deploy -- touch ran
+  assert_says '127.0.0.1:2'
+  [[ ! -e ran ]]
 }
 
 @test "run --help: each example" {
@@ -205,7 +269,7 @@ nothing_of() {
   # shellcheck disable=SC2016 # for the stub
   printf '#!/bin/sh\nPATH=${PATH#*:} exec redis-cli -s "%s" "$@"\n' "$srv_sock" >bin/redis-cli
   chmod +x bin/redis-cli
-  sed -n 's/^\.Dl \(redis-cli --scan .*\)/\1/p' "$MAN" | sed "s/\\\\(aq/'/g" >recipe
+  sed -n 's/^\.Dl \(redis-cli --scan .*\)/\1/p' "$MAN/rlock.1" | sed "s/\\\\(aq/'/g" >recipe
   [[ $(wc -l <recipe) == 1 ]]
   sh -e recipe
   [[ $(redis srv exists 'redisson_lock_token:{build-1}' 'redisson_lock_token:{build-2}') == 0 ]]

@@ -17,10 +17,11 @@ load ../lib/common
   cd "$BATS_TEST_TMPDIR"
   [[ $(usr/bin/rlock --version) == "rlock "* ]]
   {
-    printf '%s\n' bin/rlock share/man/man1/rlock.1 share/bash-completion/completions/rlock \
+    (cd "$TESTS_DIR/../man" && for page in *; do echo "share/man/man${page##*.}/$page"; done)
+    printf '%s\n' bin/rlock share/bash-completion/completions/rlock \
       share/zsh/site-functions/_rlock share/fish/vendor_completions.d/rlock.fish
     printf 'share/doc/rlock/%s\n' CHANGELOG.md LICENSE README.md SECURITY.md examples/rlock.toml
-    (cd "$TESTS_DIR/.." && printf 'share/doc/rlock/%s\n' docs/*)
+    (cd "$TESTS_DIR/.." && find docs -type f -printf 'share/doc/rlock/%p\n')
   } | sort >expected
   (cd usr && find . -type f -size +0 | sed 's,^\./,,' | sort) >found
   diff expected found

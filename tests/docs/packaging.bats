@@ -152,7 +152,7 @@ END
   [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends Recommends) ]]
   [[ $(dpkg-deb -f "${deb[0]}" Suggests) == redis-server* ]]
   dpkg-deb -c "${deb[0]}" >list
-  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man1/rlock.1.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml}; do
+  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml}; do
     grep -q " \./$file\$" list || { echo "$file is missing" && cat list && return 1; }
   done
   # Whatever the umask of the builder.
@@ -164,7 +164,9 @@ END
   cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G RPM >log 2>&1 || { cat log && return 1; }
   [[ $(rpm -qp --configfiles packed/*.rpm) == /etc/rlock/rlock.toml ]]
   run -1 grep -vE '^(rpmlib|config)\(' <(rpm -qp --requires packed/*.rpm)
-  rpm -qlp packed/*.rpm | grep -qx /usr/share/man/man1/rlock.1.gz
+  for file in man1/rlock.1 man1/rlock-run.1 man5/rlock.toml.5 man7/rlock-protocol.7; do
+    rpm -qlp packed/*.rpm | grep -qx "/usr/share/man/$file.gz"
+  done
   rpm -qip packed/*.rpm | grep -q 'Build Host *: localhost'
   run -1 grep -qx /usr/bin <(rpm -qlp packed/*.rpm)
 }
