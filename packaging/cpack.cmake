@@ -5,12 +5,15 @@ if(RLOCK_STATIC)
   target_link_options(rlock PRIVATE LINKER:-Map=rlock.map)
 endif()
 
+# The only place of the addresses: packages take them from here, packaging/release writes them into recipes.
 set(RLOCK_MAINTAINER "The rlock authors <rlock@example.org>" CACHE STRING "Name and address, for packages")
+set(RLOCK_HOMEPAGE "https://example.org/rlock" CACHE STRING "Where the source is, for packages")
 set(RLOCK_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "The packages' version, such as 1.2.3~preview")
 
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR "The rlock authors")
 set(CPACK_PACKAGE_CONTACT "${RLOCK_MAINTAINER}")
+set(CPACK_PACKAGE_HOMEPAGE_URL "${RLOCK_HOMEPAGE}")
 set(CPACK_PACKAGE_VERSION ${RLOCK_PACKAGE_VERSION})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a lock that many hosts share")
 set(CPACK_PACKAGE_DESCRIPTION

@@ -3,7 +3,7 @@
 # packaging/release writes dist/rlock.rb: the version, and the sum of the archive that lies beside it.
 class Rlock < Formula
   desc "Run a command under a lock that many hosts share through Redis"
-  homepage "https://example.org/rlock"
+  homepage "@HOMEPAGE@"
   url "file://#{__dir__}/@ARCHIVE@"
   version "@VERSION@"
   sha256 "@SHA256@"

@@ -79,9 +79,19 @@ needs_static_build() {
   for recipe in arch/PKGBUILD alpine/APKBUILD homebrew/rlock.rb Dockerfile; do
     grep -q '@ARCHIVE@' "$recipe"
     # Each word in marks is one that recipe() writes.
-    run -1 grep -noE '@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512)[A-Z]+@' "$recipe"
-    [[ -z $(grep -oE '@[A-Z0-9]+@' "$recipe" | grep -vE '^@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512)@$') ]]
+    run -1 grep -noE '@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512|HOMEPAGE|MAINTAINER)[A-Z]+@' "$recipe"
+    [[ -z $(grep -oE '@[A-Z0-9]+@' "$recipe" | grep -vE '^@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512|HOMEPAGE|MAINTAINER)@$') ]]
   done
+}
+
+@test "the addresses of the maintainers and of the source stand in one place" {
+  cd "$ROOT"
+  [[ $(grep -cE '^set\(RLOCK_(MAINTAINER|HOMEPAGE) "[^"]+" CACHE' packaging/cpack.cmake) == 2 ]]
+  run -1 grep -rnF --exclude=cpack.cmake -e "$(sed -n 's/^set(RLOCK_HOMEPAGE "\([^"]*\)".*/\1/p' packaging/cpack.cmake)" \
+    -e "$(sed -n 's/^set(RLOCK_MAINTAINER "[^"]*<\([^"]*\)>".*/\1/p' packaging/cpack.cmake)" \
+    CMakeLists.txt README.md SECURITY.md docs lua man packaging src
+  [[ -e $BUILD/CPackConfig.cmake ]] || skip 'the program under test was not built here'
+  grep -q '^set(CPACK_PACKAGE_HOMEPAGE_URL "http' "$BUILD/CPackConfig.cmake"
 }
 
 @test "the static program needs no library, and its parts are known, with licences" {
