@@ -25,7 +25,7 @@ if [ "${1:-}" = --sanitize ]; then
   shift
 fi
 
-PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion"
+PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion"
 # The meeting with the real Redisson: everywhere in CI, else where Maven is there already.
 [ -z "${CI:-}" ] || PACKAGES="$PACKAGES maven default-jdk-headless"
 need_packages $PACKAGES

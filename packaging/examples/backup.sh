@@ -1,0 +1,15 @@
+#!/bin/sh
+# A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only.
+#
+# The name of each file begins with the fencing token. Tokens grow, and a job that comes back from the dead, because its
+# host was asleep, writes a file of its own and never the newest one.
+set -eu
+: "${RLOCK_TOKEN:?start this by: rlock run backup -- $0}"
+from=${BACKUP_FROM:-/srv/data} to=${BACKUP_TO:-/srv/backup}
+
+new=$to/$RLOCK_TOKEN.tar.gz
+tar -czf "$new.part" -C "$from" .
+mv "$new.part" "$new"
+
+# The last seven are kept.
+find "$to" -name '*.tar.gz' | sort -r | tail -n +8 | while IFS= read -r old; do rm -- "$old"; done

@@ -1,0 +1,25 @@
+// Takes the lock. A keeper in the background renews it for as long as our parent lives, the runner's process of this job.
+'use strict';
+const { input, rlock, fail, tell } = require('./rlock.js');
+
+const name = input('name');
+if (!name) fail('the input `name` is missing', 64);
+// In a container job our parent is outside of the container, and has no number in it. Its first process ends with the job.
+const runner = process.ppid || 1;
+const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = process.env;
+const reason = input('reason') || (run ? `${server}/${repository}/actions/runs/${run}` : '');
+
+const args = ['acquire', '--json', '--for-pid', String(runner)];
+for (const option of ['wait', 'lease', 'slots']) if (input(option)) args.push(`--${option}`, input(option));
+if (reason) args.push('--reason', reason);
+const { status, stdout } = rlock([...args, '--', name]);
+if (status === 75) fail(`${name}: not acquired: another job has it, and the wait is over`, status);
+if (status !== 0) fail(`${name}: not acquired, status ${status}`, status);
+
+const { owner, token } = JSON.parse(stdout);
+// First what gives the lock back.
+tell('GITHUB_STATE', 'name', name);
+tell('GITHUB_STATE', 'owner', owner);
+tell('GITHUB_OUTPUT', 'owner', owner);
+tell('GITHUB_OUTPUT', 'token', token);
+process.stdout.write(`The job has the lock ${name}, fencing token ${token}\n`);

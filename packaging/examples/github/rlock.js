@@ -1,0 +1,30 @@
+// Runs rlock, and speaks with the runner. Nothing but node itself is needed.
+'use strict';
+const fs = require('fs');
+const { spawnSync } = require('child_process');
+
+// The runner gives the input `name` as INPUT_NAME.
+exports.input = (name) => (process.env[`INPUT_${name.toUpperCase()}`] || '').trim();
+
+// Messages of rlock go to the log. The address may hold a password: it is no argument, which `ps` shows.
+exports.rlock = (args) => {
+  const env = { ...process.env };
+  const url = exports.input('url');
+  if (url) env.RLOCK_URL = url;
+  const done = spawnSync('rlock', args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  if (done.error) exports.fail(`rlock cannot be started (${done.error.code}): install it on the runner first`, 127);
+  // A signal that ends rlock is a failure, too.
+  return { status: done.status === null ? 1 : done.status, stdout: done.stdout };
+};
+
+// One line of text in a command of the runner.
+const escaped = (text) => text.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A');
+
+exports.fail = (message, status) => {
+  process.stdout.write(`::error title=rlock::${escaped(message)}\n`);
+  process.exit(status);
+};
+
+// GITHUB_OUTPUT and GITHUB_STATE name files of lines NAME=VALUE. No value of ours has a line break: rlock refuses names
+// with control characters, and owner ids and tokens have none.
+exports.tell = (file, name, value) => fs.appendFileSync(process.env[file], `${name}=${value}\n`);

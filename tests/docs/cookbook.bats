@@ -1,0 +1,183 @@
+#!/usr/bin/env bats
+# Every line of rlock in the cookbook does what it says there.
+
+load ../lib/common
+load ../lib/docs
+
+setup_file() { redis_start srv; }
+setup() {
+  BOOK=$TESTS_DIR/../docs/cookbook.md
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  local stub
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  for stub in backup.sh report.sh deploy.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
+    printf '#!/bin/sh\necho "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
+    chmod +x "$stub"
+  done
+  echo 4f2a1c9 >commit
+  PATH=$PWD/bin:$PATH
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# block WORD: the first tested block that has it, as the file `script`.
+block() {
+  blocks "$BOOK"
+  cp "$(grep -lF -- "$1" block.* | sort -V | head -n 1)" script
+}
+
+follow() { run -0 --separate-stderr timeout -k 1 60 bash -euo pipefail "$1" </dev/null 3>&-; }
+
+# rows: the new commands of the tables, each row as a script row.1, row.2 … for the lock "job".
+rows() {
+  sed -n '/^## The old command/,$p' "$BOOK" | grep -E '\| `(rlock|owner=)' | sed 's/\\|/\r/g' | awk -F' *[|] *' '
+    { n++; count = split($3, part, "`"); for (i = 2; i <= count; i += 2) print part[i] > ("row." n) }'
+  sed -i 's/\r/|/g; s/\bNAME\b/job/g' row.*
+}
+
+@test "every block and every row with rlock is one that is executed" {
+  [[ $(grep -c '^```sh$' "$BOOK") == $(grep -c '^# tested$' "$BOOK") ]]
+  # Beside these blocks: the crontab's file is a file, and one line is for a terminal.
+  run -0 awk '/^```/ { fenced = !fenced } !fenced && /^ +.*rlock/ && !/COPY/' "$BOOK"
+  [[ $output == '    rlock run --reason "Alice repairs the database" deploy -- bash' ]]
+  rows
+  [[ $(ls row.* | wc -l) == $(sed -n '/^## The old command/,$p' "$BOOK" | grep -cE '\| `(rlock|owner=)') ]]
+  (($(ls row.* | wc -l) >= 24))
+}
+
+@test "each block of the cookbook runs" {
+  local script
+  blocks "$BOOK"
+  for script in $(ls block.* | sort -V); do
+    follow "$script" || { show && cat "$script" && return 1; }
+    redis srv del daily-report 'rlock:holder:{daily-report}' >/dev/null # kept by --min-hold
+  done
+  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make report.sh terraform ' ]]
+  redis srv flushall
+}
+
+@test "each row of the tables runs the job" {
+  local script
+  rows
+  for script in row.*; do
+    rm -f calls
+    follow "$script" || { show && cat "$script" && return 1; }
+    case $(<"$script") in
+      *'./job.sh') [[ $(<calls) == 'job.sh under job' ]] ;;
+      *'./a.sh; ./b.sh'*) [[ $(<calls) == $'a.sh under job\nb.sh under job' ]] ;;
+      *'$RLOCK_TOKEN'*) [[ $output =~ ^[0-9]+$ ]] ;;
+      *'--lease 1h') [[ $(redis srv hkeys job) == "$output" ]] ;;
+      *'rlock release '* | *force-unlock*) [[ $(redis srv exists job) == 0 ]] ;;
+      *) cat "$script" && return 1 ;;
+    esac
+    redis srv del job 'rlock:holder:{job}' >/dev/null
+  done
+  redis srv flushall
+}
+
+@test "a busy lock: no row runs the job, and each ends as it says" {
+  local script expected
+  rows
+  for script in $(grep -l 'run ' row.*); do
+    redis srv flushall >/dev/null
+    case $(<"$script") in
+      *' -s '*) rlock acquire -x job --lease 10m ;;
+      *' -x '*) rlock acquire -s job --lease 10m ;;
+      *--slots*) for _ in 1 2 3; do rlock acquire --slots 3 job --lease 10m; done ;;
+      *) rlock acquire job --lease 10m ;;
+    esac
+    # Some wait for ever, some for ten seconds.
+    case $(<"$script") in
+      *' -w 10 '*) sed -i 's/-w 10 /-n /' "$script" ;;
+      *' -w 10s '*) sed -i 's/-w 10s /-n /' "$script" ;;
+      *' -n '*) ;;
+      *) sed -i 's/rlock run/rlock run -n/' "$script" ;;
+    esac
+    expected=$(sed -n 's/.* -E \([0-9]*\) .*/\1/p' "$script")
+    run "-${expected:-75}" bash "$script" </dev/null
+  done
+  [[ ! -e calls ]]
+  redis srv flushall
+}
+
+@test "no block does anything where another has its lock" {
+  local name script count=0
+  blocks "$BOOK"
+  for name in backup daily-report deploy leader nightly terraform-production; do rlock acquire "$name" --lease 10m; done
+  rlock acquire -x catalogue --lease 10m
+  rlock acquire --protocol set nightly-python --lease 10m
+  for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
+  for script in $(grep -L 'force-unlock\|--supersede' block.*); do
+    sed -i -E 's/--wait [0-9]+[mh]/-n/' "$script"
+    RLOCK_WAIT=0 timeout -k 1 60 sh "$script" </dev/null >out 2>&1 3>&- || true
+    [[ ! -e calls ]] || { cat "$script" out && return 1; }
+    count=$((count + 1))
+  done
+  ((count >= 9))
+  redis srv flushall
+}
+
+@test "one backup: a host that comes later is silent, and one that was too slow is told of" {
+  block '-E 0 backup -- ./backup.sh'
+  rlock acquire backup --lease 10m >owner
+  follow script
+  [[ -z $output && -z $stderr && ! -e calls ]]
+  rlock release backup --owner "$(<owner)"
+  block --max-hold
+  printf '#!/bin/sh\nexec sleep 1000\n' >backup.sh
+  sed -i 's/--max-hold 3h/--max-hold 100ms/' script
+  run -124 --separate-stderr bash script
+  assert_says 'backup'
+}
+
+@test "once a day: another host does not run it again, until somebody frees the lock" {
+  block --min-hold
+  follow script
+  follow script
+  [[ -z $output && -z $stderr && $(<calls) == 'report.sh under daily-report' ]]
+  block 'force-unlock --yes daily-report'
+  follow script
+  assert_says 'has ended; --min-hold keeps the lock'
+  block --min-hold
+  follow script
+  [[ $(wc -l <calls) == 2 ]]
+  redis srv del daily-report 'rlock:holder:{daily-report}'
+}
+
+@test "only the newest deploy: the one that waits gives way" {
+  local owner older newer
+  owner=$(rlock acquire deploy --lease 10m)
+  block --replace-waiting
+  bash script 2>older.err 3>&- &
+  older=$!
+  wait_until eval "(( \$(redis srv zcard 'rlock:queue:{deploy}') == 1 ))"
+  bash script 3>&- &
+  newer=$!
+  wait "$older" || status=$?
+  [[ $status == 75 ]]
+  [[ ! -e calls ]]
+  rlock release deploy --owner "$owner"
+  wait "$newer"
+  [[ $(<calls) == 'deploy.sh under deploy' ]]
+}
+
+@test "a shell under the lock: it is free when the shell is left" {
+  grep '^    rlock run .*-- bash$' "$BOOK" >script
+  run -0 bash script <<<'rlock status deploy'
+  assert_says 'reason    Alice repairs the database'
+  [[ $(redis srv exists deploy) == 0 ]]
+}
+
+@test "every file that the cookbook names is an example, and every link leads somewhere" {
+  local name
+  for name in $(grep -oE '`[A-Za-z-]+(\.(sh|service|timer|yml|conf)|file|/)`' "$BOOK" | tr -d '`' | sort -u) crontab; do
+    [[ -e $TESTS_DIR/../packaging/examples/$name ]] || { echo "$name" && return 1; }
+  done
+  for name in $(grep -oE '\]\([a-z]+\.md' "$BOOK" | cut -c3-); do [[ -e $TESTS_DIR/../docs/$name ]]; done
+  for name in $(grep -oE '\]\(#[a-z-]+' "$BOOK" | cut -c4-); do
+    grep -E '^##' "$BOOK" | sed 's/^#* //' | tr 'A-Z ' 'a-z-' | tr -d ',' | grep -qx -- "$name"
+  done
+}

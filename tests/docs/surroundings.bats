@@ -1,0 +1,351 @@
+#!/usr/bin/env bats
+# The examples of packaging/examples, each in what can be had of its surroundings: cron, systemd, CI systems, containers.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  EXAMPLES=$(cd "$TESTS_DIR/../packaging/examples" && pwd)
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  PATH=$PWD/bin:$PATH
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+held() { [[ $(redis srv exists "$1") == 1 ]]; }
+waits() { (($(redis srv zcard "rlock:queue:{$1}") == ${2:-1})); }
+
+# stub NAME: bin/NAME writes its name and its lock to `calls`, and does what is on standard input.
+stub() {
+  { echo '#!/bin/sh' && printf 'echo "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "$1" "$PWD" && cat; } >"bin/$1"
+  chmod +x "bin/$1"
+}
+
+# here: standard input, an example, with the paths of this test.
+here() { sed "s,/usr/local/bin/,$PWD/bin/,g; s,/srv/,$PWD/srv/,g"; }
+
+# yaml FILE EXPRESSION: prints it, the words of a list one a line; `doc` is the document.
+yaml() {
+  here <"$EXAMPLES/$1" | python3 -c '
+import sys, yaml
+doc = yaml.safe_load(sys.stdin)
+value = eval(sys.argv[1])
+print(*(value if isinstance(value, list) else [value]), sep="\n")' "$2"
+}
+
+needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for GitHub is not tested'; }
+
+@test "the table of the examples has every file, and no other" {
+  diff <(grep -oE '^\| `.*` \|' "$EXAMPLES/README.md" | grep -oE '`[^`]*`' | tr -d '`/' | sort) \
+    <(ls "$EXAMPLES" | grep -vx README.md | sort)
+}
+
+@test "the scripts of the examples are without a fault" {
+  local script
+  for script in "$EXAMPLES"/*.sh; do sh -n "$script"; done
+  command -v shellcheck >/dev/null || skip 'no shellcheck'
+  shellcheck "$EXAMPLES"/*.sh
+}
+
+@test "crontab: one host runs the job, and there is a mail only where something fails" {
+  here <"$EXAMPLES/crontab" >crontab
+  [[ $(grep -vcE '^(#.*)?$' crontab) == 4 ]]
+  # cron gives the text behind the user to /bin/sh, with no more variables than these.
+  as_cron() {
+    run --separate-stderr "$1" env -i HOME="$HOME" SHELL=/bin/sh PATH="$PWD/bin:/usr/bin:/bin" RLOCK_URL="$2" \
+      /bin/sh -c "$(sed -nE 's/^30 3 \* \* \*  backup  //p' crontab)" </dev/null
+  }
+  stub backup.sh </dev/null
+  as_cron -0 "$RLOCK_URL"
+  [[ -z $output$stderr && $(<calls) == 'backup.sh under backup' ]]
+  # A host whose clock is late, and one where the job runs for long.
+  as_cron -0 "$RLOCK_URL"
+  [[ -z $output$stderr && $(wc -l <calls) == 1 ]]
+  as_cron -69 "unix://$PWD/none"
+  [[ -n $stderr ]]
+  redis srv flushall
+  stub backup.sh <<<'echo "the disk is full" >&2; exit 3'
+  as_cron -3 "$RLOCK_URL"
+  [[ $stderr == 'the disk is full' ]]
+  redis srv flushall
+}
+
+@test "backup.sh: files in the order of the grants, the last seven; never without the lock" {
+  local number
+  mkdir -p srv/data srv/backup
+  here <"$EXAMPLES/backup.sh" >backup.sh
+  run -2 sh backup.sh
+  assert_says 'rlock run backup'
+  for number in 1 2 3 4 5 6 7 8 9; do
+    echo "$number" >srv/data/number
+    rlock run backup -- sh backup.sh
+  done
+  [[ $(ls srv/backup | wc -l) == 7 ]]
+  [[ $(tar -xOzf "srv/backup/$(ls srv/backup | tail -n 1)" ./number) == 9 ]]
+  [[ $(tar -xOzf "srv/backup/$(ls srv/backup | head -n 1)" ./number) == 3 ]]
+}
+
+@test "systemd: the units are without a fault" {
+  command -v systemd-analyze >/dev/null || skip 'NO SYSTEMD HERE: the units are not verified'
+  local unit
+  # systemd looks for a program in its own PATH.
+  for unit in backup.service backup.timer leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
+  run -0 systemd-analyze verify --man=no ./backup.service ./backup.timer ./leader.service
+  [[ $output != *"$PWD"* ]] || { show && return 1; }
+}
+
+# exec_start UNIT
+exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
+
+@test "systemd: stopping a unit ends the job, and then the lock is free at once" {
+  local unit main status
+  for unit in backup leader; do
+    stub backup.sh <<<'sleep 1000 & wait'
+    stub daemon <<<'sleep 1000 & wait'
+    grep -qx 'KillMode=mixed' "$EXAMPLES/$unit.service" # SIGTERM to the main process alone
+    rm -f calls
+    sh -c "exec $(exec_start "$unit.service")" 3>&- &
+    main=$!
+    wait_until test -s calls
+    kill -TERM "$main"
+    status=0
+    wait "$main" || status=$?
+    [[ $status == 143 ]]
+    [[ $unit == backup ]] || [[ $(redis srv exists leader) == 0 ]]
+    redis srv del backup 'rlock:holder:{backup}' >/dev/null # --min-hold
+  done
+}
+
+@test "systemd: kill -9 of the leader, and the next host is the leader" {
+  local first second
+  stub daemon <<<'exec sleep 1000'
+  sh -c "exec $(exec_start leader.service)" 3>&- &
+  first=$!
+  wait_until test -s calls
+  sh -c "exec $(exec_start leader.service)" 3>&- &
+  second=$!
+  wait_until waits leader
+  kill -KILL "$first"
+  wait_until eval '(( $(wc -l <calls) == 2 ))'
+  kill -TERM "$second"
+  wait "$second" || true
+  [[ $(redis srv exists leader) == 0 ]]
+}
+
+@test "logrotate: one host rotates, the next finds it done" {
+  command -v logrotate >/dev/null || skip 'NO LOGROTATE HERE'
+  mkdir -p srv/logs
+  echo text >srv/logs/a.log
+  here <"$EXAMPLES/logrotate.conf" >shared.conf
+  chmod 644 shared.conf
+  chmod 755 srv/logs
+  sed -n 's/^#.* root  //p' shared.conf | sed "s,/etc/logrotate-shared.conf,-f $PWD/shared.conf," >job
+  run -0 sh -eu job
+  [[ $(zcat srv/logs/a.log-*.gz) == text && ! -s srv/logs/a.log ]]
+  echo more >srv/logs/a.log
+  run -0 sh -eu job
+  [[ -s srv/logs/a.log ]]
+  redis srv del logs 'rlock:holder:{logs}'
+}
+
+@test "CI: two steps, each a shell of its own; a job that is cancelled leaves nothing" {
+  cat >runner <<END
+sh "$EXAMPLES/ci-first-step.sh"
+rlock status deploy >status
+sh "$EXAMPLES/ci-last-step.sh"
+END
+  LOCK_WAIT=1m run -0 --separate-stderr bash -eu runner
+  grep -q 'reason    a CI job' status
+  [[ $(redis srv exists deploy) == 0 && ! -e .lock-owner ]]
+  # Between the steps, the runner is killed.
+  sed -i '2s/.*/kill -KILL $$/' runner
+  run -137 bash -eu runner
+  wait_until not held deploy
+  # Lost between the steps.
+  sed -i '2s/.*/redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"/' runner
+  run -76 bash -eu runner
+}
+
+@test "GitLab: the lock is held for as long as the script's shell lives" {
+  yaml gitlab.yml 'doc[".rlock"]["before_script"]' >script
+  [[ $(yaml gitlab.yml 'doc[".rlock"]["variables"]["LOCK"]') == '$CI_PROJECT_PATH_SLUG' ]]
+  export LOCK=team-application CI_JOB_URL=https://gitlab.example/1 LOCK_WAIT
+  LOCK_WAIT=$(yaml gitlab.yml 'doc[".rlock"]["variables"]["LOCK_WAIT"]')
+  echo 'rlock status "$LOCK"; exit 4' >>script
+  run -4 bash -eu script
+  assert_says 'reason    https://gitlab.example/1'
+  wait_until not held team-application
+  # Another job has it: the script is not begun.
+  local owner
+  owner=$(rlock acquire team-application --lease 10m)
+  LOCK_WAIT=0 run -75 bash -eu script
+  [[ $output != *'state '* ]]
+  rlock release team-application --owner "$owner"
+}
+
+@test "Jenkins: each step a shell of its own, and post releases in any case" {
+  local text texts=()
+  mapfile -t texts < <(sed -nE "s/.*(sh '|script: ')(.*)'.*/\2/p" "$EXAMPLES/Jenkinsfile")
+  ((${#texts[@]} == 4))
+  for text in deploy.sh try.sh; do printf '#!/bin/sh\nrlock status %s\n' deploy >"$text" && chmod +x "$text"; done
+  export BUILD_URL=https://jenkins.example/1 RLOCK_OWNER
+  RLOCK_OWNER=$(sh -xec "${texts[0]}")
+  run -0 sh -xec "${texts[1]}"
+  assert_says 'reason    https://jenkins.example/1'
+  run -0 sh -xec "${texts[2]}"
+  run -0 sh -xec "${texts[3]}"
+  [[ $(redis srv exists deploy) == 0 ]]
+  # Taken away between two stages: the next one does not begin.
+  run -76 sh -xec "${texts[1]}"
+  [[ $output != *'state '* ]]
+  # The first stage has failed: there is nothing to release.
+  RLOCK_OWNER='' run -0 sh -xec "${texts[3]}"
+}
+
+# action [INPUT=VALUE...] -- STEP
+action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
+
+@test "GitHub: the action takes the lock for the steps, and its post step releases it" {
+  needs_node
+  run -0 --separate-stderr action name=deploy -- 'rlock status deploy; echo "token $OUTPUT_token owner $OUTPUT_owner"'
+  assert_says 'reason    https://github.example/team/application/actions/runs/17'
+  assert_says 'lease     1m'
+  [[ $output =~ 'token '([0-9]+)' owner '([0-9a-f-]+:[0-9]+) ]]
+  assert_says "token     ${BASH_REMATCH[1]}"
+  assert_says "owner     ${BASH_REMATCH[2]}"
+  assert_says 'released the lock deploy'
+  [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
+}
+
+@test "GitHub: the keeper is not among those that the runner kills, and ends with the runner" {
+  needs_node
+  run -137 action name=deploy -- 'kill -KILL $PPID'
+  wait_until not held deploy
+  # The runner's cleaning, in the middle of the job.
+  run -0 action name=deploy -- 'for p in /proc/[0-9]*; do
+      case $p in /proc/$$ | /proc/$PPID) continue ;; esac
+      if tr "\0" "\n" <$p/environ 2>/dev/null | grep -qx "RUNNER_TRACKING_ID=$RUNNER_TRACKING_ID"; then
+        case $(cat $p/comm) in tr | grep | sh) ;; *) kill -KILL ${p#/proc/} ;; esac
+      fi
+    done
+    rlock renew deploy --owner "$OUTPUT_owner" && echo kept'
+  assert_says kept
+}
+
+@test "GitHub: a step that fails, a lock that is busy or lost, a wrong input" {
+  needs_node
+  run -3 action name=deploy -- 'exit 3'
+  [[ $(redis srv exists deploy) == 0 ]]
+  local owner
+  owner=$(rlock acquire deploy --lease 10m --reason because)
+  run -75 action name=deploy wait=0 -- 'touch ran'
+  assert_says '::error title=rlock::deploy: not acquired'
+  assert_says "reason 'because'"
+  [[ ! -e ran ]]
+  rlock release deploy --owner "$owner"
+  run -76 action name=deploy -- 'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
+  assert_says '::error title=rlock::deploy: the lock was lost'
+  run -64 action name= -- 'touch ran'
+  assert_says 'the input `name` is missing'
+  run -64 action name=deploy wait=soon -- 'touch ran'
+  run -69 action name=deploy wait=0 "url=unix://$PWD/none" -- 'touch ran'
+  PATH=$(dirname "$(command -v node)"):/usr/bin:/bin run -127 action name=deploy -- 'touch ran'
+  assert_says 'install it on the runner'
+  [[ ! -e ran ]]
+}
+
+@test "GitHub: slots, and a name that looks like an option" {
+  needs_node
+  local owner
+  owner=$(rlock acquire --slots 2 builds --lease 10m)
+  run -0 action name=builds slots=2 lease=10s -- 'rlock status builds'
+  assert_says '2 of 2'
+  rlock release builds --owner "$owner"
+  run -0 action name=-x -- 'rlock status -- -x'
+  [[ $(redis srv exists -x) == 0 ]]
+}
+
+@test "GitHub: the workflow uses inputs that there are" {
+  local name
+  for name in $(yaml github-workflow.yml '[k for s in doc["jobs"]["deploy"]["steps"] for k in s.get("with", {})]'); do
+    [[ $(yaml github/action.yml "'$name' in doc['inputs']") == True ]]
+  done
+  [[ $(yaml github-workflow.yml 'doc["jobs"]["deploy"]["steps"][1]["uses"]') == ./packaging/examples/github ]]
+  [[ $(yaml github/action.yml '[f for f in (doc["runs"]["main"], doc["runs"]["post"])]') == $'main.js\npost.js' ]]
+}
+
+# first_process COMMAND...: as the first process of a container. Its pid, seen from outside, is $first.
+first_process() {
+  local as=()
+  [[ $(id -u) == 0 ]] || as=(--user --map-root-user)
+  unshare "${as[@]}" --pid --fork --kill-child --mount-proc "$@" 3>&- &
+  outside=$!
+  wait_until pgrep -P "$outside"
+  first=$(pgrep -P "$outside")
+}
+
+@test "Kubernetes: as the first process of a container, a job and a daemon; SIGTERM ends them" {
+  needs_pid_namespaces
+  local file owner job=() first outside
+  stub backup.sh <<<'exec sleep 1000'
+  stub daemon <<<'exec sleep 1000'
+  for file in kubernetes-cronjob.yml kubernetes-leader.yml; do
+    mapfile -t job < <(yaml "$file" '[str(w) for w in (doc["spec"].get("jobTemplate", doc)["spec"]["template"]["spec"])["containers"][0]["command"]]')
+    [[ ${job[*]:0:2} == 'rlock run' ]]
+    job=("${job[@]/'$(NODE)'/node-7}")
+    rm -f calls
+    first_process "${job[@]}"
+    wait_until test -s calls
+    kill -TERM "$first"
+    wait_until gone "$outside"
+    redis srv del backup 'rlock:holder:{backup}' >/dev/null # --min-hold
+    [[ $(redis srv exists leader) == 0 ]]
+  done
+  # One that waits ends as well, and is no replica too many.
+  owner=$(rlock acquire leader --lease 10m)
+  first_process "${job[@]}"
+  wait_until waits leader
+  kill -TERM "$first"
+  wait_until gone "$outside"
+  waits leader 0
+  [[ $(wc -l <calls) == 1 ]]
+  rlock release leader --owner "$owner"
+}
+
+@test "Docker: the image has the program where the example takes it from" {
+  local from
+  from=$(sed -n 's/^COPY --from=rlock \([^ ]*\) .*/\1/p' "$EXAMPLES/Dockerfile")
+  grep -qE "^COPY --from=unpacked .* $from\$" "$EXAMPLES/../Dockerfile"
+  # The entry point and the command, put together as Docker does it.
+  stub daemon </dev/null
+  here <"$EXAMPLES/Dockerfile" | sed -nE 's/^(ENTRYPOINT|CMD) //p' | python3 -c '
+import json, shlex, sys
+print(shlex.join(json.loads(sys.stdin.readline()) + json.loads(sys.stdin.readline())))' >job
+  run -0 sh -eu job
+  [[ $(<calls) == 'daemon under leader' ]]
+}
+
+@test "Ansible: the tasks" {
+  local number job=()
+  for number in restart migrate; do stub "$number" </dev/null; done
+  for number in 0 1; do
+    # The module `command` splits the text as a shell does, and starts none.
+    mapfile -t job < <(yaml ansible.yml "__import__('shlex').split(doc[$number]['ansible.builtin.command']['cmd'])")
+    run -0 "${job[@]/'{{ ansible_user_id }}'/alice}"
+  done
+  [[ $(<calls) == $'restart under restart\nmigrate under migrate' ]]
+  # The second host of the play; failed_when lets 75 pass.
+  run -75 "${job[@]}"
+  [[ $(yaml ansible.yml 'doc[1]["failed_when"]') == 'migration.rc not in [0, 75]' ]]
+  redis srv del migrate 'rlock:holder:{migrate}'
+}
+
+@test "terraform: apply runs under the lock of the workspace" {
+  stub terraform <<<'case $1 in workspace) echo production ;; *) echo "$@" ;; esac'
+  run -0 --separate-stderr sh "$EXAMPLES/terraform.sh" -auto-approve
+  [[ $output == 'apply -auto-approve' && $(tail -n 1 calls) == 'terraform under terraform-production' ]]
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""github_runner.py ACTION [INPUT=VALUE...] -- STEP: does with an action's folder what GitHub's runner does with it.
+
+Reads action.yml, gives the inputs and their defaults as INPUT_*, and runs main; then STEP by sh, with the action's outputs
+as OUTPUT_*; then post, with the state that main has saved as STATE_*; if main fails, no STEP. At the end it kills what still
+has RUNNER_TRACKING_ID in its environment, and prints "left behind: PID" for each. The status is the first that is not 0.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+
+import yaml
+
+folder, words = sys.argv[1], sys.argv[2:]
+cut = words.index("--")
+given, step = dict(word.split("=", 1) for word in words[:cut]), words[cut + 1]
+with open(os.path.join(folder, "action.yml")) as file:
+    action = yaml.safe_load(file)
+assert not set(given) - set(action["inputs"]), "unknown input"
+
+tracking = "github_" + str(uuid.uuid4())
+environment = dict(os.environ, RUNNER_TRACKING_ID=tracking, GITHUB_SERVER_URL="https://github.example",
+                   GITHUB_REPOSITORY="team/application", GITHUB_RUN_ID="17")
+for name, about in action["inputs"].items():
+    # The runner refuses nothing: `required` is for readers. A missing input is empty.
+    environment["INPUT_" + name.upper().replace(" ", "_")] = given.get(name, str(about.get("default", "")))
+
+
+def node(script, **more):
+    """Runs it as a child of ours; what it has written to the files of state and outputs."""
+    files = {}
+    with tempfile.TemporaryDirectory() as place:
+        for name in "GITHUB_STATE", "GITHUB_OUTPUT":
+            files[name] = os.path.join(place, name)
+            open(files[name], "w").close()
+        done = subprocess.run(["node", os.path.join(folder, script)], env={**environment, **more, **files}, check=False)
+        found = []
+        for path in files.values():
+            with open(path) as file:
+                found.append(dict(line.rstrip("\n").split("=", 1) for line in file))
+    return done.returncode, *found
+
+
+def left_behind():
+    """Those with our id in the environment with which they began."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if f"RUNNER_TRACKING_ID={tracking}".encode() in file.read().split(b"\0"):
+                    yield int(pid)
+        except OSError:
+            continue
+
+
+status, state, outputs = node(action["runs"]["main"])
+assert set(outputs) <= set(action["outputs"]), "unknown output"
+if status == 0:
+    values = {"OUTPUT_" + name: value for name, value in outputs.items()}
+    status = subprocess.run(["sh", "-euc", step], env={**environment, **values}, check=False).returncode
+post, _, _ = node(action["runs"]["post"], **{"STATE_" + name: value for name, value in state.items()})
+for pid in left_behind():
+    print(f"left behind: {pid}", flush=True)
+    os.kill(pid, signal.SIGKILL)
+sys.exit(status or post)
