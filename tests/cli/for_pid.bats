@@ -106,15 +106,14 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
 # With the address of a host by name, which is looked up again with the resolver's own variables.
 @test "the keeper finds its server again without them" {
   local owner began port
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
+  redis_listen srv
   owner=$(RES_OPTIONS='attempts:1 timeout:1' rlock acquire --url "redis://localhost:$port" --for-pid "$process" --lease 3s job)
   redis srv client kill type normal >/dev/null
   began=$(now_ms)
   wait_until past 3200
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
   rlock release job --owner "$owner"
-  redis srv config set port 0 >/dev/null
+  redis_listen_no_more srv
 }
 
 @test "a script whose steps are shells of their own" {
@@ -225,8 +224,7 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
 @test "few processes left: the same" {
   [[ $(id -u) == 0 ]] || skip 'only root can do this'
   local limit user theirs refused=0 fine=0 port
-  port=$(redis_free_port)
-  redis srv config set port "$port" >/dev/null
+  redis_listen srv
   cp "$RLOCK" rlock
   chmod 755 . rlock
   as_user() { exec setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; }

@@ -6,6 +6,7 @@
 #   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
 #   redis_url NAME                        its address for rlock: its socket, or what TEST_OVER says
 #   server_us NAME                        its clock, in microseconds: that of the fencing tokens
+#   redis_listen / redis_listen_no_more NAME   from now on it listens at 127.0.0.1:$port, too, in plain text; no more
 #   redis_free_port                       a TCP port that nobody uses at the moment, nor that + 10000, which a cluster uses
 #   listeners_on NAME CHANNEL             how many listen on it, also where it is one of a slot
 #   assert_clean NAME                     nothing is left behind: see there
@@ -167,6 +168,17 @@ SCRIPT
   chmod +x "$BATS_TEST_TMPDIR/redis-with-clock"
   REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"
 }
+
+# A server of a cluster, or below a Sentinel, has one already: others know it by that.
+redis_listen() {
+  local over=${1}_over
+  port=${!over:-}
+  [[ ${TEST_OVER:-} =~ ^(cluster|sentinel)$ ]] || {
+    port=$(redis_free_port)
+    redis "$1" config set port "$port" >/dev/null
+  }
+}
+redis_listen_no_more() { [[ ${TEST_OVER:-} =~ ^(cluster|sentinel)$ ]] || redis "$1" config set port 0 >/dev/null; }
 
 listeners_on() {
   local of_slot=0
