@@ -10,15 +10,7 @@ namespace rlock::redis {
 namespace {
 
 constexpr milliseconds kForOne = 1s;  // at most
-
-// Those that are known, then those of the address.
-std::vector<Host> nodes_to_ask(const Address& address) {
-  std::vector<Host> nodes = address.slots->nodes();
-  for (const Host& seed : address.seeds) {
-    if (std::ranges::find(nodes, seed) == nodes.end()) nodes.push_back(seed);
-  }
-  return nodes;
-}
+constexpr int kMostTeachers = 2;      // of one attempt, after an owner was lost
 
 Result<Connection> ask(const Address& address, const Host& node, const Until& until) {
   const Endpoint endpoint = endpoint_of(address, node);
@@ -37,6 +29,11 @@ Result<Connection> ask(const Address& address, const Host& node, const Until& un
   return connection;
 }
 
+std::optional<Host> any_owner(const SlotMap& slots) {
+  const auto owners = slots.owners();
+  return owners.empty() ? std::nullopt : std::optional(owners.front());
+}
+
 }  // namespace
 
 Endpoint endpoint_of(const Address& address, const Host& node) {
@@ -47,7 +44,7 @@ Endpoint endpoint_of(const Address& address, const Host& node) {
 }
 
 Result<Connection> learn_slots(const Address& address, const Until& until) {
-  const std::vector<Host> nodes = nodes_to_ask(address);
+  const std::vector<Host> nodes = address.slots->nodes(address.seeds);
   std::size_t left = nodes.size();
   std::optional<Error> failure;
   for (const Host& node : nodes) {
@@ -68,25 +65,32 @@ Result<Connection> connect_to_owner(const Address& address, std::optional<int> s
   SlotMap& slots = *address.slots;
   std::optional<Connection> open;
   if (slots.is_stale()) open = RLOCK_TRY(learn_slots(address, until));
-  for (bool again = false;; again = true) {
-    const auto owners = slot ? std::vector<Host>() : slots.owners();
-    const auto owner = slot ? slots.owner(*slot) : owners.empty() ? std::nullopt : std::optional(owners.front());
+  std::optional<Host> lost;
+  Error failure;
+  for (int learned = 0;; ++learned) {
+    const auto owner = slot ? slots.owner(*slot) : any_owner(slots);
     if (!owner) {
       slots.set_stale();
       const std::string which = slot ? "slot " + std::to_string(*slot) : "any slot";
       return fail(Error::Code::unavailable, "no server of the cluster keeps " + which);
     }
     if (open && open->node() == *owner) return std::move(*open);
-    const Until first = until.at_most(rlock::until(until.deadline) / 2);
-    auto connection = Connection::open(endpoint_of(address, *owner), again ? until : first);
-    if (connection || connection.error().code != Error::Code::unavailable) return connection;
+    const bool another = lost && owner != lost;
+    // A server that is cut off from the others may name it again.
+    if (!lost || another) {
+      const Until first = until.at_most(rlock::until(until.deadline) / 2);
+      auto connection = Connection::open(endpoint_of(address, *owner), another ? until : first);
+      if (connection || connection.error().code != Error::Code::unavailable) return connection;
+      failure = std::move(connection).error();
+    }
     slots.lost(*owner);
-    if (again || until.over()) return connection;
-    auto learned = learn_slots(address, until);
-    if (!learned) return connection;
-    open = std::move(*learned);
-    if (slot && slots.owner(*slot) == owner) return connection;
+    lost = owner;
+    if (another || learned == kMostTeachers || until.over()) break;
+    auto answered = learn_slots(address, until);
+    if (!answered) break;
+    open = std::move(*answered);
   }
+  return std::unexpected(std::move(failure));
 }
 
 }  // namespace rlock::redis

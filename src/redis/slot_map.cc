@@ -7,7 +7,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr std::size_t kMostNodes = 4096;
+constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
 
 struct Place {
   Host host;
@@ -38,7 +38,10 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
   const bool sharded = sharded_;
   auto done = read_ranges(slots, asked, by_name);
   stale_ = !done;
-  if (done) return done;
+  if (done) {
+    teacher_ = asked;
+    return done;
+  }
   nodes_ = nodes;
   owner_ = owners;
   sharded_ = sharded;
@@ -88,15 +91,34 @@ std::vector<Host> SlotMap::owners() const {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (owns[i + 1]) owners.push_back(nodes_[i].host);
   }
+  put_doubted_last(owners);
   return owners;
 }
 
-std::vector<Host> SlotMap::nodes() const {
+std::vector<Host> SlotMap::nodes(std::span<const Host> seeds) const {
   const std::lock_guard guard(mutex_);
   std::vector<Host> hosts;
   for (const Node& node : nodes_) hosts.push_back(node.host);
-  if (lost_) std::ranges::stable_partition(hosts, [&](const Host& host) { return host != *lost_; });
+  for (const Host& seed : seeds) {
+    if (std::ranges::find(hosts, seed) == hosts.end()) hosts.push_back(seed);
+  }
+  put_doubted_last(hosts);
   return hosts;
+}
+
+void SlotMap::put_doubted_last(std::vector<Host>& hosts) const {
+  const auto place = [&](const Host& host) {
+    const auto found = std::ranges::find(in_doubt_, host);
+    return found == in_doubt_.end() ? -1 : found - in_doubt_.begin();
+  };
+  std::ranges::stable_sort(hosts, {}, place);
+}
+
+void SlotMap::doubt(const Host& host) {
+  if (host.name.empty()) return;
+  std::erase(in_doubt_, host);
+  if (in_doubt_.size() == kMostInDoubt) in_doubt_.erase(in_doubt_.begin());
+  in_doubt_.push_back(host);
 }
 
 int SlotMap::without_owner() const {
@@ -121,7 +143,8 @@ Host SlotMap::moved(const Redirection& redirection, const Host& asked) {
 
 void SlotMap::lost(const Host& node) {
   const std::lock_guard guard(mutex_);
-  lost_ = node;
+  if (teacher_) doubt(*teacher_);
+  doubt(node);
   stale_ = true;
 }
 

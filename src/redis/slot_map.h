@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,16 +25,17 @@ class SlotMap {
 
   // None: nobody keeps it, as far as is known.
   std::optional<Host> owner(int slot) const;
-  // The servers that keep slots.
+  // The servers that keep slots, those in doubt last.
   std::vector<Host> owners() const;
-  // All that may know better, those that were lost last.
-  std::vector<Host> nodes() const;
+  // The servers that are known, and these; those in doubt last, and of these the one that came into doubt last.
+  std::vector<Host> nodes(std::span<const Host> seeds = {}) const;
   // How many slots nobody keeps.
   int without_owner() const;
 
   // The slot is there, as another server has said. Returns how that one is known.
   Host moved(const Redirection& redirection, const Host& asked);
-  // The server does not answer, or does not serve.
+  // The server does not answer, or does not serve. It is in doubt, as is the one by whose list it was found: a server that
+  // is cut off from the others names those that kept the slots before.
   void lost(const Host& node);
   // The list was not read yet, or does not fit any more.
   bool is_stale() const;
@@ -48,13 +50,16 @@ class SlotMap {
     std::string other_name;  // by which it may be named as well
   };
   Result<void> read_ranges(const Reply& slots, const Host& asked, bool by_name);
+  void doubt(const Host& host);
+  void put_doubted_last(std::vector<Host>& hosts) const;
   // Its index. Makes one that is not there.
   std::uint16_t index_of(const Host& host, const std::string& other_name);
 
   mutable std::mutex mutex_;
   std::vector<Node> nodes_;
   std::array<std::uint16_t, kSlots> owner_{};  // index in nodes_, from 1 on; 0: nobody
-  std::optional<Host> lost_;
+  std::optional<Host> teacher_;  // whose list it is
+  std::vector<Host> in_doubt_;   // the last one is the one that came last
   bool stale_ = true, sharded_ = false;
 };
 

@@ -174,6 +174,24 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   refused 69 'Connection refused' redis+cluster://127.0.0.1:1
 }
 
+@test "a server that is cut off, and names an owner that is dead, is not asked for ever" {
+  start 3 0 --cluster-require-full-coverage no
+  local name known
+  name=$(cluster_name c2)
+  known=$(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-)
+  cluster_cut_off c1
+  CLUSTER_MASTERS=(c2 c3)
+  cluster_move "$(cluster_slot "$name")" c2 c3
+  redis_kill9 c2
+  run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
+  [[ $output == mine ]]
+  # Under the name of the seed, and under that of its own list.
+  run -0 rlock run --url "redis+cluster://localhost:$c1_port" "$name" -- echo mine
+  [[ $output == mine ]]
+  # It has not learned better meanwhile.
+  [[ $(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-) == "$known" ]]
+}
+
 @test "a server that is no cluster, and a plain address of a cluster, name the right scheme" {
   start
   redis_start plain --port "$(redis_free_port)"

@@ -8,6 +8,8 @@
 #   cluster_url [NAME ...]      the address for rlock: of all masters, or of these servers
 #   cluster_name NAME [NTH]     the name of a lock that this server keeps, by the order of cluster_start
 #   cluster_move SLOT FROM TO   the slot, with its keys, as redis-cli moves them
+#   cluster_cut_off NAME        from now on it hears nothing of the cluster, and nobody of it: its list of slots stays as it
+#                               is. It is at another port; it has no slot
 #   cluster_stop
 #
 # A server that does not answer for a second is down.
@@ -108,6 +110,16 @@ cluster_move() {
   cluster_begin_move "$@"
   cluster_move_keys "$@"
   cluster_end_move "$@"
+}
+
+# It begins with what it has written down, but for the ports at which the others talk about the cluster; and these do not
+# know its own.
+cluster_cut_off() {
+  local dir=${1}_dir
+  redis_stop "$1"
+  sed -i -E '/myself/!s/@[0-9]+/@1/' "${!dir}/nodes.conf"
+  unset "${1}_port"
+  cluster_node "$1"
 }
 
 cluster_stop() {

@@ -87,6 +87,25 @@ TEST(SlotMap, KnowsOwners) {
   EXPECT_EQ(map.owner(98), (Host{"a", 1})) << "ASK is for once";
 }
 
+TEST(SlotMap, AsksThoseInDoubtLast) {
+  const auto node = [](const char* name) { return list({text(name), number(1)}); };
+  const auto reply = list({list({number(0), number(1), node("a")}), list({number(2), number(3), node("b")}),
+                           list({number(4), number(16383), node("c")})});
+  const std::vector<Host> seeds{{"s", 1}, {"b", 1}};
+  SlotMap map;
+  EXPECT_EQ(map.nodes(seeds), seeds);
+  ASSERT_TRUE(map.read(reply, {"s", 1}, false));
+  EXPECT_EQ(map.nodes(seeds), (std::vector<Host>{{"a", 1}, {"b", 1}, {"c", 1}, {"s", 1}}));
+  map.lost({"b", 1});
+  EXPECT_EQ(map.nodes(seeds), (std::vector<Host>{{"a", 1}, {"c", 1}, {"s", 1}, {"b", 1}}));
+  EXPECT_EQ(map.owners(), (std::vector<Host>{{"a", 1}, {"c", 1}, {"b", 1}}));
+  ASSERT_TRUE(map.read(reply, {"a", 1}, false));
+  map.lost({"b", 1});
+  EXPECT_EQ(map.nodes(seeds), (std::vector<Host>{{"c", 1}, {"s", 1}, {"a", 1}, {"b", 1}}));
+  map.lost({"", 0});
+  EXPECT_EQ(map.nodes(), (std::vector<Host>{{"c", 1}, {"b", 1}, {"a", 1}})) << "an adopted connection has no name";
+}
+
 TEST(SlotMap, TakesAnnouncedNamesWhereTheyAreWanted) {
   const auto reply = list({list({number(0), number(16383), list({text("10.0.0.1"), number(1), text("id"),
                                                                  list({text("hostname"), text("one.example")})})})});
