@@ -1,6 +1,7 @@
-"""Five servers, of which any two are killed, stopped, or restarted with or without their data, and ten workers that want
-one lock. usage: quorum_chaos.py RLOCK SECONDS AGED_SERVER SEED; AGED_SERVER: as
-of tests/lib/quorum.bash. See chaos.py.
+"""Five servers, of which any two are killed, stopped, or restarted with or without their data, or cannot be reached, and
+ten workers that want one lock. Half of the workers come from one side, half from the other, and a cut parts a server from
+one side: the two sides may see different majorities. usage: quorum_chaos.py RLOCK SECONDS AGED_SERVER SEED; AGED_SERVER:
+as of tests/lib/quorum.bash. See chaos.py.
 
 Never may two have the lock at once, which flock(2) on a file tells: the kernel takes it from who dies. The tokens grow
 in the order of the grants. While three servers can vote there is progress; while two can, nothing begins.
@@ -18,6 +19,7 @@ from chaos import wait_until
 RLOCK, SECONDS = sys.argv[1], float(sys.argv[2])
 random.seed(int(sys.argv[4]))
 LEASE = 5
+SIDES = ("a", "b")
 NO_VOTE = LEASE + 4  # seconds from a restart until the server votes again; see probation() in src/lock/electorate.cc
 STUCK = 45  # seconds; longer than all leases, pauses and timeouts of one turn together
 COMMAND = """exec 9>>witness
@@ -30,11 +32,14 @@ echo "end $RLOCK_TOKEN" >>log"""
 class Server:
     def __init__(self, number, aged):
         self.folder, self.number = os.path.join(os.getcwd(), f"s{number}"), number
-        self.bad_until, self.repair = 0, None
+        self.bad_until, self.repairs, self.cut = 0, [], set()
         self.start(aged)
 
-    def url(self):
-        return f"unix://{self.folder}/s"
+    def path(self, side):
+        return f"{self.folder}/{side}"
+
+    def is_bad(self, side):
+        return time.monotonic() < self.bad_until or side in self.cut
 
     def start(self, program="redis-server"):
         os.makedirs(self.folder, exist_ok=True)
@@ -44,6 +49,22 @@ class Server:
             stdin=subprocess.DEVNULL)
         if not wait_until(self.answers, 60):
             sys.exit("a server does not answer")
+        for side in SIDES:
+            if side not in self.cut:
+                self.join(side)
+
+    def join(self, side):
+        """The names of one socket: who takes one away parts the server from that side."""
+        if os.path.exists(self.path(side)):
+            os.unlink(self.path(side))
+        os.link(self.path("s"), self.path(side))
+        self.cut.discard(side)
+
+    def part(self, side):
+        os.unlink(self.path(side))
+        self.cut.add(side)
+        for kind in ("normal", "pubsub"):
+            subprocess.run(["redis-cli", "-s", self.path("s"), "client", "kill", "type", kind], capture_output=True)
 
     def answers(self):
         return subprocess.run(["redis-cli", "-s", f"{self.folder}/s", "ping"], capture_output=True,
@@ -64,30 +85,47 @@ class Server:
         self.bad_until = 0
 
 
-def harm(server, figures):
-    """One fault; when and how it is mended."""
-    what = random.choice(("stop", "kill", "wipe"))
+def harm(servers, figures):
+    """One fault, if no side has two servers that are bad; when and how it is mended."""
+    what, sides = random.choice(("stop", "kill", "wipe", "cut", "cut")), SIDES
+    if what == "cut":
+        sides = [random.choice(SIDES)]
+    whole = [server for server in servers if not any(server.is_bad(side) for side in SIDES)]
+    if not whole or any(sum(server.is_bad(side) for server in servers) >= 2 for side in sides):
+        return
+    server = random.choice(whole)
     figures[what] = figures.get(what, 0) + 1
-    if what == "stop":
+    if what == "cut":
+        server.part(sides[0])
+        mend = lambda: server.join(sides[0])
+    elif what == "stop":
         server.process.send_signal(signal.SIGSTOP)
         mend = server.go_on
     else:
         server.stop()
         mend = lambda: server.restart(what == "wipe")
-    server.bad_until = float("inf")
-    server.repair = (time.monotonic() + random.uniform(0.2, 3), mend)
+    if what != "cut":
+        server.bad_until = float("inf")
+    server.repairs.append((time.monotonic() + random.uniform(0.2, 3), mend))
 
 
 def mend(servers, everything=False):
     for server in servers:
-        if server.repair and (everything or time.monotonic() > server.repair[0]):
-            repair, server.repair = server.repair[1], None
-            repair()
+        due = [one for one in server.repairs if everything or time.monotonic() > one[0]]
+        for one in due:
+            server.repairs.remove(one)
+            one[1]()
 
 
-def worker():
-    return subprocess.Popen([RLOCK, "run", "-q", "-w", "10m", "--lease", f"{LEASE}s", "-k", "200ms", "job", "--", "bash",
-                             "-c", COMMAND], stderr=subprocess.DEVNULL)
+def urls(servers, side):
+    return " ".join(f"unix://{server.path(side)}" for server in servers)
+
+
+def worker(servers, side):
+    one = subprocess.Popen([RLOCK, "run", "-q", "--url", urls(servers, side), "-w", "10m", "--lease", f"{LEASE}s", "-k",
+                            "200ms", "job", "--", "bash", "-c", COMMAND], stderr=subprocess.DEVNULL)
+    one.side = side
+    return one
 
 
 def lines():
@@ -101,11 +139,11 @@ def under_fire(servers, figures):
             workers.remove(one)
             ends[one.returncode] = ends.get(one.returncode, 0) + 1
         while len(workers) < 10:
-            workers.append(worker())
+            here = sum(one.side == SIDES[0] for one in workers)
+            workers.append(worker(servers, SIDES[here >= 5]))
         mend(servers)
-        bad = [server for server in servers if time.monotonic() < server.bad_until]
-        if len(bad) < 2 and random.random() < 0.2:
-            harm(random.choice([server for server in servers if server not in bad]), figures)
+        if random.random() < 0.2:
+            harm(servers, figures)
         if random.random() < 0.02:
             random.choice(workers).kill()
         time.sleep(0.05)
@@ -133,7 +171,7 @@ def with_three_down(servers):
 def main():
     open("log", "w").close()
     servers = [Server(number, sys.argv[3]) for number in range(1, 6)]
-    os.environ["RLOCK_URL"] = " ".join(server.url() for server in servers)
+    os.environ["RLOCK_URL"] = urls(servers, SIDES[0])
     figures = {}
     late = under_fire(servers, figures)
     begins = [line for line in lines() if line[0] == "begin"]
