@@ -18,12 +18,12 @@ constexpr milliseconds kAskAgain = 500ms;
 // Looks after one of the locks while it is waited for.
 class AwaitedLock {
  public:
-  AwaitedLock(lock::Servers& client, const lock::AcquireRequest& request, const LockingOptions& options, int interrupt,
+  AwaitedLock(lock::Servers& client, const lock::AcquireRequest& request, const LockingOptions& options, const Until& wait,
               const Events& events)
       : name_(request.name),
         wait_(options.wait),
         report_(request.name, options.verbose, events),
-        superseding_(client, request, options.timeout, interrupt) {}
+        superseding_(client, request, options.timeout, wait) {}
 
   void look(const lock::Acquired& found) {
     if (!found.expires_in && found.holders > 0 && !std::exchange(warned_, true)) {
@@ -158,8 +158,10 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
                                                    const run::SignalBlock& signals, const Events& events,
                                                    lock::AtFront at_front) {
   RLOCK_TRY(check_for_quorum(options, client));
+  const TimePoint begun = BootClock::now();
+  const Until wait{options.wait.limit ? begun + *options.wait.limit : TimePoint::max(), signals.fd()};
   std::vector<AwaitedLock> waiting;
-  for (const auto& request : requests) waiting.emplace_back(client, request, options, signals.fd(), events);
+  for (const auto& request : requests) waiting.emplace_back(client, request, options, wait, events);
   lock::WaitPolicy policy{.limit = options.wait.limit,
                           .exchange = options.timeout,
                           .interrupt = signals.fd(),
@@ -171,7 +173,6 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
   if (options.wait.supersede) policy.longest_look = kAskAgain;
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };
-  const TimePoint begun = BootClock::now();
   auto acquired = lock::acquire_all(client, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
     current = &waiting[index];
     current->look(found);

@@ -25,7 +25,7 @@ std::vector<lock::HolderView> Superseding::in_the_way(const lock::Status& status
 }
 
 void Superseding::ask() {
-  const auto status = lock::inspect(client_, name_, exchange());
+  const auto status = lock::inspect(client_, name_, exchange(), lock::Views::majority);
   if (!status || status->state != lock::Status::State::held) return;
   for (const lock::HolderView& holding : in_the_way(*status)) ask(holding);
 }

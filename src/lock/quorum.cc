@@ -14,13 +14,6 @@ namespace {
 
 constexpr milliseconds kAskLimit = 2s;  // where no lease is known
 
-// A majority of them has answered without an error.
-template <class Answer>
-bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
-  const auto well = std::ranges::count_if(answered, [&](std::size_t i) { return answers[i]->has_value(); });
-  return static_cast<std::size_t>(well) >= majority_of(answers.size());
-}
-
 Error interrupted_error() { return {Error::Code::interrupted, "interrupted", true}; }
 
 }  // namespace

@@ -38,8 +38,9 @@ Result<long long> ask_to_stop(Servers& servers, const LockName& name, const Owne
                               const Until& until);
 Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until);
 
-// With a quorum also what each server says.
-Result<Status> inspect(Servers& servers, const LockName& name, const Until& until);
+// With a quorum also what each server says. `views`: whether each server is waited for, or a majority is enough.
+enum class Views { all, majority };
+Result<Status> inspect(Servers& servers, const LockName& name, const Until& until, Views views = Views::all);
 Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until);
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange);
 

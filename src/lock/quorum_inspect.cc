@@ -93,22 +93,23 @@ constexpr auto kAll = [](const auto&, const auto&) { return false; };
 
 using Look = Result<Status> (*)(redis::Client&, const LockName&, const Until&);
 
-Result<Status> look_at_each(Servers& servers, const LockName& name, const Until& until, Look one) {
+Result<Status> look_at_each(Servers& servers, const LockName& name, const Until& until, Look one, Views views) {
   if (!servers.is_quorum()) return one(servers.only(), name, until);
   const auto look = [&](std::size_t, Member& member, const Until& end) { return one(member.client, name, end); };
-  const auto answers = servers.ask_each<Status>(look, kLookLimit, until, kAll);
+  const auto answers = views == Views::all ? servers.ask_each<Status>(look, kLookLimit, until, kAll)
+                                           : servers.ask_each<Status>(look, kLookLimit, until, most_answer<Status>);
   RLOCK_TRY(expect_majority(answers));
   return merged(name, servers, answers);
 }
 
 }  // namespace
 
-Result<Status> inspect(Servers& servers, const LockName& name, const Until& until) {
-  return look_at_each(servers, name, until, inspect);
+Result<Status> inspect(Servers& servers, const LockName& name, const Until& until, Views views) {
+  return look_at_each(servers, name, until, inspect, views);
 }
 
 Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until) {
-  return look_at_each(servers, name, until, inspect_string);
+  return look_at_each(servers, name, until, inspect_string, Views::all);
 }
 
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange) {

@@ -2,6 +2,7 @@
 // The answers of several servers, taken together. Pure: no server is asked here.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,13 @@ std::vector<const Error*> errors_in(const Answers<Answer>& answers) {
     if (!answer) errors.push_back(&answer.error());
   }
   return errors;
+}
+
+// A majority of them has answered without an error. `answered`: the indices of those that have answered.
+template <class Answer>
+bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
+  const auto well = std::ranges::count_if(answered, [&](std::size_t i) { return answers[i]->has_value(); });
+  return static_cast<std::size_t>(well) >= majority_of(answers.size());
 }
 
 // One error for too many: that of a majority where it is one kind, else unavailable. `voters`: of how many.

@@ -309,6 +309,19 @@ asked() { (($(calls "$1") >= $2)); }
   [[ $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
 }
 
+# A round that waits for the server that hangs would be over after the wait.
+@test "--supersede asks within the wait, though a server hangs" {
+  holder
+  wait_until eval '[[ $(listeners_on s1 "rlock:control:{job}") -gt 0 && $(listeners_on s2 "rlock:control:{job}") -gt 0 ]]'
+  redis_freeze s3
+  run --separate-stderr rlock run -w 1900ms --supersede job -- touch ran
+  redis_thaw s3
+  show
+  [[ $status == 0 && -e ran ]]
+  job_status
+  [[ $status == 74 ]]
+}
+
 @test "force-unlock --now deletes it on every server" {
   rlock acquire job --lease 60s >owner
   rlock force-unlock --yes --now job
