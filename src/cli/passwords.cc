@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -73,27 +74,45 @@ std::optional<Secret> extract_variable(const char* name) {
   return secret;
 }
 
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --count_; }
+
+ private:
+  std::atomic<int>& count_;
+};
+
 // Many connections may be made at once: those that ask while the command runs get what it prints, and it runs no second
 // time beside itself.
 redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
   struct Shared {
     std::mutex mutex;
-    std::optional<Secret> last;
+    std::atomic<int> asking = 0;
+    std::optional<Secret> last;  // for those who ask while it is read
     TimePoint read_at{};
   };
   const auto shared = std::make_shared<Shared>();
   return {[shared, source](const Until& until) -> Result<Secret> {
             const TimePoint asked_at = BootClock::now();
             std::unique_lock guard(shared->mutex, std::defer_lock);
+            const Counted counted(shared->asking);  // until just before the lock is given back
             while (!guard.try_lock()) {
               if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
                 return fail(Error::Code::interrupted, "interrupted");
               }
               if (until.over()) return fail(Error::Code::unavailable, "the password command is not done in time");
             }
-            if (shared->last && shared->read_at > asked_at) return *shared->last;
+            const bool is_last = shared->asking == 1;
+            if (shared->last && shared->read_at > asked_at) {
+              Secret password = *shared->last;
+              if (is_last) shared->last.reset();
+              return password;
+            }
             auto password = source.read(until);
-            shared->last = password ? std::optional(*password) : std::nullopt;
+            shared->last = password && shared->asking > 1 ? std::optional(*password) : std::nullopt;
             shared->read_at = BootClock::now();
             return password;
           },

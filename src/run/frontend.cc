@@ -69,9 +69,11 @@ class Frontend {
                         {timer_.fd(), POLLIN, 0},
                         {socket_closed_ ? -1 : guards_.guard_socket(),
                          static_cast<short>(unsent_ || ready_ ? POLLIN | POLLOUT : POLLIN), 0},
-                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0}};
+                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0},
+                        {guards_.agent_ended(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
+    if (watched[4].revents != 0) guards_.replace_agent(signals_);
   }
 
   void pass_on_signals() {

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/log.h"
 #include "run/monitor.h"
 #include "run/pidfd.h"
 #include "run/spare_fds.h"
@@ -83,6 +84,17 @@ void Guards::tell_lock(const Job& job) {
   shared_->set_late_variable(job.command.late_variable);
   for (std::size_t i = 0; i < job.holds.size(); ++i) shared_->set_token(i, std::atoll(job.holds[i].token.c_str()));
   shared_->set_promise({oldest(job.holds)});
+}
+
+// Whatever kills one of several processes of a job, as the kernel does where memory is short: the job needs its next
+// connection all the same.
+void Guards::replace_agent(const SignalBlock& signals) {
+  children_.erase(agent_->pid());
+  const auto again = agent_->start_again(signals);
+  if (!again) log::warning("the process that runs the password command was killed: " + again.error().message);
+  if (!again || !*again) return;
+  children_.insert(agent_->pid());
+  log::debug("the process that runs the password command was killed, and was started again");
 }
 
 Guards::~Guards() {

@@ -58,6 +58,11 @@ class Guards {
   int guard_socket() const { return socket_.get(); }  // socket to the monitor
   GuardState& shared() const { return *shared_; }
   FrontendTimer& timer() { return *timer_; }
+  // Of the agent, as PasswordAgent::ended_fd(); -1: there is none.
+  int agent_ended() const { return agent_ ? agent_->ended_fd() : -1; }
+  // Has its work go on in a new process, unless nobody needs it. REQUIRES: agent_ended() is readable; this process has
+  // one thread.
+  void replace_agent(const SignalBlock& signals);
   std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree
 
  private:

@@ -92,21 +92,36 @@ void answer(int socket, TimePoint asked, const Result<Secret>& password) {
 Result<std::unique_ptr<PasswordAgent>> PasswordAgent::start(const redis::PasswordSource& source,
                                                             const SignalBlock& signals) {
   int ends[2], needed[2];
-  std::unique_ptr<PasswordAgent> agent(new PasswordAgent);
+  std::unique_ptr<PasswordAgent> agent(new PasswordAgent(source));
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return std::unexpected(system_error("socketpair"));
   }
   agent->socket_ = UniqueFd(ends[0]);
-  const UniqueFd agents_socket(ends[1]);
+  agent->agents_socket_ = UniqueFd(ends[1]);
   if (pipe2(needed, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd is_needed(needed[0]);
+  agent->agents_needed_ = UniqueFd(needed[0]);
   agent->needed_ = UniqueFd(needed[1]);
-  const pid_t pid = signals.fork_held_back();
-  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
-  if (pid == 0) become_agent(source, agents_socket.get(), is_needed.get());
-  agent->process_ = UniqueFd(pidfd_open(pid, 0));
-  if (!agent->process_) return std::unexpected(system_error("pidfd_open"));
+  RLOCK_TRY(agent->fork_it(signals));
   return agent;
+}
+
+Result<void> PasswordAgent::fork_it(const SignalBlock& signals) {
+  pid_ = signals.fork_held_back();
+  if (pid_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid_ == 0) become_agent(source_, agents_socket_.get(), agents_needed_.get());
+  process_ = UniqueFd(pidfd_open(pid_, 0));
+  if (!process_) return std::unexpected(system_error("pidfd_open"));
+  return {};
+}
+
+Result<bool> PasswordAgent::start_again(const SignalBlock& signals) {
+  siginfo_t end{};
+  const bool known = waitid(P_PIDFD, static_cast<id_t>(process_.get()), &end, WEXITED | WNOHANG) == 0;
+  process_.reset();
+  pid_ = -1;
+  if (known && end.si_code == CLD_EXITED) return false;
+  RLOCK_TRY(fork_it(signals));
+  return true;
 }
 
 PasswordAgent::~PasswordAgent() {
@@ -119,7 +134,10 @@ PasswordAgent::~PasswordAgent() {
   waitid(P_PIDFD, static_cast<id_t>(process_.get()), &unused, WEXITED);
 }
 
-redis::PasswordSource PasswordAgent::source() const {
+redis::PasswordSource PasswordAgent::source() {
+  process_.reset();
+  agents_socket_.reset();
+  agents_needed_.reset();
   return {[this](const Until& until) { return ask(until); }, false};
 }
 
@@ -130,7 +148,7 @@ void PasswordAgent::let_go() {
 
 // Answers are taken from a common heap: whoever asks later may get that of who has asked before.
 Result<Secret> PasswordAgent::ask(const Until& until) const {
-  const auto ended = [] { return fail(Error::Code::config, "the process that runs the password command was killed"); };
+  const auto ended = [] { return fail(Error::Code::config, "the process that runs the password command is gone"); };
   if (send(socket_.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) return ended();
   for (;;) {
     const WaitEnd end = wait_for(socket_.get(), POLLIN, until);

@@ -25,20 +25,31 @@ class PasswordAgent {
   // Waits for its end if this process has forked it. REQUIRES: the other processes have let go of it, or end.
   ~PasswordAgent();
 
-  // A source that asks the agent, for a process that was forked after it. The agent goes on with what takes longer than
-  // who asks has time, and the next one who asks gets that. Errors of reading: those of `source`; config (the agent has
-  // ended). REQUIRES: this object lives longer.
-  redis::PasswordSource source() const;
+  pid_t pid() const { return pid_; }
+  // In the process that has forked it: readable once it has ended; -1: that is known.
+  int ended_fd() const { return process_.get(); }
+  // The same agent in a new process, if somebody has killed the last one, which is reaped: whoever has asked in vain
+  // asks again. False: it has ended because nobody needs it. Errors: system. REQUIRES: as start(); ended_fd() is readable.
+  Result<bool> start_again(const SignalBlock& signals);
 
-  // This process needs it no more.
+  // A source that asks the agent, for a process that was forked after it, and that does not start it again. The agent
+  // goes on with what takes longer than who asks has time, and the next one who asks gets that. Errors of reading: those
+  // of `source`; config (nobody answers in time). REQUIRES: this object lives longer.
+  redis::PasswordSource source();
+
+  // This process does not ask it; it may start it again.
   void let_go();
 
  private:
-  PasswordAgent() = default;
+  explicit PasswordAgent(const redis::PasswordSource& source) : source_(source) {}
+  Result<void> fork_it(const SignalBlock& signals);
   Result<Secret> ask(const Until& until) const;
 
-  UniqueFd socket_, needed_;  // the agent ends with the last copy of `needed_`
-  UniqueFd process_;          // pidfd
+  redis::PasswordSource source_;           // what the agent reads
+  UniqueFd socket_, needed_;               // the agent ends with the last copy of `needed_`
+  UniqueFd agents_socket_, agents_needed_;  // its ends of both
+  UniqueFd process_;                       // pidfd
+  pid_t pid_ = -1;
 };
 
 }  // namespace rlock::run

@@ -27,10 +27,31 @@ std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
 }
 
+// In the group of a command: kills it if the thread that reads the password ends before, as when a signal ends rlock.
+// Between fork(2) and its end, where other threads may hold a lock of the allocator.
+[[noreturn]] void become_watch(pid_t group, pid_t parent) {
+  sigset_t end;
+  sigemptyset(&end);
+  sigaddset(&end, SIGTERM);
+  sigprocmask(SIG_BLOCK, &end, nullptr);
+  signal(SIGTERM, SIG_DFL);  // ignored, it would not come
+  setpgid(0, group);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  close_range(0, ~0u, 0);  // whoever reads to the end of our output does not wait for this
+  int unused;
+  if (getppid() == parent) sigwait(&end, &unused);
+  kill(-group, SIGKILL);
+  _exit(0);
+}
+
 // The group of a command that runs. Nothing of it is left when this ends, but for what has left the group.
 class Group {
  public:
-  explicit Group(pid_t leader) : leader_(leader), ended_(pidfd_open(leader, 0)) {}
+  explicit Group(pid_t leader) : leader_(leader), ended_(pidfd_open(leader, 0)) {
+    const pid_t parent = getpid();
+    watch_ = fork();
+    if (watch_ == 0) become_watch(leader, parent);
+  }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   ~Group() { end(); }
@@ -44,14 +65,22 @@ class Group {
     if (leader_ < 0) return status;
     // One that has ended keeps its status; a zombie keeps the number of the group.
     kill(-leader_, SIGKILL);
-    while (waitpid(leader_, &status, 0) < 0 && errno == EINTR) {
-    }
+    if (watch_ > 0) kill(watch_, SIGKILL);
+    if (watch_ > 0) reap(watch_);
+    status = reap(leader_);
     leader_ = -1;
     return status;
   }
 
  private:
-  pid_t leader_;
+  static int reap(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+
+  pid_t leader_, watch_ = -1;
   UniqueFd ended_;
 };
 

@@ -156,6 +156,24 @@ no_password() {
   nothing_left
 }
 
+@test "whatever ends rlock while the command runs ends the whole group" {
+  local signal verb
+  for signal in TERM INT KILL; do
+    for verb in 'status job' 'run job -- true'; do
+      rm -f begun
+      # INT is ignored by what a shell without job control starts in the background.
+      # shellcheck disable=SC2086 # several words
+      env --default-signal=INT "$RLOCK" --timeout 1m --password-command \
+        "touch begun; sh -c \"trap '' TERM INT; sleep 1000; $COMMAND\"; true" $verb 3>&- >out 2>&1 &
+      process=$!
+      wait_until test -e begun
+      kill -"$signal" "$process"
+      wait_until gone "$process"
+      wait_until nothing_left
+    done
+  done
+}
+
 @test "the command sees standard error, an empty input, its folder and its variables, and no password" {
   export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
   local text='cat; pwd >&2; env >seen; ps -o pid=,pgid= -p $$ >group; echo first'
@@ -226,17 +244,38 @@ no_password() {
   redis srv del job 'rlock:holder:{job}' >/dev/null
 }
 
-@test "kill -9 of the agent: the job goes on, and without a connection it is lost at the deadline" {
+@test "kill -9 of the agent, twice: the job connects again by another one, which ends with it" {
+  local first
+  job_start -v -l 6s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
+  wait_until test -e begun
+  agent_parts
+  for second in second third; do
+    first=$agent
+    kill -KILL "$agent"
+    wait_until another_agent
+    set_password "$second"
+    new_password "$second"
+    cut_connections
+    wait_until renewed job.err $(($(renewals job.err) + 2))
+  done
+  touch end
+  job_status
+  show
+  [[ $status == 7 ]]
+  gone "$agent"
+}
+another_agent() {
+  agent=$(pgrep -P "$frontend" | grep -vx "$monitor")
+  [[ -n $agent && $agent != "$first" ]]
+}
+
+@test "kill -9 of the agent and of the monitor: nothing is left" {
   job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
   wait_until lines_in pids 3
   agent_parts
-  kill -KILL "$agent"
-  wait_until gone "$agent"
-  in_state "$monitor" S
-  cut_connections
+  kill -KILL "$agent" "$monitor"
   job_status
-  show
-  [[ $status == 74 && $stderr == *'password command was killed'* ]]
+  [[ $status == 74 ]]
   all_gone pids
   redis srv del job 'rlock:holder:{job}' >/dev/null
 }
