@@ -56,11 +56,7 @@ Result<void> check_tls_file(const std::string& path, bool secret) {
 }
 
 Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
-  if (!endpoint.tls) {
-    if (options.tls_option.empty()) return {};
-    return fail(Error::Code::usage,
-                options.tls_option + ": " + escaped(endpoint.display()) + " is no address for TLS; write rediss://");
-  }
+  if (!endpoint.tls) return {};
   const redis::TlsSettings& tls = options.tls;
   if (!tls.key.empty() && tls.certificate.empty()) {
     return fail(Error::Code::config, "tls-key without tls-cert: a key alone shows nothing");
@@ -73,6 +69,14 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   RLOCK_TRY(check_tls_file(tls.key.empty() ? tls.certificate : tls.key, true));
   endpoint.tls = redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure};
   return {};
+}
+
+// A server of a quorum may be one for TLS, another not. 
+Result<void> check_tls_options(const std::vector<redis::Address>& addresses, const CommonOptions& options) {
+  const auto over_tls = [](const redis::Address& one) { return one.server.tls.has_value(); };
+  if (options.tls_option.empty() || std::ranges::any_of(addresses, over_tls)) return {};
+  return fail(Error::Code::usage, options.tls_option + ": " + escaped(addresses.front().server.display()) +
+                                      " is no address for TLS; write rediss://");
 }
 
 // A mistake on the command line is one of usage, elsewhere one of configuration.
@@ -97,6 +101,11 @@ Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
     }
     if (one->kind == redis::Address::Kind::cluster) {
       return bad(shown + ": a cluster cannot be one of a quorum, whose servers must have all of the locks each");
+    }
+    if (one->kind == redis::Address::Kind::sentinel) {
+      return bad(shown +
+                 ": a master behind Sentinels cannot be one of a quorum: a replica that takes its place may lack locks "
+                 "that it has granted; give servers that nothing takes the place of");
     }
     if (std::any_of(addresses.begin(), one, [&](const auto& other) { return other.display() == one->display(); })) {
       return bad(shown + " is given twice: a server has one vote");
@@ -136,6 +145,7 @@ Result<std::vector<redis::Address>> addresses_for(const CommonOptions& options, 
       std::ranges::any_of(addresses, [](const auto& one) { return one.server.password.has_value(); })) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
+  RLOCK_TRY(check_tls_options(addresses, options));
   const CommonPasswords common =
       RLOCK_TRY(common_passwords(options, addresses.front(), addresses.size() > 1, interrupt));
   for (std::size_t i = 0; i < addresses.size(); ++i) {

@@ -408,6 +408,13 @@ asked() { (($(calls "$1") >= $2)); }
   done
 }
 
+@test "a master behind Sentinels is none of a quorum" {
+  run --separate-stderr -64 rlock run --url redis+sentinel://127.0.0.1:1/a --url redis+sentinel://127.0.0.1:1/b \
+    --url redis+sentinel://127.0.0.1:1/c job -- touch ran
+  assert_says 'a master behind Sentinels cannot be one of a quorum'
+  [[ ! -e ran ]]
+}
+
 @test "clusters, and addresses that commas part, are no quorum" {
   run --separate-stderr -64 rlock run --url redis+cluster://127.0.0.1:1 --url redis+cluster://127.0.0.1:2 \
     --url redis+cluster://127.0.0.1:3 job -- touch ran
