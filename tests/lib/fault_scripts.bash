@@ -58,8 +58,10 @@ script() {
     echo "$first_line" | cat - "$text" >"$BATS_TEST_TMPDIR/begun.lua"
     text=$BATS_TEST_TMPDIR/begun.lua
   fi
-  redis srv "${script_user[@]}" -e --eval "$text" \
-    "$lock" "$token_key" "$holder" "$queue" "$waiters" ${last_key:+"$last_key"} , "rlock $verb" "$channel" "$grant_channels" "$hold_keys" "$@" \
+  local way
+  way_to srv
+  redis-cli "${way[@]}" "${script_user[@]}" -e --eval "$text" \
+    "$lock" "$token_key" "$holder" "$queue" "$waiters" ${last_key:+"$last_key"} , "rlock $verb$sharded" "$channel" "$grant_channels" "$hold_keys" "$@" \
     >"$BATS_TEST_TMPDIR/$verb.reply" || status=$?
   sed 's/^\([^: ]*\):0$/\1/' "$BATS_TEST_TMPDIR/$verb.reply"
   return "$status"
@@ -123,6 +125,7 @@ assert_mortal() {
 }
 
 count_calls() {
+  if [[ $sharded && $1 == publish ]]; then set -- spublish; fi
   redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0
 }
 
@@ -131,7 +134,7 @@ listen() {
   local id
   for id; do
     # No function: its end must be the end of the connection.
-    redis-cli -s "$srv_sock" subscribe "$grant_channels$(id_of "$id")" >"heard-$id" 3>&- &
+    redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$grant_channels$(id_of "$id")" >"heard-$id" 3>&- &
     listeners+=($!)
     declare -g "listener_${id//[^a-z0-9]/_}=$!"
     wait_until grep -q subscribe "heard-$id"
@@ -139,7 +142,7 @@ listen() {
 }
 # hear_releases FILE: somebody is on the lock's channel, as Redisson is; what it hears goes to the file.
 hear_releases() {
-  redis-cli -s "$srv_sock" subscribe "$channel" >"$1" 3>&- &
+  redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$channel" >"$1" 3>&- &
   listeners+=($!)
   wait_until grep -q subscribe "$1"
 }
@@ -158,6 +161,9 @@ in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }
 # The parts that the files share: a server for the file, a lock and a clean database for each test.
 start_script_server() {
   redis_start srv
+  # As rlock has it in a cluster from Redis 7 on.
+  export sharded=''
+  [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=', sharded'
   cmake -DOUT="$BATS_FILE_TMPDIR/lua" -P "$LUA_DIR/embed.cmake"
 }
 

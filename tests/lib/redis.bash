@@ -27,9 +27,19 @@ redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# With TEST_OVER=tls, TEST_OVER=sentinel, TEST_OVER=cluster or TEST_OVER=acl every test goes another way to its server, or
-# as a user with the least rights: redis_url gives an address of that kind. With cluster, each server is a cluster of one:
-# tests/cli/cluster.bats has those of several. These set $OVER, more options for the server, which listens at port $NAME_over then.
+# With TEST_OVER=tls, sentinel, cluster or acl every test goes another way to its server, or with the least rights:
+# redis_url gives an address of that kind, and the scripts of tests/lua go the same way. With cluster, each server is a
+# cluster of one: tests/cli/cluster.bats has those of several. With acl, the default user, which rlock is without a
+# password, has exactly the rights that rlock prints, and redis-cli is another user.
+# The functions over_... set $OVER, more options for the server, which listens at port $NAME_over then.
+#
+#   not_over WAY... REASON      skips a test that can mean nothing these ways
+#   also_allow NAME RIGHT...    what a test needs beyond the least rights
+#   way_to NAME                 sets $way, the options of redis-cli for the way to this server
+not_over() {
+  local way
+  for way in "${@:1:$#-1}"; do [[ ${TEST_OVER:-} != "$way" ]] || skip "over $way: ${*: -1}"; done
+}
 over_port() {
   local port=${1}_over
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
@@ -39,7 +49,7 @@ over_port() {
 over_tls() {
   local over tls=$BATS_RUN_TMPDIR/tls
   over_port "$1"
-  export RLOCK_TLS_CA=$tls/ca.crt
+  export SSL_CERT_FILE=$tls/ca.crt
   (
     flock 9
     [[ -s $tls/server.pem ]] || TLS_DIR=$tls bash -c 'source "$TESTS_DIR/lib/tls.bash" && tls_authority ca && tls_certificate server ca IP:127.0.0.1'
@@ -64,14 +74,52 @@ cluster_for() {
   [[ $(redis "$1" ping 2>&1) != NOAUTH* ]] || return 0
   wait_until eval "[[ \$(redis $1 cluster info) == *cluster_state:ok* ]]"
 }
-over_acl() { :; }
-# The user with the rights that rlock prints, and with that to WAIT, which only --wait-replicas needs.
-acl_for() {
-  local rule
-  export RLOCK_PASSWORD_FILE=$BATS_FILE_TMPDIR/password
-  (umask 077 && printf pw >"$RLOCK_PASSWORD_FILE")
-  rule=$("$RLOCK" doctor --acl | sed 's/>PASSWORD/>pw/')
-  (set -f && redis "$1" $rule +wait) >/dev/null
+# Options of a server among those of redis_start, $1 and what is behind: its value.
+value_of() {
+  local wanted=$1
+  shift
+  while (($# > 1)); do
+    [[ $1 != "$wanted" ]] || { echo "$2" && return; }
+    shift
+  done
+}
+over_acl() { # shellcheck disable=SC2206 # words of a command
+  local rule password where=()
+  password=$(value_of --requirepass "$@")
+  [[ -z $(value_of --cluster-enabled "$@") ]] || where=(--url redis+cluster://any)
+  rule=$("$RLOCK" "${where[@]}" doctor --acl)
+  rule=${rule#ACL SETUSER rlock }
+  set -f
+  OVER=(--user admin on nopass '~*' '&*' +@all --masteruser admin --masterauth any
+    --user default ${rule/>PASSWORD/${password:+>}${password:-nopass}})
+  set +f
+}
+also_allow() { [[ ${TEST_OVER:-} != acl ]] || redis "$1" acl setuser default "${@:2}" >/dev/null; }
+if [[ ${TEST_OVER:-} == acl && $(command -v redis-cli) != */admin/redis-cli ]]; then
+  mkdir -p "$BATS_RUN_TMPDIR/admin"
+  new=$BATS_RUN_TMPDIR/admin/$BASHPID
+  cat >"$new" <<SCRIPT
+#!/bin/sh
+# redis-cli as the user admin, on a server that has one.
+for word; do
+  case \$word in
+    */s) [ ! -e "\${word%s}admin" ] || exec $(command -v redis-cli) --user admin --pass any --no-auth-warning "\$@" ;;
+  esac
+done
+exec $(command -v redis-cli) "\$@"
+SCRIPT
+  chmod 755 "$new"
+  mv -T "$new" "$BATS_RUN_TMPDIR/admin/redis-cli"
+  export PATH=$BATS_RUN_TMPDIR/admin:$PATH
+fi
+way_to() {
+  local sock=${1}_sock port=${1}_over
+  way=(-s "${!sock}")
+  case ${TEST_OVER:-} in
+    tls) way=(--tls --cacert "$SSL_CERT_FILE" -p "${!port}") ;;
+    sentinel) way=(-p "$(redis "${1}_watch" sentinel get-master-addr-by-name mymaster | sed -n 2p)") ;;
+    acl) way+=(--user default --pass any --no-auth-warning) ;;
+  esac
 }
 # The Sentinel of a server that answers, until redis_stop.
 sentinel_for() {
@@ -80,16 +128,17 @@ sentinel_for() {
   source "$TESTS_DIR/lib/sentinel.bash"
   m_port=${!m_port}
   sentinel_start "$sentinel"
-  export "${sentinel}_port" "${sentinel}_pid"
+  export "${sentinel}_port" "${sentinel}_pid" "${sentinel}_sock"
 }
 
 redis_start() {
   local name=$1 dir log OVER=()
   shift
-  [[ -z ${TEST_OVER:-} ]] || "over_$TEST_OVER" "$name"
+  [[ -z ${TEST_OVER:-} ]] || "over_$TEST_OVER" "$name" "$@"
   local dir_var=${name}_dir
   dir=${!dir_var:-$(redis_folder)/$name}
   mkdir -p "$dir"
+  [[ ${TEST_OVER:-} != acl ]] || touch "$dir/admin"
   log=$dir/log
   "$REDIS_SERVER" --port 0 --unixsocket "$dir/s" --unixsocketperm 700 --dir "$dir" --save '' --appendonly no \
     --logfile "$log" --daemonize no "${OVER[@]}" "$@" </dev/null >/dev/null 2>&1 3>&- &
@@ -103,7 +152,6 @@ redis_start() {
   }
   [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
   [[ ${TEST_OVER:-} != cluster ]] || cluster_for "$name"
-  [[ ${TEST_OVER:-} != acl ]] || acl_for "$name"
 }
 
 # An answer that is not PONG still shows life: a server with a password says NOAUTH.
@@ -130,7 +178,6 @@ redis_url() {
   case ${TEST_OVER:-} in
     tls) printf 'rediss://127.0.0.1:%s' "${!port}" && return ;;
     cluster) printf 'redis+cluster://127.0.0.1:%s' "${!port}" && return ;;
-    acl) printf 'unix://rlock@%s' "${!sock}" && return ;;
     sentinel) printf 'redis+sentinel://127.0.0.1:%s/mymaster' "${!sentinel}" && return ;;
   esac
   printf 'unix://%s' "${!sock}"

@@ -40,6 +40,7 @@ sentinel monitor mymaster $(host_of m) $m_port $((${#SENTINELS[@]} / 2 + 1))
 sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_AFTER:-500}
 sentinel failover-timeout mymaster 3000
 CONF
+  [[ ${TEST_OVER:-} != acl ]] || printf 'sentinel auth-%s mymaster admin\n' user pass >>"$dir/sentinel.conf"
   "$REDIS_SERVER" "$dir/sentinel.conf" --sentinel </dev/null >/dev/null 2>&1 3>&- &
   printf -v "${name}_pid" '%s' "$!"
   printf -v "${name}_dir" '%s' "$dir"
