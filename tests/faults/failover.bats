@@ -1,4 +1,5 @@
-# The master dies while jobs hold and others wait. FAILOVERS=N says how often (once in a run of all tests).
+# The master dies while jobs hold and others wait. FAILOVERS=N says how often (once in a run of all tests), LOCKS=N with
+# how many holders and as many waiters, REPLICAS=N how many acknowledge a lock (both).
 
 load ../lib/common
 
@@ -19,56 +20,92 @@ queued() {
   ((number == $2))
 }
 
-# failover LOCKS REPLICAS: each lock is held by one job, which wants that many replicas, and waited for by another, which
-# wants one less, because there is one less then; the master is killed; jobs that have the lock then end. Prints how many
-# ran beside another, and how many were lost.
+# hold OPTION ... I: job I holds its lock until the file go is there, or it is stopped.
+hold() {
+  local i=${*: -1}
+  "$RLOCK" run -q --lease 10s "${@:1:$#-1}" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap a$i >>log; echo \$RLOCK_TOKEN >token$i.1; echo begun >>log; until [[ -e go ]]; do sleep 0.05; done" 3>&- &
+  holders+=($!)
+}
+
+# The replicas hear nothing more from the master, until it is dead.
+cut_off_replicas() {
+  redis_freeze r1 && redis_freeze r2
+  redis m client kill type replica >/dev/null
+}
+
+# failover LOCKS REPLICAS [LATE]: each lock is held by one job, which wants that many replicas, and waited for by another,
+# which wants one less, because there is one less then; the master is killed; jobs that have the lock then end. So many
+# locks more are granted after the replicas are cut off, and each of these is granted twice. Prints how many ran beside
+# another, and how many were lost.
 failover() {
-  local locks=$1 replicas=$2 i job jobs=() status statuses=
-  rm -rf log place*
+  local locks=$1 replicas=$2 late=${3:-0} i holders=() waiters=() overlaps
+  rm -rf log place* token* go ends
   sentinels_start 2 3
   RLOCK_URL=$(sentinels_url)
   export RLOCK_URL
-  for ((i = 1; i <= locks; i++)); do
-    "$RLOCK" run -q --lease 10s --wait-replicas "$replicas" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap a$i >>log; echo \$RLOCK_TOKEN >token$i.1; echo begun >>log; until [[ -e go ]]; do sleep 0.05; done" 3>&- &
-    jobs+=($!)
-  done
+  for ((i = 1; i <= locks; i++)); do hold --wait-replicas "$replicas" "$i"; done
   wait_until lines_are begun "$locks"
-  for ((i = 1; i <= locks; i++)); do
-    "$RLOCK" run -q --lease 10s -w 1m --wait-replicas "$((replicas > 0 ? replicas - 1 : 0))" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap b$i >>log; echo \$RLOCK_TOKEN >token$i.2" 3>&- &
-    jobs+=($!)
-  done
+  for ((i = 1; i <= locks; i++)); do wait_for "$i"; done
   wait_until queued m "$locks"
   wait_until queued r1 "$locks"
   wait_until queued r2 "$locks"
+  if ((late > 0)); then
+    cut_off_replicas
+    for ((i = locks + 1; i <= locks + late; i++)); do hold "$i"; done
+    wait_until lines_are begun "$((locks + late))"
+    for ((i = locks + 1; i <= locks + late; i++)); do wait_for "$i"; done
+  fi
   redis_kill9 m
+  if ((late > 0)); then redis_thaw r1 && redis_thaw r2; fi
   wait_until other_master
+  # Who was granted a lock that the replicas do not know is overtaken before the others end.
+  wait_until lines_are second "$late"
+  ((late == 0)) || wait_until ended "$late"
   touch go
-  for job in "${jobs[@]}"; do
-    status=0
-    wait "$job" || status=$?
-    statuses+=" $status"
+  for ((i = 1; i <= locks + late; i++)); do
+    status_of a "$i" "${holders[i - 1]}"
+    status_of b "$i" "${waiters[i - 1]}"
   done
-  echo "# $locks locks, $replicas replicas: overlaps $(grep -c ^overlap log || true), lost $(tr ' ' '\n' <<<"$statuses" | grep -c '^74$' || true), other statuses:$(tr ' ' '\n' <<<"$statuses" | grep -vE '^(0|74|)$' | sort | uniq -c | paste -sd,)" >&3
-  # Each was granted after the one before, and each that was lost says so.
-  for ((i = 1; i <= locks; i++)); do
+  overlaps=$(grep -c ^overlap log || true)
+  echo "# $((locks + late)) locks, $replicas replicas: granted twice $overlaps, lost $(grep -c ' 74$' ends || true), other statuses:$(grep -vE ' (0|74)$' ends | cut -d' ' -f2 | sort | uniq -c | paste -sd,)" >&3
+  # Each was granted after the one before, and each that was lost says so: also each that was granted a second time.
+  for ((i = 1; i <= locks + late; i++)); do
     [[ ! -e token$i.2 ]] || (($(cat "token$i.1") < $(cat "token$i.2")))
+    ! grep -qx "overlap b$i" log || grep -qx "a$i 74" ends
   done
-  run ! grep -vE '^(0|74|)$' <(tr ' ' '\n' <<<"$statuses")
+  run ! grep -vE ' (0|74)$' ends
+  ((overlaps >= late))
   sentinels_stop
   SENTINELS=() SENTINEL_REPLICAS=()
 }
 
-@test "with --wait-replicas 2 a master that is killed loses no lock: never two at once" {
+# wait_for I: job I of those that wait runs for a moment, and notes whether it ran beside the holder.
+wait_for() {
+  "$RLOCK" run -q --lease 10s -w 2m --wait-replicas "$((replicas > 0 ? replicas - 1 : 0))" "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap b$1 >>log; echo \$RLOCK_TOKEN >token$1.2; echo second >>log" 3>&- &
+  waiters+=($!)
+}
+status_of() {
+  local status=0
+  wait "$3" || status=$?
+  echo "$1$2 $status" >>ends
+}
+# ended NUMBER: of the holders, the last ones.
+ended() {
+  local pid
+  for pid in "${holders[@]: -$1}"; do gone "$pid" || return 1; done
+}
+
+@test "with --wait-replicas a master that is killed loses no lock: never two at once" {
   local round
   for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
-    failover 10 2
+    failover "${LOCKS:-10}" "${REPLICAS:-2}"
     run ! grep overlap log
   done
 }
 
-@test "without it locks may be lost, and none in silence" {
+@test "without it locks are granted twice, none in silence, and the tokens grow" {
   local round
   for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
-    failover 10 0
+    failover "$((${LOCKS:-10} / 2))" 0 "$((${LOCKS:-10} - ${LOCKS:-10} / 2))"
   done
 }
