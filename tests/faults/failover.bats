@@ -23,7 +23,7 @@ queued() {
 # hold OPTION ... I: job I holds its lock until the file go is there, or it is stopped.
 hold() {
   local i=${*: -1}
-  "$RLOCK" run -q --lease 10s "${@:1:$#-1}" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap a$i >>log; echo \$RLOCK_TOKEN >token$i.1; echo begun >>log; until [[ -e go ]]; do sleep 0.05; done" 3>&- &
+  "$RLOCK" run -q --lease 10s "${@:1:$#-1}" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap a$i >>log; echo \$RLOCK_TOKEN >token$i.1; echo begun >>log; until [[ -e go ]]; do sleep 0.5; done" 3>&- &
   holders+=($!)
 }
 

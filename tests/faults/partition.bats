@@ -50,7 +50,7 @@ lost() { grep -c '^74$' statuses || true; }
 # job SIDE OPTION ... LOCK LETTER: notes that it has begun; LETTER a runs for as long as it may, b for a moment.
 job() {
   local side=$1 letter=${*: -1} lock=${*: -2:1} what=:
-  [[ $letter != a ]] || what='until [[ -e go ]]; do sleep 0.05; done'
+  [[ $letter != a ]] || what='until [[ -e go ]]; do sleep 0.5; done'
   "./$side.sh" "$RLOCK" run -q --lease 5s "${@:2:$#-3}" "$lock" -- bash -c "exec 9>>place-$lock; flock -n 9 || echo overlap $lock >>log; echo \$RLOCK_TOKEN >token-$lock.$letter; echo begun-$letter >>log; $what" 3>&- &
   jobs+=($!)
 }
