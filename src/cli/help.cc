@@ -124,6 +124,12 @@ std::string_view in_short(std::string_view help) {
   return help.substr(0, std::min(help.find("; "), help.find(" (")));
 }
 
+std::string_view default_of(const OptionSpec& option) {
+  if (option.value.empty()) return "false";
+  const std::size_t begin = option.help.rfind('(') + 1;  // 0: there is none
+  return begin == 0 ? "" : option.help.substr(begin, option.help.find(')', begin) - begin);
+}
+
 std::string overview() {
   const std::size_t width = terminal_width();
   std::string text =

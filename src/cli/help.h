@@ -21,4 +21,7 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
 // The text of an option in a few words, without its exceptions and its default.
 std::string_view in_short(std::string_view help);
 
+// Its default, as the help text has it: what the last parentheses say; "false" of a flag, "" where there is none.
+std::string_view default_of(const OptionSpec& option);
+
 }  // namespace rlock::cli

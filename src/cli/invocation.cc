@@ -7,6 +7,7 @@
 #include "cli/output_json.h"
 #include "cli/parse.h"
 #include "cli/settings.h"
+#include "cli/shown_settings.h"
 #include "cli/words.h"
 
 namespace rlock::cli {
@@ -40,7 +41,7 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
   for (const OptionSpec& row : rows) {
     const Setting* said = settings.find(row);
     if (!said) continue;
-    const bool secret = row.value == "TEXT" || row.value == "URL" || row.value == "ID";
+    const bool secret = row.value == "URL" || may_be_secret(row);
     const std::string value = secret ? "given" : escaped(said->text, 200);
     log::debug("option " + std::string(row.name()) + ": " + value + ", from " + said->origin);
   }
@@ -53,6 +54,32 @@ Result<void> read(Options& options, const Parsed& parsed, const Settings& settin
   RLOCK_TRY(read_words(options, parsed, arguments));
   for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
   return complete(options);
+}
+
+// A value that no subcommand could use is an error here, too.
+Result<void> check_values(const Settings& settings) {
+  for (const SubcommandSpec& spec : subcommands()) {
+    if (!spec.blank) continue;
+    Invocation scratch = spec.blank({});
+    RLOCK_TRY(std::visit(
+        [&](auto& options) -> Result<void> {
+          if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {
+            for (const auto& part : spec.parts) RLOCK_TRY(fill(options, part, settings));
+          }
+          return {};
+        },
+        scratch));
+  }
+  return {};
+}
+
+Result<void> read(ConfigOptions& options, const Parsed& parsed, const Settings& settings,
+                  const std::vector<std::string>& arguments) {
+  RLOCK_TRY(read_words(options, parsed, arguments));
+  for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
+  RLOCK_TRY(check_values(settings));
+  options.settings = RLOCK_TRY(shown_settings(settings, options));
+  return {};
 }
 
 Result<void> read(PrintText&, const Parsed&, const Settings&, const std::vector<std::string>&) { return {}; }

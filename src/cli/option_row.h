@@ -34,7 +34,7 @@ struct OptionSpec {
   std::string_view names;  // "-w,--wait"; the long one without its dashes is the option's name
   std::string_view value;  // "DUR"; "text|json": one of these words; empty: a flag
   Fill fill = nullptr;     // null: parse() or Settings acts on it, and nobody later
-  std::string_view help;
+  std::string_view help;  // of an option with a value, the last parentheses hold the default: default_of() in cli/help.h
   Group group = Group::general;
   // Also a setting: RLOCK_NAME in the environment, `name` in a configuration file (but for what says which settings are
   // read).
@@ -53,6 +53,7 @@ struct SubcommandSpec {
   std::string_view notes = "";                          // examples (indented) and exit statuses, below the options
   // The option whose text is a command, as everything after -- is. Null: it takes no command.
   const OptionSpec* command = nullptr;
+  bool shows_settings = false;      // those of all subcommands count for it
   std::string_view page = "rlock";  // the man page that explains it
 
   auto options() const { return parts | std::views::join; }

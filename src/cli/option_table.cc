@@ -67,7 +67,7 @@ constexpr auto kLocking = part<LockingOptions>({
     {"-w,--wait", "DUR", by<LockingOptions, fill_wait>, "wait at most DUR, then end with 75; 0 is -n (without limit)",
      Group::waiting, kSetting, kOften},
     {"-E,--conflict-exit-code", "N", into<exit_status, &LockingOptions::wait, &WaitOptions::conflict_status>,
-     "the status for \"not acquired\" instead of 75", Group::waiting, kSetting, kOften},
+     "the status for \"not acquired\" (75)", Group::waiting, kSetting, kOften},
     {"-s,--shared", "", into<flag, &LockingOptions::shared>, "hold a read-write lock for reading, with others",
      Group::kind, kNoSetting, kOften},
     {"-x,--exclusive", "", into<flag, &LockingOptions::exclusive>, "hold a read-write lock for writing, alone",
@@ -196,6 +196,10 @@ constexpr auto kDoctor = part<DoctorOptions>({
     {"--json", "", into<flag, &DoctorOptions::json>, "print a JSON array", Group::general, kNoSetting, kOften},
 });
 
+constexpr auto kConfig = part<ConfigOptions>({
+    {"--json", "", into<flag, &ConfigOptions::json>, "print a JSON array", Group::general, kNoSetting, kOften},
+});
+
 constexpr auto kLocal = part<LocalOptions>({
     {"-y,--yes", "", into<flag, &LocalOptions::yes>, "stop even though locks are held", Group::general, kNoSetting,
      kOften},
@@ -311,6 +315,20 @@ Examples:
 Exit status: 1 with a warning, 78 if a check failed.
 )~"},
         kDoctor),
+    subcommand<ConfigOptions>({.name = "config",
+                               .summary = "show each setting, and where it comes from",
+                               .synopsis = "",
+                               .notes = R"~(A line each: the setting, its value, and the option, the variable, or the file and the line that has
+said so. Passwords, and texts that may hold one, are not shown.
+
+Examples:
+  rlock config
+  rlock config --profile ci --json
+
+Exit status: 78 if a file, a variable or a value is wrong.
+)~",
+                               .shows_settings = true},
+                              kConfig),
     subcommand<LocalOptions>({.name = "local",
                               .summary = "look after the private server of local: addresses",
                               .synopsis = "status|stop|serve",

@@ -127,11 +127,27 @@ struct LocalOptions : CommonOptions {
   bool yes = false;
 };
 
+// The value that counts for a setting, and where it was said. Safe to show.
+struct ShownSetting {
+  enum class Source { option, environment, profile, file, fallback };
+
+  std::string name;
+  std::optional<std::string> value;  // as an option takes it; none: it is not set, or a secret
+  bool secret = false;
+  Source source = Source::fallback;
+  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease"; "default"
+};
+
+struct ConfigOptions : CommonOptions {
+  bool json = false;
+  std::vector<ShownSetting> settings;  // filled by cli/shown_settings.h
+};
+
 struct PrintText {
   std::string text;  // help or version
 };
 
 using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
-                                ForceUnlockOptions, DoctorOptions, LocalOptions, PrintText>;
+                                ForceUnlockOptions, DoctorOptions, ConfigOptions, LocalOptions, PrintText>;
 
 }  // namespace rlock::cli

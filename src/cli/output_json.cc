@@ -142,6 +142,19 @@ std::string checks_json(const std::vector<Check>& checks) {
   return dump(all, 2) + "\n";
 }
 
+std::string settings_json(const std::vector<ShownSetting>& settings) {
+  constexpr std::string_view sources[] = {"option", "environment", "profile", "file", "default"};
+  Json all = Json::array();
+  for (const ShownSetting& setting : settings) {
+    all.push_back({{"setting", setting.name},
+                   {"value", setting.value ? Json(*setting.value) : Json(nullptr)},
+                   {"secret", setting.secret},
+                   {"source", sources[static_cast<std::size_t>(setting.source)]},
+                   {"origin", setting.origin}});
+  }
+  return dump(all, 2) + "\n";
+}
+
 std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
   return event("waiting", name,

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "cli/check.h"
+#include "cli/options.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
@@ -21,6 +22,9 @@ std::string holds_json(const std::vector<lock::Hold>& holds);
 
 // An array with an object for each.
 std::string checks_json(const std::vector<Check>& checks);
+
+// An array with an object for each.
+std::string settings_json(const std::vector<ShownSetting>& settings);
 
 // The lines of --status-fd.
 std::string waiting_event(const lock::LockName& name, const lock::Acquired& found);

@@ -36,9 +36,7 @@ void each_setting(const Use& use) {
 
 std::vector<std::string_view> setting_names() {
   std::vector<std::string_view> names;
-  each_setting([&](const OptionSpec& option) {
-    if (std::ranges::find(names, option.name()) == names.end()) names.push_back(option.name());
-  });
+  each_distinct_setting([&](const OptionSpec& option) { names.push_back(option.name()); });
   return names;
 }
 
@@ -128,6 +126,13 @@ Result<void> check(const ConfigEntry& entry, const std::string& path, bool read_
 
 }  // namespace
 
+void each_distinct_setting(const std::function<void(const OptionSpec&)>& use) {
+  std::set<std::string_view> used;
+  each_setting([&](const OptionSpec& option) {
+    if (used.insert(option.name()).second) use(option);
+  });
+}
+
 struct Settings::File {
   std::string path;
   bool chosen, can_be_read_again;
@@ -189,6 +194,8 @@ void Settings::add(const SubcommandSpec& subcommand, std::string_view name, Sett
   };
   add_from(common_options());
   std::ranges::for_each(subcommand.parts, add_from);
+  if (!subcommand.shows_settings) return;
+  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add_from);
 }
 
 Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
@@ -257,7 +264,10 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));
   const std::vector<File> files = RLOCK_TRY(settings.read_files());
   RLOCK_TRY(settings.add_profile(*parsed.subcommand, files));
-  for (const File& file : files) settings.add_entries(*parsed.subcommand, file, "");
+  for (const File& file : files) {
+    settings.add_entries(*parsed.subcommand, file, "");
+    settings.files_.push_back(file.path);
+  }
   return settings;
 }
 

@@ -3,6 +3,7 @@
 // configuration files, else what they say outside of profiles. Each time the user's file beats the host's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -26,6 +27,9 @@ class Settings {
   // The setting that counts for an option; null: there is none. Variables and files speak only for those that the table
   // calls settings: the lease of `acquire`, for one, must be chosen each time.
   const Setting* find(const OptionSpec& option) const;
+
+  // The configuration files that were read, in the order of their rank.
+  const std::vector<std::string>& files() const { return files_; }
 
   // The addresses in the configuration files that have a password, in the order of their rank; also those that another
   // address beats. Those of profiles that are not chosen are not among them.
@@ -53,9 +57,12 @@ class Settings {
 
   std::map<const OptionSpec*, Setting> known_;
   int rank_ = 0;  // of the source that is read
-  std::vector<std::string> addresses_;
+  std::vector<std::string> files_, addresses_;
   std::optional<std::string> config_, profile_;
 };
+
+// Calls `use` with one option for each setting that any subcommand has, in the order of the table.
+void each_distinct_setting(const std::function<void(const OptionSpec&)>& use);
 
 // Warns of variables that look like settings and are none: a misspelt one would leave its setting unset in silence.
 void warn_of_unknown_variables();

@@ -128,6 +128,12 @@ Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std:
   return {};
 }
 
+Result<void> read_words(ConfigOptions&, const Parsed& parsed, const std::vector<std::string>&) {
+  const auto words = words_of(parsed);
+  if (words.empty()) return {};
+  return usage("unexpected argument " + in_quotes(words.front()) + ": rlock config takes options only");
+}
+
 Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
   using Action = LocalOptions::Action;
   constexpr std::pair<std::string_view, Action> actions[] = {

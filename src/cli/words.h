@@ -19,6 +19,7 @@ Result<void> read_words(NamingOptions& options, const Parsed& parsed, const std:
 Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
+Result<void> read_words(ConfigOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 
 }  // namespace rlock::cli

@@ -169,7 +169,7 @@ refused() {
 
 @test "a lock may be named like a subcommand" {
   local name
-  for name in run acquire renew release status force-unlock doctor local help; do
+  for name in run acquire renew release status force-unlock doctor config local help; do
     run -0 --separate-stderr rlock run "$name" -- "$RLOCK" status --names "$name"
     [[ $output == "$name" ]]
   done

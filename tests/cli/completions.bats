@@ -4,7 +4,7 @@
 
 load ../lib/common
 
-SUBCOMMANDS='run acquire renew release status force-unlock doctor local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock doctor config local help version'
 
 setup_file() {
   redis_start srv

@@ -216,6 +216,35 @@ nothing_of() {
   [[ ! -e ran ]]
 }
 
+# tldr_examples: the commands of the tldr page, a line each, with what stands for the reader's own words.
+tldr_examples() {
+  sed -n 's/^`\(.*\)`$/\1/p' "$TESTS_DIR/../docs/tldr/rlock.md" |
+    sed -E 's/\{\{\[(-.)\|(--[a-z-]+)\]\}\}/\1/g; s/\{\{name\}\}/deploy/g; s/\{\{command\}\}/deploy.sh/g; s/\{\{([^}]*)\}\}/\1/g' | as_here
+}
+
+@test "the tldr page has the form of those pages, and its options are there" {
+  local page=$TESTS_DIR/../docs/tldr/rlock.md pair
+  # A title, a description, and up to eight examples: a sentence with a colon, an empty line, a line of code.
+  [[ $(head -n 1 "$page") == '# rlock' && $(sed -n 2p "$page") == '' && $(sed -n 3p "$page") == '> '*. ]]
+  grep -qE '^> More information: <https://.*>\.$' "$page"
+  [[ $(sed -n '7,$p' "$page" | sed -E 's/^- .*:$/text/; s/^`[^`]+`$/code/' | paste -sd' ' | tr -s ' ') =~ ^(text\ code\ ?){1,8}$ ]]
+  # Both forms of an option are one option.
+  for pair in $(grep -oE '\[-.\|--[a-z-]+\]' "$page" | tr -d '[]' | tr '|' ,); do
+    rlock run --help | grep -qE "^ +$pair "
+  done
+}
+
+@test "each example of the tldr page" {
+  PATH=$PWD:$PATH
+  tldr_examples >examples
+  [[ $(wc -l <examples) == 8 && $(grep -c '{{' examples) == 0 ]]
+  sed 's/^rlock status deploy$/rlock run deploy -- &/; s/^rlock force-unlock .*/rlock acquire deploy --lease 10m; & --yes/' examples >script
+  run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
+  [[ $output == *'state     held'*'deploy: free'* ]]
+  # Six commands ran, five of them under a lock that rlock run has told them of.
+  [[ $(wc -l <calls) == 6 && $(grep -c 'under deploy$' calls) == 5 ]]
+}
+
 @test "run --help: each example" {
   help_examples run >script
   [[ $(grep -c '^rlock ' script) == 7 ]]

@@ -9,7 +9,7 @@ setup() {
 OPENING='(^|[^[:alnum:]"`])(Who|Whom|Whoever|What|So)[ ,'"'"']'
 
 # Documents, and folders of source with comments.
-DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md man/* bench/README.md lua/README.md tests/*/README.md'
+DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md docs/tldr/*.md man/* bench/README.md lua/README.md tests/*/README.md'
 CLEAN='.ci bench completions lua packaging src tests'
 
 # openings FILE...: the lines of documents in which a sentence opens so. Headings may be questions.

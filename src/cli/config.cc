@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output_json.h"
+#include "cli/print.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t kNameWidth = 25, kValueWidth = 37;
+
+void fill_up(std::string& line, std::size_t shown, std::size_t width) {
+  line.append(shown < width ? width - shown : 1, ' ');
+}
+
+std::string in_words(const std::vector<ShownSetting>& settings) {
+  std::string text;
+  for (const ShownSetting& setting : settings) {
+    std::string line = setting.name;
+    fill_up(line, line.size(), kNameWidth);
+    const std::string value = setting.secret ? "(not shown)" : setting.value ? escaped(*setting.value) : "-";
+    line += value;
+    fill_up(line, columns(value), kValueWidth);
+    text += line + escaped(setting.origin) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<int> execute(const ConfigOptions& options) {
+  RLOCK_TRY(print(options.json ? settings_json(options.settings) : in_words(options.settings)));
+  return kDone;
+}
+
+}  // namespace rlock::cli

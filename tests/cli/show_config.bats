@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# rlock config: each setting, its value and where it comes from; no secret, and no server.
+
+load ../lib/common
+
+setup() {
+  export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+  mkdir -p "$XDG_CONFIG_HOME/rlock"
+  USER_FILE=$XDG_CONFIG_HOME/rlock/rlock.toml
+  cd "$BATS_TEST_TMPDIR" || return
+  umask 077
+}
+
+# shown SETTING OPTION...: its line, with single blanks.
+shown() {
+  local setting=$1
+  shift
+  rlock config "$@" | tr -s ' ' | sed -n "s/^$setting //p"
+}
+
+@test "each setting, with its default, and no server is asked" {
+  run -0 --separate-stderr rlock config
+  [[ -z $stderr && $(grep -c ' default$' <<<"$output") == "${#lines[@]}" ]]
+  [[ $(shown url) == 'redis://127.0.0.1:6379 default' ]]
+  [[ $(shown timeout) == '5s default' && $(shown lease) == '30s default' && $(shown leftovers) == 'kill default' ]]
+  [[ $(shown conflict-exit-code) == '75 default' && $(shown wait) == 'without limit default' ]]
+  [[ $(shown quiet) == 'false default' && $(shown on-lost) == '- default' && $(shown config) == '- default' ]]
+  # All of those that a configuration file may have.
+  sed -n 's/^The settings are \(.*\)\.$/\1/p' "$TESTS_DIR/../man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >known
+  (($(wc -l <known) >= 30))
+  diff known <(cut -d' ' -f1 <<<"$output" | grep -vxE 'password|config|profile' | sort)
+}
+
+@test "where a setting comes from: option, variable, profile, file; the strongest counts" {
+  printf '%s\n' 'lease = "41s"' 'timeout = "2s"' '[profile.ci]' 'lease = "42s"' 'wait = 5' >"$USER_FILE"
+  [[ $(shown lease) == "41s $USER_FILE:1: lease" && $(shown wait) == 'without limit default' ]]
+  [[ $(shown config) == "$USER_FILE default" ]]
+  [[ $(shown lease --profile ci) == "42s $USER_FILE:4: profile.ci.lease" ]]
+  [[ $(shown wait --profile ci) == "5 $USER_FILE:5: profile.ci.wait" && $(shown profile --profile ci) == 'ci --profile' ]]
+  [[ $(RLOCK_PROFILE=ci shown profile) == 'ci RLOCK_PROFILE' ]]
+  [[ $(RLOCK_LEASE=43s shown lease --profile ci) == '43s RLOCK_LEASE' ]]
+  [[ $(shown timeout) == "2s $USER_FILE:2: timeout" && $(shown timeout --timeout 3s) == '3s --timeout' ]]
+  cp "$USER_FILE" other.toml
+  [[ $(shown config --config other.toml) == 'other.toml --config' ]]
+  [[ $(RLOCK_CONFIG=other.toml shown timeout) == '2s other.toml:2: timeout' ]]
+}
+
+@test "no password is shown, nor a text that may hold one" {
+  local secret=K9nope3secret
+  printf '%s\n' "url = \"redis://me:$secret@h\"" "on-acquire = \"curl $secret\"" "password-command = \"echo $secret\"" \
+    "[profile.p]" "on-lost = \"$secret\"" >"$USER_FILE"
+  for form in '' --json; do
+    RLOCK_PASSWORD=$secret REDISCLI_AUTH=$secret RLOCK_SENTINEL_PASSWORD=$secret RLOCK_ON_RELEASE="x $secret" \
+      run -0 rlock config -v --profile p $form
+    [[ $output != *"$secret"* && $output == *'redis://me@h:6379'* ]]
+  done
+  [[ $(shown password) == "(not shown) $USER_FILE:3: password-command" ]]
+  [[ $(shown on-acquire) == "(not shown) $USER_FILE:2: on-acquire" ]]
+  echo "url = \"redis://me:$secret@h\"" >"$USER_FILE"
+  [[ $(shown password) == "(not shown) $USER_FILE:1: url" ]]
+  [[ $(REDISCLI_AUTH=x shown password) == '(not shown) REDISCLI_AUTH' ]]
+  [[ $(RLOCK_PASSWORD=x REDISCLI_AUTH=x shown password) == '(not shown) RLOCK_PASSWORD' ]]
+  [[ $(RLOCK_PASSWORD=x shown password --password-file f) == '(not shown) --password-file' ]]
+  [[ $(RLOCK_SENTINEL_PASSWORD=x shown sentinel-password) == '(not shown) RLOCK_SENTINEL_PASSWORD' ]]
+  run -0 --separate-stderr rlock config --url "redis://:$secret@a" --url redis://b --url redis://c
+  [[ $output != *"$secret"* && $output == *'redis://a:6379 redis://b:6379 redis://c:6379'* ]]
+}
+
+@test "--json: an object for each setting" {
+  printf '%s\n' '[profile.ci]' 'lease = "42s"' >"$USER_FILE"
+  RLOCK_REASON=$'two\nlines é' RLOCK_ON_LOST=x rlock config --json --profile ci >out
+  run -0 python3 - "$USER_FILE" <<'PYTHON'
+import json, sys
+settings = {one["setting"]: one for one in json.load(open("out"))}
+assert all(set(one) == {"setting", "value", "secret", "source", "origin"} for one in settings.values())
+def of(name): return tuple(settings[name][key] for key in ("value", "secret", "source"))
+assert of("lease") == ("42s", False, "profile"), settings["lease"]
+assert settings["lease"]["origin"] == sys.argv[1] + ":2: profile.ci.lease"
+assert of("reason") == ("two\nlines é", False, "environment")
+assert of("on-lost") == (None, True, "environment")
+assert of("profile") == ("ci", False, "option")
+assert of("timeout") == ("5s", False, "default")
+assert of("tls-cert") == (None, False, "default")
+PYTHON
+}
+
+@test "what is wrong is said, as by the subcommand that it is for" {
+  RLOCK_LEASE=10x run -78 --separate-stderr rlock config
+  assert_says "RLOCK_LEASE: '10x'"
+  [[ -z $output ]]
+  echo 'max-queue = -1' >"$USER_FILE"
+  run -78 --separate-stderr rlock config
+  assert_says "$USER_FILE:1: max-queue"
+  echo 'lesae = "3s"' >"$USER_FILE"
+  run -78 --separate-stderr rlock config
+  assert_says 'did you mean lease?'
+  rm "$USER_FILE"
+  RLOCK_URL=nowhere run -78 --separate-stderr rlock config
+  assert_says 'RLOCK_URL: bad address'
+  run -64 --separate-stderr rlock config --url nowhere
+  run -64 --separate-stderr rlock config lease
+  assert_says "unexpected argument 'lease'"
+  run -78 --separate-stderr rlock config --profile none
+  assert_says 'there is no profile'
+  run -71 sh -c '"$0" config >/dev/full' "$RLOCK"
+}
+
+@test "a value that a terminal could act on is escaped" {
+  RLOCK_REASON=$'a\e[31mb\nc' run -0 --separate-stderr rlock config
+  [[ $output == *'a\x1b[31mb\x0ac'* ]]
+}
