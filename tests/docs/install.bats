@@ -21,7 +21,7 @@ load ../lib/common
     printf '%s\n' bin/rlock share/bash-completion/completions/rlock \
       share/zsh/site-functions/_rlock share/fish/vendor_completions.d/rlock.fish
     printf 'share/doc/rlock/%s\n' CHANGELOG.md LICENSE README.md SECURITY.md examples/rlock.toml
-    (cd "$TESTS_DIR/.." && find docs -type f -printf 'share/doc/rlock/%p\n')
+    (cd "$TESTS_DIR/.." && find docs -type f ! -name '*.py' -printf 'share/doc/rlock/%p\n')
     (cd "$TESTS_DIR/../packaging" && find examples -type f -printf 'share/doc/rlock/%p\n')
   } | sort >expected
   (cd usr && find . -type f -size +0 | sed 's,^\./,,' | sort) >found

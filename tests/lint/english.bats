@@ -10,7 +10,7 @@ OPENING='(^|[^[:alnum:]"`])(Who|Whom|Whoever|What|So)[ ,'"'"']'
 
 # Documents, and folders of source with comments.
 DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md docs/tldr/*.md man/* bench/README.md lua/README.md tests/*/README.md'
-CLEAN='.ci bench completions lua packaging src tests'
+CLEAN='.ci bench completions docs lua packaging src tests'
 
 # openings FILE...: the lines of documents in which a sentence opens so. Headings may be questions.
 openings() { grep -nHE -- "$OPENING" "$@" | grep -vE '^[^:]+:[0-9]+:(#|\.S[hs] )'; }

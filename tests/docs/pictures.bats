@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# The pictures of the documents show what the program shows today.
+
+load ../lib/common
+
+setup() {
+  PICTURES=$(cd "$TESTS_DIR/../docs/pictures" && pwd)
+  export TMPDIR=$BATS_TEST_TMPDIR
+}
+
+@test "the same scenes, played again, have the same text" {
+  run -0 python3 "$PICTURES/record.py" --check || {
+    echo 'If that is what rlock shall show: run docs/pictures/record.py as root, and look at the pictures.'
+    return 1
+  }
+  [[ $(grep -c 'as it is' <<<"$output") == $(ls "$PICTURES"/*.svg | wc -l) ]]
+}
+
+@test "a picture that shows something else is noticed" {
+  cp -r "$PICTURES" "$BATS_TEST_TMPDIR/p"
+  sed -i 's/you are 1st/you are next/' "$BATS_TEST_TMPDIR/p/waiting.svg"
+  run -1 python3 "$BATS_TEST_TMPDIR/p/record.py" --check waiting
+  assert_says '-rlock: waiting for deploy'
+  assert_says 'you are 1st'
+}
+
+@test "the pictures are self-contained, and each has a place in a document" {
+  local picture
+  for picture in "$PICTURES"/*.svg; do
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
+    # No script, and nothing from elsewhere: pages that show pictures allow neither.
+    run -1 grep -nE '<script|href|url\(|@import' "$picture"
+    (($(stat -c %s "$picture") < 60000))
+    grep -qF "pictures/${picture##*/}" "$TESTS_DIR"/../README.md "$TESTS_DIR"/../docs/*.md
+  done
+}
