@@ -53,7 +53,12 @@ std::string kind_of(const OptionSpec& spec) {
   for (const char* known : {"", "DUR", "FILE", "URL", "PID"}) {
     if (value == known) return value;
   }
-  for (const char* free : {"N", "TEXT", "ID"}) {
+  if (value == "PRESET") {
+    std::string presets = "none";
+    for (const lock::Convention& one : lock::conventions()) presets += "|" + std::string(one.preset);
+    return presets;
+  }
+  for (const char* free : {"N", "TEXT", "ID", "FORM"}) {
     if (value == free) return "FREE";
   }
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");

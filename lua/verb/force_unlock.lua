@@ -3,6 +3,7 @@
 -- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     the one to take it from: nobody else's hold is touched
+--       …           of a string, how waiters of another program are woken, as in base.lua
 -- Reply {'released', 0, fault, more}   it holds the lock no more, and who waits has been told or has it; fault: why
 --                              nobody could be told, else ''; more: as in release.lua, which goes on with it
 --       {'free'}                 nobody holds it (any more)
@@ -16,6 +17,9 @@
 --- include layout
 --- include part/handoff
 
+--- if string
+wakeup = 6
+--- end
 local owner = ARGV[5]
 
 local other = other_kind()

@@ -7,6 +7,7 @@
 --       6 hold     id of the request that acquired this hold
 --       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
 --       8 remember milliseconds for which it may be sent again; 0: it is sent once
+--       …          of a string, how waiters of another program are woken, as in base.lua
 -- Reply {'released', left, fault, more}   holds that remain; 0: the lock is available and that was published, or the
 --                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
 --                                   was more to do than one call may take: a release by nobody goes on; else
@@ -26,6 +27,9 @@
 --- include part/base
 --- include layout
 
+--- if string
+wakeup = 9
+--- end
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
 

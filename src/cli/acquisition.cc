@@ -90,7 +90,7 @@ Error other_kind(lock::Servers& client, const lock::LockName& name, const lock::
   const auto layout = instead.foreign ? lock::Layout::string : instead.layout();
   const std::string what = instead.foreign ? "a " + std::string(noun(lock::Layout::string)) : instead.text();
   return {Error::Code::wrong_kind, in_use + " of this kind: " + what + (known ? ", " + held_by(*found) : "") +
-                                       way_to_join(layout, options.by_set)};
+                                       way_to_join(layout, options.by_set == true)};
 }
 
 // Reports a lock that was not acquired. Errors: those that are no mere outcome.

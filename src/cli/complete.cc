@@ -18,17 +18,31 @@ std::unexpected<Error> contradiction(const std::string& one, const std::string& 
   return usage(one + " and " + other + " contradict each other; give one");
 }
 
+// A library's convention is one of strings.
+Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool>& by_set) {
+  if (options.like && by_set == false) {
+    return contradiction("--like " + std::string(options.like->preset), "--protocol redisson");
+  }
+  return by_set.value_or(options.like != nullptr);
+}
+
 Result<void> complete_mode(LockingOptions& options) {
+  options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   using Kind = lock::Mode::Kind;
   lock::Mode& mode = options.mode;
   if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
-  if (options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
+  if (*options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
+    if (options.like) {
+      return usage("--like " + std::string(options.like->preset) +
+                   ": its locks have one holder at a time; give neither --shared, --exclusive nor --slots with it, or "
+                   "--like none");
+    }
     return usage("--protocol set knows one holder at a time: give neither --shared, --exclusive nor --slots with it, or "
                  "--protocol redisson");
   }
-  if (options.by_set) mode.kind = Kind::set;
+  if (*options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {
     if (mode.kind != Kind::plain) return contradiction("--slots", options.shared ? "--shared" : "--exclusive");
     mode.kind = Kind::slots;
@@ -135,6 +149,7 @@ Result<void> complete(StatusOptions& options) {
 }
 
 Result<void> complete(ForceUnlockOptions& options) {
+  options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
   options.wait = options.wait.value_or(1min);
   return {};

@@ -23,7 +23,7 @@ constexpr milliseconds kAskAgain = 200ms;
 
 Result<lock::Status> look(lock::Servers& client, const ForceUnlockOptions& options) {
   const Until end = Until{}.at_most(options.timeout);
-  return options.by_set ? lock::inspect_string(client, options.name(), end)
+  return *options.by_set ? lock::inspect_string(client, options.name(), end)
                         : lock::inspect(client, options.name(), end);
 }
 
@@ -133,7 +133,7 @@ Result<int> execute(const ForceUnlockOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
   const std::string name = options.name().display();
   const auto status = RLOCK_TRY(look(client, options));
-  const bool doubtful = !options.by_set && status.holder() && status.holder()->by_set;
+  const bool doubtful = !*options.by_set && status.holder() && status.holder()->by_set;
   if (status.state == lock::Status::State::other_kind || doubtful) {
     return not_ours(name + ": not a lock, but " + status.other_kind.text() + "; left as it is" +
                     (doubtful ? "; --protocol set says that it is a lock" : ""));

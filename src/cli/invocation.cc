@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/invocation.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/complete.h"
@@ -47,12 +49,28 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
   }
 }
 
+Result<void> name_keys(CommonOptions&) { return {}; }
+
+// From here on a name is the key of its lock.
+Result<void> name_keys(NamingOptions& options) {
+  if (!options.like && options.key_form.empty()) return {};
+  const bool sorted = std::ranges::is_sorted(options.names);
+  for (lock::LockName& name : options.names) {
+    auto named = name.named_by(options.like, options.key_form);
+    if (!named) return std::unexpected(std::move(named).error().in(options.like ? "--like " + std::string(options.like->preset) : "--key"));
+    name = *std::move(named);
+  }
+  if (sorted) std::ranges::sort(options.names);
+  return {};
+}
+
 template <std::derived_from<CommonOptions> Options>
 Result<void> read(Options& options, const Parsed& parsed, const Settings& settings,
                   const std::vector<std::string>& arguments) {
   // First: a -- that is missing makes the command's options look like ours.
   RLOCK_TRY(read_words(options, parsed, arguments));
   for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
+  RLOCK_TRY(name_keys(options));
   return complete(options);
 }
 

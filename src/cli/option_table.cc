@@ -60,6 +60,14 @@ constexpr auto kInforming = part<CommonOptions>({
     {"-V,--version", "", {}, "print the version, and what it was built from", Group::common},
 });
 
+constexpr auto kNaming = part<NamingOptions>({
+    {"--like", "PRESET", into<convention, &NamingOptions::like>,
+     "name the key as that library does, and wake its waiters: redis-py, redsync, spring and others (none)",
+     Group::kind, kSetting},
+    {"--key", "FORM", into<key_form, &NamingOptions::key_form>,
+     "have the lock at the key FORM, in which % stands for NAME (%, or as --like says)", Group::kind, kSetting},
+});
+
 // Those that run and acquire share.
 constexpr auto kLocking = part<LockingOptions>({
     {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>, "do not wait: end with 75 at once if it is held",
@@ -235,7 +243,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &found(kRun, kCommand),
          .page = "rlock-run"},
-        kLocking, kRun, kReason),
+        kLocking, kNaming, kRun, kReason),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -251,7 +259,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kLocking, kReason, kAcquireOutput),
+                               kAcquireLease, kLocking, kNaming, kReason, kAcquireOutput),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "let the lease of an acquired lock start anew",
                               .synopsis = "NAME...",
@@ -260,14 +268,14 @@ Exit status: 75 if the lock was not acquired.
 
 Exit status: 76 if this owner does not hold the lock (any more).
 )~"},
-                             kOwned, kRenew),
+                             kOwned, kRenew, kNaming),
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "give an acquired lock back", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
 
 Exit status: 76 if this owner does not hold the lock (any more); nothing is changed then.
 )~"},
-        kOwned),
+        kOwned, kNaming),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",
@@ -280,7 +288,7 @@ Examples:
   rlock status --is-held deploy && echo busy
 )~",
          .page = "rlock-status"},
-        kStatus),
+        kStatus, kNaming),
     subcommand<ForceUnlockOptions>(
         {.name = "force-unlock",
          .summary = "take a lock away from its holder",
@@ -299,7 +307,7 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
 no, 76 if another owner has it or it is no lock.
 )~",
          .page = "rlock-force-unlock"},
-        kForceUnlock),
+        kForceUnlock, kNaming),
     subcommand<DoctorOptions>(
         {.name = "doctor",
          .summary = "check whether a server is fit for locks",

@@ -101,6 +101,19 @@ Result<bool> is_set(const std::string& text) {
   return bad(in_quotes(text) + " is neither redisson nor set");
 }
 
+Result<const lock::Convention*> convention(const std::string& text) {
+  if (text == "none") return nullptr;
+  if (const lock::Convention* found = lock::find_convention(text)) return found;
+  std::string known;
+  for (const lock::Convention& one : lock::conventions()) known += std::string(one.preset) + ", ";
+  return bad(in_quotes(text) + " is none of " + known + "and none");
+}
+
+Result<std::string> key_form(const std::string& text) {
+  RLOCK_TRY(lock::KeyForm::parse(text));
+  return text;
+}
+
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
   options.url = Secret(said.text);
   options.url_origin = said.origin;

@@ -38,6 +38,8 @@ Result<run::Leftovers> leftovers(const std::string& text);
 Result<lock::OwnerId> owner(const std::string& text);
 Result<bool> is_json(const std::string& text);  // a log format
 Result<bool> is_set(const std::string& text);   // a protocol
+Result<const lock::Convention*> convention(const std::string& text);  // null: none
+Result<std::string> key_form(const std::string& text);
 
 // Those that need more than the text, as Fill does.
 Result<void> fill_url(CommonOptions& options, const Setting& said);

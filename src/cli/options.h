@@ -47,6 +47,8 @@ struct CommonOptions {
 // Options of subcommands that name locks.
 struct NamingOptions : CommonOptions {
   std::vector<lock::LockName> names;  // each once, and sorted, but for status
+  const lock::Convention* like = nullptr;  // null: none
+  std::string key_form;                    // "": the usual one
 };
 
 // How long to wait for a lock, and what to say if it was in vain.
@@ -65,7 +67,7 @@ struct LockingOptions : NamingOptions {
   bool nonblock = false;  // wait.limit is 0 then
   WaitOptions wait;
   bool shared = false, exclusive = false;  // mode.kind says it, too
-  bool by_set = false;                     // --protocol set; mode.kind says it, too
+  std::optional<bool> by_set;              // --protocol set; mode.kind says it, too
   lock::Mode mode;
   std::string reason;
 };
@@ -111,7 +113,7 @@ struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
-  bool by_set = false;  // a string at the name is a lock that another program has taken by SET NX
+  std::optional<bool> by_set;  // a string at the name is a lock that another program has taken by SET NX
   bool yes = false;
   bool now = false;
   std::optional<milliseconds> wait;  // there is one in any case

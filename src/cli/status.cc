@@ -21,7 +21,8 @@ Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOption
   if (options.names.empty()) return lock::inspect_all(client, options.timeout);
   std::vector<lock::Status> all;
   for (const lock::LockName& name : options.names) {
-    all.push_back(RLOCK_TRY(lock::inspect(client, name, Until{}.at_most(options.timeout))));
+    const Until end = Until{}.at_most(options.timeout);
+    all.push_back(RLOCK_TRY(options.like ? lock::inspect_string(client, name, end) : lock::inspect(client, name, end)));
   }
   return all;
 }

@@ -145,7 +145,11 @@ class Taker {
       if (auto released = release(client_, hold, soon); !released) log::debug(released.error().message);
     }
     holds_.clear();
-    owner_ = OwnerId::fresh();
+    owner_ = fresh_owner();
+  }
+
+  OwnerId fresh_owner() const {
+    return OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
   }
 
   redis::Client& client_;
@@ -153,7 +157,7 @@ class Taker {
   WaitPolicy policy_;
   const std::function<void(std::size_t, const Acquired&)>& on_held_;
   Until end_;
-  OwnerId owner_ = OwnerId::fresh();
+  OwnerId owner_ = fresh_owner();
   std::vector<Hold> holds_;
   bool waited_ = false;
   std::optional<Asked> asked_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/date.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -51,6 +52,20 @@ Result<LockName> LockName::parse(std::string_view text) {
   return name;
 }
 
+Result<LockName> LockName::named_by(const Convention* convention, std::string_view form) const {
+  if (form.empty() && convention) form = convention->key;
+  if (form.empty()) {
+    if (!convention) return *this;
+    return fail(Error::Code::usage, "it has no usual key: give one of the form " + std::string(convention->wanted));
+  }
+  const KeyForm key = RLOCK_TRY(KeyForm::parse(form));
+  LockName named = RLOCK_TRY(parse(key.of(text_)));
+  named.given_ = text_;
+  named.convention_ = convention;
+  if (convention) named.wakeup_ = RLOCK_TRY(key.wakeup(*convention, text_));
+  return named;
+}
+
 std::string LockName::display() const { return escaped(text_); }
 
 std::string LockName::companion(std::string_view word) const { return std::string(word) + ":" + tag(); }
@@ -69,6 +84,14 @@ std::optional<LockName> LockName::of_holder_key(std::string_view key) {
 }
 
 OwnerId OwnerId::fresh() { return OwnerId(random_uuid() + ":" + std::to_string(getpid())); }
+
+OwnerId OwnerId::fresh_for(const LockName& name, const std::string& host) {
+  OwnerId id = fresh();
+  if (!name.convention() || !name.convention()->dated_values) return id;
+  std::string readable = host.substr(0, 255);
+  std::ranges::replace_if(readable, [](unsigned char c) { return c <= ' ' || c == 127; }, '-');
+  return OwnerId("ADDED:" + date_text(since_1970()) + "@" + readable + ":" + id.text_);
+}
 
 Result<OwnerId> OwnerId::parse(std::string_view text) {
   if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");

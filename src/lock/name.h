@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "lock/convention.h"
 
 namespace rlock::lock {
 
@@ -19,7 +20,15 @@ class LockName {
   //   rlock:holder:…  and the like: it would be a companion itself
   static Result<LockName> parse(std::string_view text);
 
+  // The same lock as `convention`, if there is one, names it, at the key that `form` says; "": at its usual one.
+  // Errors (usage): also where the convention needs another form.
+  Result<LockName> named_by(const Convention* convention, std::string_view form) const;
+
   const std::string& text() const { return text_; }  // the lock's key, byte for byte
+  // The word that the user has given for it, where a convention has made the key; else the key.
+  const std::string& given() const { return given_.empty() ? text_ : given_; }
+  const Wakeup& wakeup() const { return wakeup_; }
+  const Convention* convention() const { return convention_; }  // null: none
   std::string display() const;                       // escaped, for messages
 
   // The key or channel that belongs to this name, by that rule.
@@ -45,14 +54,18 @@ class LockName {
   static std::string holder_pattern() { return std::string(kHolder) + ":*"; }
   static std::optional<LockName> of_holder_key(std::string_view key);
 
-  auto operator<=>(const LockName&) const = default;
+  // Of the keys.
+  auto operator<=>(const LockName& other) const { return text_ <=> other.text_; }
+  bool operator==(const LockName& other) const { return text_ == other.text_; }
 
  private:
   static constexpr std::string_view kHolder = "rlock:holder";
 
   explicit LockName(std::string text) : text_(std::move(text)) {}
 
-  std::string text_;
+  std::string text_, given_;
+  Wakeup wakeup_;
+  const Convention* convention_ = nullptr;
 };
 
 // The owner of a hold: "<uuid>:<number>", the field of the lock's hash as Redisson writes it. Anybody who knows it
@@ -61,6 +74,8 @@ class LockName {
 class OwnerId {
  public:
   static OwnerId fresh();
+  // The same with what the convention of the name wants to be read in front of it. `host`: for people.
+  static OwnerId fresh_for(const LockName& name, const std::string& host);
 
   // Errors (usage): empty, over 512 bytes, a control character.
   static Result<OwnerId> parse(std::string_view text);

@@ -63,7 +63,7 @@ class Candidate {
   Election attempt() {
     asked_.clear();
     holds_.clear();
-    const OwnerId owner = OwnerId::fresh();
+    const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
     const TimePoint sent = BootClock::now();
     for (which_ = 0; which_ < requests_.size(); ++which_) {
       asked_.push_back(requests_[which_]);

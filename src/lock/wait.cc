@@ -98,7 +98,7 @@ class Waiter {
       const bool first = acquired->ahead == 0;
       // Both: what was missed on either is found by one look.
       const bool hears_more = first && RLOCK_TRY(channel.hear_releases(exchange()));
-      const bool hears_turn = first && RLOCK_TRY(channel.hear_turn(acquired->other_channel, exchange()));
+      const bool hears_turn = first && RLOCK_TRY(hear_turn(channel, *acquired));
       if (hears_more || hears_turn) continue;
       if (first) at_front(channel);
       milliseconds look_again = std::min(next_look(*acquired), policy_.longest_look);
@@ -108,6 +108,14 @@ class Waiter {
       const Until look = end_.at_most(look_again);
       heard = RLOCK_TRY(unannounced ? wait_for_deletion(channel, *acquired, look) : channel.wait(look));
     }
+  }
+
+  // In a cluster a channel that is not in the lock's slot cannot be listened to.
+  Result<bool> hear_turn(WaiterChannel& channel, const Acquired& found) {
+    const Wakeup& wakeup = request_.name.wakeup();
+    const bool told = wakeup.way == Wakeup::Way::publish && !client_.address().slots;
+    if (told) return channel.hear_turn(wakeup.where, wakeup.what, exchange());
+    return channel.hear_turn(found.other_channel, "", exchange());
   }
 
   // Another program deletes its string without a word. One short question finds that, which writes nothing; a look says

@@ -68,9 +68,10 @@ Result<bool> WaiterChannel::hear_releases(const Until& until) {
   return also(releases_, until);
 }
 
-Result<bool> WaiterChannel::hear_turn(const std::string& channel, const Until& until) {
+Result<bool> WaiterChannel::hear_turn(const std::string& channel, const std::string& text, const Until& until) {
   if (!subscriber_ || channel.empty() || channel == other_channel_) return false;
   other_channel_ = channel;
+  other_text_ = text;
   return also(channel, until);
 }
 
@@ -98,6 +99,8 @@ Result<WaiterChannel::Heard> WaiterChannel::wait(Until until) {
     if (!*message && !until.over()) continue;
     if (!*message) return Heard::look;
     const std::string& heard = (*message)->text;
+    // Of another lock, or of our own release, which calls that program's waiters and is open to them.
+    if (!other_text_.empty() && (*message)->channel == other_channel_ && (heard != other_text_ || others_first)) continue;
     if (heard == "granted") {
       // Before the lock is taken: if a release found us still there, we would look like a foreign listener to it.
       subscriber_.reset();

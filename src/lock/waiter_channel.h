@@ -43,8 +43,9 @@ class WaiterChannel {
   // The first one in the queue listens to the releases of other programs. True: it has just begun, so that one may
   // have been missed until now.
   Result<bool> hear_releases(const Until& until);
-  // The same for a channel of the queue of another program, where the waiter is told of its turn there.
-  Result<bool> hear_turn(const std::string& channel, const Until& until);
+  // The same for a channel of another program, where the waiter is told of its turn in a queue there, or of releases.
+  // `text`: what is said there of this lock; "": whatever is said.
+  Result<bool> hear_turn(const std::string& channel, const std::string& text, const Until& until);
   // Waits until there is something to look for.
   Result<Heard> wait(Until until);
 
@@ -60,6 +61,7 @@ class WaiterChannel {
   std::optional<redis::Subscriber> subscriber_;
   bool hears_releases_ = false;
   std::string other_channel_;  // that is listened to as well
+  std::string other_text_;     // that counts there; "": any
   bool refused_ = false;
   bool warned_ = false;
 };

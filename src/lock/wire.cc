@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "lock/replies.h"
+#include "redis/slot.h"
 
 namespace rlock::lock::wire {
 namespace {
@@ -125,10 +126,23 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
 
 namespace {
 
+// What wakes other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
+// script's reach. No key of it is declared: a user may lack the right to it, and must be able to release.
+void add_wakeup(Call& call, const redis::Client& client, const Lock& lock) {
+  if (lock.layout != Layout::string) return;
+  const LockName& name = lock.name;
+  const Wakeup& wakeup = name.wakeup();
+  const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
+  if (wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away)) return;
+  call.argument(wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
+  call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
+}
+
 Call release_call(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, const Until& until) {
   Call call = begin(client, Verb::release, lock, arguments.owner, until);
   call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
   call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
+  add_wakeup(call, client, lock);
   return call;
 }
 
@@ -143,6 +157,7 @@ Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseA
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
   Call call = begin(client, Verb::force_unlock, lock, owner.text(), until);
   call.argument(owner.text());
+  add_wakeup(call, client, lock);
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
 }
 

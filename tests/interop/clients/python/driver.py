@@ -1,0 +1,147 @@
+"""Locks of Python libraries behind the line protocol of tests/interop/README.md: driver.py LIBRARY URL [URL ...]"""
+import json
+import random
+import sys
+import time
+
+import redis
+
+library, urls = sys.argv[1], sys.argv[2:]
+servers = [redis.Redis.from_url(url) for url in urls]
+
+
+class RedisPy:
+    def __init__(self, name, ttl):
+        self.lock = servers[0].lock(name, timeout=ttl / 1000)
+
+    def attempt(self):
+        return self.lock.acquire(blocking=False)
+
+    def wait(self):
+        return self.lock.acquire()
+
+    def extend(self, ttl):
+        return self.lock.extend(ttl / 1000, replace_ttl=True)
+
+    def unlock(self):
+        self.lock.release()
+        return True
+
+
+class RedlockPy:
+    def __init__(self, name, ttl):
+        import redlock
+        self.name, self.ttl = name, ttl
+        self.once = redlock.Redlock(servers, retry_count=1, retry_delay=0.001)
+
+    def attempt(self):
+        self.lock = self.once.lock(self.name, self.ttl)
+        return bool(self.lock)
+
+    def wait(self):
+        # It cannot wait without end, and all who wait for the same time meet again and again.
+        while not self.attempt():
+            time.sleep(random.uniform(0, 0.2))
+        return True
+
+    def extend(self, _):
+        raise NotImplementedError("redlock-py extends no lock")
+
+    def unlock(self):
+        self.once.unlock(self.lock)  # without a result
+        return True
+
+
+class Pottery:
+    def __init__(self, name, ttl):
+        import pottery
+        self.lock = pottery.Redlock(key=name, masters=set(servers), auto_release_time=ttl / 1000)
+
+    def attempt(self):
+        return self.lock.acquire(blocking=False)
+
+    def wait(self):
+        return self.lock.acquire()
+
+    def extend(self, ttl):
+        self.lock.auto_release_time = ttl / 1000
+        self.lock.extend()
+        return True
+
+    def unlock(self):
+        self.lock.release()
+        return True
+
+
+class PythonRedisLock:
+    def __init__(self, name, ttl):
+        import redis_lock
+        self.lock = redis_lock.Lock(servers[0], name, expire=max(1, ttl // 1000))
+
+    def attempt(self):
+        return self.lock.acquire(blocking=False)
+
+    def wait(self):
+        return self.lock.acquire()
+
+    def extend(self, ttl):
+        self.lock.extend(ttl // 1000)
+        return True
+
+    def unlock(self):
+        self.lock.release()
+        return True
+
+    def force(self):
+        self.lock.reset()
+        return True
+
+
+libraries = {"redis-py": RedisPy, "redlock-py": RedlockPy, "pottery": Pottery, "python-redis-lock": PythonRedisLock}
+
+
+def sections(name, count, path, ttl):
+    for _ in range(int(count)):
+        lock = libraries[library](name, int(ttl))
+        lock.wait()
+        with open(path) as file:
+            number = int(file.read())
+        time.sleep(0.001)
+        with open(path, "w") as file:
+            file.write(str(number + 1))
+        lock.unlock()
+    return True
+
+
+current = None
+
+
+def perform(command, words):
+    global current
+    if command in ("try", "lock"):
+        lock = libraries[library](words[0], int(words[1]))
+        ok = lock.attempt() if command == "try" else lock.wait()
+        if ok:
+            current = lock
+        return bool(ok)
+    if command == "force":
+        return libraries[library](words[0], 600000).force()
+    if command == "sections":
+        return sections(*words)
+    return bool(current.extend(int(words[0])) if command == "extend" else current.unlock())
+
+
+def say(**words):
+    print(json.dumps(words), flush=True)
+
+
+say(event="ready")
+for line in sys.stdin:
+    command, *words = line.split()
+    if command == "quit":
+        break
+    try:
+        ok, error = perform(command, words), ""
+    except Exception as thrown:  # whatever a library throws is its answer
+        ok, error = False, f"{type(thrown).__name__}: {thrown}"
+    say(command=command, ok=ok, error=error, at=time.time() * 1000)
