@@ -7,7 +7,8 @@ import time
 import redis
 
 library, urls = sys.argv[1], sys.argv[2:]
-servers = [redis.Redis.from_url(url) for url in urls]
+# A waiter may wait for long: BLPOP.
+servers = [redis.Redis.from_url(url, socket_timeout=None) for url in urls]
 
 
 class RedisPy:
