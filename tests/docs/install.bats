@@ -52,6 +52,32 @@ load ../lib/common
   redis_stop srv
 }
 
+@test "a job and a keeper go on while their program is replaced, and release their locks" {
+  cd "$BATS_TEST_TMPDIR"
+  redis_start srv
+  local program=$BATS_TEST_TMPDIR/rlock job
+  export RLOCK_URL
+  RLOCK_URL=$(redis_url srv)
+  cp "$RLOCK" "$program"
+  sleep 1000 3>&- &
+  job=$!
+  "$program" acquire --for-pid "$job" --lease 5s kept >owner
+  "$program" run --lease 5s upgraded -- sh -c 'until [ -e replaced ]; do sleep 0.1; done; "$0" renew kept --owner "$(cat owner)"' \
+    "$program" 3>&- &
+  wait_until eval '[[ $(redis srv exists upgraded) == 1 ]]'
+  # As dpkg, mv and install do it.
+  cp "$RLOCK" "$program.new"
+  mv "$program.new" "$program"
+  began=$(now_ms)
+  wait_until past 6000 # both leases were renewed by the program that is not there any more
+  touch replaced
+  wait "$!"
+  kill "$job"
+  wait_until eval '[[ $(redis srv exists kept upgraded) == 0 ]]'
+  assert_clean srv
+  redis_stop srv
+}
+
 # in_install TEXT: the text runs after packaging/install.sh, as an ordinary user who may not use sudo, in the test's folder.
 in_install() {
   local as=()
