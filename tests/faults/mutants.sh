@@ -291,5 +291,36 @@ mutant 'one answer that it is not ours is a loss' 'tests/cli/quorum.bats' \
 mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
   src/lock/electorate.cc 'if (!same && !related) continue;' 'if (same || related || i > 0) continue;'
 
+# A cluster.
+mutant 'a cluster: a renewal probes a connection on which a reply is due' tests/faults/cluster_rounds.bats \
+  src/redis/lines.cc 'if (!line || is_due(line)) return line;' 'if (!line) return line;'
+mutant 'a cluster: who is sent on asks again without end' tests/faults/cluster_rounds.bats \
+  src/redis/client.cc 'redirected >= kMostRedirections || !send_again(round, until)' '(redirected > 0 && until.over() && false) || !send_again(round, Until{})'
+mutant 'a cluster: a server that hangs is waited for, whatever another one has said' tests/faults/cluster_rounds.bats \
+  src/lock/verbs.cc 'if (replies[i] && replies[i]->outcome != RenewOutcome::renewed) {' \
+  'if (std::ranges::all_of(replies, [](const auto& one) { return one.has_value(); }) && replies[i]->outcome != RenewOutcome::renewed) {'
+mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/faults/cluster_rounds.bats \
+  src/lock/wait.cc 'channel.strayed_from(answered_by)' 'channel.strayed_from(client_.server())'
+mutant 'a cluster: replies to ASKING are left unread' tests/faults/cluster_rounds.bats \
+  src/redis/client.cc '  auto reply = line->receive(until);
+  if (reply) reply = line->receive(until);' '  RLOCK_TRY(line->receive(until));
+  auto reply = line->receive(until);'
+mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
+  src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
+  for' 'return !one && wants_the_whole(one.error()); };
+  if (std::ranges::any_of(results, wanting)) {
+    for (const Call& call : calls) as_a_whole.push_back(call.as_a_whole());
+    return client.call_all(as_a_whole, until);
+  }
+  for'
+mutant 'a cluster: the server that has named a dead owner is asked again first' tests/cli/cluster.bats \
+  src/redis/slot_map.cc 'if (teacher_) doubt(*teacher_);' ''
+mutant 'a cluster: MOVED is no reason to ask elsewhere' tests/cli/cluster.bats \
+  src/redis/slot_map.cc 'owner_[static_cast<std::size_t>(redirection.slot)] = index_of(host, "");' ''
+mutant 'a cluster: all keys are on one server' tests/cli/cluster.bats \
+  src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
+mutant 'a cluster: messages are not those of the slot' tests/cli/cluster.bats \
+  src/redis/slot_map.cc 'sharded_ = sharded_ || range.at(i).elements.size() > 3;' ''
+
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"

@@ -1,0 +1,137 @@
+# One exchange with several servers of a cluster, of which one hangs, forgets, or has given its slot away.
+
+unset TEST_OVER # these have a cluster of their own
+
+load ../lib/common
+load ../lib/job
+
+setup_file() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  cluster_start 3 0 --cluster-require-full-coverage no
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL c1_port c2_port c3_port
+}
+setup() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  CLUSTER_MASTERS=(c1 c2 c3) CLUSTER_NODES=(c1 c2 c3)
+  cd "$BATS_TEST_TMPDIR" || return
+  # Names of two servers, which no other test has. rlock takes its locks in the order of their names.
+  one="1-{$(cluster_name c1 "$BATS_TEST_NUMBER")}"
+  other="2-{$(cluster_name c2 "$BATS_TEST_NUMBER")}"
+}
+teardown() {
+  touch go
+  redis_thaw c2
+}
+teardown_file() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  CLUSTER_NODES=(c1 c2 c3)
+  cluster_stop
+}
+
+until_told() { printf '%s' 'until [[ -e go ]]; do sleep 0.02; done'; }
+held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
+# calls SERVER COMMAND ...: how often it has executed them.
+calls() {
+  local IFS='|'
+  redis "$1" info commandstats | awk -F'[=,]' "/^cmdstat_(${*:2}):/ { sum += \$2 } END { print sum + 0 }"
+}
+scripts() { calls "$1" eval evalsha; }
+# scripts_beyond SERVER NUMBER
+scripts_beyond() { (($(scripts "$1") > $2)); }
+# job_holds OPTION ... NAME ...: a job has them all, until it is told to end.
+job_holds() {
+  job_start "$@" -- bash -c "$(until_told)"
+  job_parts
+}
+
+@test "a slot moves, and its old server closes its connections, between two renewals: both locks are kept" {
+  local so_far
+  job_holds --lease 5s "$one" "$other"
+  so_far=$(scripts c2)
+  wait_until scripts_beyond c2 "$so_far"
+  cluster_move "$(cluster_slot "$other")" c2 c1
+  redis c2 client kill type normal >/dev/null
+  so_far=$(scripts c1)
+  wait_until scripts_beyond c1 $((so_far + 4))
+  held_on c1 "$one"
+  held_on c1 "$other"
+  touch go
+  job_status
+  show
+  [[ $status == 0 && -z $stderr ]]
+}
+
+@test "the time is over while half of a lock's keys have moved: 69, and the server's word" {
+  local slot id
+  slot=$(cluster_slot "$one")
+  id=$(rlock acquire "$one" --lease 60s)
+  cluster_begin_move "$slot" c1 c2
+  redis c1 migrate 127.0.0.1 "$c2_port" "$one" 0 5000
+  run -69 --separate-stderr rlock status --timeout 500ms "$one"
+  assert_says TRYAGAIN
+  cluster_move_keys "$slot" c1 c2
+  cluster_end_move "$slot" c1 c2
+  run -0 rlock release "$one" --owner "$id"
+}
+
+@test "a server says that its lock is gone while another one hangs: the job hears of it" {
+  job_holds --lease 6s "$one" "$other"
+  redis_freeze c2
+  redis c1 del "$one"
+  job_status
+  redis_thaw c2
+  show
+  [[ $status == 74 && $stderr == *"$one"*'nobody holds it any more'* ]]
+}
+
+@test "a waiter listens on, while its locks on other servers are renewed" {
+  local id asked so_far
+  id=$(rlock acquire "$other" --lease 60s)
+  job_start --lease 5s "$one" "$other" -- true
+  wait_until eval '[[ $(redis c2 zcard "rlock:queue:$other") == 1 ]]'
+  so_far=$(scripts c1)
+  wait_until scripts_beyond c1 "$so_far"
+  asked=$(calls c2 ssubscribe subscribe)
+  wait_until scripts_beyond c1 $((so_far + 2))
+  [[ $(calls c2 ssubscribe subscribe) == "$asked" ]]
+  rlock release "$other" --owner "$id"
+  job_status
+  show
+  [[ $status == 0 ]]
+}
+
+@test "a connection on which the reply to ASKING did not come is not used again" {
+  local slot id connection release
+  slot=$(cluster_slot "$one")
+  id=$(rlock acquire "$one" --lease 60s)
+  cluster_begin_move "$slot" c1 c2
+  cluster_move_keys "$slot" c1 c2
+  # Redis refuses a script there until the move is over: some of the keys that it names do not exist.
+  "$RLOCK" release -v --timeout 10s "$one" --owner "$id" 2>err 3>&- &
+  release=$!
+  ours() { redis c2 client list | sed -n "s/^id=\([0-9]*\) .* name=rlock:.*/\1/p" | grep -vx "${1:-}"; }
+  wait_until ours
+  connection=$(ours)
+  redis_freeze c2
+  wait_until grep -q 'no answer in time' err
+  redis_thaw c2
+  wait_until ours "$connection"
+  cluster_end_move "$slot" c1 c2
+  wait "$release"
+  [[ $(redis c2 exists "$one") == 0 ]]
+}
+
+@test "a server that has forgotten the scripts is sent them again, and it alone" {
+  "$RLOCK" run "$one" "$other" -- true
+  redis c1 config resetstat
+  redis c2 config resetstat
+  job_holds --lease 8s "$one" "$other"
+  redis c2 script flush
+  wait_until eval '(($(calls c2 eval) > 0))'
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  [[ $(calls c1 eval) == 0 && $(calls c1 evalsha) == "$(calls c2 evalsha)" ]]
+}
