@@ -228,6 +228,46 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   done
 }
 
+# over_tls NAMES: all servers from now on; their certificate is for these names.
+over_tls() {
+  source "$TESTS_DIR/lib/tls.bash"
+  tls_authority ca
+  tls_certificate server ca "$1"
+  CLUSTER_SCHEME=rediss+cluster
+  export RLOCK_TLS_CA=$TLS_DIR/ca.crt
+}
+
+@test "over TLS, with a password: a holder, a waiter, and a slot that moves" {
+  over_tls IP:127.0.0.1
+  start
+  local name server second
+  name=$(cluster_name c3)
+  export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
+  for server in c1 c2 c3; do REDISCLI_AUTH='' redis $server config set requirepass secret; done
+  job_start --lease 10s "$name" "$(cluster_name c1)" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; echo first >>order'
+  wait_until held_on c3 "$name"
+  "$RLOCK" run "$name" -- bash -c 'echo second >>order' 3>&- &
+  second=$!
+  wait_until waits_on c3 "$name"
+  cluster_move "$(cluster_slot "$name")" c3 c2
+  wait_until eval '[[ $(redis c2 pubsub shardchannels) == *"rlock:grant:{$name}"* ]]'
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  wait "$second"
+  [[ $(paste -sd' ' order) == 'first second' ]]
+  all_clean
+}
+
+@test "over TLS a server has the name that it announces" {
+  over_tls DNS:localhost
+  start 1 0 --cluster-announce-hostname localhost
+  run -0 rlock run --url "rediss+cluster://localhost:$c1_port" x -- echo mine
+  [[ $output == mine ]]
+  refused 69 '127.0.0.1' "$RLOCK_URL"
+}
+
 @test "the slot moves while a job holds and another waits: both run, one after the other" {
   start
   local name slot

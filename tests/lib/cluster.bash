@@ -12,16 +12,22 @@
 #                               is. It is at another port; it has no slot
 #   cluster_stop
 #
-# A server that does not answer for a second is down.
+# A server that does not answer for a second is down. With CLUSTER_SCHEME=rediss+cluster all of them, and the address, speak
+# TLS, with the certificate "server" of the authority "ca" of tls.bash.
 
-CLUSTER_MASTERS=() CLUSTER_NODES=()
+CLUSTER_MASTERS=() CLUSTER_NODES=() CLUSTER_SCHEME=redis+cluster
 
 cluster_node() {
   local name=$1 port=${1}_port
   shift
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   CLUSTER_NODES+=("$name")
-  redis_start "$name" --port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf \
+  local listen=(--port "${!port}")
+  if [[ $CLUSTER_SCHEME == rediss* ]]; then
+    listen=(--tls-port "${!port}" --tls-cluster yes --tls-replication yes --tls-auth-clients no --tls-ca-cert-file
+      "$TLS_DIR/ca.crt" --tls-cert-file "$TLS_DIR/server.crt" --tls-key-file "$TLS_DIR/server.key")
+  fi
+  redis_start "$name" "${listen[@]}" --cluster-enabled yes --cluster-config-file nodes.conf \
     --cluster-node-timeout 1000 --cluster-allow-replica-migration no "${CLUSTER_OPTIONS[@]}" "$@"
 }
 
@@ -76,7 +82,7 @@ cluster_url() {
     port=${name}_port
     urls+=,127.0.0.1:${!port}
   done
-  printf 'redis+cluster://%s' "${urls#,}"
+  printf '%s://%s' "$CLUSTER_SCHEME" "${urls#,}"
 }
 
 cluster_slot() { redis c1 cluster keyslot "$1"; }
@@ -98,7 +104,7 @@ cluster_begin_move() {
 cluster_move_keys() {
   local key port=${3}_port
   while IFS= read -r key; do
-    [[ -z $key ]] || redis "$2" migrate 127.0.0.1 "${!port}" "$key" 0 5000 >/dev/null
+    [[ -z $key ]] || redis "$2" migrate 127.0.0.1 "${!port}" "$key" 0 5000 ${REDISCLI_AUTH:+auth "$REDISCLI_AUTH"} >/dev/null
   done < <(redis "$2" cluster getkeysinslot "$1" 100)
 }
 cluster_end_move() {
