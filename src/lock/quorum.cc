@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "lock/put_back.h"
 #include "lock/tally.h"
 #include "lock/wire.h"
 
@@ -76,7 +77,11 @@ Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, 
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
     return renew(member.client, lock, owner, lease, attempts, end);
   };
-  return merge_renewals(servers.ask_each<Renewed>(ask, kAskLimit, until, most_answer<Renewed>));
+  const auto answers = servers.ask_each<Renewed>(ask, kAskLimit, until, most_answer<Renewed>);
+  auto merged = merge_renewals(answers);
+  const bool renewed = merged && merged->outcome == RenewOutcome::renewed;
+  if (renewed) put_back_where_lost(servers, lock, owner, lease, answers, until);
+  return merged;
 }
 
 namespace {
@@ -186,31 +191,9 @@ class RenewalRound {
     if (!any) return;
     servers_.ask_all(
         [&](std::size_t i, Member& member, const Until& end) {
-          for (const Lost& one : lost[i]) put_back(member, one, end);
+          for (const Lost& one : lost[i]) lock::put_back(member, *one.request, *one.hold, end);
         },
         vote_limit(lease_), until_, [](const auto&) { return false; });
-  }
-
-  // Other readers may be back already: an acquire is refused where a writer is.
-  static bool is_missing(const AcquireRequest& request, RenewOutcome found) {
-    const bool beside_others = request.mode.kind == Mode::Kind::read && found == RenewOutcome::other_owner;
-    return found == RenewOutcome::free || beside_others;
-  }
-
-  // A server that has forgotten the hold has forgotten its token, too, and has granted it under one of its own clock. A
-  // hold whose token cannot be raised is none: it is given back, and put back anew.
-  static void put_back(Member& member, const Lost& lost, const Until& end) {
-    const AcquireRequest& request = *lost.request;
-    const TimePoint sent = BootClock::now();
-    const auto granted = wire::acquire(member.client, request, sent, Attempts::one, end);
-    const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
-    const auto raised = held ? wire::raise_all(member.client, {lost.hold, 1}, end) : Result<bool>(false);
-    const bool done = raised && *raised;
-    if (done) member.renewed_at = sent;
-    if (!done && (held || (!granted && granted.error().maybe_executed))) {
-      member.debts.push_back({request, BootClock::now() + request.lease});
-    }
-    log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold again" : ": lost the hold"));
   }
 
   // As it was granted; null: it is nested in another one, whose owner it has, or was granted to another process.

@@ -26,6 +26,7 @@ Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& r
 // With a quorum also puts a hold that a server has lost back there, while a majority keeps it. REQUIRES: no release of
 // one of these holds has begun.
 Result<AllRenewed> renew_all(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until);
+// The same for an owner of which no more is known; see put_back_where_lost() in lock/put_back.h.
 Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
                       const Until& until);
 

@@ -248,8 +248,8 @@ asked() { (($(calls "$1") >= $2)); }
 @test "acquire, renew, status and release work on a quorum" {
   owner=$(rlock acquire job --lease 60s)
   [[ $(held_on job) == 3 ]]
-  redis s3 del job >/dev/null
   rlock renew job --owner "$owner"
+  redis s3 del job >/dev/null
   rlock status --is-held job
   run rlock status job
   show
@@ -260,6 +260,60 @@ asked() { (($(calls "$1") >= $2)); }
   [[ $(held_on job) == 0 ]]
   run rlock release job --owner "$owner"
   [[ $status == 76 ]]
+}
+
+# put_back_by_renew OPTION...: rlock renew gives the lock to a server that has lost it, as it was granted.
+put_back_by_renew() {
+  local owner token
+  owner=$(rlock acquire "$@" --reason 'for a while' --lease 60s job)
+  redis s3 flushall >/dev/null
+  redis s2 flushall >/dev/null
+  run -76 rlock renew job --owner "$owner" # of one server alone
+  rlock release job --owner "$owner" || true
+  owner=$(rlock acquire "$@" --reason 'for a while' --lease 60s job)
+  redis s3 flushall >/dev/null
+  rlock renew job --owner "$owner"
+  [[ $(held_on job) == 3 ]]
+  [[ $(redis s3 hget 'rlock:holder:{job}' reason) == "$(redis s1 hget 'rlock:holder:{job}' reason)" ]]
+  token=$(redis s3 get 'redisson_lock_token:{job}')
+  ((token >= $(redis s1 get 'redisson_lock_token:{job}') && token >= $(redis s2 get 'redisson_lock_token:{job}')))
+  (($(redis s3 pttl job) > 50000))
+  # The others may go now.
+  redis_stop s1
+  rlock renew job --owner "$owner"
+  run -75 rlock run -n "$@" job -- touch ran
+  rlock release job --owner "$owner"
+  [[ $(held_on job) == 0 && ! -e ran ]]
+}
+
+@test "rlock renew puts a hold back where it was lost" {
+  put_back_by_renew
+}
+
+@test "rlock renew puts a writer back, and a string" {
+  put_back_by_renew -x
+  aged_start s1
+  on_servers flushall >/dev/null
+  put_back_by_renew --protocol set
+}
+
+@test "rlock renew puts a reader back beside others" {
+  local one
+  one=$(rlock acquire -s --lease 60s job)
+  rlock acquire -s --lease 60s job >two
+  redis s3 flushall >/dev/null
+  rlock renew job --owner "$one"
+  rlock renew job --owner "$(cat two)"
+  [[ $(redis s3 hlen job) == 3 ]]
+}
+
+@test "rlock renew puts nothing back on a server that was started less than a lease ago" {
+  local owner
+  owner=$(rlock acquire --lease 60s job)
+  redis_stop s3
+  redis_start s3
+  rlock renew job --owner "$owner"
+  [[ $(held_on job) == 2 ]]
 }
 
 @test "status tells a contested lock from one that is held, and a server that hangs" {
