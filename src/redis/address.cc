@@ -41,10 +41,9 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   if (const auto mark = path.find_first_of("?#"); mark != std::string_view::npos) {
     return bad_address("it takes nothing after " + in_quotes(path.substr(mark, 1)) + "; the database is /MASTER/N");
   }
-  if (end == 0) return bad_address("the name of the master is missing: " + std::string(kForm));
-
   Address address{.kind = Address::Kind::sentinel};
   address.sentinels = RLOCK_TRY(read_hosts(rest.substr(0, slash), kSentinelPort, kForm));
+  if (end == 0) return bad_address("the name of the master is missing: " + std::string(kForm));
   address.master = RLOCK_TRY(percent_decoded(path.substr(0, end), "master"));
   if (has_control(address.master)) return bad_address("the name of the master holds a control character");
   // The rest is read as it is for one server.
@@ -66,10 +65,11 @@ Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
 
 std::vector<std::string_view> split_addresses(std::string_view text) {
   constexpr std::string_view kBlank = " \t\n";
-  constexpr std::string_view kSchemes[] = {"redis://",         "rediss://",          "redis+sentinel://", "rediss+sentinel://",
-                                           "redis+cluster://", "rediss+cluster://", "unix://",           "local:"};
+  constexpr std::string_view kSchemeLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-";
+  // An unknown scheme, too: it is named then.
   const auto begins_one = [&](std::string_view rest) {
-    return std::ranges::any_of(kSchemes, [&](std::string_view scheme) { return rest.starts_with(scheme); });
+    const std::size_t end = rest.find_first_not_of(kSchemeLetters);
+    return rest.starts_with("local:") || (end > 0 && end != rest.npos && rest.substr(end).starts_with("://"));
   };
   std::vector<std::string_view> all;
   std::size_t begin = 0;

@@ -21,6 +21,8 @@ Result<Connection> ask(const Address& address, const Host& node, const Until& un
   if (!reply) return named(reply.error());
   if (reply->is(Reply::Kind::error)) {
     Error error = server_error(reply->text);
+    // A Sentinel has no such command.
+    if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
     if (error.code == Error::Code::config) error.message += "; it is no cluster: write redis:// in place of redis+cluster://";
     return named(std::move(error).in("CLUSTER SLOTS"));
   }

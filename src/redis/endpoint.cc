@@ -43,7 +43,8 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
   }
   const auto slash = rest.find('/');
   if (rest.substr(0, slash).find(',') != std::string_view::npos) {
-    return bad_address("redis:// has one host; several stand in redis+cluster:// or redis+sentinel://");
+    return bad_address("redis:// has one host; write several addresses with blanks between them; commas stand in redis+cluster:// and "
+                       "redis+sentinel://");
   }
   Host host = RLOCK_TRY(read_host(rest.substr(0, slash), {endpoint.host, endpoint.port}));
   endpoint.host = std::move(host.name);

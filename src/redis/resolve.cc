@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace rlock::redis {
@@ -176,7 +177,14 @@ class Lookup {
 std::string resolver_library() { return std::string("c-ares ") + ares_version(nullptr); }
 
 Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until) {
-  if (auto number = numeric_address(host, port)) return std::vector{std::move(*number)};
+  if (auto number = numeric_address(host, port)) {
+    const auto percent = host.find('%');
+    if (percent != host.npos && reinterpret_cast<const sockaddr_in6&>(number->storage).sin6_scope_id == 0) {
+      return fail(Error::Code::unavailable,
+                  "this host has no network interface " + in_quotes(host.substr(percent + 1)) + " now");
+    }
+    return std::vector{std::move(*number)};
+  }
   if (auto found = Lookup().run(host, port, "f", AF_UNSPEC, until)) return found;
   return Lookup().run(host, port, "b", has_ipv6() ? AF_UNSPEC : AF_INET, until);
 }

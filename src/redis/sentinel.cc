@@ -44,6 +44,12 @@ Result<Answer> read_answer(const Reply& reply) {
   return Answer{{host, static_cast<int>(port)}, number("config-epoch").value_or(0)};
 }
 
+Error refusal(const std::string& text) {
+  Error error = server_error(text);
+  if (!is_withheld(error) || error.code == Error::Code::denied) return error;
+  return {Error::Code::config, "it is no Sentinel; for a server of its own write redis://host"};
+}
+
 // None: it does not know that master.
 Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, const Until& until) {
   const Endpoint endpoint = endpoint_of(address, sentinel);
@@ -53,7 +59,7 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   const auto reply = connection.receive(until);
   if (!reply) return named(reply.error());
   if (reply->is(Reply::Kind::error) && reply->text.find("No such master") != std::string::npos) return std::nullopt;
-  if (reply->is(Reply::Kind::error)) return named(server_error(reply->text));
+  if (reply->is(Reply::Kind::error)) return named(refusal(reply->text));
   auto answer = read_answer(*reply);
   if (!answer) return named(std::move(answer).error());
   return *answer;

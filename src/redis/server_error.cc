@@ -6,6 +6,9 @@
 namespace rlock::redis {
 namespace {
 
+// A Sentinel says that.
+constexpr std::string_view kNoScripts = "unknown command 'EVAL'", kNoScriptsBefore7 = "unknown command `EVAL`";
+
 struct Meaning {
   std::string_view mark;
   Error::Code code;
@@ -44,6 +47,8 @@ constexpr Meaning kInErrors[] = {
     {"invalid DB index", config},
     {"SELECT is not allowed in cluster mode", config},
     {"cluster support disabled", config},
+    {kNoScripts, config},
+    {kNoScriptsBefore7, config},
     {kCutShort, unavailable},
     {"while the cluster is down", unavailable},
     {"max number of clients reached", unavailable},
@@ -71,6 +76,10 @@ Error server_error(std::string_view text) {
   }
   if (first == "MOVED" || first == "ASK") {
     error.message += "; it is a server of a cluster: write redis+cluster:// in place of redis://";
+  }
+  const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
+  if (says(kNoScripts) || says(kNoScriptsBefore7)) {
+    error.message = "the server has no scripts (EVAL); if it is a Sentinel, write redis+sentinel://host/MASTER";
   }
   if (first != "ERR") return error;
   for (const auto& [mark, code] : kInErrors) {

@@ -11,7 +11,7 @@ namespace rlock::redis {
 // Redis 6.2 to 7.4 and Valkey are known to write there: 6.2 wraps the errors of commands in scripts.
 //   denied       NOAUTH, WRONGPASS, NOPERM, ACL failures
 //   wrong_kind   WRONGTYPE, a hash value that is no number
-//   config       a database that does not exist; MOVED and ASK, to somebody who does not know that it is a cluster
+//   config       a database that does not exist; a server without scripts; MOVED and ASK, to somebody who does not know that it is a cluster
 //   unavailable  LOADING, BUSY, OOM, READONLY, MASTERDOWN, NOREPLICAS, MISCONF, CLUSTERDOWN, TRYAGAIN …
 //   protocol     all others
 // The message is the server's text, escaped. Nothing was executed where it is `unavailable`, but for a script that was

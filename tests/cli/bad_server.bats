@@ -435,6 +435,11 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   [[ $output == 1 ]]
 }
 
+@test "an IPv6 address with the zone of no interface" {
+  run --separate-stderr -69 rlock run -n --url 'redis://[fe80::1%25nosuch]:1' job -- true
+  assert_says "this host has no network interface 'nosuch'"
+}
+
 @test "IPv6" {
   python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
   local port

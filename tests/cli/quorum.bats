@@ -453,6 +453,8 @@ put_back_by_renew() {
   assert_says 'private server'
   RLOCK_URL="$a $b" run rlock run job -- true
   [[ $status == 78 ]]
+  refused --url $a --url http://127.0.0.1:2 --url $b
+  assert_says "unknown scheme 'http:'"
   local option
   for option in '--slots 3' '--wait-replicas 1' --wait-aof '--max-queue 3' '--priority 2' --replace-waiting; do
     # shellcheck disable=SC2086 # an option and its value

@@ -84,8 +84,10 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
   # The others may know it.
   refused 69 "no Sentinel knows a master 'other' of those that answer" "redis+sentinel://127.0.0.1:1,127.0.0.1:$s1_port/other"
-  refused 69 "unknown command" "redis+sentinel://127.0.0.1:$m_port/mymaster"
-  refused 69 'the server answered' "redis://127.0.0.1:$s1_port"
+  refused 78 "it is no Sentinel" "redis+sentinel://127.0.0.1:$m_port/mymaster"
+  refused 78 'if it is a Sentinel, write redis+sentinel://' "redis://127.0.0.1:$s1_port"
+  refused 78 'it is no cluster' "redis+cluster://127.0.0.1:$s1_port"
+  refused 64 'one scheme stands in front of all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
 }
 
 # A Sentinel that has slept goes on naming what was the master, until it hears from the others.

@@ -38,7 +38,9 @@ TEST(ServerError, KnowsWhatHidesBehindErr) {
   EXPECT_EQ(server_error("ERR Error running script (call to f_0): @user_script: 1: -READONLY You can't write").code,
             unavailable);
   EXPECT_EQ(server_error("ERR Protocol error: unauthenticated multibulk length").code, denied);
-  EXPECT_EQ(server_error("ERR unknown command 'EVAL'").code, protocol);
+  EXPECT_EQ(server_error("ERR unknown command 'EVAL', with args beginning with: 'return' ").code, config);
+  EXPECT_EQ(server_error("ERR unknown command `EVAL`, with args beginning with: `return`, ").code, config);
+  EXPECT_EQ(server_error("ERR unknown command 'EVALSHA'").code, protocol);
 }
 
 TEST(ServerError, DoesNotTakeAWordInTheTextForTheFirst) {
