@@ -50,6 +50,7 @@ std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);
   if (&spec == &profile_option()) return "PROFILE";
   if (value.contains('|')) return value;
+  if (value == "TIME") return "DUR";  // or a date
   for (const char* known : {"", "DUR", "FILE", "URL", "PID"}) {
     if (value == known) return value;
   }

@@ -125,7 +125,7 @@ end
 -- The reply of a release, which says whether there is more to do.
 local function with_more(reply)
   if unfinished then
-    return {reply[1], reply[2] or '', reply[3] or '', 1}
+    return {reply[1], reply[2] or '', reply[3] or '', 1, reply[5]}
   end
   return reply
 end

@@ -1,11 +1,12 @@
 -- force_unlock: take a lock away from an owner that was shown to the operator.
 --
--- KEYS  as in base.lua
+-- KEYS  as in base.lua; with fields for it the totals and the history, see history.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     the one to take it from: nobody else's hold is touched
---       …           of a string, how waiters of another program are woken, as in base.lua
--- Reply {'released', 0, fault, more}   it holds the lock no more, and who waits has been told or has it; fault: why
---                              nobody could be told, else ''; more: as in release.lua, which goes on with it
+--       …           of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
+--       …           fields of the entry in the history; absent where none is written
+-- Reply {'released', 0, fault, more, unwritten}   it holds the lock no more, and who waits has been told or has it; fault: why
+--                              nobody could be told, else ''; more and unwritten: as in release.lua, which goes on with it
 --       {'free'}                 nobody holds it (any more)
 --       {'other-owner'}          somebody else holds it (by now); nothing was changed
 --       {'other-kind', …}        as in kind.lua
@@ -14,11 +15,16 @@
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
 --- include part/base
+--- include part/history
 --- include layout
 --- include part/handoff
 
 --- if string
 wakeup = 6
+local kNote = 10
+--- end
+--- unless string
+local kNote = 6
 --- end
 local owner = ARGV[5]
 
@@ -41,5 +47,6 @@ end
 repeat  -- a foreign writer may read as well
   payload = drop(owner) or payload
 until not count_of(owner)
+local unwritten = ARGV[kNote] and record(#KEYS, 'forced', 'forced', kNote)
 local fault = hand_off(payload)
-return with_more({'released', 0, fault})
+return with_more({'released', 0, fault, unwritten and 0, unwritten})

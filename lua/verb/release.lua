@@ -1,18 +1,23 @@
 -- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, in
 -- the name of nobody, take dead waiters out of the queue and go on with what an earlier call had no time for.
 --
--- KEYS  as in base.lua; the last one <holds><request>:released. request: id of this call, the same in each sending of it
+-- KEYS  as in base.lua; where a total is given the totals and the history, see history.lua; the last one <holds><request>:released.
+--       request: id of this call, the same in each sending of it
 -- ARGV  1 to 4: as in base.lua
 --       5 owner    or the id under which it waits: it leaves the queue
 --       6 hold     id of the request that acquired this hold
 --       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
 --       8 remember milliseconds for which it may be sent again; 0: it is sent once
---       …          of a string, how waiters of another program are woken, as in base.lua
--- Reply {'released', left, fault, more}   holds that remain; 0: the lock is available and that was published, or the
+--       …          of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
+--       total      absent where no history is written; else the total to which this adds one, '' for none: 'losses' where
+--                  the hold is not there any more, whatever stands here, unless it is 'skips'. '-': none, and nothing at
+--                  all is written where the hold is not there any more
+--       …          fields of the entry in the history, if there is to be one; also of a hold that is not there any more
+-- Reply {'released', left, fault, more, unwritten}   holds that remain; 0: the lock is available and that was published, or the
 --                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
 --                                   was more to do than one call may take: a release by nobody goes on; else
---                                   absent
---       {'kept', left, ''}          nobody renews it any more: it will be free in that many milliseconds
+--                                   absent or 0. unwritten: why the history could not be written; absent if it was
+--       {'kept', left, '', 0, unwritten}   nobody renews it any more: it will be free in that many milliseconds
 --       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known. Its
 --                                   fourth element is `more` as well, also that of the next
 --       {'other-owner', token}      somebody else holds it; nothing was changed
@@ -25,10 +30,15 @@
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include part/base
+--- include part/history
 --- include layout
 
 --- if string
 wakeup = 9
+local kTotal = 13
+--- end
+--- unless string
+local kTotal = 9
 --- end
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
@@ -53,7 +63,7 @@ if count then
 end
 -- A hold that is still there was not given back by an earlier sending.
 local before = not held and remember_for ~= '0' and text_at(outcome_key)
-if before then
+if before and before ~= 'noted' then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
 
@@ -62,15 +72,18 @@ if count and not held and (described or count == 1 and hold ~= 'hold:' .. string
   return {'released', count, ''}
 end
 
-local outcome, payload
+local outcome, payload, unwritten
 if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   if described then
     remove(description)
   end
   payload = drop(owner)
   outcome = remember('released')
+  if ARGV[kTotal] then
+    unwritten = record(#KEYS - 1, ARGV[kTotal], outcome, kTotal + 1)
+  end
   if nobody_waits() then
-    return with_more({outcome, 0, announce(payload)})
+    return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten})
   end
 end
 
@@ -91,7 +104,7 @@ end
 
 if outcome then
   local fault = hand_off(payload)
-  return with_more({outcome, 0, fault})
+  return with_more({outcome, 0, fault, unwritten and 0, unwritten})
 end
 
 if count then
@@ -102,7 +115,15 @@ if count then
   end
   expire(owner, keep)
   pcall(tell_holding)  -- the waiters count on the lease
-  return {remember('kept'), keep, ''}
+  unwritten = ARGV[kTotal] and record(#KEYS - 1, ARGV[kTotal], 'kept', kTotal + 1)
+  return {remember('kept'), keep, '', unwritten and 0, unwritten}
+end
+
+if ARGV[kTotal] and ARGV[kTotal] ~= '-' and not before then
+  if remember_for ~= '0' then
+    redis.pcall('set', outcome_key, 'noted', 'px', remember_for)
+  end
+  record(#KEYS - 1, ARGV[kTotal] == 'skips' and 'skips' or 'losses', 'gone', kTotal + 1)
 end
 
 pcall(leave, owner)  -- no release fails because of those who wait

@@ -13,6 +13,21 @@ std::string date_text(milliseconds since_1970) {
   return text;
 }
 
+std::optional<milliseconds> parse_date(const std::string& text) {
+  for (const char* form : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%MZ",
+                           "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
+    std::tm parts{};
+    const char* rest = strptime(text.c_str(), form, &parts);
+    if (!rest || *rest != '\0') continue;
+    const std::tm read = parts;
+    const std::time_t seconds = timegm(&parts);
+    // A 31st of February is no date.
+    if (seconds < 0 || parts.tm_mday != read.tm_mday || parts.tm_mon != read.tm_mon) return {};
+    return std::chrono::seconds(seconds);
+  }
+  return {};
+}
+
 milliseconds since_1970() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
 }

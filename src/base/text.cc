@@ -83,19 +83,37 @@ std::string escaped(std::string_view text, std::size_t limit) {
   return out;
 }
 
-std::size_t columns(std::string_view text) {
+namespace {
+
+// The bytes of the longest beginning of `text` that takes `most` columns at most, and its columns.
+struct Beginning {
+  std::size_t bytes = 0, width = 0;
+};
+
+Beginning beginning(std::string_view text, std::size_t most) {
   // wcwidth(3) knows the characters of the current locale, and the one that we start in has ASCII alone.
   static const locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   const locale_t former = unicode ? uselocale(unicode) : nullptr;
-  std::size_t width = 0;
-  while (!text.empty()) {
-    const Rune rune = decode(text);
+  Beginning found;
+  while (found.bytes < text.size()) {
+    const Rune rune = decode(text.substr(found.bytes));
     const int one = rune.length == 0 ? 1 : wcwidth(static_cast<wchar_t>(rune.value));
-    width += one < 0 ? 1 : static_cast<std::size_t>(one);
-    text.remove_prefix(std::max<std::size_t>(rune.length, 1));
+    const std::size_t width = one < 0 ? 1 : static_cast<std::size_t>(one);
+    if (found.width + width > most) break;
+    found.width += width;
+    found.bytes += std::max<std::size_t>(rune.length, 1);
   }
   if (former) uselocale(former);
-  return width;
+  return found;
+}
+
+}  // namespace
+
+std::size_t columns(std::string_view text) { return beginning(text, SIZE_MAX).width; }
+
+std::string cut_to(std::string_view text, std::size_t most) {
+  if (columns(text) <= most) return std::string(text);
+  return most == 0 ? "" : std::string(text.substr(0, beginning(text, most - 1).bytes)) + "…";
 }
 
 std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) + "'"; }

@@ -17,6 +17,9 @@ std::string escaped(std::string_view text, std::size_t limit = 1024);
 // REQUIRES: escaped text.
 std::size_t columns(std::string_view text);
 
+// `text`, or its beginning and "…" where it takes more columns than that. REQUIRES: escaped text.
+std::string cut_to(std::string_view text, std::size_t most);
+
 // escaped(text) in single quotes, for messages. Not called quoted: a call with a std::string would find
 // std::quoted too, wherever a standard header brings <iomanip> along.
 std::string in_quotes(std::string_view text);

@@ -16,7 +16,7 @@
 namespace rlock::cli {
 namespace {
 
-std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
+lock::HolderInfo describe_holder(const AcquireOptions& options) {
   lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
   if (options.for_pid) {
     // A user who asks for the holder wants to find the process that the lock is for.
@@ -24,6 +24,11 @@ std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
     holder.pid = *options.for_pid;
     holder.listens = true;
   }
+  return holder;
+}
+
+std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
+  const lock::HolderInfo holder = describe_holder(options);
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {
     requests.push_back({.name = name, .mode = options.mode, .lease = options.lease, .holder = holder});
@@ -58,7 +63,8 @@ Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Ho
                        const lock::LeaseTiming& timing, lock::Servers& client, const UniqueFd& watched,
                        const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
-  auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals));
+  const auto in_history = options.history ? std::optional(describe_holder(options)) : std::nullopt;
+  auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals, in_history));
   RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
   return {};

@@ -9,6 +9,7 @@
 #include "cli/output_people.h"
 #include "cli/superseding.h"
 #include "cli/wait_report.h"
+#include "lock/history.h"
 
 namespace rlock::cli {
 namespace {
@@ -143,6 +144,15 @@ Result<void> check_for_quorum(const LockingOptions& options, const lock::Servers
   return {};
 }
 
+// For the history: somebody wanted the lock, and has not got it.
+void count_skip(lock::Servers& client, const lock::AcquireRequest& request, milliseconds exchange) {
+  const lock::OwnerId nobody = lock::OwnerId::fresh();
+  const lock::HistoryNote note = lock::note_of_skip();
+  const auto counted = lock::release(client, {request.name, request.mode.layout()}, nobody, nobody.first_hold(),
+                                     Until{}.at_most(exchange), {}, &note);
+  if (!counted) log::debug(request.name.display() + ": not counted as skipped: " + counted.error().message);
+}
+
 Error with_hint(Error error, const CommonOptions& options) {
   if (error.code == Error::Code::unavailable && options.url_origin.empty()) {
     error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
@@ -184,6 +194,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
                format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
   }
   if (acquired->holds.empty()) {
+    if (options.history) count_skip(client, requests[acquired->refused], options.timeout);
     RLOCK_TRY(refused(client, requests[acquired->refused], acquired->refusal, options));
   }
   return std::move(acquired->holds);

@@ -14,6 +14,7 @@ Result<int> execute(const RenewOptions& options);
 Result<int> execute(const ReleaseOptions& options);
 Result<int> execute(const StatusOptions& options);
 Result<int> execute(const ForceUnlockOptions& options);
+Result<int> execute(const HistoryOptions& options);
 Result<int> execute(const DoctorOptions& options);
 Result<int> execute(const ConfigOptions& options);
 Result<int> execute(const LocalOptions& options);

@@ -148,6 +148,12 @@ Result<void> complete(StatusOptions& options) {
   return {};
 }
 
+Result<void> complete(HistoryOptions& options) {
+  using Output = HistoryOptions::Output;
+  if (!options.limit) options.limit = options.output == Output::html ? 1000 : 50;
+  return {};
+}
+
 Result<void> complete(ForceUnlockOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");

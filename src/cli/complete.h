@@ -13,6 +13,7 @@ Result<void> complete(RunOptions& options);
 Result<void> complete(AcquireOptions& options);
 Result<void> complete(OwnedOptions& options);
 Result<void> complete(StatusOptions& options);
+Result<void> complete(HistoryOptions& options);
 Result<void> complete(ForceUnlockOptions& options);
 Result<void> complete(DoctorOptions& options);
 Result<void> complete(LocalOptions& options);

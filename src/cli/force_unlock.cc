@@ -12,6 +12,7 @@
 #include "cli/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
+#include "lock/history.h"
 #include "lock/quorum.h"
 
 namespace rlock::cli {
@@ -56,10 +57,21 @@ Result<bool> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& optio
   }
 }
 
-Result<void> delete_hold(lock::Servers& client, const ForceUnlockOptions& options, const lock::Lock& lock,
-                         const lock::OwnerId& owner, bool alone) {
+Result<void> delete_hold(lock::Servers& client, const ForceUnlockOptions& options, const lock::Status& status,
+                         const lock::OwnerId& owner) {
+  const bool alone = status.number == 1;
   const std::string name = options.name().display();
-  const auto released = RLOCK_TRY(lock::force_unlock(client, lock, owner, Until{}.at_most(options.timeout)));
+  lock::HistoryNote note;
+  if (options.history) {
+    lock::PastHold past = past_of(status, owner);
+    past.by = asker("rlock force-unlock");
+    note = lock::note_of(past);
+  }
+  const auto released = RLOCK_TRY(lock::force_unlock(client, status.lock, owner, Until{}.at_most(options.timeout),
+                                                     options.history ? &note : nullptr));
+  if (!released.unwritten.empty()) {
+    log::warning(name + ": the history could not be written: " + escaped(released.unwritten, 200));
+  }
   if (!released.fault.empty()) log::warning(name + ": waiters could not be told: " + escaped(released.fault, 200));
   switch (released.outcome) {
     case lock::ReleaseOutcome::other_owner:
@@ -110,7 +122,7 @@ Result<int> free_lock(lock::Servers& client, const ForceUnlockOptions& options, 
                       const Holders& holders) {
   const std::string name = options.name().display();
   for (const lock::OwnerId& owner : holders.not_asked) {
-    RLOCK_TRY(delete_hold(client, options, status.lock, owner, status.number == 1));
+    RLOCK_TRY(delete_hold(client, options, status, owner));
   }
   if (!options.owner && !all_shown(status)) {
     log::error(name + ": only the first " + std::to_string(status.holders.size()) + " of " +

@@ -48,7 +48,7 @@ struct SubcommandSpec {
   std::string_view name;
   std::string_view summary;                             // one line
   std::string_view synopsis;                            // what comes after the options
-  std::array<std::span<const OptionSpec>, 5> parts{};   // its own options, in the order of -h
+  std::array<std::span<const OptionSpec>, 6> parts{};   // its own options, in the order of -h
   Invocation (*blank)(CommonOptions common) = nullptr;  // its options, with no other member filled
   std::string_view notes = "";                          // examples (indented) and exit statuses, below the options
   // The option whose text is a command, as everything after -- is. Null: it takes no command.

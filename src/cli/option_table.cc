@@ -109,6 +109,11 @@ constexpr auto kReason = part<LockingOptions>({
      "a note for those who wait, and for status; at most 512 bytes", Group::general, kSetting, kOften},
 });
 
+constexpr auto kWritten = part<NamingOptions>({
+    {"--history", "", into<flag, &NamingOptions::history>, "write the hold into the history of the lock when it is over",
+     Group::general, kSetting},
+});
+
 constexpr Row<RunOptions> kCommand{"-c,--command", "TEXT",     {},    "run TEXT by $SHELL, or /bin/sh, as the COMMAND",
                                    Group::general, kNoSetting, kOften};
 
@@ -185,6 +190,18 @@ constexpr auto kStatus = part<StatusOptions>({
      Group::general, kNoSetting, kOften},
 });
 
+constexpr auto kHistory = part<HistoryOptions>({
+    {"--limit", "N", into<number_of_entries, &HistoryOptions::limit>, "show the newest N holds at most (50)",
+     Group::general, kNoSetting, kOften},
+    {"--since", "TIME", into<point_in_time, &HistoryOptions::since>,
+     "show holds that ended at TIME or later: 2026-01-31, 2026-01-31T12:00:00Z, or 2h for two hours ago",
+     Group::general, kNoSetting, kOften},
+    {"--failed", "", into<flag, &HistoryOptions::failed>,
+     "show holds that were lost or taken away, or whose command failed", Group::general, kNoSetting, kOften},
+    {"--json", "", by<HistoryOptions, choose<HistoryOptions::Output::json>>, "print a JSON array", Group::general,
+     kNoSetting, kOften},
+});
+
 constexpr auto kForceUnlock = part<ForceUnlockOptions>({
     {"-y,--yes", "", into<flag, &ForceUnlockOptions::yes>, "do not ask", Group::general, kNoSetting, kOften},
     {"--owner", "ID", by<ForceUnlockOptions, fill_owner>, "only if this owner still holds it", Group::general,
@@ -243,7 +260,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &found(kRun, kCommand),
          .page = "rlock-run"},
-        kLocking, kNaming, kRun, kReason),
+        kLocking, kNaming, kRun, kReason, kWritten),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -259,7 +276,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kLocking, kNaming, kReason, kAcquireOutput),
+                               kAcquireLease, kLocking, kNaming, kReason, kAcquireOutput, kWritten),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "let the lease of an acquired lock start anew",
                               .synopsis = "NAME...",
@@ -275,7 +292,7 @@ Exit status: 76 if this owner does not hold the lock (any more).
 
 Exit status: 76 if this owner does not hold the lock (any more); nothing is changed then.
 )~"},
-        kOwned, kNaming),
+        kOwned, kNaming, kWritten),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",
@@ -307,7 +324,22 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
 no, 76 if another owner has it or it is no lock.
 )~",
          .page = "rlock-force-unlock"},
-        kForceUnlock, kNaming),
+        kForceUnlock, kNaming, kWritten),
+    subcommand<HistoryOptions>(
+        {.name = "history",
+         .summary = "show the holds that are over",
+         .synopsis = "[NAME...]",
+         .notes = R"~(Without NAME: the holds of all locks. A hold is written down if its job was run with --history, or with
+RLOCK_HISTORY=true, or with history = true in the configuration file. The history of a lock keeps about
+10,000 holds, and ends 30 days after the last one.
+
+Examples:
+  rlock history
+  rlock history deploy --failed --since 1d
+  rlock history --timeline --since 2h
+)~",
+         .page = "rlock-history"},
+        kHistory, kNaming),
     subcommand<DoctorOptions>(
         {.name = "doctor",
          .summary = "check whether a server is fit for locks",

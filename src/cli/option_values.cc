@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 
+#include "base/date.h"
 #include "base/text.h"
 #include "lock/lease.h"
 
@@ -59,6 +60,20 @@ Result<int> priority(const std::string& text) { return number(text, -1000, 1000,
 
 Result<int> number_of_slots(const std::string& text) {
   return number(text, 1, 1'000'000, "a number of slots, from 1 to 1000000");
+}
+
+Result<int> number_of_entries(const std::string& text) {
+  return number(text, 1, 100'000, "a number of holds, from 1 to 100000");
+}
+
+Result<milliseconds> point_in_time(const std::string& text) {
+  if (const auto date = parse_date(text)) return *date;
+  const auto span = parse_duration(text);
+  if (!span) {
+    return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a duration, "
+                                 "such as 2h");
+  }
+  return since_1970() - *span;
 }
 
 Result<int> descriptor(const std::string& text) { return number(text, 0, 1 << 20, "the number of a descriptor"); }

@@ -18,6 +18,9 @@ namespace rlock::cli {
 Result<bool> flag(const std::string& text);
 Result<bool> no_flag(const std::string& text);  // the contrary
 
+// Milliseconds since 1970: a date, a date and a time in UTC, or a duration, which ends now.
+Result<milliseconds> point_in_time(const std::string& text);
+
 inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
 Result<milliseconds> lease(const std::string& text);          // at least lock::kShortestLease
 Result<milliseconds> exchange_time(const std::string& text);  // at least 10 ms
@@ -28,6 +31,7 @@ Result<int> number_of_waiters(const std::string& text);
 Result<int> priority(const std::string& text);
 Result<int> number_of_replicas(const std::string& text);
 Result<int> number_of_slots(const std::string& text);
+Result<int> number_of_entries(const std::string& text);
 Result<int> descriptor(const std::string& text);
 Result<pid_t> process(const std::string& text);
 
@@ -65,6 +69,15 @@ template <AcquireOptions::Output chosen>
 Result<void> choose(AcquireOptions& options, const Setting&) {
   if (options.output != AcquireOptions::Output::owner) {
     return fail(Error::Code::usage, "--export and --json contradict each other; give one");
+  }
+  options.output = chosen;
+  return {};
+}
+
+template <HistoryOptions::Output chosen>
+Result<void> choose(HistoryOptions& options, const Setting&) {
+  if (options.output != HistoryOptions::Output::people) {
+    return fail(Error::Code::usage, "--json, --timeline and --html contradict each other; give one");
   }
   options.output = chosen;
   return {};

@@ -46,9 +46,10 @@ struct CommonOptions {
 
 // Options of subcommands that name locks.
 struct NamingOptions : CommonOptions {
-  std::vector<lock::LockName> names;  // each once, and sorted, but for status
+  std::vector<lock::LockName> names;  // each once, and sorted, but for status and history
   const lock::Convention* like = nullptr;  // null: none
   std::string key_form;                    // "": the usual one
+  bool history = false;                    // what comes of the holds is written down
 };
 
 // How long to wait for a lock, and what to say if it was in vain.
@@ -109,6 +110,14 @@ struct StatusOptions : NamingOptions {
   bool watch = false;
 };
 
+struct HistoryOptions : NamingOptions {
+  enum class Output { people, json, timeline, html } output = Output::people;
+  std::string html;  // the file
+  std::optional<int> limit;
+  std::optional<milliseconds> since;  // since 1970
+  bool failed = false;
+};
+
 struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
@@ -150,6 +159,7 @@ struct PrintText {
 };
 
 using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
-                                ForceUnlockOptions, DoctorOptions, ConfigOptions, LocalOptions, PrintText>;
+                                ForceUnlockOptions, HistoryOptions, DoctorOptions,
+                                ConfigOptions, LocalOptions, PrintText>;
 
 }  // namespace rlock::cli

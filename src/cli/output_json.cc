@@ -110,6 +110,26 @@ Json to_json(const Status& status) {
   return json;
 }
 
+Json to_json(const lock::PastHold& hold) {
+  Json json = {{"name", hold.name.text()},
+               {"outcome", word(hold.outcome)},
+               {"fine", hold.fine()},
+               {"lost", hold.lost()},
+               {"ended", date_text(hold.ended)}};
+  if (const auto since = hold.since()) json["since"] = date_text(*since);
+  if (hold.held) json["held_ms"] = hold.held->count();
+  if (hold.waited) json["waited_ms"] = hold.waited->count();
+  if (!hold.end.empty()) json["result"] = hold.end;
+  if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
+  if (!hold.why.empty()) json["why"] = hold.why;
+  if (!hold.by.empty()) json["taken_away_by"] = hold.by;
+  if (!hold.kind.empty()) json["kind"] = hold.kind;
+  json["owner"] = hold.owner;
+  if (!hold.token.empty()) json["token"] = hold.token;
+  json.update(to_json(hold.who));
+  return json;
+}
+
 std::string event(std::string_view kind, const lock::LockName& name, Json fields) {
   Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
   json.update(fields);
@@ -120,6 +140,18 @@ std::string event(std::string_view kind, const lock::LockName& name, Json fields
 
 std::string status_json(const std::vector<Status>& all, bool one_line) {
   return dump(array_of(all), one_line ? -1 : 2) + "\n";
+}
+
+Result<void> print_each_json(const std::vector<lock::PastHold>& holds, Result<void> (*print)(std::string_view)) {
+  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  std::string piece = "[";
+  for (const lock::PastHold& hold : holds) {
+    piece += (&hold == &holds.front() ? "\n  " : ",\n  ") + dump(to_json(hold));
+    if (piece.size() < kPiece) continue;
+    RLOCK_TRY(print(piece));
+    piece.clear();
+  }
+  return print(piece + "\n]\n");
 }
 
 std::string holds_json(const std::vector<lock::Hold>& holds) {

@@ -7,15 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "cli/check.h"
 #include "cli/options.h"
+#include "lock/history.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
 
 // An array, on one line if asked so.
 std::string status_json(const std::vector<lock::Status>& all, bool one_line = false);
+
+// An array of holds that are over, an object a line, written piece by piece by `print`: there may be many.
+Result<void> print_each_json(const std::vector<lock::PastHold>& holds, Result<void> (*print)(std::string_view));
 
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);

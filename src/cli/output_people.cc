@@ -137,45 +137,38 @@ void add_servers(Lines& lines, const Status& status) {
   }
 }
 
-using Cells = std::vector<std::string>;
+Style style_of(const Status& status) {
+  switch (status.state) {
+    case Status::State::free: return Style::good;
+    case Status::State::held: return Style::busy;
+    case Status::State::contested:
+    case Status::State::other_kind: break;
+  }
+  return Style::bad;
+}
 
 std::string holder_cell(const lock::HolderView& holder, long long holders) {
   return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
          (holders > 1 ? " +" + std::to_string(holders - 1) : "");
 }
 
-Cells cells_of(const Status& status) {
-  Cells row = {status.name().display(), state_text(status)};
+Row cells_of(const Status& status) {
+  Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.holder();
   const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
   const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));
-  const Cells rest = holder.described ? Cells{std::to_string(holder.who.pid),
-                                              holder.held_for ? rough_duration(*holder.held_for) : "-",
-                                              expires,
-                                              waiting,
-                                              escaped(holder.who.command, 60),
-                                              escaped(holder.who.reason, 80)}
-                                      : Cells{"-", "-", expires, waiting, "-", ""};
+  const Row rest = holder.described ? Row{std::to_string(holder.who.pid),
+                                          holder.held_for ? rough_duration(*holder.held_for) : "-",
+                                          expires,
+                                          waiting,
+                                          escaped(holder.who.command, 60),
+                                          escaped(holder.who.reason, 80)}
+                                    : Row{"-", "-", expires, waiting, "-", ""};
   row.insert(row.end(), rest.begin(), rest.end());
   return row;
-}
-
-std::string aligned(const std::vector<Cells>& rows) {
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const Cells& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
-  }
-  std::string text;
-  for (const Cells& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += row[i] + std::string(widths[i] - columns(row[i]) + 2, ' ');
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -207,7 +200,7 @@ std::string place_text(long long ahead) {
                                                       : "th");
 }
 
-std::string status_in_full(const Status& status) {
+std::string status_in_full(const Status& status, const Screen& screen) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
   const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
@@ -220,13 +213,20 @@ std::string status_in_full(const Status& status) {
   add_token(lines, status, only);
   add_waiting(lines, status);
   add_servers(lines, status);
-  return std::move(lines).text();
+  std::string text = fitted(std::move(lines).text(), screen);
+  if (!screen.colour) return text;
+  // The state stands at the beginning of a line of its own.
+  const std::size_t at = text.find("\nstate     ") + 11, end = text.find('\n', at);
+  return text.substr(0, at) + styled(text.substr(at, end - at), style_of(status), screen) + text.substr(end);
 }
 
-std::string status_table(const std::vector<Status>& all) {
-  std::vector<Cells> rows = {{"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}};
+std::string status_table(const std::vector<Status>& all, const Screen& screen) {
+  std::vector<Row> rows = {{}};
+  for (const char* heading : {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}) {
+    rows.front().emplace_back(heading, Style::heading);
+  }
   for (const Status& status : all) rows.push_back(cells_of(status));
-  return aligned(rows);
+  return table(rows, screen);
 }
 
 }  // namespace rlock::cli

@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/table.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
 
 // One lock in full.
-std::string status_in_full(const lock::Status& status);
+std::string status_in_full(const lock::Status& status, const Screen& screen = {});
 // Several locks, a line each under a heading.
-std::string status_table(const std::vector<lock::Status>& all);
+std::string status_table(const std::vector<lock::Status>& all, const Screen& screen = {});
 
 // "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is
 // known, "and 2 others".

@@ -89,7 +89,8 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
 }
 
 run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
-                 const std::vector<redis::Address>& addresses, const run::Inherited& inherited, const Events& events) {
+                 const std::vector<redis::Address>& addresses, const run::Inherited& inherited, const Events& events,
+                 TimePoint asked_at) {
   return {
       .command = {options.command, environment_for(options, holds, addresses),
                   "RLOCK_TOKEN=" + hold_texts(holds).tokens},
@@ -103,6 +104,8 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
       .isolate = options.isolate,
       .hooks = options.hooks,
       .inherited = inherited,
+      .in_history = options.history ? std::optional(describe_self(options.shown_command, options.reason)) : std::nullopt,
+      .asked_at = asked_at,
       .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
 }
 
@@ -167,15 +170,15 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   auto made = client_for(options, signals.fd());
   if (!made && made.error().code == Error::Code::interrupted) return ended_by_signal(signals);
   lock::Servers client = RLOCK_TRY(std::move(made));
+  const TimePoint begun = BootClock::now();
   const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
-    return job_for(options, holds, client.addresses(), inherited, events);
+    return job_for(options, holds, client.addresses(), inherited, events, begun);
   };
   GuardsAhead guards;
   const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for_holds({expected}), client, signals, disconnect);
   };
 
-  const TimePoint begun = BootClock::now();
   auto acquired =
       acquire_and_report(client, requests_for(options), options.timing.renew_at, options, signals, events, at_front);
   if (!acquired && acquired.error().code == Error::Code::interrupted) return ended_by_signal(signals);

@@ -28,8 +28,9 @@ Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOption
 }
 
 std::string in_words(const std::vector<lock::Status>& all, bool listing) {
-  if (listing && all.empty()) return "no locks are held through rlock\n";
-  return !listing && all.size() == 1 ? status_in_full(all.front()) : status_table(all);
+  const Screen screen = Screen::of_output();
+  if (listing && all.empty()) return fitted("no locks are held through rlock\n", screen);
+  return !listing && all.size() == 1 ? status_in_full(all.front(), screen) : status_table(all, screen);
 }
 
 // Byte for byte for programs, as ls(1) does it; no name holds a newline. On a terminal what others have put into the

@@ -114,6 +114,11 @@ Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std:
   return {};
 }
 
+Result<void> read_words(HistoryOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+  options.names = RLOCK_TRY(names_in(parsed));
+  return {};
+}
+
 Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
   options.names = RLOCK_TRY(names_in(parsed));
   if (options.names.empty()) return name_is_missing(parsed);

@@ -17,6 +17,7 @@ namespace rlock::cli {
 Result<void> read_words(RunOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(NamingOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
+Result<void> read_words(HistoryOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);
 Result<void> read_words(ConfigOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments);

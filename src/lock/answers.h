@@ -102,6 +102,13 @@ struct Renewed {
   OtherKind instead;     // other_kind
 };
 
+// What goes with a release, for the history (lua/part/history.lua).
+struct HistoryNote {
+  std::string total;                // to which it adds one: losses, skips; "": none
+  std::vector<std::string> fields;  // of the entry, names and values; none: no entry
+  bool only_if_held = false;        // nothing is written where the hold is not there any more
+};
+
 enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 
 struct Released {
@@ -111,6 +118,7 @@ struct Released {
   bool unfinished = false;  // there was more to do than one script may take
   OtherKind instead;        // other_kind
   std::string token;  // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
+  std::string unwritten;  // released, kept: why the history could not be written, "" if it was or is not
 };
 
 // One that stands in the queue.

@@ -41,7 +41,7 @@ Result<LockName> LockName::parse(std::string_view text) {
     return bad("its braces would send its companion keys to another cluster slot; use a pair with text in it, or none");
   }
   for (const std::string_view word :
-       {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "redisson_lock_token"}) {
+       {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history", "rlock:totals", "redisson_lock_token"}) {
     if (text.starts_with(word) && text.substr(word.size()).starts_with(':')) {
       return bad("it would be a key of another lock");
     }
@@ -72,9 +72,9 @@ std::string LockName::companion(std::string_view word) const { return std::strin
 
 std::string LockName::tag() const { return text_.find('{') == std::string::npos ? "{" + text_ + "}" : text_; }
 
-std::optional<LockName> LockName::of_holder_key(std::string_view key) {
-  if (!key.starts_with(kHolder)) return {};
-  key.remove_prefix(std::min(kHolder.size() + 1, key.size()));
+std::optional<LockName> LockName::of_companion(std::string_view word, std::string_view key) {
+  if (!key.starts_with(word)) return {};
+  key.remove_prefix(std::min(word.size() + 1, key.size()));
   auto plain = parse(key);
   auto inner = key.size() > 2 && key.starts_with('{') ? parse(key.substr(1, key.size() - 2)) : plain;
   // {x} is never a name, so at most one of the two is.

@@ -44,23 +44,24 @@ class LockName {
   std::string control_channel() const { return companion("rlock:control"); }
   std::string queue_key() const { return companion("rlock:queue"); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
+  std::string history_key() const { return companion(kHistory); }
+  std::string totals_key() const { return companion(kTotals); }
   // The beginning of the channel of one waiter; its id follows.
   std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
   // The beginning of the keys that describe single holders of a shared lock; their ids follow.
   std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
 
-  // A SCAN pattern that matches every holder key, and the name that a holder key belongs to; none if the
+  // The words of keys by which locks can be found. The name that a companion key with that word belongs to; none if the
   // key does not follow the rule.
-  static std::string holder_pattern() { return std::string(kHolder) + ":*"; }
-  static std::optional<LockName> of_holder_key(std::string_view key);
+  static constexpr std::string_view kHolder = "rlock:holder", kHistory = "rlock:history",
+                                    kTotals = "rlock:totals";
+  static std::optional<LockName> of_companion(std::string_view word, std::string_view key);
 
   // Of the keys.
   auto operator<=>(const LockName& other) const { return text_ <=> other.text_; }
   bool operator==(const LockName& other) const { return text_ == other.text_; }
 
  private:
-  static constexpr std::string_view kHolder = "rlock:holder";
-
   explicit LockName(std::string text) : text_(std::move(text)) {}
 
   std::string text_, given_;

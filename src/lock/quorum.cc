@@ -32,10 +32,10 @@ Result<void> pay_debts(Member& member, const Until& until) {
 }
 
 Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep) {
-  if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep);
+                         const Until& until, milliseconds keep, const HistoryNote* note) {
+  if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep, note);
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
-    return release(member.client, lock, owner, hold_id, end, keep);
+    return release(member.client, lock, owner, hold_id, end, keep, note);
   };
   const auto answers =
       servers.ask_each<Released>(ask, rlock::until(until.deadline), until, most_answer<Released>);
@@ -43,14 +43,16 @@ Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owne
   return merge_releases(answers);
 }
 
-Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep) {
-  return release(servers, hold.lock, hold.owner, hold.id, until, keep);
+Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep,
+                         const HistoryNote* note) {
+  return release(servers, hold.lock, hold.owner, hold.id, until, keep, note);
 }
 
-Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until) {
-  if (!servers.is_quorum()) return force_unlock(servers.only(), lock, owner, until);
+Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note) {
+  if (!servers.is_quorum()) return force_unlock(servers.only(), lock, owner, until, note);
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
-    return force_unlock(member.client, lock, owner, end);
+    return force_unlock(member.client, lock, owner, end, note);
   };
   return merge_forced(servers.ask_each<Released>(ask, kAskLimit, until, most_answer<Released>));
 }

@@ -32,12 +32,14 @@ Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, 
 
 // For lasted(): the token is the last one that a majority agrees on.
 Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep = {});
-Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep = {});
+                         const Until& until, milliseconds keep = {}, const HistoryNote* note = nullptr);
+Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep = {},
+                         const HistoryNote* note = nullptr);
 
 Result<long long> ask_to_stop(Servers& servers, const LockName& name, const OwnerId& owner, const std::string& by,
                               const Until& until);
-Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until);
+Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note = nullptr);
 
 // With a quorum also what each server says. `views`: whether each server is waited for, or a majority is enough.
 enum class Views { all, majority };

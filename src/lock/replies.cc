@@ -128,6 +128,7 @@ Result<Released> read_release(const Reply& reply) {
   }
   released.holds_left = reply.at(1).as_number().value_or(0);
   released.fault = reply.at(2).as_text();
+  released.unwritten = reply.at(4).as_text();
   return released;
 }
 

@@ -104,15 +104,16 @@ milliseconds remembered_for(const Until& until) {
 }  // namespace
 
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep) {
-  const wire::ReleaseArguments arguments{owner.text(), hold_id, keep, random_uuid(), remembered_for(until)};
+                         const Until& until, milliseconds keep, const HistoryNote* note) {
+  const wire::ReleaseArguments arguments{owner.text(), hold_id, keep, random_uuid(), remembered_for(until), note};
   const Released released = RLOCK_TRY(wire::release(client, lock, arguments, Attempts::until_deadline, until));
   if (released.unfinished) go_on(client, lock, until.at_most(kGoOn));
   return released;
 }
 
-Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep) {
-  return release(client, hold.lock, hold.owner, hold.id, until, keep);
+Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep,
+                         const HistoryNote* note) {
+  return release(client, hold.lock, hold.owner, hold.id, until, keep, note);
 }
 
 bool lasted(const Hold& hold, const Released& released, TimePoint ends_at, TimePoint answered) {
@@ -145,8 +146,9 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
   return {};
 }
 
-Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
-  const Released released = RLOCK_TRY(wire::force_unlock(client, lock, owner, until));
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note) {
+  const Released released = RLOCK_TRY(wire::force_unlock(client, lock, owner, until, note));
   if (released.unfinished) go_on(client, lock, until);
   return released;
 }

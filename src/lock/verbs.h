@@ -49,12 +49,14 @@ Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds,
                              const Until& until);
 
 // Gives back the hold `hold_id` of `owner`, and takes it out of the queue. `keep`: the last hold does not free the
-// lock, but leaves it to run out after that time.
+// lock, but leaves it to run out after that time. `note`: null, or what the history is to say of it, also where the hold
+// is not there any more; what it is for an owner that never held the lock is counted alone.
 // Free and other_owner say that this very call has released nothing: where an earlier sending of it was executed and
 // its reply was lost, the server remembers that, and the outcome is that of the first sending.
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep = {});
-Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep = {});
+                         const Until& until, milliseconds keep = {}, const HistoryNote* note = nullptr);
+Result<Released> release(redis::Client& client, const Hold& hold, const Until& until, milliseconds keep = {},
+                         const HistoryNote* note = nullptr);
 
 // Whether `hold` lasted for as long as something ran under it, by the answer to its release, which came at `answered`.
 // The lease could end at `ends_at` at the earliest (LeaseTiming::ends_at). One that is gone before was deleted, or the
@@ -77,8 +79,9 @@ struct Asked {
 // or was said on another channel.
 std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<const Hold> holds);
 
-// Takes the lock away from `owner`, whoever asks.
-Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
+// Takes the lock away from `owner`, whoever asks. `note`: null, or what the history is to say of it.
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note = nullptr);
 
 // A string with a TTL counts as held: another program may have taken it by SET NX. `other_kind` says what else it may be.
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until);

@@ -25,9 +25,6 @@ Call begin(redis::Client& client, Verb verb, const Lock& lock, const std::string
   return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
 }
 
-// A holder's description is cut to a size that cannot burden the server.
-std::string shortened(const std::string& text) { return text.substr(0, 512); }
-
 // Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
 void explain(redis::Client& client, const Lock& lock, Error& error, const Until& until) {
   const std::pair<std::string, std::string_view> keys[] = {
@@ -44,6 +41,8 @@ void explain(redis::Client& client, const Lock& lock, Error& error, const Until&
 }
 
 }  // namespace
+
+std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
 Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequest& request, TimePoint sent,
                                         Attempts attempts, const Until& until) {
@@ -128,21 +127,28 @@ namespace {
 
 // What wakes other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
 // script's reach. No key of it is declared: a user may lack the right to it, and must be able to release.
-void add_wakeup(Call& call, const redis::Client& client, const Lock& lock) {
+// `more` follows: then there are words for it in any case.
+void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
   if (lock.layout != Layout::string) return;
   const LockName& name = lock.name;
   const Wakeup& wakeup = name.wakeup();
   const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
-  if (wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away)) return;
-  call.argument(wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
+  const bool none = wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away);
+  if (none && !more) return;
+  call.argument(none ? "" : wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
   call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
 }
 
 Call release_call(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, const Until& until) {
   Call call = begin(client, Verb::release, lock, arguments.owner, until);
+  if (arguments.note) call.key(lock.name.totals_key()).key(lock.name.history_key());
   call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
   call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
-  add_wakeup(call, client, lock);
+  add_wakeup(call, client, lock, arguments.note != nullptr);
+  if (arguments.note) {
+    call.argument(arguments.note->only_if_held ? "-" : arguments.note->total);
+    for (const std::string& word : arguments.note->fields) call.argument(word);
+  }
   return call;
 }
 
@@ -154,10 +160,15 @@ Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseA
   return checked(client, read_release(RLOCK_TRY(send(client, call, attempts, until))));
 }
 
-Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until) {
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note) {
   Call call = begin(client, Verb::force_unlock, lock, owner.text(), until);
   call.argument(owner.text());
-  add_wakeup(call, client, lock);
+  add_wakeup(call, client, lock, note != nullptr);
+  if (note) {
+    call.key(lock.name.totals_key()).key(lock.name.history_key());
+    for (const std::string& word : note->fields) call.argument(word);
+  }
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));
 }
 

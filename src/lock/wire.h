@@ -37,11 +37,14 @@ struct ReleaseArguments {
   milliseconds keep{};
   std::string request;      // id of this call
   milliseconds remember{};  // for so long it may be sent again; 0: it is sent once
+  const HistoryNote* note = nullptr;
 };
 Result<Released> release(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, Attempts attempts,
                          const Until& until);
 
-Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until);
+// `note`: null, or an entry of the history.
+Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until,
+                              const HistoryNote* note);
 
 // The fencing tokens are those of the holds at least from now on; asked in one exchange. False: one of them is not held.
 // Errors: also wrong_kind, where the key of a token holds none.
@@ -50,6 +53,9 @@ Result<bool> raise_all(redis::Client& client, std::span<const Hold> holds, const
 // Gives back what was granted to these requests, in one exchange; whatever it was. Errors: that of the first that could
 // not be asked.
 Result<void> give_back_all(redis::Client& client, std::span<const AcquireRequest> requests, const Until& until);
+
+// The text as far as others keep it: cut to a size that cannot burden the server.
+std::string shortened(const std::string& text);
 
 // As a lock of that layout; State::other_kind: it is not.
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until);

@@ -47,7 +47,8 @@ std::optional<int> slot_of_command(const Words& command) {
   if (is("EVAL") || is("EVALSHA")) {
     return command.size() > 3 && command[2] != "0" ? std::optional(slot_of(command[3])) : std::nullopt;
   }
-  const bool about_one = is("TYPE") || is("PTTL") || is("DEL") || is("PUBLISH") || is("SPUBLISH");
+  const bool about_one = is("TYPE") || is("PTTL") || is("DEL") || is("PUBLISH") || is("SPUBLISH") ||
+                         is("XREVRANGE") || is("HMGET");
   return about_one && command.size() > 1 ? std::optional(slot_of(command[1])) : std::nullopt;
 }
 

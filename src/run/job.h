@@ -37,6 +37,9 @@ struct Job {
   bool isolate = false;
   Hooks hooks;
   Inherited inherited;  // what guards let go of
+  // Who it is, for the history; none: none is written. It was asked for the lock at that time.
+  std::optional<lock::HolderInfo> in_history;
+  TimePoint asked_at{};
   std::function<void(const LockEvent&)> report;
 
   std::string name() const { return display(holds); }

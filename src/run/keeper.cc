@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/write_line.h"
+#include "lock/history.h"
 #include "redis/resolve.h"
 #include "run/guard_state.h"
 #include "run/listener.h"
@@ -51,26 +52,49 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
 // The keeper's word when all that it needs is there; else it says what is missing.
 constexpr std::string_view kReady = "ready";
 
+// The process that the lock is kept for, since when, and why the lock is lost, for the history.
+struct Course {
+  std::optional<lock::HolderInfo> who;  // none: no history is written
+  TimePoint since;
+  std::string loss;  // "": none is known
+  bool asked = false;
+
+  lock::HistoryNote note_of(const lock::Hold& hold) const {
+    lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *who};
+    past.kind = noun(hold.lock.layout);
+    past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
+    past.end = loss.empty() ? "released" : "lost";
+    past.why = loss;
+    lock::HistoryNote note = lock::note_of(past);
+    note.only_if_held = asked;  // it may have been released by who has asked for it
+    return note;
+  }
+};
+
 // `asked`: somebody may have taken it, as was asked for.
-Result<void> release_one(lock::Servers& client, const lock::Hold& hold, bool asked, const Until& end) {
-  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end));
+Result<void> release_one(lock::Servers& client, const lock::Hold& hold, const Course& course, bool asked,
+                         const Until& end) {
+  lock::HistoryNote note;
+  if (course.who) note = course.note_of(hold);
+  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, course.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
   if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
   return fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
 }
 
 // All of them, whatever becomes of one. Errors: the first.
-Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, bool asked, const Until& end) {
+Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Course& course,
+                          const Until& end) {
   Result<void> all;
   for (const lock::Hold& hold : holds) {
-    if (auto released = release_one(client, hold, asked, end); !released && all) all = std::move(released);
+    if (auto released = release_one(client, hold, course, course.asked, end); !released && all) all = std::move(released);
   }
   return all;
 }
 
 // The keeper's life. Trouble after it has said that it is ready can only be written down.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
-                  const UniqueFd& watched, SignalBlock& signals, int say, int wait_end) {
+                  const UniqueFd& watched, SignalBlock& signals, int say, int wait_end, Course course) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
   const auto renewer = RLOCK_TRY(Renewer::make(client, holds, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.addresses(), holds));
@@ -84,11 +108,15 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   renewer->stop();
   // There is time: until the lease is over, trying again is better than waiting for that.
   const Until end = Until{}.at_most(timing.lease);
-  if (ours) return release_each(client, holds, listener->asked(), end);
+  course.asked = ours && listener->asked();
+  if (course.asked) course.loss = "asked to give up the lock by " + listener->by();
+  if (!ours) course.loss = "the lock is lost: " + renewer->why();
+  if (ours) return release_each(client, holds, course, end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (i != renewer->which() || client.is_quorum()) static_cast<void>(release_one(client, holds[i], true, end));
+    if (i == renewer->which() && !client.is_quorum() && !course.who) continue;
+    static_cast<void>(release_one(client, holds[i], course, true, end));
   }
-  return fail(Error::Code::wrong_kind, "the lock is lost: " + renewer->why());
+  return fail(Error::Code::wrong_kind, course.loss);
 }
 
 // The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3)
@@ -136,7 +164,8 @@ Result<UniqueFd> watch_process(pid_t pid) {
 }
 
 Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
-                              const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals) {
+                              const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals,
+                              const std::optional<lock::HolderInfo>& in_history) {
   RLOCK_TRY(need_spare_fds());
   int ends[2], answer[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
@@ -151,7 +180,9 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
   if (pid == 0) {
     keeper.go_.reset();
     become_daemon(inherited);
-    if (const auto kept = keep(holds, timing, client, watched, signals, say.get(), wait_end.get()); !kept) {
+    Course course{in_history, oldest(holds), ""};
+    const auto kept = keep(holds, timing, client, watched, signals, say.get(), wait_end.get(), std::move(course));
+    if (!kept) {
       write_line(say.get(), kept.error().message);
       log::error(display(holds) + ": " + kept.error().message);
     }

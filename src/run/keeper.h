@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <span>
 
 #include "base/error.h"
@@ -27,10 +28,10 @@ class Keeper {
   // would find and kill it. When this returns it has all that it needs, and
   // renews the lock already; it waits for begin(). Then it renews `holds` until `watched` is readable, until it is
   // asked to give it up (see lock::ask_to_stop), or gets a signal that would end it; then it releases them and ends.
-  // Its messages go to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
+  // `in_history`: who holds them, for the history; none: none is written. Its messages go to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by `signals`.
   static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                                lock::Servers& client, const UniqueFd& watched, const Inherited& inherited,
-                               SignalBlock& signals);
+                               SignalBlock& signals, const std::optional<lock::HolderInfo>& in_history = {});
 
   // From now on it keeps the lock. If the object ends without this, so does the keeper, and leaves the lock alone.
   void begin();

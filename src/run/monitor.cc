@@ -274,7 +274,7 @@ class Monitor {
     charges_.lock.stop();
     const bool keeps = life_.opened() && shared_.exec_errno == 0 && !charges_.lock.asked();
     const TimePoint keep_until = keeps ? *life_.begun() + job_.min_hold : TimePoint{};
-    if (give_back(client_, job_, shared_, loss_, keep_until)) happen(Kind::lost);
+    if (give_back(client_, job_, shared_, {life_.verdict(), life_.begun(), loss_, keep_until})) happen(Kind::lost);
     happen(Kind::released);
   }
 

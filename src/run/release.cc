@@ -6,25 +6,61 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "lock/history.h"
 
 namespace rlock::run {
 namespace {
 
-using Outcome = lock::ReleaseOutcome;
+using Released = lock::ReleaseOutcome;
 
 // For who has lost the lock or does not count on it.
 milliseconds briefly(const Job& job) { return std::min<milliseconds>(job.exchange, 1s); }
 
 void report_trouble(const std::string& which, const lock::Released& released) {
+  if (!released.unwritten.empty()) {
+    log::warning(which + "released, but the history could not be written: " + escaped(released.unwritten, 200));
+  }
   if (released.fault.empty()) return;
   log::warning(which + "released, but waiters could not be told: " + escaped(released.fault, 200));
 }
 
+std::string_view word(JobEnd::Kind kind) {
+  using Kind = JobEnd::Kind;
+  switch (kind) {
+    case Kind::exited: return "exited";
+    case Kind::signalled: return "signalled";
+    case Kind::lost: return "lost";
+    case Kind::timed_out: return "timed-out";
+    case Kind::hook_failed: return "hook-failed";
+    case Kind::not_found: return "not-found";
+    case Kind::not_executable: return "not-executable";
+    case Kind::system_refused:
+    case Kind::none: break;
+  }
+  return "error";
+}
+
+// Of the hold at that index, for the history.
+lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, const Outcome& outcome, bool lost) {
+  const TimePoint now = BootClock::now();
+  lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *job.in_history};
+  past.kind = noun(hold.lock.layout);
+  const TimePoint begun = outcome.begun.value_or(now);
+  past.held = std::chrono::duration_cast<milliseconds>(now - begun);
+  past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
+  past.end = lost ? "lost" : word(outcome.end.kind);
+  if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
+    past.value = outcome.end.value;
+  }
+  if (outcome.loss) past.why = outcome.loss->why;
+  return lock::note_of(past);
+}
+
 // The lock was still ours, or has just run out.
-void report_release(const Job& job, std::size_t hold, Outcome outcome, milliseconds keep) {
+void report_release(const Job& job, std::size_t hold, Released outcome, milliseconds keep) {
   const std::string which = job.holds[hold].name().display() + ": ";
-  const bool kept = outcome == Outcome::kept;
-  if (kept || outcome == Outcome::released) {
+  const bool kept = outcome == Released::kept;
+  if (kept || outcome == Released::released) {
     log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", the shortest hold" : "released"));
   } else {
     log::warning(which +
@@ -35,12 +71,19 @@ void report_release(const Job& job, std::size_t hold, Outcome outcome, milliseco
 
 // Whether the lock turns out to have been lost.
 bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shared, std::size_t hold, const Until& end,
-                   TimePoint keep_until, bool known_as_lost) {
+                   const Outcome& outcome) {
+  const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
+  // Then it is sent for the history alone.
+  const bool gone = known_as_lost && !outcome.loss->ours;
+  if (gone && !job.in_history) return false;
   const Deadlines deadlines(job.timing, shared.promise());
-  const milliseconds keep = until(keep_until);
+  const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];
   given_back.token = shared.token(hold);  // was not known when we were forked
-  const auto released = lock::release(client, given_back, end, keep);
+  lock::HistoryNote note;
+  if (job.in_history) note = note_of(job, given_back, outcome, known_as_lost);
+  const auto released = lock::release(client, given_back, end, keep, job.in_history ? &note : nullptr);
+  if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {
     log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
@@ -48,7 +91,7 @@ bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shar
     return false;
   }
   report_trouble(which, *released);
-  const bool ours = released->outcome == Outcome::released || released->outcome == Outcome::kept;
+  const bool ours = released->outcome == Released::released || released->outcome == Released::kept;
   if (!ours && known_as_lost) return false;
   if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) return true;
   report_release(job, hold, released->outcome, keep);
@@ -62,7 +105,7 @@ void release_all(lock::Servers& client, const Job& job) {
     const auto released = lock::release(client, job.holds[i], Until{}.at_most(job.exchange));
     if (!released) {
       log::warning(released.error().message + "; the lease of the lock runs out");
-    } else if (released->outcome == Outcome::released) {
+    } else if (released->outcome == Released::released) {
       job.report({LockEvent::Kind::released, "", i, 0ms});
     } else {
       job.report({LockEvent::Kind::lost, "the lock was lost before the command was started", i, 0ms});
@@ -85,14 +128,11 @@ void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std
   }
 }
 
-std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared,
-                              const std::optional<Loss>& loss, TimePoint keep_until) {
-  const Until end = Until{}.at_most(loss ? briefly(job) : job.exchange);
+std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared, const Outcome& outcome) {
+  const Until end = Until{}.at_most(outcome.loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
-    const bool known_as_lost = loss && loss->concerns(hold);
-    if (known_as_lost && !loss->ours) continue;
-    if (!give_one_back(client, job, shared, hold, end, keep_until, known_as_lost)) continue;
+    if (!give_one_back(client, job, shared, hold, end, outcome)) continue;
     found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false};
     report_loss(job, shared, *found, job.holds[hold].name().display() + ": " + found->why);
   }

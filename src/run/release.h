@@ -20,10 +20,16 @@ void release_unseen(lock::Servers& client, const Job& job);
 // The lock counts as lost: says so to all who have to know. `what`: what comes of it.
 void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what);
 
-// Gives all its locks back, of a job of which nothing is left. `loss`: what is known of one; `keep_until`: for
-// --min-hold. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody else's was lost
-// while it ran: that is reported, and returned.
-std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared,
-                              const std::optional<Loss>& loss, TimePoint keep_until);
+// The job when nothing is left of it.
+struct Outcome {
+  JobEnd end;
+  std::optional<TimePoint> begun;  // with the lock
+  std::optional<Loss> loss;        // what is known of one
+  TimePoint keep_until{};          // for --min-hold
+};
+
+// Gives all its locks back. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody
+// else's was lost while it ran: that is reported, and returned.
+std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared, const Outcome& outcome);
 
 }  // namespace rlock::run

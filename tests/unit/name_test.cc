@@ -38,11 +38,11 @@ TEST(LockName, RefusesTheRest) {
 TEST(LockName, IsFoundFromItsHolderKey) {
   for (const char* text : {"a", "{x}y", "x{y}z", "a b"}) {
     const auto name = *LockName::parse(text);
-    ASSERT_TRUE(LockName::of_holder_key(name.holder_key())) << text;
-    EXPECT_EQ(LockName::of_holder_key(name.holder_key())->text(), text);
+    ASSERT_TRUE(LockName::of_companion(LockName::kHolder, name.holder_key())) << text;
+    EXPECT_EQ(LockName::of_companion(LockName::kHolder, name.holder_key())->text(), text);
   }
   for (const char* key : {"", "rlock:holder", "rlock:holder:", "rlock:holder:{}", "other:{a}", "rlock:holder:{a"}) {
-    EXPECT_FALSE(LockName::of_holder_key(key)) << key;
+    EXPECT_FALSE(LockName::of_companion(LockName::kHolder, key)) << key;
   }
 }
 

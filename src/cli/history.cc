@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// rlock history: the holds that are over.
+#include "cli/commands.h"
+#include "cli/output_history.h"
+#include "cli/output_json.h"
+#include "cli/print.h"
+#include "cli/server.h"
+#include "lock/read_history.h"
+
+namespace rlock::cli {
+namespace {
+
+using Output = HistoryOptions::Output;
+
+constexpr const char* kNothing =
+    "no holds are written down here; run jobs with --history, or with RLOCK_HISTORY=true, to have them written\n";
+
+Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions& options) {
+  const Screen screen = Screen::of_output();
+  switch (options.output) {
+    case Output::json: return print_each_json(holds, print);
+    case Output::timeline:
+    case Output::html:
+    case Output::people: break;
+  }
+  if (holds.empty()) return print(kNothing);
+  return print(history_table(holds, screen));
+}
+
+}  // namespace
+
+Result<int> execute(const HistoryOptions& options) {
+  lock::Servers client = RLOCK_TRY(client_for(options));
+  const auto holds =
+      RLOCK_TRY(lock::read_history(client,
+                                   {.names = options.names,
+                                    .limit = static_cast<std::size_t>(*options.limit),
+                                    .since = options.since,
+                                    .failed = options.failed},
+                                   options.timeout));
+  RLOCK_TRY(show(holds, options));
+  return kDone;
+}
+
+}  // namespace rlock::cli

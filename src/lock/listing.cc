@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "lock/listing.h"
+
+#include <string>
+
+namespace rlock::lock {
+namespace {
+
+constexpr std::size_t kLongestList = std::size_t{32} << 20;
+constexpr std::string_view kAskByName = "; ask for locks by their names";
+
+// Adds the names that one server keeps.
+Result<void> add_names(redis::Client& client, std::string_view word, milliseconds exchange, const Until& end,
+                       std::set<LockName>& names, std::size_t& size) {
+  const std::string pattern = std::string(word) + ":*";
+  std::string cursor = "0";
+  do {
+    const redis::Reply reply =
+        RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, end.at_most(exchange)));
+    cursor = reply.at(0).as_text();
+    if (cursor.empty()) return fail(Error::Code::protocol, "unexpected reply to SCAN");
+    for (const redis::Reply& key : reply.at(1).elements) {
+      auto name = LockName::of_companion(word, key.as_text());
+      if (name && names.insert(std::move(*name)).second) size += 512 + key.text.size();  // of a lock, about
+    }
+    RLOCK_TRY(within_list_limits(size, end));
+  } while (cursor != "0");
+  return {};
+}
+
+}  // namespace
+
+Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, milliseconds exchange,
+                                      const Until& end) {
+  std::set<LockName> names;
+  std::size_t size = 0;
+  auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
+  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, word, exchange, end, names, size));
+  if (parts.empty()) RLOCK_TRY(add_names(client, word, exchange, end, names, size));
+  return names;
+}
+
+Result<void> within_list_limits(std::size_t size, const Until& end) {
+  if (size > kLongestList) {
+    return fail(Error::Code::protocol, "the list of locks takes more than " + std::to_string(kLongestList >> 20) +
+                                           " MiB" + std::string(kAskByName));
+  }
+  if (end.over()) {
+    return fail(Error::Code::unavailable, "looking at all keys takes too long" + std::string(kAskByName));
+  }
+  return {};
+}
+
+// The texts are those of Redis 7.0 and of 7.4.
+bool is_of_others(const Error& error) {
+  return error.code == Error::Code::denied && (error.message.find("the keys used as arguments") != std::string::npos ||
+                                               error.message.find("to access a key") != std::string::npos);
+}
+
+}  // namespace rlock::lock

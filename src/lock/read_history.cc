@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "lock/read_history.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "lock/listing.h"
+#include "lock/tally.h"
+
+namespace rlock::lock {
+namespace {
+
+using Past = std::vector<PastHold>;
+
+// Entries that are asked for at once. A page of long texts may be more than a reply may be: then of a few.
+constexpr std::size_t kPage = 500, kShortPage = 20;
+
+void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
+
+bool is_newer(const PastHold& one, const PastHold& other) {
+  return std::tie(one.ended, one.name, one.owner) > std::tie(other.ended, other.name, other.owner);
+}
+
+// What both say of one hold: that it was taken away, and what became of its command.
+void join(PastHold& kept, const PastHold& other) {
+  const bool forced = kept.outcome == PastHold::Outcome::forced || other.outcome == PastHold::Outcome::forced;
+  if (kept.end.empty()) std::tie(kept.end, kept.value, kept.why) = std::tie(other.end, other.value, other.why);
+  if (kept.by.empty()) kept.by = other.by;
+  if (!kept.waited) kept.waited = other.waited;
+  if (forced) kept.outcome = PastHold::Outcome::forced;
+}
+
+// Newest first, each hold once, `limit` at most.
+Past tidied(Past all, std::size_t limit) {
+  std::ranges::stable_sort(all, is_newer);
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  Past once;
+  for (PastHold& hold : all) {
+    if (!hold.owner.empty()) {
+      const auto [found, is_new] = known.try_emplace({hold.name.text(), hold.owner}, once.size());
+      if (!is_new) {
+        join(once[found->second], hold);
+        continue;
+      }
+    }
+    once.push_back(std::move(hold));
+  }
+  if (once.size() > limit) once.erase(once.begin() + static_cast<std::ptrdiff_t>(limit), once.end());
+  return once;
+}
+
+// The history of one lock, page by page.
+class Reader {
+ public:
+  Reader(redis::Client& client, const LockName& name, const HistoryQuery& query, milliseconds exchange,
+         const Until& end)
+      : client_(client), name_(name), query_(query), exchange_(exchange), end_(end), key_(name.history_key()) {}
+
+  Result<Past> read() {
+    while (!over_) RLOCK_TRY(read_page());
+    if (odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
+    return std::move(found_);
+  }
+
+ private:
+  Result<void> read_page() {
+    if (end_.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");
+    const std::string least = query_.since ? std::to_string(query_.since->count()) : "-";
+    const std::size_t page = std::min(page_, query_.failed ? page_ : std::max<std::size_t>(query_.limit, 1));
+    auto reply = client_.insist({"XREVRANGE", key_, newest_, least, "COUNT", std::to_string(page)},
+                                end_.at_most(exchange_));
+    if (!reply && reply.error().code == Error::Code::protocol && page_ > kShortPage) {
+      page_ = kShortPage;
+      return {};
+    }
+    if (!reply && reply.error().code == Error::Code::wrong_kind) {
+      over_ = true;
+      warn(name_, "the key " + escaped(key_) + " is no stream; delete it");
+      return {};
+    }
+    RLOCK_TRY(reply);
+    take(reply->elements);
+    over_ = over_ || reply->elements.size() < page;
+    return {};
+  }
+
+  void take(const std::vector<redis::Reply>& entries) {
+    for (const redis::Reply& entry : entries) {
+      auto hold = read_entry(name_, entry);
+      newest_ = "(" + entry.at(0).as_text();
+      if (!hold) ++odd_;
+      if (hold && !(query_.failed && hold->fine())) found_.push_back(std::move(*hold));
+    }
+    over_ = found_.size() >= query_.limit;
+  }
+
+  redis::Client& client_;
+  const LockName& name_;
+  const HistoryQuery& query_;
+  milliseconds exchange_;
+  Until end_;
+  std::string key_, newest_ = "+";
+  std::size_t page_ = kPage, odd_ = 0;
+  Past found_;
+  bool over_ = false;
+};
+
+Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
+  const Until end = Until{}.at_most(kLongestReading * exchange);
+  std::set<LockName> names(query.names.begin(), query.names.end());
+  const bool listing = names.empty();
+  if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, exchange, end));
+  Past all;
+  for (const LockName& name : names) {
+    auto one = Reader(client, name, query, exchange, end).read();
+    if (!one && listing && is_of_others(one.error())) continue;
+    if (!one) return std::unexpected(Error(one.error()).in(name.display()));
+    all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
+    if (all.size() > 2 * query.limit) all = tidied(std::move(all), query.limit);
+  }
+  return tidied(std::move(all), query.limit);
+}
+
+using TotalsOf = std::map<LockName, Totals>;
+
+Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& named, milliseconds exchange) {
+  const Until end = Until{}.at_most(kLongestReading * exchange);
+  std::set<LockName> names(named.begin(), named.end());
+  const bool listing = names.empty();
+  if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, exchange, end));
+  TotalsOf all;
+  for (const LockName& name : names) {
+    RLOCK_TRY(within_list_limits(0, end));
+    const std::string key = name.totals_key();
+    const auto reply = client.insist({"HMGET", key, "losses", "skips", "forced"}, end.at_most(exchange));
+    const bool passed_over = !reply && (reply.error().code == Error::Code::wrong_kind ||
+                                        (listing && is_of_others(reply.error())));
+    if (passed_over) continue;
+    RLOCK_TRY(reply);
+    all.emplace(name, read_totals(*reply));
+  }
+  return all;
+}
+
+// The answers of those that have given one; each server of a quorum has written for itself.
+template <class Answer, class Ask>
+Result<std::vector<Answer>> ask_majority(Servers& servers, const Ask& ask, milliseconds exchange) {
+  const auto answers = servers.ask_each<Answer>(
+      [&](std::size_t, Member& member, const Until&) { return ask(member.client); }, exchange, Until{},
+      [](const auto&, const auto&) { return false; });
+  const auto errors = errors_in(answers);
+  if (answers.size() - errors.size() < majority_of(answers.size())) {
+    return std::unexpected(too_few(answers.size(), errors));
+  }
+  std::vector<Answer> given;
+  for (const auto& answer : answers) {
+    if (answer) given.push_back(*answer);
+  }
+  return given;
+}
+
+}  // namespace
+
+Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange) {
+  if (!servers.is_quorum()) return read_one_server(servers.only(), query, exchange);
+  const auto given = RLOCK_TRY(ask_majority<Past>(
+      servers, [&](redis::Client& client) { return read_one_server(client, query, exchange); }, exchange));
+  Past all;
+  for (const Past& one : given) all.insert(all.end(), one.begin(), one.end());
+  return tidied(std::move(all), query.limit);
+}
+
+Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
+                                               milliseconds exchange) {
+  if (!servers.is_quorum()) return totals_on(servers.only(), names, exchange);
+  const auto given = RLOCK_TRY(ask_majority<TotalsOf>(
+      servers, [&](redis::Client& client) { return totals_on(client, names, exchange); }, exchange));
+  TotalsOf all;
+  for (const TotalsOf& one : given) {
+    for (const auto& [name, totals] : one) {
+      Totals& sum = all[name];
+      sum = {std::max(sum.losses, totals.losses), std::max(sum.skips, totals.skips),
+             std::max(sum.forced, totals.forced)};
+    }
+  }
+  return all;
+}
+
+}  // namespace rlock::lock
