@@ -11,8 +11,11 @@ local kEntries = 10000
 local function record(at, total, outcome, first)
   local totals, history = KEYS[at - 1], KEYS[at]
   if total ~= '' and total ~= '-' then
-    redis.pcall('hincrby', totals, total, 1)
+    local added = redis.pcall('hincrby', totals, total, 1)
     redis.pcall('pexpire', totals, kMonth)
+    if type(added) == 'table' then
+      return added.err
+    end
   end
   if not ARGV[first] then
     return

@@ -9,8 +9,8 @@ namespace {
 
 // The keys and channels of a name are `word:{name}`.
 constexpr std::string_view kKeyWords[] = {"rlock:holder",         "rlock:hold",          "rlock:queue",
-                                          "rlock:waiters",        "redisson_lock_token", "redisson_lock_queue",
-                                          "redisson_lock_timeout"};
+                                          "rlock:waiters",        "rlock:history",       "rlock:totals",
+                                          "redisson_lock_token",  "redisson_lock_queue", "redisson_lock_timeout"};
 constexpr std::string_view kChannelWords[] = {"rlock:control", "rlock:grant", "redisson_lock__channel",
                                               "redisson_rwlock", "redisson_sc"};
 
@@ -18,7 +18,7 @@ constexpr std::string_view kCommands =
     "-@all +eval +evalsha +time +get +set +hget +hset +hexists +hdel +hmget +hgetall +hlen +exists +type +pttl "
     "+pexpire +zadd +zcard +zrange +zrank +zrem +zrevrangebyscore +zscore +pubsub|numsub "
     "+incrby +zcount +zrangebyscore +zremrangebyscore +zrevrange "
-    "+lrange +rpush +lrem +persist "
+    "+lrange +rpush +lrem +persist +xadd +xrevrange +hincrby "
     "+del +publish +subscribe +select +scan +hscan +getrange +info +client|setname";
 
 // From Redis 7 on, which has brought the last three.
