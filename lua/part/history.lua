@@ -1,6 +1,6 @@
 -- history: what is written down of a hold when it is over, for `rlock history`.
 --
--- A stream, an entry for each hold: outcome, and the fields that the client has sent (lua/README.md); and the totals, a
+-- A stream, an entry for each hold: outcome, and the fields that the client has sent (man/rlock-protocol.7); and the totals, a
 -- hash, of what has no entry or loses it when the stream is trimmed: losses, skips, forced. Nothing of it undoes what has
 -- happened to the lock.
 

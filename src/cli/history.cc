@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // rlock history: the holds that are over.
+#include "base/date.h"
 #include "cli/commands.h"
 #include "cli/output_history.h"
+#include "cli/output_html.h"
 #include "cli/output_json.h"
 #include "cli/print.h"
 #include "cli/server.h"
+#include "cli/timeline.h"
 #include "lock/read_history.h"
 
 namespace rlock::cli {
@@ -19,12 +22,12 @@ Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions
   const Screen screen = Screen::of_output();
   switch (options.output) {
     case Output::json: return print_each_json(holds, print);
+    case Output::html: return write_file(options.html, history_page(holds, since_1970()));
     case Output::timeline:
-    case Output::html:
     case Output::people: break;
   }
-  if (holds.empty()) return print(kNothing);
-  return print(history_table(holds, screen));
+  if (holds.empty()) return print(fitted(kNothing, screen));
+  return print(options.output == Output::timeline ? timeline(holds, screen) : history_table(holds, screen));
 }
 
 }  // namespace

@@ -200,6 +200,10 @@ constexpr auto kHistory = part<HistoryOptions>({
      "show holds that were lost or taken away, or whose command failed", Group::general, kNoSetting, kOften},
     {"--json", "", by<HistoryOptions, choose<HistoryOptions::Output::json>>, "print a JSON array", Group::general,
      kNoSetting, kOften},
+    {"--timeline", "", by<HistoryOptions, choose<HistoryOptions::Output::timeline>>,
+     "draw each hold, and the wait before it, as a bar", Group::general, kNoSetting, kOften},
+    {"--html", "FILE", by<HistoryOptions, fill_html>, "write the same picture of all locks as one page of HTML",
+     Group::general, kNoSetting, kOften},
 });
 
 constexpr auto kForceUnlock = part<ForceUnlockOptions>({

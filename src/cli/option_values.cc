@@ -166,6 +166,14 @@ Result<void> fill_wait(LockingOptions& options, const Setting& said) {
   return {};
 }
 
+Result<void> fill_html(HistoryOptions& options, const Setting& said) {
+  RLOCK_TRY(choose<HistoryOptions::Output::html>(options, said));
+  auto file = file_name(said.text);
+  if (!file) return std::unexpected(blame(std::move(file).error(), said));
+  options.html = *std::move(file);
+  return {};
+}
+
 Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said) {
   options.owner = RLOCK_TRY(lock::OwnerId::parse(said.text));
   return {};

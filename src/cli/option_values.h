@@ -83,6 +83,8 @@ Result<void> choose(HistoryOptions& options, const Setting&) {
   return {};
 }
 
+Result<void> fill_html(HistoryOptions& options, const Setting& said);
+
 template <StatusOptions::Output chosen>
 Result<void> choose(StatusOptions& options, const Setting&) {
   if (options.output != StatusOptions::Output::people) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is known of holds that are over: an entry of a lock's history, as it is written (lua/part/history.lua) and read.
-// lua/README.md lists its fields.
+// man/rlock-protocol.7 lists its fields.
 #pragma once
 
 #include <optional>

@@ -46,7 +46,8 @@ everything() {
   rlock run job -- "$RLOCK" run -n job -- true &&
     owner=$(rlock acquire job --lease 30s) && rlock renew job --owner "$owner" && rlock status job &&
     rlock status && ! rlock run --wait 100ms job -- true && handed_over "$owner" &&
-    released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --yes &&
+    released_before "$owner" && rlock acquire job --lease 30s && rlock force-unlock job --history --yes && rlock run --history job -- true &&
+    rlock history job && rlock history &&
     rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots && beside_fair_locks
 }
 

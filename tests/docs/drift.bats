@@ -17,7 +17,7 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-SUBCOMMANDS='run acquire renew release status force-unlock doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
 # Long options, one a line.
 of_help() {
@@ -160,7 +160,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
 
 @test "the man page's synopsis has no other options than the subcommands" {
   local subcommand line option
-  for subcommand in acquire renew release status force-unlock doctor config local; do
+  for subcommand in acquire renew release status force-unlock history doctor config local; do
     line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
     [[ $line == "rlock $subcommand"* ]]
     rlock "$subcommand" --help >help

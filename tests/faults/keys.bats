@@ -78,7 +78,8 @@ whole_life() {
   wait "$waiter" || true
   rlock release job --owner "$owner"
   owner=$(rlock acquire "$@" job --lease 30s)
-  rlock force-unlock job --yes
+  rlock force-unlock job --history --yes
+  rlock run --history "$@" job -- true
   redis srv flushall
 }
 

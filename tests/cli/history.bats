@@ -1,0 +1,303 @@
+#!/usr/bin/env bats
+# rlock history, and --history of those who hold a lock.
+
+load ../lib/common
+
+setup() {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL RLOCK_HISTORY=true
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { redis_stop srv; }
+
+# holds [ARG...]: what rlock history --json says, as Python has it, one a line: the fields that $FIELDS names.
+holds() {
+  rlock history --json "$@" | python3 -c '
+import json, os, sys
+for hold in json.load(sys.stdin):
+    print(*[hold.get(field, "-") for field in os.environ["FIELDS"].split()])'
+}
+entries() { redis srv xlen "rlock:history:{$1}"; }
+total() { redis srv hget "rlock:totals:{$1}" "$2"; }
+# entry NAME FIELD VALUE...: an entry as somebody else may put it there.
+entry() {
+  local name=$1
+  shift
+  redis srv xadd "rlock:history:{$name}" '*' "$@" >/dev/null
+}
+
+@test "a hold is written down with who, how long, and what came of the command; none without --history" {
+  rlock run --reason 'release 1.4' a -- true
+  run -3 rlock run a -- sh -c 'exit 3'
+  run -137 rlock run a -- sh -c 'kill -9 $$'
+  RLOCK_HISTORY=false rlock run a -- true
+  RLOCK_HISTORY=false rlock run b -- true
+  FIELDS='result status signal outcome fine lost' run -0 holds
+  [[ $output == $'signalled - 9 released False False\nexited 3 - released False False\nexited 0 - released True False' ]]
+  FIELDS='user host command reason name kind' run -0 holds --limit 3 a
+  [[ ${lines[2]} == "$(id -un) $(uname -n) true release 1.4 a plain lock" ]]
+  [[ $(redis srv exists 'rlock:history:{b}') == 0 ]]
+  (($(redis srv pttl 'rlock:history:{a}') > 2500000000))
+  run -0 --separate-stderr rlock history
+  [[ ${lines[0]} =~ ^ENDED\ +NAME\ +HELD\ +WAITED\ +RESULT\ +HOLDER\ +PID\ +COMMAND\ +REASON$ && ${#lines[@]} == 4 ]]
+  [[ ${lines[1]} == *SIGKILL* && ${lines[2]} == *'status 3'* && ${lines[3]} == *'release 1.4' && -z $stderr ]]
+}
+
+@test "how long it waited and was held" {
+  local owner began waiter
+  owner=$(RLOCK_HISTORY=false rlock acquire a --lease 1m)
+  "$RLOCK" run -q a -- sleep 0.3 3>&- &
+  waiter=$!
+  waits() { [[ $(redis srv zcard 'rlock:queue:{a}') == 1 ]]; }
+  wait_until waits
+  began=$(now_ms)
+  wait_until past 300
+  RLOCK_HISTORY=false rlock release a --owner "$owner"
+  wait "$waiter"
+  FIELDS='held_ms waited_ms' run -0 holds
+  read -r held waited <<<"$output"
+  ((held >= 300 && held < 60000 && waited >= 300 && waited < 60000))
+}
+
+@test "release by hand, by a keeper, and with --min-hold; a second release writes nothing" {
+  local owner
+  owner=$(rlock acquire a --lease 1m --reason hand)
+  rlock release a --owner "$owner"
+  run -76 rlock release a --owner "$owner"
+  [[ $(entries a) == 1 && -z $(total a losses) ]]
+  sleep 600 3>&- &
+  local process=$!
+  rlock acquire k --for-pid "$process" >owner
+  kill "$process"
+  written() { [[ $(entries k) == 1 ]]; }
+  wait_until written
+  rlock run --min-hold 1m m -- true
+  FIELDS='name outcome result reason fine' run -0 holds
+  [[ $(sort <<<"$output") == $'a released released hand True\nk released released  True\nm kept exited  True' ]]
+  # One that is told that it has been released is no loss.
+  sleep 600 3>&- &
+  process=$!
+  owner=$(rlock acquire k --for-pid "$process")
+  rlock release k --owner "$owner"
+  nobody_keeps_it() { ! redis srv client list | grep -q name=rlock:k; }
+  wait_until nobody_keeps_it
+  kill "$process"
+  [[ -z $(total k losses) ]]
+}
+
+@test "one that is taken away, and one that is lost, with the reason; both are one entry for the reader" {
+  rlock acquire f --lease 1m --reason mine
+  rlock force-unlock -y f
+  FIELDS='outcome taken_away_by reason lost' run -0 holds f
+  [[ $output == "forced $(id -un)@$(uname -n) (rlock force-unlock) mine False" && $(total f forced) == 1 ]]
+  run -74 rlock run --lease 5s l -- sh -c "redis-cli -s $srv_sock del l >/dev/null; sleep 600"
+  FIELDS='outcome result lost' run -0 holds l
+  [[ $output == 'gone lost True' && $(total l losses) == 1 ]]
+  run -74 rlock run --lease 5s t -- sh -c "'$RLOCK' force-unlock -y --now t >/dev/null; sleep 600"
+  FIELDS='outcome result lost' run -0 holds t
+  [[ $output == 'forced lost True' && $(entries t) == 2 ]]
+  run -74 rlock run e -- sh -c "redis-cli -s $srv_sock del e >/dev/null"
+  FIELDS='outcome result status' run -0 holds e
+  [[ $output == 'gone exited 0' ]]
+  run -0 rlock history
+  [[ $output == *'taken away by '* && $output == *' lost: the lock is lost'* ]]
+}
+
+@test "a job that did not get the lock is counted, and is no hold" {
+  rlock acquire a --lease 1m
+  run -75 rlock run -n a -- true
+  run -75 rlock run --wait 100ms a -- true
+  [[ $(total a skips) == 2 && $(entries a) == 0 ]]
+  (($(redis srv pttl 'rlock:totals:{a}') > 2500000000))
+}
+
+@test "--failed, --since, --limit and names" {
+  local i
+  rlock run a -- true
+  run -1 rlock run a -- false
+  rlock run b -- true
+  entry old outcome released owner x end exited value 0
+  redis srv del 'rlock:history:{old}'
+  redis srv xadd 'rlock:history:{old}' 1000000000000-0 outcome released owner x end exited value 0
+  FIELDS='name status' run -0 holds --failed
+  [[ $output == 'a 1' ]]
+  FIELDS=name run -0 holds --since 1h
+  [[ $output == $'b\na\na' ]]
+  FIELDS='name ended' run -0 holds --since 2001-09-09 old
+  [[ $output == 'old 2001-09-09T01:46:40Z' ]]
+  FIELDS=name run -0 holds --since 2001-09-09T01:46:41Z old
+  [[ -z $output ]]
+  FIELDS=name run -0 holds --limit 1 a
+  [[ $output == a ]]
+  for i in 'tomorrow' '2026-02-31' ''; do
+    run -64 --separate-stderr rlock history --since "$i"
+    [[ $stderr == *'is neither a date'* ]]
+  done
+  run -64 rlock history --limit 0
+  run -0 --separate-stderr rlock history nothing
+  [[ $output == 'no holds are written down here'* ]]
+}
+
+@test "other kinds of locks: readers, slots, strings; several names" {
+  rlock run -s r -- true
+  rlock run --slots 2 s -- true
+  rlock run --protocol set p -- true
+  rlock run x y -- true
+  FIELDS='name kind result' run -0 holds
+  [[ $(sort <<<"$output") == $'p string lock exited\nr read-write lock exited\ns semaphore exited\nx plain lock exited\ny plain lock exited' ]] || {
+    sort <<<"$output"
+    false
+  }
+}
+
+@test "a nested hold is no hold of its own" {
+  rlock run a -- "$RLOCK" run a -- true
+  [[ $(entries a) == 1 ]]
+}
+
+@test "what others have put there is escaped, cut, or passed over" {
+  entry p outcome released owner $'o\e[2J' host $'h\r\n' user $'\x9b' command '<script>' end exited value 99999999999999999999
+  entry p outcome nonsense owner y
+  entry p nothing at all here
+  entry p outcome released owner z held -5 waited 999999999999999999 end "$(head -c 100000 /dev/zero | tr '\0' e)"
+  run -0 --separate-stderr rlock history p
+  [[ ${#lines[@]} == 3 && $output != *$'\e'* && $output != *$'\r'* && $stderr == *'2 entries are not rlock'* ]]
+  run -0 rlock history --json p
+  redis srv set 'rlock:history:{s}' text
+  run -0 --separate-stderr rlock history s
+  [[ $stderr == *'is no stream; delete it'* ]]
+  # It keeps no lock from being released.
+  run -0 --separate-stderr rlock run s -- true
+  [[ $stderr == *'released, but the history could not be written: WRONGTYPE'* ]]
+  run -1 rlock status --is-held s
+}
+
+@test "long entries are read in short pages" {
+  local text i
+  text=$(head -c 30000 /dev/zero | tr '\0' t)
+  for i in {1..100}; do entry long outcome released owner "$i" why "$text"; done
+  FIELDS=owner run -0 holds --limit 100 long
+  [[ ${#lines[@]} == 100 && ${lines[0]} == 100 && ${lines[99]} == 1 ]]
+}
+
+@test "a long history is listed from its end, and one of many thousand is trimmed" {
+  redis srv eval 'for i = 1, tonumber(ARGV[1]) do
+    redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "held", 1000, "host", "h", "user", "u", "end", "exited", "value", i % 2)
+  end' 1 'rlock:history:{h}' "${RLOCK_TEST_HOLDS:-20000}" >/dev/null
+  FIELDS=owner run -0 holds --limit 2 h
+  [[ $output == "${RLOCK_TEST_HOLDS:-20000}"$'\n'"$((${RLOCK_TEST_HOLDS:-20000} - 1))" ]]
+  rlock history --limit 100000 --json h >all
+  [[ $(grep -c '"owner"' all) == "${RLOCK_TEST_HOLDS:-20000}" ]]
+  rlock run h -- true
+  (($(entries h) < 10200))
+}
+
+@test "of a quorum each server has it, and the reader sees one" {
+  redis_start two
+  redis_start three
+  local url
+  url="$(redis_url srv) $(redis_url two) $(redis_url three)"
+  entry q outcome released owner same held 10 end exited value 0
+  redis two xadd 'rlock:history:{q}' '*' outcome released owner same held 12 end exited value 0
+  redis three xadd 'rlock:history:{q}' '*' outcome gone owner other end lost
+  export RLOCK_URL=$url FIELDS='owner'
+  run -0 holds q
+  [[ $(grep -c same <<<"$output") == 1 && $(grep -c other <<<"$output") == 1 ]]
+  redis_stop two
+  redis_stop three
+}
+
+@test "the release writes one entry, though it is sent twice" {
+  rlock run a -- true
+  redis srv del 'rlock:history:{a}'
+  redis-cli -s "$srv_sock" monitor >monitor 3>&- &
+  local pid=$!
+  wait_until grep -q OK monitor
+  rlock run a -- true
+  redis srv echo the-end >/dev/null
+  wait_until grep -q the-end monitor
+  kill "$pid"
+  python3 - "$srv_sock" <<'PYTHON'
+import ast, re, socket, sys
+line = next(line for line in open("monitor") if '"rlock release"' in line or '"rlock release, sharded"' in line)
+words = [ast.literal_eval('b' + word) for word in re.findall(r'"(?:[^"\\]|\\.)*"', line)]
+sock = socket.socket(socket.AF_UNIX)
+sock.connect(sys.argv[1])
+sock.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+assert b"released" in sock.recv(4096)
+PYTHON
+  [[ $(entries a) == 1 ]]
+}
+
+# shape: the columns of the widest line.
+widest() { python3 -c 'import sys; print(max(map(len, sys.stdin.read().splitlines())))'; }
+
+@test "--timeline draws waits and holds, in the width of the terminal, in 20 columns, too" {
+  local width
+  for i in 1 2 3; do
+    redis srv xadd 'rlock:history:{a}' "170000000$((i * 2))000-0" outcome released owner "$i" user u host h held 1000 waited 500 end exited value 0 >/dev/null
+  done
+  redis srv xadd 'rlock:history:{long name of a lock that is wider than that}' 1700000009000-0 outcome gone owner 4 held 2000 end lost >/dev/null
+  export LC_ALL=C.UTF-8
+  run -0 --separate-stderr rlock history --timeline
+  [[ $output == *2023-11-14T22:13:20Z*2023-11-14T22:13:29Z* && $output == *'░ waited  █ held  ▓ failed'* ]]
+  [[ $(grep -c '█' <<<"$output") == 4 && $(grep -c '^- 2.0s .*▓' <<<"$output") == 1 && $(grep -c '^u@h 1.0s .*░█' <<<"$output") == 3 ]]
+  [[ $(widest <<<"$output") == 100 ]]
+  LC_ALL=C run -0 rlock history --timeline
+  [[ $output == *'. waited  # held  x failed'* && $output != *█* ]]
+  for width in 20 8 200; do
+    python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols $width; NO_COLOR=1 '$RLOCK' history --timeline; NO_COLOR=1 '$RLOCK' history" >seen
+    (($(widest <seen) <= width))
+    grep -q '█' seen
+  done
+}
+
+@test "--html writes one page that needs nothing else and escapes everything" {
+  entry '<b>&"' outcome released owner o user '<script>alert(1)</script>' host '"><img src=x>' held 1000 end exited value 0
+  rlock run a -- true
+  run -1 rlock run a -- false
+  run -0 --separate-stderr rlock history --html page.html
+  [[ -z $output && -z $stderr && $(ls) == page.html ]]
+  python3 - <<'PYTHON'
+from html.parser import HTMLParser
+class Page(HTMLParser):
+    stack, tags = [], []
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        assert tag not in ("script", "img", "link", "iframe"), tag
+        assert not any(name in ("src", "href") or name.startswith("on") for name, _ in attributes), attributes
+        if tag not in ("meta",):
+            self.stack.append(tag)
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, tag
+page = Page()
+text = open("page.html").read()
+page.feed(text)
+assert not page.stack and page.tags.count("tr") == 4 and page.tags.count("h2") == 3, page.tags
+assert "prefers-color-scheme: dark" in text and "&lt;script&gt;alert(1)" in text and "viewport" in text
+assert "http:" not in text and "https:" not in text and "url(" not in text
+PYTHON
+  # An old page stays until the new one is complete; what is no file is written to.
+  rlock history --html page.html a
+  [[ $(grep -c '<tr><td' page.html) == 2 ]]
+  rlock history --html /dev/stdout a | grep -q '</html>'
+  run -71 --separate-stderr rlock history --html /nowhere/page.html
+  [[ $stderr == *'/nowhere/page.html: No such file or directory'* && $(ls) == page.html ]]
+  mkdir folder
+  run -71 rlock history --html folder
+  run -71 rlock history --html /dev/full
+  run -64 rlock history --html ''
+  run -64 --separate-stderr rlock history --html x --json
+  [[ $stderr == *'contradict each other'* ]]
+  if [[ $(id -u) != 0 ]]; then
+    chmod a-w .
+    run -71 rlock history --html page.html
+  fi
+}
+
+@test "nothing waits for a reader that has gone" {
+  redis srv eval 'for i = 1, 5000 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i) end' 1 'rlock:history:{h}' >/dev/null
+  run -0 timeout 20 bash -c '"$0" history --limit 5000 h | head -n 1' "$RLOCK"
+  run -0 timeout 20 bash -c '"$0" history --json --limit 5000 h | head -n 1' "$RLOCK"
+}
