@@ -22,9 +22,8 @@ constexpr std::size_t kPage = 500, kShortPage = 20;
 
 void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
 
-bool is_newer(const PastHold& one, const PastHold& other) {
-  return std::tie(one.ended, one.name, one.owner) > std::tie(other.ended, other.name, other.owner);
-}
+// Those of one stream that ended at the same time stay in their order.
+bool is_newer(const PastHold& one, const PastHold& other) { return one.ended > other.ended; }
 
 // What both say of one hold: that it was taken away, and what became of its command.
 void join(PastHold& kept, const PastHold& other) {
