@@ -29,14 +29,16 @@ Result<std::vector<redis::ClockReading>> read_clock(redis::Client& client, milli
   return readings;
 }
 
-Result<ServerFacts> ask_server(redis::Client& client, milliseconds exchange) {
+Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix, milliseconds exchange) {
   const auto setting = [&](std::string_view name) {
     return redis::ask_setting(client, name, Until{}.at_most(exchange));
   };
   return ServerFacts{.info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
                      .appendfsync = RLOCK_TRY(setting("appendfsync")),
                      .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
-                     .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag"))};
+                     .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
+                     .default_may_load =
+                         RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange)))};
 }
 
 std::string advice_on(const Error& failure, bool any_name) {
@@ -57,7 +59,7 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const DoctorOptio
   const auto readings = RLOCK_TRY(read_clock(client, options.timeout));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
-  const ServerFacts facts = RLOCK_TRY(ask_server(client, options.timeout));
+  const ServerFacts facts = RLOCK_TRY(ask_server(client, options.prefix, options.timeout));
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
   return all;
 }

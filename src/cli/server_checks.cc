@@ -57,7 +57,7 @@ Check check_role(const ServerInfo& info) {
           "it cannot be written to: use the address of the primary"};
 }
 
-Check check_persistence(const ServerInfo& info, const std::optional<std::string>& appendfsync) {
+Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
   constexpr std::string_view name = "persistence";
   const auto enabled = info.number("aof_enabled");
   if (!enabled) return unknown(name, "INFO");
@@ -66,7 +66,12 @@ Check check_persistence(const ServerInfo& info, const std::optional<std::string>
             "a restart forgets the locks that were granted since the last snapshot: set appendonly yes"};
   }
   const std::string file = "an append-only file";
-  if (!appendfsync) return {ok, name, file, ""};
+  if (facts.default_may_load == false) {
+    return {warn, name, file + ", which the server loads with the rights of the user default, who lacks some",
+            "a restart forgets locks: give that user its rights (~* &* +@all), also where it is off"};
+  }
+  const auto& appendfsync = facts.appendfsync;
+  if (!appendfsync) return {ok, name, file + "; appendfsync is not known: this user may not ask (CONFIG GET)", ""};
   const std::string seen = file + ", appendfsync " + escaped(*appendfsync, 60);
   if (*appendfsync != "no") return {ok, name, seen, ""};
   return {warn, name, seen,
@@ -117,11 +122,11 @@ Check check_replicas(const ServerFacts& facts) {
   const auto replicas = facts.info->number("connected_slaves");
   if (!replicas) return unknown(name, "INFO");
   if (*replicas <= 0) return {ok, name, "none", ""};
-  const std::string to_write = escaped(facts.replicas_to_write.value_or("?"), 20);
+  const std::string to_write = escaped(facts.replicas_to_write.value_or("not known"), 20);
   const std::string seen = std::to_string(*replicas) + " connected, heard of " +
                            std::to_string(longest_lag(*facts.info, *replicas)) +
                            "s ago at most; min-replicas-to-write " + to_write + ", min-replicas-max-lag " +
-                           escaped(facts.replicas_max_lag.value_or("?"), 20);
+                           escaped(facts.replicas_max_lag.value_or("not known"), 20);
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
   return {warn, name, seen,
           "a failover forgets locks that the replica has not heard of: " + set +
@@ -160,7 +165,7 @@ std::vector<Check> check_set_up(const ServerFacts& facts) {
     }
     return all;
   }
-  return {check_version(*facts.info), check_role(*facts.info), check_persistence(*facts.info, facts.appendfsync),
+  return {check_version(*facts.info), check_role(*facts.info), check_persistence(*facts.info, facts),
           check_eviction(*facts.info), check_replicas(facts)};
 }
 
@@ -194,12 +199,15 @@ Check check_slots(int servers, int without) {
           "give them to one (redis-cli --cluster fix): locks whose slot nobody keeps cannot be had"};
 }
 
-Check check_certificate(milliseconds lasts) {
-  constexpr std::string_view name = "certificate", advice = "renew the server's certificate";
-  if (lasts < 0ms) return {fail, name, "has expired", std::string(advice)};
-  const std::string seen = "valid for " + rough_duration(lasts);
-  if (lasts >= kRenewalTime) return {ok, name, seen, ""};
-  return {warn, name, seen, std::string(advice)};
+Check check_certificate(const redis::CertificateLife& life) {
+  constexpr std::string_view name = "certificate";
+  const std::string whose = life.of_authority ? "that of an authority in its chain is " : "";
+  const std::string advice = life.of_authority ? "have the server's chain signed anew, and give it to all clients (tls-ca)"
+                                               : "renew the server's certificate";
+  if (life.lasts < 0ms) return {fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
+  const std::string seen = whose + "valid for " + rough_duration(life.lasts);
+  if (life.lasts >= kRenewalTime) return {ok, name, seen, ""};
+  return {warn, name, seen, advice};
 }
 
 }  // namespace rlock::cli

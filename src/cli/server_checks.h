@@ -7,6 +7,7 @@
 
 #include "cli/check.h"
 #include "redis/server_info.h"
+#include "redis/tls.h"
 
 namespace rlock::cli {
 
@@ -14,6 +15,7 @@ namespace rlock::cli {
 struct ServerFacts {
   std::optional<redis::ServerInfo> info;
   std::optional<std::string> appendfsync, replicas_to_write, replicas_max_lag;
+  std::optional<bool> default_may_load;  // as redis::default_user_may_load()
 };
 
 // Its version, role, persistence, eviction and replicas, in this order.
@@ -26,9 +28,9 @@ Check check_round_trip(std::span<const redis::ClockReading> readings);
 // REQUIRES: at least one reading.
 Check check_clock(std::span<const redis::ClockReading> readings);
 
-// `lasts`: for how long the server's certificate will be valid.
 // Each of the 16384 hash slots of a cluster has a server; `without`: that many have none.
 Check check_slots(int servers, int without);
-Check check_certificate(milliseconds lasts);
+// `life`: of a chain that was verified.
+Check check_certificate(const redis::CertificateLife& life);
 
 }  // namespace rlock::cli

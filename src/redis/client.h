@@ -79,7 +79,7 @@ class Client {
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
-  std::optional<milliseconds> certificate_lasts() const {
+  std::optional<CertificateLife> certificate_lasts() const {
     return lines_.last ? lines_.last->certificate_lasts() : std::nullopt;
   }
   void disconnect() { lines_.disconnect(); }

@@ -68,7 +68,7 @@ class Connection {
   int fd() const { return transport_.fd(); }
 
   // As Tls::certificate_lasts(); none: no TLS.
-  std::optional<milliseconds> certificate_lasts() const { return transport_.certificate_lasts(); }
+  std::optional<CertificateLife> certificate_lasts() const { return transport_.certificate_lasts(); }
 
  private:
   explicit Connection(Transport transport) : transport_(std::move(transport)) {}

@@ -67,6 +67,13 @@ Result<std::optional<std::string>> ask_setting(Client& client, std::string_view 
   return reply->at(1).as_text();
 }
 
+Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until) {
+  // The command as which each lease is in the file.
+  const auto reply = client.call({"ACL", "DRYRUN", "default", "PEXPIREAT", key, "1"}, until);
+  if (!reply && reply.error().code == Error::Code::unavailable) return std::unexpected(reply.error());
+  return reply ? std::optional(reply->as_text() == "OK") : std::nullopt;
+}
+
 Result<ClockReading> read_clock(Client& client, const Until& until) {
   ClockReading reading{.sent = BootClock::now()};
   const auto reply = RLOCK_TRY(ask(client, {"TIME"}, until));

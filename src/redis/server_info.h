@@ -45,6 +45,11 @@ std::optional<std::string> evicts_by(const Client& client);
 // of Client::call.
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until);
 
+// Whether the user `default` may do what a script does to `key`: the server loads its append-only file with the rights of
+// that user, and drops what it may not do. None: the command is withheld, or the server is older than 7.0. Errors:
+// unavailable, as those of Client::call.
+Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until);
+
 // One look at the server's clock.
 struct ClockReading {
   TimePoint sent, answered;

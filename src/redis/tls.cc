@@ -284,11 +284,19 @@ Result<std::size_t> Tls::receive(std::span<char> buffer, const Until& until) {
   return static_cast<std::size_t>(RLOCK_TRY(session_->until_done(read, until, "no answer in time")));
 }
 
-std::optional<milliseconds> Tls::certificate_lasts() const {
-  const X509* certificate = SSL_get0_peer_certificate(session_->ssl.get());
-  int days = 0, seconds = 0;
-  if (!certificate || ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(certificate)) != 1) return {};
-  return std::chrono::days(days) + std::chrono::seconds(seconds);
+std::optional<CertificateLife> Tls::certificate_lasts() const {
+  std::optional<CertificateLife> shortest;
+  const auto look_at = [&](const X509* certificate, bool of_authority) {
+    int days = 0, seconds = 0;
+    if (!certificate || ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(certificate)) != 1) return;
+    const milliseconds lasts = std::chrono::days(days) + std::chrono::seconds(seconds);
+    if (!shortest || lasts < shortest->lasts) shortest = {lasts, of_authority};
+  };
+  look_at(SSL_get0_peer_certificate(session_->ssl.get()), false);
+  // The server's own is the first. There is no chain where nobody has verified one (--tls-insecure).
+  const STACK_OF(X509)* const chain = SSL_get0_verified_chain(session_->ssl.get());
+  for (int i = 1; i < sk_X509_num(chain); ++i) look_at(sk_X509_value(chain, i), true);
+  return shortest;
 }
 
 std::string tls_library() { return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING); }

@@ -25,6 +25,13 @@ struct TlsSettings {
   bool insecure = false;         // trust whoever answers
 };
 
+// For how long all certificates of a verified chain will still be valid, by our clock; negative: one has expired. The one
+// that expires first is that of an authority, or the server's own.
+struct CertificateLife {
+  milliseconds lasts;
+  bool of_authority = false;
+};
+
 class Tls {
  public:
   // The handshake, with a server that has to be `host`. The files are read each time, as they may have been renewed.
@@ -43,9 +50,8 @@ class Tls {
   Result<void> send(std::string_view bytes, const Until& until);
   Result<std::size_t> receive(std::span<char> buffer, const Until& until);
 
-  // For how long the server's certificate will still be valid, by our clock; negative: it has expired. None: nobody can
-  // read its date.
-  std::optional<milliseconds> certificate_lasts() const;
+  // None: nobody can read a date.
+  std::optional<CertificateLife> certificate_lasts() const;
 
  private:
   struct Session;

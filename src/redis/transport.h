@@ -45,7 +45,7 @@ class Transport {
   Result<std::string_view> receive(const Until& until);
 
   // As Tls::certificate_lasts(); none: no TLS.
-  std::optional<milliseconds> certificate_lasts() const { return tls_ ? tls_->certificate_lasts() : std::nullopt; }
+  std::optional<CertificateLife> certificate_lasts() const { return tls_ ? tls_->certificate_lasts() : std::nullopt; }
 
  private:
   UniqueFd fd_;

@@ -12,6 +12,7 @@ teardown() {
 # start [OPTION VALUE ...]: a server that is fit for locks, but for the options.
 start() {
   redis_start srv --appendonly yes "$@"
+  also_allow srv '+config|get' # what the doctor asks beyond the rights for locks
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
 }
@@ -76,6 +77,28 @@ assert checks["role"] == {"check": "role", "result": "ok", "seen": "primary", "a
 PYTHON
 }
 
+@test "a default user without rights is warned of: a server that starts again forgets the locks that are in its file" {
+  local TEST_OVER= as_admin=(--user admin --pass any --no-auth-warning)
+  start --appendfsync always --user admin on nopass '~*' '&*' +@all --user default off
+  [[ $(redis srv "${as_admin[@]}" acl dryrun admin get x 2>&1) == OK ]] || skip 'this server has no ACL DRYRUN'
+  export RLOCK_URL=unix://admin@$srv_sock RLOCK_PASSWORD=any
+  run -1 --separate-stderr rlock doctor
+  others_are_fine persistence
+  says warn persistence 'give that user its rights (~* &* +@all)'
+  # That it is so.
+  rlock acquire job --lease 10m
+  redis_kill9 srv
+  redis_start srv --appendonly yes --appendfsync always --user admin on nopass '~*' '&*' +@all --user default off
+  run -0 rlock run -n job -- true
+  redis srv "${as_admin[@]}" acl setuser default '~*' '&*' +@all
+  run -0 --separate-stderr rlock doctor
+  others_are_fine
+  rlock acquire other --lease 10m
+  redis_kill9 srv
+  redis_start srv --appendonly yes --appendfsync always --user admin on nopass '~*' '&*' +@all --user default off '~*' '&*' +@all
+  run -75 rlock run -n other -- true
+}
+
 @test "a server that may evict locks fails, with status 78" {
   start --maxmemory 100mb --maxmemory-policy volatile-lru
   run -78 --separate-stderr rlock doctor
@@ -88,6 +111,7 @@ PYTHON
   port=$(redis_free_port)
   start --port "$port"
   redis_start replica --replicaof 127.0.0.1 "$port"
+  also_allow replica '+config|get'
   attached() { [[ $(redis srv info replication) == *state=online* && $(redis replica info replication) == *link_status:up* ]]; }
   wait_until attached
   run -78 --separate-stderr rlock doctor --url "$(redis_url replica)"
@@ -194,7 +218,7 @@ PYTHON
 
 @test "the days of the server's certificate are counted" {
   source "$TESTS_DIR/lib/tls.bash"
-  tls_authority ca
+  tls_authority ca 100
   tls_certificate server ca DNS:localhost
   tls_certificate lasting ca DNS:localhost 100
   export RLOCK_TLS_CA=$TLS_DIR/ca.crt
@@ -207,4 +231,16 @@ PYTHON
   TLS_CERTIFICATE=lasting tls_start srv --appendonly yes
   run -0 --separate-stderr rlock doctor --url "rediss://localhost:$srv_tls"
   [[ $output =~ 'valid for '(100d00|99d23)h ]]
+}
+
+@test "an authority that expires before the server's certificate counts" {
+  source "$TESTS_DIR/lib/tls.bash"
+  tls_authority ca 5
+  tls_certificate server ca DNS:localhost 100
+  tls_start srv --appendonly yes
+  also_allow srv '+config|get'
+  run -1 --separate-stderr rlock doctor --tls-ca "$TLS_DIR/ca.crt" --url "rediss://localhost:$srv_tls"
+  others_are_fine certificate
+  says warn certificate 'an authority in its chain is valid for '
+  [[ $output =~ 'valid for '(5d00|4d23)h ]]
 }

@@ -6,6 +6,8 @@ load ../lib/job
 setup() {
   m_port=$(redis_free_port)
   redis_start m --port "$m_port"
+  also_allow m +wait
+  also_allow m +waitaof # newer servers have it
   export RLOCK_URL
   RLOCK_URL=$(redis_url m)
 }

@@ -74,7 +74,7 @@ failover() {
     ! grep -qx "overlap b$i" log || grep -qx "a$i 74" ends
   done
   run ! grep -vE ' (0|74)$' ends
-  ((overlaps >= late))
+  [[ $(grep -c " 74$" ends || true) == "$late" ]]
   sentinels_stop
   SENTINELS=() SENTINEL_REPLICAS=()
 }

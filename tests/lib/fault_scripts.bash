@@ -93,6 +93,7 @@ field() { redis srv hget "$holder" "$1"; }
 
 as_weak_user() {
   redis srv acl setuser weak reset on '>pw' '~*' '&*' +@all "-$1"
+  [[ -z $sharded || $1 != publish ]] || redis srv acl setuser weak -spublish
   script_user=(--user weak --pass pw --no-auth-warning)
 }
 
@@ -164,6 +165,13 @@ start_script_server() {
   # As rlock has it in a cluster from Redis 7 on.
   export sharded=''
   [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=', sharded'
+  # Sentinel publishes on the server, too, where some tests count.
+  if [[ ${TEST_OVER:-} == sentinel ]]; then
+    local way
+    way_to srv
+    export sentinel_says=${way[1]}
+    redis_freeze srv_watch
+  fi
   cmake -DOUT="$BATS_FILE_TMPDIR/lua" -P "$LUA_DIR/embed.cmake"
 }
 

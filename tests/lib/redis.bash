@@ -74,7 +74,7 @@ cluster_for() {
   [[ $(redis "$1" ping 2>&1) != NOAUTH* ]] || return 0
   wait_until eval "[[ \$(redis $1 cluster info) == *cluster_state:ok* ]]"
 }
-# Options of a server among those of redis_start, $1 and what is behind: its value.
+# value_of OPTION [OPTION VALUE ...]: its value among the options of redis_start.
 value_of() {
   local wanted=$1
   shift
@@ -83,16 +83,14 @@ value_of() {
     shift
   done
 }
-over_acl() { # shellcheck disable=SC2206 # words of a command
-  local rule password where=()
+over_acl() { OVER=(--user admin on nopass '~*' '&*' +@all --masteruser admin --masterauth any); }
+# Only now: a Redis that loads its append-only file drops what the default user may not do.
+acl_for() { # shellcheck disable=SC2046 # words of a command
+  local password where=()
   password=$(value_of --requirepass "$@")
   [[ -z $(value_of --cluster-enabled "$@") ]] || where=(--url redis+cluster://any)
-  rule=$("$RLOCK" "${where[@]}" doctor --acl)
-  rule=${rule#ACL SETUSER rlock }
-  set -f
-  OVER=(--user admin on nopass '~*' '&*' +@all --masteruser admin --masterauth any
-    --user default ${rule/>PASSWORD/${password:+>}${password:-nopass}})
-  set +f
+  (set -f && redis "$1" $("$RLOCK" "${where[@]}" doctor --acl |
+    sed "s/SETUSER rlock/SETUSER default/; s/>PASSWORD/${password:+>}${password:-nopass}/")) >/dev/null
 }
 also_allow() { [[ ${TEST_OVER:-} != acl ]] || redis "$1" acl setuser default "${@:2}" >/dev/null; }
 if [[ ${TEST_OVER:-} == acl && $(command -v redis-cli) != */admin/redis-cli ]]; then
@@ -117,7 +115,7 @@ way_to() {
   way=(-s "${!sock}")
   case ${TEST_OVER:-} in
     tls) way=(--tls --cacert "$SSL_CERT_FILE" -p "${!port}") ;;
-    sentinel) way=(-p "$(redis "${1}_watch" sentinel get-master-addr-by-name mymaster | sed -n 2p)") ;;
+    sentinel) way=(-p "${sentinel_says:-$(redis "${1}_watch" sentinel get-master-addr-by-name mymaster | sed -n 2p)}") ;;
     acl) way+=(--user default --pass any --no-auth-warning) ;;
   esac
 }
@@ -152,6 +150,7 @@ redis_start() {
   }
   [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
   [[ ${TEST_OVER:-} != cluster ]] || cluster_for "$name"
+  [[ ${TEST_OVER:-} != acl ]] || acl_for "$name" "$@"
 }
 
 # An answer that is not PONG still shows life: a server with a password says NOAUTH.

@@ -1,6 +1,6 @@
 # Certificates for tests, by openssl(1). Source it after common.
 #
-#   tls_authority NAME                 an authority: $TLS_DIR/NAME.crt and .key
+#   tls_authority NAME [DAYS]          an authority, good for two days or so many: $TLS_DIR/NAME.crt and .key
 #   tls_certificate NAME AUTHORITY SUBJECT-ALT-NAMES [DAYS]
 #                                      a certificate that it has signed, good for two days or so many
 #   tls_expired NAME AUTHORITY SUBJECT-ALT-NAMES
@@ -17,7 +17,7 @@ tls_key() { openssl genpkey -quiet -algorithm EC -pkeyopt ec_paramgen_curve:P-25
 tls_authority() {
   mkdir -p "$TLS_DIR"
   tls_key "$1"
-  openssl req -x509 -new -key "$TLS_DIR/$1.key" -subj "/CN=$1" -days 2 -out "$TLS_DIR/$1.crt" \
+  openssl req -x509 -new -key "$TLS_DIR/$1.key" -subj "/CN=$1" -days "${2:-2}" -out "$TLS_DIR/$1.crt" \
     -addext 'basicConstraints=critical,CA:TRUE'
 }
 

@@ -100,6 +100,7 @@ teardown_file() { redis_stop srv; }
 }
 
 @test "a replica refuses a grant" {
+  not_over cluster 'a cluster has no REPLICAOF'
   redis srv replicaof 127.0.0.1 1
   run acquire owner-1 5000 hold-1 ''
   redis srv replicaof no one

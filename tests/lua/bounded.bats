@@ -179,7 +179,7 @@ until_done() {
   mode=write acquire w 30000 hw ''
   dead_waiters 400
   # They listen, all of them on one connection.
-  seq -f "${grant_channels}dead-%.0f:0" 400 | xargs redis-cli -s "$srv_sock" subscribe >heard 3>&- &
+  seq -f "${grant_channels}dead-%.0f:0" 400 | xargs redis-cli -s "$srv_sock" "${sharded:+s}subscribe" >heard 3>&- &
   local listener=$!
   all_listen() { [[ $(listeners_on srv "${grant_channels}dead-400:0") == 1 ]]; }
   wait_until all_listen

@@ -110,10 +110,11 @@ TEST(ServerChecks, SeesAStepOfTheClock) {
 }
 
 TEST(ServerChecks, CountsTheDaysOfACertificate) {
-  EXPECT_EQ(check_certificate(24h * 14).verdict, Verdict::ok);
-  EXPECT_EQ(check_certificate(24h * 14 - 1s).verdict, Verdict::warn);
-  EXPECT_EQ(check_certificate(24h * 14 - 1s).seen, "valid for 13d23h");
-  EXPECT_EQ(check_certificate(-1s).verdict, Verdict::fail);
+  EXPECT_EQ(check_certificate({24h * 14}).verdict, Verdict::ok);
+  EXPECT_EQ(check_certificate({24h * 14 - 1s}).verdict, Verdict::warn);
+  EXPECT_EQ(check_certificate({24h * 14 - 1s}).seen, "valid for 13d23h");
+  EXPECT_EQ(check_certificate({-1s}).verdict, Verdict::fail);
+  EXPECT_EQ(check_certificate({24h, true}).seen, "that of an authority in its chain is valid for 1d00h");
 }
 
 }  // namespace
