@@ -66,6 +66,7 @@ rows() {
     rm -f calls
     follow "$script" || { show && cat "$script" && return 1; }
     case $(<"$script") in
+      *--like*) [[ $(<calls) == 'job.sh under '*job ]] ;;
       *'./job.sh') [[ $(<calls) == 'job.sh under job' ]] ;;
       *'./a.sh; ./b.sh'*) [[ $(<calls) == $'a.sh under job\nb.sh under job' ]] ;;
       *'$RLOCK_TOKEN'*) [[ $output =~ ^[0-9]+$ ]] ;;
@@ -86,6 +87,7 @@ rows() {
     case $(<"$script") in
       *' -s '*) rlock acquire -x job --lease 10m ;;
       *' -x '*) rlock acquire -s job --lease 10m ;;
+      *--like*) rlock acquire --like shedlock job --lease 10m ;;
       *--slots*) for _ in 1 2 3; do rlock acquire --slots 3 job --lease 10m; done ;;
       *) rlock acquire job --lease 10m ;;
     esac
