@@ -1,4 +1,6 @@
 #!/bin/sh
+# install -m 755 backup.sh /usr/local/bin/
+#
 # A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only.
 #
 # The name of each file begins with the fencing token. Tokens grow, and a job that comes back from the dead, because its
