@@ -28,6 +28,13 @@ std::optional<milliseconds> parse_date(const std::string& text) {
   return {};
 }
 
+std::string precise_date_text(milliseconds since_1970) {
+  std::string text = date_text(since_1970);
+  if (!text.ends_with('Z')) return text;
+  const std::string thousandths = std::to_string(1000 + since_1970.count() % 1000);
+  return text.replace(text.size() - 1, 1, "." + thousandths.substr(1) + "Z");
+}
+
 milliseconds since_1970() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
 }

@@ -10,6 +10,8 @@ namespace rlock {
 
 // "2026-01-31T12:00:00Z": ISO 8601, UTC. "?" for what no calendar holds.
 std::string date_text(milliseconds since_1970);
+// "2026-01-31T12:00:00.123Z"
+std::string precise_date_text(milliseconds since_1970);
 
 // The time that a date, or a date and a time in UTC, names: "2026-01-31", "2026-01-31T12:00:00Z", "2026-01-31 12:00". In
 // milliseconds since 1970. None: it is neither, or no calendar holds it.

@@ -5,15 +5,18 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "base/date.h"
 #include "base/write_line.h"
 
 namespace rlock::log {
@@ -51,6 +54,17 @@ TerminalModes modes_of_stderr() {
   return {(modes.c_lflag & ICANON) != 0, (modes.c_oflag & OPOST) != 0};
 }
 
+// syslog's number of a level, as the journal takes it off the begin of a line.
+std::string_view priority(Level level) {
+  switch (level) {
+    case Level::debug: return "<7>";
+    case Level::info: return "<6>";
+    case Level::warning: return "<4>";
+    case Level::error: break;
+  }
+  return "<3>";
+}
+
 // No error when standard error is closed, and no waiting for a reader that is stuck: a message that cannot be shown
 // must not end a job that is well, nor hold up one that has to be stopped.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -59,7 +73,9 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    std::string line = format_(from_spdlog(message.level), {message.payload.data(), message.payload.size()});
+    const Level level = from_spdlog(message.level);
+    std::string line = format_(level, {message.payload.data(), message.payload.size()});
+    if (journal_) line.insert(0, priority(level));
     if (holding && !modes_of_stderr().in_lines) {
       // An error is said now, and again when the program has left and has taken its screen with it.
       const bool urgent = message.level >= spdlog::level::err;
@@ -74,7 +90,8 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   void flush_() override {
     // Programs that read lines want each one once; and a shell that draws its prompt has taken nothing with it.
-    const bool again = format_ == text_format && modes_of_stderr().in_lines;
+    const bool for_people = format_ == text_format || format_ == timed_text_format;
+    const bool again = for_people && modes_of_stderr().in_lines;
     for (const Held& held : std::exchange(held_, {})) {
       if (again || !held.said) say(held.line);
     }
@@ -89,7 +106,8 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     bool said;
   };
 
-  Format format_;
+  const Format format_;
+  const bool journal_ = is_journal();
   std::deque<Held> held_;
 };
 
@@ -104,6 +122,10 @@ std::unique_ptr<spdlog::logger>& logger() {
   return instance;
 }
 
+std::shared_ptr<spdlog::sinks::sink> syslog_sink() {
+  return std::make_shared<spdlog::sinks::syslog_sink_mt>("rlock", LOG_PID, LOG_USER, false);
+}
+
 }  // namespace
 
 void start(Level least, Format format) { logger() = make_logger(least, format); }
@@ -115,10 +137,14 @@ void say_held() {
   logger()->flush();
 }
 
+void to_syslog_too() {
+  for (const auto& sink : logger()->sinks()) sink->set_level(spdlog::level::err);
+  logger()->sinks().push_back(syslog_sink());
+}
+
 void to_syslog() {
   const auto level = logger()->level();
-  logger() = std::make_unique<spdlog::logger>(
-      "rlock", std::make_shared<spdlog::sinks::syslog_sink_mt>("rlock", LOG_PID, LOG_USER, false));
+  logger() = std::make_unique<spdlog::logger>("rlock", syslog_sink());
   logger()->set_level(level);
 }
 
@@ -137,6 +163,17 @@ std::string library() {
 
 std::string text_format(Level level, std::string_view message) {
   return std::string(level == Level::warning ? "rlock: warning: " : "rlock: ") + std::string(message);
+}
+
+std::string timed_text_format(Level level, std::string_view message) {
+  return "rlock: " + precise_date_text(since_1970()) + text_format(level, message).substr(sizeof "rlock:" - 1);
+}
+
+bool is_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat file{};
+  if (!stream || fstat(STDERR_FILENO, &file) != 0) return false;
+  return stream == std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
 }
 
 }  // namespace rlock::log

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Messages for people, on standard error. Standard output belongs to results.
+// Messages for people, on standard error, and in syslog where that is asked for. Standard output belongs to results.
 //
-// Until log::start is called, everything but debug messages is written as text.
+// Until log::start is called, everything but debug messages is written as text. Where standard error is the journal of
+// systemd, "<3>" and the like stand in front of each line: its priority (sd-daemon(3)).
 #pragma once
 
 #include <string>
@@ -18,7 +19,9 @@ using Format = std::string (*)(Level, std::string_view message);
 // The caller must have escaped what came from outside (base/text.h).
 void start(Level least, Format format);
 
-// From now on messages go to syslog(3), for a process that has no terminal.
+// From now on messages go to syslog(3) as well, as text, and to standard error only errors.
+void to_syslog_too();
+// From now on messages go to syslog(3) alone, for a process that has no terminal.
 void to_syslog();
 
 // From now on what is less than an error is kept back while standard error is a terminal that somebody draws on, a
@@ -41,5 +44,10 @@ std::string library();
 
 // "rlock: message", with "warning: " where it is one.
 std::string text_format(Level level, std::string_view message);
+// The same with the time: "rlock: 2026-01-31T12:00:00.123Z message".
+std::string timed_text_format(Level level, std::string_view message);
+
+// Whether standard error is the stream of the journal that JOURNAL_STREAM names by device and inode (systemd.exec(5)).
+bool is_journal();
 
 }  // namespace rlock::log

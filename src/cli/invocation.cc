@@ -35,7 +35,9 @@ Result<CommonOptions> read_common(const Settings& settings) {
 
 void start_log(const CommonOptions& common) {
   const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
-  log::start(least, common.json_log ? json_log_line : log::text_format);
+  const bool timed = common.verbose && !log::is_journal();  // which has the time of each line
+  log::start(least, common.json_log ? json_log_line : timed ? log::timed_text_format : log::text_format);
+  if (common.syslog) log::to_syslog_too();
 }
 
 // Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.

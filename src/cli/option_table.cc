@@ -53,6 +53,8 @@ constexpr auto kCommon = part<CommonOptions>({
      Group::common, kSetting},
     {"--log-format", "text|json", into<is_json, &CommonOptions::json_log>, "how messages look (text)",
      Group::common, kSetting},
+    {"--syslog", "", into<flag, &CommonOptions::syslog>,
+     "write messages to syslog(3), and only errors to standard error", Group::common, kSetting},
 });
 
 constexpr auto kInforming = part<CommonOptions>({

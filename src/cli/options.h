@@ -41,7 +41,7 @@ struct CommonOptions {
   std::vector<Secret> configured_urls;
   std::optional<std::string> config_for_command, profile_for_command;
   milliseconds timeout = 5s;
-  bool quiet = false, verbose = false, json_log = false;
+  bool quiet = false, verbose = false, json_log = false, syslog = false;
 };
 
 // Options of subcommands that name locks.

@@ -222,7 +222,7 @@ std::string exit_event(const std::vector<lock::LockName>& names, std::string_vie
 
 std::string json_log_line(log::Level level, std::string_view message) {
   constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
-  return dump({{"time", date_text(since_1970())},
+  return dump({{"time", precise_date_text(since_1970())},
                {"level", names[static_cast<std::size_t>(level)]},
                {"program", "rlock"},
                {"message", message}});

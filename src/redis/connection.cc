@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "redis/server_error.h"
 
@@ -44,6 +45,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until
   auto introduced = connection.introduce(endpoint, until);
   if (introduced) {
     if (!endpoint.client_name.empty()) connection.send_along({"CLIENT", "SETNAME", endpoint.client_name});
+    log::debug("connected to " + escaped(endpoint.display()));
     return connection;
   }
   Error error = std::move(introduced).error();

@@ -87,7 +87,10 @@ class Monitor {
   void perform_once(LifeAction::Kind action) {
     switch (action) {
       case LifeAction::Kind::run_on_acquire: run_hook(job_.hooks.on_acquire, {}); break;
-      case LifeAction::Kind::open_gate: charges_.command.open_gate(); break;
+      case LifeAction::Kind::open_gate:
+        charges_.command.open_gate();
+        log::debug(job_.name() + ": the command runs, pid " + std::to_string(charges_.command.pid()));
+        break;
       case LifeAction::Kind::shut_gate: charges_.command.close_gate(); break;
       case LifeAction::Kind::report_killed: error(std::string(kCommandKilled) + "; the command was not started"); break;
       case LifeAction::Kind::run_on_release: run_on_release(); break;
@@ -121,6 +124,8 @@ class Monitor {
               .now = BootClock::now(),
               .end = end_of_command(status, shared_.exec_errno),
               .killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL});
+      const std::string trouble = trouble_of(status);
+      log::debug(job_.name() + ": the command " + (trouble.empty() ? "has ended" : trouble));
     }
   }
 

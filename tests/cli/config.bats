@@ -495,9 +495,9 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   wait_until grep -q 'waiting for x' err
   rlock release --owner "$owner" x
   wait "$waiter"
-  grep -qE "^rlock: x: granted after [0-9.]+s, for 1s, fencing token $(<out)\$" err
-  grep -qx 'rlock: x: renewed for 1s' err
-  [[ $(tail -n 1 err) == 'rlock: x: released' ]]
+  grep -qE "^rlock: [^ ]+Z x: granted after [0-9.]+s, for 1s, fencing token $(<out)\$" err
+  grep -qx 'rlock: [^ ]*Z x: renewed for 1s' err
+  [[ $(tail -n 1 err) == 'rlock: '*'Z x: released' ]]
   run -0 --separate-stderr rlock acquire -v --lease 1m x
   owner=$output
   assert_says 'x: granted after'

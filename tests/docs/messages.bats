@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# The catalogue of messages: those in the source that a test produces, and those that only this file does.
+
+load ../lib/common
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  umask 077
+}
+teardown() { assert_clean srv; }
+teardown_file() { redis_stop srv; }
+
+# says STATUS TEXT ARG...: rlock ends so, writes one message that has the text, and nothing to standard output.
+says() {
+  local wanted=$1 text=$2
+  shift 2
+  run --separate-stderr rlock "$@" </dev/null
+  [[ $status == "$wanted" && $stderr == 'rlock: '*"$text"* && ${#stderr_lines[@]} == 1 && -z $output && ! -e ran ]] || {
+    printf '%q ' rlock "$@"
+    printf '\nis to end with %s and say: %s\n' "$wanted" "$text"
+    show
+    return 1
+  }
+}
+
+# job STATUS TEXT OPTION...: the same of a run with these options, which starts nothing.
+job() {
+  local wanted=$1 text=$2
+  shift 2
+  says "$wanted" "$text" run "$@" x -- touch ran
+}
+
+@test "each exit status is one that a test wants" {
+  local status
+  for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/cli/exit_status.h"); do
+    ((status != 70)) || continue # a fault of rlock itself: none that a test knows of
+    grep -rqE "run -$status |status == $status\b|\(\(status == $status\)\)" "$TESTS_DIR"/{cli,faults} || {
+      echo "$status"
+      return 1
+    }
+  done
+}
+
+@test "most messages of the source are in a test" {
+  local silent all
+  python3 "$TESTS_DIR/docs/messages.py" "$TESTS_DIR/.." >list
+  read -r silent _ all _ < <(tail -n 1 list)
+  ((all >= 250))
+  # The rest are mostly of calls of the system that do not fail here.
+  ((silent * 100 <= all * 16)) || {
+    cat list
+    return 1
+  }
+}
+
+@test "messages: durations and numbers" {
+  job 64 'it is empty' --lease=
+  job 64 'it is negative' --lease=-5s
+  job 64 'the number is too large' --lease "$(printf '9%.0s' {1..400})"
+  job 64 'the unit is unknown' --lease 5y
+  job 64 'it is longer than 365 days' --lease 366d
+  job 64 'is not a number of waiters' --max-queue 1.5
+  job 64 'is not an exit status from 0 to 255' -E 256
+  job 64 'is not a number of slots, from 1 to 1000000' --slots 0
+  job 64 'is not a number from -1000 to 1000' --priority 1001
+  job 64 'is not a number of replicas' --wait-replicas x
+  job 64 '--timeout: at least 10ms' --timeout 1ms
+  job 64 '--hook-timeout: a hook needs some time' --hook-timeout 0
+}
+
+@test "messages: options that contradict one another, or say nothing" {
+  job 64 'contradict each other; give one' -s -x
+  job 64 '--isolate and --leftovers ignore contradict each other: nothing outlives its namespace' --isolate --leftovers ignore
+  job 64 'is given twice' --lease 5s --lease 6s
+  job 64 'a reason has at most 512 bytes' --reason "$(printf '%0513d' 0)"
+  job 64 'is neither text nor json' --log-format xml
+  job 64 'is neither redisson nor set' --protocol get
+  job 64 'is none of kill, wait and ignore' --leftovers keep
+  job 64 'names no file' --tls-ca=
+  job 64 'the text is empty' --on-lost=
+  job 78 'tls-key without tls-cert: a key alone shows nothing' --url rediss://127.0.0.1:1 --tls-key k
+  RLOCK_QUIET=maybe job 78 'is neither true nor false'
+}
+
+@test "messages: words" {
+  says 64 'a subcommand is missing; see rlock --help'
+  says 64 'unknown subcommand' frobnicate
+  says 64 'whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER' renew x
+  says 64 'local wants one of status, stop and serve' local start
+  says 64 'it is empty' run '' -- touch ran
+  says 64 'bad lock name' run 'a}b' -- touch ran
+  says 64 'the owner id is empty' release --owner '' x
+}
+
+@test "messages: addresses and files" {
+  job 64 'bad address: ' --url nowhere
+  job 78 'neither a file nor a pipe' --config /dev/full
+  echo 'url = []' >c.toml
+  job 78 'this list is empty; put a text in quotes' --config c.toml
+}
+
+@test "messages: a hold that is another's, or gone" {
+  local owner
+  says 76 'not held: its lease ran out, or it was released before' release x --owner a:1
+  says 76 'not held: its lease ran out, or it was released' renew x --owner a:1 --lease 10s
+  owner=$(rlock acquire x --lease 1m)
+  says 76 'not released: another owner holds it' release x --owner a:1
+  says 76 'not renewed: another owner holds it' renew x --owner a:1 --lease 10s
+  rlock release x --owner "$owner"
+}
+
+@test "messages: a token that is none" {
+  redis srv set 'redisson_lock_token:{x}' junk
+  job 76 'holds no fencing token (a number below 2^53), so that no token can follow it'
+  redis srv del 'redisson_lock_token:{x}'
+}
