@@ -11,7 +11,12 @@
 namespace rlock {
 
 struct Secret::Pages {
-  explicit Pages(std::size_t wanted) : room(std::max<std::size_t>(wanted, 1)) {
+  Pages(std::size_t wanted, bool harmless) : room(std::max<std::size_t>(wanted, 1)) {
+    if (harmless) {
+      ordinary = std::make_unique<char[]>(room);
+      bytes = ordinary.get();
+      return;
+    }
     void* pages = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) throw std::bad_alloc();
     bytes = static_cast<char*>(pages);
@@ -22,16 +27,23 @@ struct Secret::Pages {
   Pages& operator=(const Pages&) = delete;
   ~Pages() {
     explicit_bzero(bytes, room);
-    munmap(bytes, room);
+    if (!ordinary) munmap(bytes, room);
   }
 
   std::size_t room, size = 0;
+  std::unique_ptr<char[]> ordinary;  // of what is harmless
   char* bytes;
 };
 
-Secret::Secret(std::size_t room) : pages_(std::make_shared<Pages>(room)) {}
+Secret::Secret(std::size_t room, bool harmless) : pages_(std::make_shared<Pages>(room, harmless)) {}
 
 Secret::Secret(std::string_view text) : Secret(text.size()) { pages_->size = text.copy(pages_->bytes, text.size()); }
+
+Secret Secret::harmless(std::string_view text) {
+  Secret secret(text.size(), true);
+  secret.pages_->size = text.copy(secret.pages_->bytes, text.size());
+  return secret;
+}
 
 Result<Secret> Secret::written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write) {
   Secret secret(most);
@@ -46,7 +58,9 @@ void Secret::wipe() {
   pages_->size = 0;
 }
 
-void Secret::keep_from_children() const { madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK); }
+void Secret::keep_from_children() const {
+  if (!pages_->ordinary) madvise(pages_->bytes, pages_->room, MADV_WIPEONFORK);
+}
 
 void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
 

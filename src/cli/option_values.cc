@@ -130,7 +130,8 @@ Result<std::string> key_form(const std::string& text) {
 }
 
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
-  options.url = Secret(said.text);
+  // A password stands in front of an @, also in an address that cannot be read.
+  options.url = said.text.contains('@') ? Secret(said.text) : Secret::harmless(said.text);
   options.url_origin = said.origin;
   options.url_on_command_line = said.on_command_line;
   return {};

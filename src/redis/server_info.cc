@@ -19,19 +19,19 @@ Result<std::optional<Reply>> ask(Client& client, const Words& command, const Unt
 
 }  // namespace
 
-ServerInfo::ServerInfo(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto colon = line.find(':');
-    if (colon != line.npos) fields_.emplace(line.substr(0, colon), line.substr(colon + 1));
+// Each start asks for two fields of fifty: they are found where they stand, without a table of all.
+std::optional<std::string_view> ServerInfo::find(std::string_view field) const {
+  for (std::string_view rest = text_; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find_first_of("\r\n"));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.size() > field.size() && line[field.size()] == ':' && line.starts_with(field)) {
+      return line.substr(field.size() + 1);
+    }
   }
+  return {};
 }
 
-std::string ServerInfo::text(std::string_view field) const {
-  const auto found = fields_.find(field);
-  return found == fields_.end() ? "" : found->second;
-}
+std::string ServerInfo::text(std::string_view field) const { return std::string(find(field).value_or("")); }
 
 std::optional<long long> ServerInfo::number(std::string_view field) const {
   const std::string digits = text(field);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,17 +15,19 @@ namespace rlock::redis {
 // The fields of INFO.
 class ServerInfo {
  public:
-  // Reads "field:value" lines; passes over all others.
-  explicit ServerInfo(std::string_view text);
+  // Of "field:value" lines; passes over all others. Of several with one field the first one counts.
+  explicit ServerInfo(std::string_view text) : text_(text) {}
 
-  bool has(std::string_view field) const { return fields_.contains(field); }
+  bool has(std::string_view field) const { return find(field).has_value(); }
   // "" if there is no such field.
   std::string text(std::string_view field) const;
   // None: there is no such field, or it is no number.
   std::optional<long long> number(std::string_view field) const;
 
  private:
-  std::map<std::string, std::string, std::less<>> fields_;
+  std::optional<std::string_view> find(std::string_view field) const;
+
+  std::string text_;
 };
 
 // None: the command is withheld (redis/server_error.h). Errors: those of Client::call.

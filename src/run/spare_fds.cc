@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/spare_fds.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 
 #include <array>
@@ -21,8 +22,10 @@ constexpr std::size_t kMost = 32;
 
 Result<void> need_spare_fds() {
   std::array<UniqueFd, kMost> spare;
+  // A duplicate takes a place as any other does, and a tenth of the time of something new.
+  spare.front() = UniqueFd(eventfd(0, EFD_CLOEXEC));
   for (UniqueFd& fd : spare) {
-    fd = UniqueFd(eventfd(0, EFD_CLOEXEC));
+    if (!fd && spare.front()) fd = UniqueFd(fcntl(spare.front().get(), F_DUPFD_CLOEXEC, 0));
     if (fd) continue;
     const bool limited = errno == EMFILE;
     Error error = system_error("cannot open " + std::to_string(kMost) + " file descriptors");
