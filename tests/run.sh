@@ -26,8 +26,11 @@ if [ "${1:-}" = --sanitize ]; then
 fi
 
 PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion"
-# The meeting with the real Redisson: everywhere in CI, else where Maven is there already.
-[ -z "${CI:-}" ] || PACKAGES="$PACKAGES maven default-jdk-headless"
+# The meeting with the real Redisson and the libraries of Python and Node: everywhere in CI, else where their tools are.
+if [ -n "${CI:-}" ]; then
+  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv"
+  command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
+fi
 need_packages $PACKAGES
 own "$build"
 

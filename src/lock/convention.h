@@ -12,7 +12,7 @@
 
 namespace rlock::lock {
 
-// What wakes those of a library who wait for a lock, when it becomes free (lua/part/base.lua).
+// The way to wake those of a library who wait for a lock, when it becomes free (lua/part/base.lua).
 struct Wakeup {
   enum class Way {
     none,     // they ask again and again

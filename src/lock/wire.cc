@@ -125,7 +125,7 @@ Result<std::vector<RenewReply>> renew(redis::Client& client, std::span<const Loc
 
 namespace {
 
-// What wakes other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
+// The wake-up of other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
 // script's reach. No key of it is declared: a user may lack the right to it, and must be able to release.
 // `more` follows: then there are words for it in any case.
 void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,17 @@ func newLock(library, name string, ttl time.Duration) lock {
 	return &byRedislock{name: name, ttl: ttl}
 }
 
+func version(library string) string {
+	module := map[string]string{"redsync": "go-redsync/redsync", "bsm-redislock": "bsm/redislock"}[library]
+	info, _ := debug.ReadBuildInfo()
+	for _, one := range info.Deps {
+		if strings.Contains(one.Path, module) {
+			return strings.TrimPrefix(one.Version, "v")
+		}
+	}
+	return "?"
+}
+
 func milliseconds(word string) time.Duration {
 	number, _ := strconv.Atoi(word)
 	return time.Duration(number) * time.Millisecond
@@ -129,7 +141,7 @@ func main() {
 		clients = append(clients, redis.NewClient(options))
 	}
 	out := json.NewEncoder(os.Stdout)
-	out.Encode(map[string]string{"event": "ready"})
+	out.Encode(map[string]string{"event": "ready", "version": version(library)})
 	var current lock
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		words := strings.Fields(lines.Text())

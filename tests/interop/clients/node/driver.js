@@ -23,12 +23,12 @@ const redlock = (version) => (name, ttl) => {
   let lock;
   return {
     async take(waits) {
-      // -1: for ever
+      // -1: for ever, and so would a release or an extension of a lock that is lost.
       lock = await manager(waits ? -1 : 0).acquire(version === 4 ? name : [name], ttl);
       return true;
     },
-    async extend(time) { lock = await lock.extend(time); return true; },
-    async unlock() { await (version === 4 ? lock.unlock() : lock.release()); return true; },
+    async extend(time) { lock = await manager(0).extend(lock, time); return true; },
+    async unlock() { await (version === 4 ? lock.unlock() : manager(0).release(lock)); return true; },
   };
 };
 const libraries = {
@@ -100,7 +100,9 @@ async function perform(command, words) {
 const say = (words) => process.stdout.write(JSON.stringify(words) + '\n');
 
 async function main() {
-  say({ event: 'ready' });
+  const manifest = path.join(process.env.NODE_CLIENTS || __dirname, 'node_modules', library, 'package.json');
+  const { version } = JSON.parse(fs.readFileSync(manifest));
+  say({ event: 'ready', version });
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [command, ...words] = line.trim().split(/ +/);
     if (command === 'quit') break;

@@ -1,11 +1,14 @@
 """Locks of Python libraries behind the line protocol of tests/interop/README.md: driver.py LIBRARY URL [URL ...]"""
+import importlib.metadata
 import json
+import logging
 import random
 import sys
 import time
 
 import redis
 
+logging.disable()  # python-redis-lock logs each attempt that fails
 library, urls = sys.argv[1], sys.argv[2:]
 # A waiter may wait for long: BLPOP.
 servers = [redis.Redis.from_url(url, socket_timeout=None) for url in urls]
@@ -136,7 +139,7 @@ def say(**words):
     print(json.dumps(words), flush=True)
 
 
-say(event="ready")
+say(event="ready", version=importlib.metadata.version("redis" if library == "redis-py" else library))
 for line in sys.stdin:
     command, *words = line.split()
     if command == "quit":

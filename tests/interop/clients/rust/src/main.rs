@@ -40,7 +40,8 @@ async fn main() {
     let mut manager = LockManager::new(urls);
     manager.set_retry(1, Duration::from_millis(1));
     let mut current: Option<Lock> = None;
-    println!("{{\"event\":\"ready\"}}");
+    let wanted = include_str!("../Cargo.toml").split("\"=").nth(1).unwrap();
+    println!("{{\"event\":\"ready\",\"version\":\"{}\"}}", wanted.split('"').next().unwrap());
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
