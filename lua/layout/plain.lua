@@ -3,6 +3,7 @@
 
 --- include part/kind
 --- include part/fair
+--- include part/one_holder
 
 local function other_kind(mine)
   return other_than('plain lock', mine)
@@ -12,40 +13,10 @@ local function fits(mode)
   return mode == ''
 end
 
-local function disagrees()
-end
-
-local function available()
-  return redis.call('exists', lock) == 0
-end
-
-local something_left = available
-
-local function free_in()
-  return redis.call('pttl', lock)
-end
-
 local function count_of(owner)
   local found = peek('hmget', lock, owner, 'mode')
   local count = found and not found[2] and found[1]  -- a read-write lock has a mode
   return count and (tonumber(count) or 1)
-end
-
-local left_of = free_in
-
-local function key_of()
-  return holder
-end
-
--- By a right that a grant needs anyway.
-local function remove(key)
-  redis.call('pexpire', key, 0)
-end
-
-local function description_of(owner, field)
-  local found = peek('hmget', holder, 'owner', field or 'owner')
-  local described = found and found[1] == owner
-  return holder, described, described and found[2]
 end
 
 -- More than one: no lock, whatever it is.
@@ -58,20 +29,9 @@ local function holders()
   return number, entries
 end
 
-local function slots()
-  return ''
-end
-
-local function keep_for()
-end
-
 local function put(owner, ttl)
   redis.call('hset', lock, owner, '1')
   limit(lock, ttl)
-end
-
-local function expire(_, ttl)
-  redis.call('pexpire', lock, ttl)
 end
 
 local function set_count(owner, count)
@@ -82,7 +42,4 @@ end
 local function drop(owner)
   redis.call('hdel', lock, owner)
   return '0'
-end
-
-local function clear()
 end

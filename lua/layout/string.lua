@@ -6,6 +6,7 @@
 
 --- include part/kind
 --- include part/no_fair
+--- include part/one_holder
 
 -- Owner ids of ours have no more bytes.
 local kValue = 512
@@ -17,19 +18,6 @@ end
 
 local function fits(mode)
   return mode == 'set'
-end
-
-local function disagrees()
-end
-
-local function available()
-  return redis.call('exists', lock) == 0
-end
-
-local something_left = available
-
-local function free_in()
-  return redis.call('pttl', lock)
 end
 
 -- The string or its beginning; nil: nothing is there, or no string.
@@ -44,23 +32,6 @@ local function count_of(owner)
   end
 end
 
-local left_of = free_in
-
-local function key_of()
-  return holder
-end
-
--- By a right that a grant needs anyway.
-local function remove(key)
-  redis.call('pexpire', key, 0)
-end
-
-local function description_of(owner, field)
-  local found = peek('hmget', holder, 'owner', field or 'owner')
-  local described = found and found[1] == owner
-  return holder, described, described and found[2]
-end
-
 local function holders()
   local value = value_of()
   if not value then
@@ -69,19 +40,8 @@ local function holders()
   return 1, {{value, '', count_of(value), redis.call('pttl', lock)}}
 end
 
-local function slots()
-  return ''
-end
-
-local function keep_for()
-end
-
 local function put(owner, ttl)
   redis.call('set', lock, owner, 'px', ttl, 'nx')
-end
-
-local function expire(_, ttl)
-  redis.call('pexpire', lock, ttl)
 end
 
 local function set_count(owner, count)
@@ -92,7 +52,4 @@ end
 local function drop()
   redis.call('del', lock)
   return '0'
-end
-
-local function clear()
 end

@@ -263,6 +263,67 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   hears w3 free
 }
 
+signal() { redis srv lrange "signal-$lock" 0 -1; }
+
+@test "release and force_unlock: those who wait for an element of a list find one, with a time, once for each release" {
+  local last_key=$hold_keys'one:released' wakeup=(lpush "signal-$lock" 1 5000)
+  acquire a 30000 ha ''
+  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  [[ ${lines[0]} == released && $(signal) == 1 ]]
+  (($(redis srv pttl "signal-$lock") > 0))
+  # Sent twice, it wakes nobody again; nor does one that was refused, or that leaves the lock to run out.
+  redis srv del "signal-$lock"
+  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  [[ ${lines[0]} == released && -z $(signal) ]]
+  last_key=$hold_keys'two:released'
+  foreign
+  run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
+  [[ ${lines[0]} == other-owner && -z $(signal) ]]
+  last_key=
+  run -0 script force_unlock random "${wakeup[@]}"
+  [[ ${lines[0]} == released && $(signal) == 1 ]]
+  # Of several releases one element is left.
+  foreign
+  run -0 script force_unlock random "${wakeup[@]}"
+  [[ $(signal) == 1 ]]
+  redis srv del "signal-$lock"
+}
+
+@test "release: those who wait elsewhere are woken when the lock is free, and not when one of ours has it" {
+  cd "$BATS_TEST_TMPDIR" || return
+  local last_key wakeup=(lpush "signal-$lock" 1 5000)
+  listen w1 w2
+  acquire a 30000 ha ''
+  waits w1
+  waits w2
+  last_key=$hold_keys'one:released'
+  run -0 script release a:0 ha 0 0 "${wakeup[@]}"
+  hears w1 free
+  [[ $(signal) == 1 ]]
+  redis srv del "signal-$lock"
+  w1_has_it() { enqueue w1 30000 hw1 && [[ $(value) == w1:0 ]]; }
+  wait_until w1_has_it
+  last_key=$hold_keys'two:released'
+  run -0 script release w1:0 hw1 0 0 "${wakeup[@]}"
+  [[ $(value) == w2:0 && -z $(signal) ]]
+}
+
+@test "release: a wake-up that fails is told, and the lock is free all the same; a list without a time does not stay" {
+  local last_key=$hold_keys'one:released'
+  redis srv acl setuser weak reset on '>pw' "~$lock" "~*{$lock}*" '&*' +@all
+  acquire a 30000 ha ''
+  script_user=(--user weak --pass pw --no-auth-warning)
+  run -0 script release a:0 ha 0 0 lpush "signal-$lock" 1 5000
+  [[ ${lines[0]} == released && -n ${lines[2]} && $(redis srv exists "$lock" "signal-$lock") == 0 ]]
+  as_full_user
+  redis srv acl deluser weak
+  acquire a 30000 ha ''
+  run -0 script release a:0 ha 0 0 lpush "signal-$lock" 1 none
+  [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
+  short_lived() { [[ $(redis srv exists "signal-$lock") == 0 ]]; }
+  wait_until short_lived
+}
+
 @test "force_unlock: the owner that was shown and no other; of a long value its beginning" {
   local long
   foreign

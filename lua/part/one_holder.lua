@@ -1,0 +1,46 @@
+-- one_holder: the functions of a layout that are the same wherever a lock has one holder at most. lua/README.md says what a
+-- layout defines.
+
+local function disagrees()
+end
+
+local function available()
+  return redis.call('exists', lock) == 0
+end
+
+local something_left = available
+
+local function free_in()
+  return redis.call('pttl', lock)
+end
+
+local left_of = free_in
+
+local function key_of()
+  return holder
+end
+
+-- By a right that a grant needs anyway.
+local function remove(key)
+  redis.call('pexpire', key, 0)
+end
+
+local function description_of(owner, field)
+  local found = peek('hmget', holder, 'owner', field or 'owner')
+  local described = found and found[1] == owner
+  return holder, described, described and found[2]
+end
+
+local function slots()
+  return ''
+end
+
+local function keep_for()
+end
+
+local function expire(_, ttl)
+  redis.call('pexpire', lock, ttl)
+end
+
+local function clear()
+end
