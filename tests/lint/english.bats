@@ -19,7 +19,7 @@ openings() { grep -nHE -- "$OPENING" "$@" | grep -vE '^[^:]+:[0-9]+:(#|\.S[hs] )
 comments() {
   local mark='#'
   case $1 in
-    *.cc | *.h | *.c | *.java) mark='//' ;;
+    *.cc | *.h | *.c | *.java | *.js | *.go | *.rs) mark='//' ;;
     *.lua) mark='--' ;;
   esac
   awk -v file="$1" -v mark="$mark" '
