@@ -2,7 +2,6 @@
 // Commands to the server that keeps the locks, or to those that share them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include "base/wait.h"
 #include "redis/address.h"
 #include "redis/connection.h"
+#include "redis/exchange.h"
 #include "redis/lines.h"
 
 namespace rlock::redis {
@@ -63,7 +63,7 @@ class Client {
   // Each server that it connects to from now on is sent `command`, too, along with the first command.
   // REQUIRES: the words live for ever.
   // `heard` gets the reply, which may be an error, once for each connection, as soon as that command is answered.
-  void ask_along(Words command, std::function<void(const Reply&)> heard = {}) {
+  void ask_along(Words command, Heard heard = {}) {
     lines_.along = std::move(command);
     heard_ = std::move(heard);
   }
@@ -101,25 +101,12 @@ class Client {
   void keep_password_from_children() const;
 
  private:
-  // The steps of call_all: commands that have neither reply nor error are sent and answered, and those to be sent
-  // again have neither once more.
-  void send_to_open(Round& round, const Until& until);
-  void send_to_new(Round& round, const Until& until);
-  void send_over(Connection* line, Round& round, std::optional<int> slot, const Until& until);
-  void give_up(Round& round, std::optional<int> slot, const Error& error);
-  void receive(Round& round, const Until& until);
-  bool show_password(Round& round);
-  bool send_again(Round& round, const Until& until);
-  Result<Reply> ask_once(const Redirection& redirection, const Sent& sent, const Until& until);
   // A result for each.
   std::vector<Result<Reply>> checked(Round& round);
   Result<Reply> checked(Sent& one);
 
   Lines lines_;
-  unsigned turn_ = 0;
-  std::function<void(const Reply&)> heard_;
-  std::optional<int> last_slot_;
-  bool moved_ = false;  // something has, since a call began
+  Heard heard_;
   bool answered_ = false;
 };
 

@@ -52,6 +52,7 @@ class Lines {
 
   Round round;                 // the commands of the present call, or of the last one
   Connection* last = nullptr;  // the one of the last command
+  std::optional<int> last_slot;  // that it was about
   Words along;                 // sent along with the first command to each server; empty: nothing
   bool ever_reached = false, has_served = false;
 

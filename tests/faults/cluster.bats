@@ -28,6 +28,7 @@ work() {
         exec {place}>>"place-$name"
         flock -n "$place" || echo "$name" >>overlaps
       done
+      while read -r name token; do echo "$token" >>"tokens-$name"; done < <(paste <(echo "$RLOCK_NAME") <(echo "$RLOCK_TOKEN"))
       sleep 0.0$((RANDOM % 10))
       echo ran >>ran' job "${names[@]}" 2>>"err$nth" || status=$?
     echo "$status" >>ends
@@ -42,6 +43,11 @@ done_working() {
   echo "# ${RUNS:-60} jobs, $(wc -l <ran) ran, two at once: $(cat overlaps 2>/dev/null | wc -l), moves: $(cat moves 2>/dev/null | wc -l), ends: $(sort ends | uniq -c | paste -sd, | tr -s ' ')" >&3
   [[ $(wc -l <ends) == "${RUNS:-60}" ]]
   run ! grep -vxE '0|69|74' ends
+}
+# tokens_grow FILE ...: those of each lock, in the order in which they were written.
+tokens_grow() {
+  local file
+  for file; do sort -nuc "$file"; done
 }
 begin_work() {
   local i
@@ -86,6 +92,7 @@ move_to_and_fro() {
   begin_work
   done_working
   [[ ! -e overlaps && -s moves ]]
+  tokens_grow tokens-*
   wait "$mover"
   mover=
   local name
@@ -104,6 +111,8 @@ move_to_and_fro() {
   wait_until eval '[[ $(redis c2r1 role) == master* ]]'
   # A lock that the replica had not heard of may be granted again: that no lease can promise.
   done_working
+  # The clocks of both servers are the same.
+  tokens_grow tokens-*
   local name
   for name in c1 c2r1 c3; do wait_until clean_in_time "$name"; done
 }

@@ -295,22 +295,22 @@ mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
 mutant 'a cluster: a renewal probes a connection on which a reply is due' tests/faults/cluster_rounds.bats \
   src/redis/lines.cc 'if (!line || is_due(line)) return line;' 'if (!line) return line;'
 mutant 'a cluster: the end of the time hides what the servers have said' tests/faults/cluster_rounds.bats \
-  src/redis/client.cc 'if (again.empty() || until.over()) return false;  // the replies say why' \
+  src/redis/exchange.cc 'if (again.empty() || until_.over()) return false;  // the replies say why' \
   'for (Sent* one : again) one->reply.reset();
-  if (again.empty() || until.over()) return false;'
+  if (again.empty() || until_.over()) return false;'
 mutant 'a cluster: a server that hangs is waited for, whatever another one has said' tests/faults/cluster_rounds.bats \
   src/lock/verbs.cc 'if (replies[i] && replies[i]->outcome != RenewOutcome::renewed) {' \
   'if (std::ranges::all_of(replies, [](const auto& one) { return one.has_value(); }) && replies[i]->outcome != RenewOutcome::renewed) {'
 mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/faults/cluster_rounds.bats \
   src/lock/wait.cc 'channel.strayed_from(answered_by)' 'channel.strayed_from(client_.server())'
 mutant 'a cluster: replies to ASKING are left unread' tests/faults/cluster_rounds.bats \
-  src/redis/client.cc '  auto reply = line->receive(until);
-  if (reply) reply = line->receive(until);' '  RLOCK_TRY(line->receive(until));
-  auto reply = line->receive(until);'
+  src/redis/exchange.cc '  auto reply = line->receive(until_);
+  if (reply) reply = line->receive(until_);' '  RLOCK_TRY(line->receive(until_));
+  auto reply = line->receive(until_);'
 mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
   src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
   for' 'return !one && wants_the_whole(one.error()); };
-  if (std::ranges::any_of(results, wanting)) {
+  if (std::any_of(results.begin(), results.end(), wanting)) {
     for (const Call& call : calls) as_a_whole.push_back(call.as_a_whole());
     return client.call_all(as_a_whole, until);
   }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "redis/exchange.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "redis/cluster.h"
+
+namespace rlock::redis {
+namespace {
+
+// How often one exchange follows servers that send it on, and how long it waits where a slot is between two of them.
+constexpr int kMostRedirections = 6;
+constexpr milliseconds kBetween = 50ms;
+
+// Nothing was executed: the server takes the connection for one that has shown no password.
+bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error) && reply.text.starts_with("NOAUTH"); }
+
+// Commands that have neither reply nor error are sent and answered, and those to be sent again have neither once more.
+class Exchange {
+ public:
+  Exchange(Lines& lines, const Heard& heard, const Until& until) : lines_(lines), heard_(heard), until_(until) {}
+
+  void run() {
+    bool shown = false;
+    for (int redirected = 0;; ++redirected) {
+      send_to_open();
+      send_to_new();
+      receive();
+      if (!std::exchange(shown, true) && show_password()) continue;
+      if (!lines_.address().slots || redirected >= kMostRedirections || !send_again()) break;
+    }
+    // More may have moved: who connects to another server asks first.
+    if (moved_) lines_.address().slots->set_stale();
+  }
+
+  void receive();
+
+ private:
+  void send_to_open();
+  void send_to_new();
+  void send_over(Connection* line, std::optional<int> slot);
+  void give_up(std::optional<int> slot, const Error& error);
+  bool show_password();
+  bool send_again();
+  Result<Reply> ask_once(const Redirection& redirection, const Sent& sent);
+
+  Lines& lines_;
+  const Heard& heard_;
+  const Until& until_;
+  unsigned turn_ = 0;
+  bool moved_ = false;  // something has
+};
+
+// Sends all that is to go to the server of this slot.
+void Exchange::send_over(Connection* line, std::optional<int> slot) {
+  std::vector<Words> commands;
+  std::vector<Sent*> going;
+  for (Sent& one : lines_.round) {
+    if (!one.waits() || (one.slot != slot && lines_.open(one.slot) != line)) continue;
+    going.push_back(&one);
+    commands.push_back(*one.command);
+  }
+  auto sent = line->send(commands, until_);
+  ++turn_;
+  std::optional<Error> error;
+  if (!sent) {
+    // Commands that went over it before may have been executed.
+    const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
+    error = lines_.failed(line, std::move(sent).error());
+    error->maybe_executed = maybe_executed;
+  }
+  for (Sent* one : going) {
+    one->error = error;
+    one->line = error ? nullptr : line;
+    one->turn = turn_;
+  }
+}
+
+void Exchange::send_to_open() {
+  for (Sent& one : lines_.round) {
+    if (!one.waits()) continue;
+    const auto line = lines_.usable(one.slot);
+    if (!line) give_up(one.slot, line.error());
+    if (line && *line) send_over(*line, one.slot);
+  }
+}
+
+// Each server has its share of the time, and those that were sent something answer meanwhile.
+void Exchange::send_to_new() {
+  std::set<std::optional<int>> slots;
+  for (const Sent& one : lines_.round) {
+    if (one.waits()) slots.insert(one.slot);
+  }
+  bool others = std::ranges::any_of(lines_.round, [](const Sent& one) { return one.line != nullptr; });
+  for (Sent& one : lines_.round) {
+    if (!one.waits()) continue;
+    const auto shares = static_cast<int>(slots.size()) + (others ? 1 : 0);
+    const auto line = lines_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
+    slots.erase(one.slot);
+    if (line) {
+      send_over(*line, one.slot);
+      others = true;
+    } else {
+      give_up(one.slot, line.error());
+    }
+  }
+}
+
+void Exchange::give_up(std::optional<int> slot, const Error& error) {
+  for (Sent& one : lines_.round) {
+    if (one.waits() && one.slot == slot) one.error = error;
+  }
+}
+
+void Exchange::receive() {
+  std::vector<Sent*> due;
+  for (Sent& one : lines_.round) due.push_back(&one);
+  std::ranges::stable_sort(due, {}, &Sent::turn);
+  for (Sent* one : due) {
+    if (!one->line || !one->is_open()) continue;
+    auto reply = one->line->receive(until_);
+    if (!reply) {
+      one->error = lines_.failed(one->line, std::move(reply).error());
+      continue;
+    }
+    lines_.last = one->line;
+    lines_.last_slot = one->slot;
+    one->reply = std::move(*reply);
+    // It is the last one that was sent along.
+    if (heard_ && !one->line->asides().empty() && one->line->is_news()) heard_(one->line->asides().back());
+  }
+}
+
+// ASK is about one command alone: the server there answers it to somebody who says ASKING.
+Result<Reply> Exchange::ask_once(const Redirection& redirection, const Sent& sent) {
+  const Host node = lines_.address().slots->moved(redirection, sent.line->node());
+  Connection* line = RLOCK_TRY(lines_.usable(node));
+  if (!line) line = lines_.keep(RLOCK_TRY(Connection::open(endpoint_of(lines_.address(), node), until_)));
+  const Words both[] = {{"ASKING"}, *sent.command};
+  if (auto gone = line->send(both, until_); !gone) return std::unexpected(lines_.failed(line, std::move(gone).error()));
+  auto reply = line->receive(until_);
+  if (reply) reply = line->receive(until_);
+  if (reply && line->has_leftovers()) reply = std::unexpected(too_much());
+  if (!reply) return std::unexpected(lines_.failed(line, std::move(reply).error()));
+  return reply;
+}
+
+// Has what the servers have refused, because it is for another one, sent again. False: there is nothing of that kind.
+bool Exchange::send_again() {
+  std::vector<Sent*> again;
+  bool moving = false;
+  for (Sent& one : lines_.round) {
+    if (!one.reply || !one.reply->is(Reply::Kind::error)) continue;
+    auto redirection = read_redirection(one.reply->text);
+    if (redirection && redirection->for_once && one.line) {
+      auto reply = ask_once(*redirection, one);
+      if (!reply) {
+        one.error = std::move(reply).error();
+        one.reply.reset();
+        continue;
+      }
+      one.reply = std::move(*reply);
+      redirection = one.reply->is(Reply::Kind::error) ? read_redirection(one.reply->text) : std::nullopt;
+    }
+    const bool between = one.reply->is(Reply::Kind::error) && one.reply->text.starts_with("TRYAGAIN");
+    if (!redirection && !between) continue;
+    if (redirection && !redirection->for_once) {
+      moved_ = true;
+      one.slot = redirection->slot;
+      const Host asked = one.line ? one.line->node() : Host{};
+      // One that names itself is not where it seems to be, nor is one that was adopted.
+      if (lines_.address().slots->moved(*redirection, asked) == asked || asked.name.empty()) lines_.drop(one.line);
+    }
+    moving = moving || between;
+    again.push_back(&one);
+  }
+  if (moving && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
+  if (again.empty() || until_.over()) return false;  // the replies say why
+  for (Sent* one : again) {
+    one->line = nullptr;
+    one->reply.reset();
+  }
+  return true;
+}
+
+// Has what was refused for want of a password sent again over another connection. False: there is nothing of that kind.
+bool Exchange::show_password() {
+  bool any = false;
+  for (Sent& one : lines_.round) {
+    if (!lines_.address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
+    lines_.drop(one.line);
+    one.reply.reset();
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
+
+void exchange(Lines& lines, const Heard& heard, const Until& until) { Exchange(lines, heard, until).run(); }
+
+void receive(Lines& lines, const Heard& heard, const Until& until) { Exchange(lines, heard, until).receive(); }
+
+}  // namespace rlock::redis

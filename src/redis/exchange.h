@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// One exchange: the commands of a round go to the servers that keep their slots, and their replies come.
+#pragma once
+
+#include <functional>
+
+#include "base/error.h"
+#include "base/wait.h"
+#include "redis/lines.h"
+#include "redis/reply.h"
+
+namespace rlock::redis {
+
+// Gets the reply to what is sent along, once for each connection.
+using Heard = std::function<void(const Reply&)>;
+
+// Sends the commands of lines.round: to servers that are connected before any other is connected to, and to all before
+// the first reply is waited for. Follows MOVED and ASK, waits a little at TRYAGAIN, and shows the password once to a server
+// that has forgotten it. Each command has a reply, which may be an error of the server, or an error, when this returns;
+// neither where the time is over.
+void exchange(Lines& lines, const Heard& heard, const Until& until);
+
+// Waits for the replies to the commands of lines.round that were sent already, and follows nothing.
+void receive(Lines& lines, const Heard& heard, const Until& until);
+
+// The error of a connection over which more has come than replies.
+Error too_much();
+
+}  // namespace rlock::redis
