@@ -1,4 +1,4 @@
-# redis+cluster:// addresses: each lock is on the server that keeps its slot, and nothing else is different.
+# redis+cluster:// addresses: clusters that change, break, or want something. cluster_verbs.bats has what needs a cluster alone.
 
 unset TEST_OVER # these have clusters of their own
 
@@ -37,71 +37,6 @@ held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
 
-@test "whichever server is asked, a lock is on the one that keeps its slot" {
-  start
-  local seed owner name
-  for seed in c1 c2 c3; do
-    for owner in c1 c2 c3; do
-      name=$(cluster_name "$owner")
-      run -0 --separate-stderr rlock run --url "$(cluster_url "$seed")" "$name" -- redis-cli -s "$(eval "echo \$${owner}_sock")" exists "$name"
-      [[ $output == 1 && -z $stderr ]]
-    done
-  done
-  all_clean
-}
-
-@test "every subcommand finds a lock of every server" {
-  start
-  local owner name id
-  for owner in c1 c2 c3; do
-    name=$(cluster_name "$owner")
-    id=$(rlock acquire "$name" --lease 60s)
-    held_on "$owner" "$name"
-    run -0 rlock renew "$name" --owner "$id" --lease 90s
-    (($(redis "$owner" pttl "$name") > 60000))
-    run -0 rlock status "$name"
-    assert_says "$id"
-    run -75 rlock run -n "$name" -- true
-    run -0 rlock release "$name" --owner "$id"
-    rlock acquire "$name" --lease 60s >/dev/null
-    run -0 rlock force-unlock --now --yes "$name"
-    run -0 rlock run -s "$name-shared" -- true
-  done
-  all_clean
-}
-
-@test "status without names shows the locks of all servers" {
-  start
-  run -0 --separate-stderr rlock run "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- "$RLOCK" status --json
-  local name
-  for name in "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)"; do [[ $output == *"\"$name\""* ]]; done
-  all_clean
-}
-
-@test "readers, slots and nested runs" {
-  start
-  run -0 rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
-  [[ $output == all ]]
-}
-
-@test "several locks on several servers are renewed together" {
-  start
-  local names=() name
-  for name in c1 c2 c3; do names+=("$(cluster_name $name 1)" "$(cluster_name $name 2)"); done
-  job_start --lease 5s "${names[@]}" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; exit 3'
-  wait_until held_on c3 "$(cluster_name c3)"
-  renewed() { (($(redis c1 pttl "${names[0]}") > ${left:-0})) && (($(redis c3 pttl "${names[4]}") > 3400)); }
-  sleep_until_low() { (($(redis c1 pttl "${names[0]}") < 3500)); }
-  wait_until sleep_until_low
-  local left=3500
-  wait_until renewed
-  touch go
-  job_status
-  show
-  [[ $status == 3 && -z $stderr ]]
-  all_clean
-}
-
 @test "a server that hangs keeps no lock of another one from being renewed; the job ends as after any loss" {
   start 3 0 --cluster-require-full-coverage no # else all refuse once they miss it
   local live dead
@@ -117,38 +52,6 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   redis_thaw c2
   show
   [[ $status == 74 ]]
-}
-
-@test "a waiter listens on the server of the lock, and a hand-over takes three requests" {
-  start
-  local name id
-  name=$(cluster_name c3)
-  rlock run "$name" -- true # the scripts are known from now on
-  id=$(rlock acquire "$name" --lease 60s)
-  job_start --url "$(cluster_url c1)" "$name" -- true
-  wait_until waits_on c3 "$name"
-  wait_until eval '[[ $(redis c3 pubsub shardchannels | grep -c "rlock:grant:{$name}") == 1 ]]'
-  job_parts # it is the first one, and ready
-  redis c3 config resetstat
-  rlock release "$name" --owner "$id"
-  job_status
-  [[ $status == 0 ]]
-  [[ $(calls c3) == 3 ]]
-  all_clean
-}
-
-@test "a holder is asked to stop, wherever its lock is" {
-  start
-  local name
-  for name in "$(cluster_name c1)" "$(cluster_name c3)"; do
-    job_start "$name" "other-$name" -- sleep 600
-    asked() { timeout 20 "$RLOCK" force-unlock --yes "$1"; }
-    wait_until eval '[[ $(redis c1 pubsub shardchannels; redis c2 pubsub shardchannels; redis c3 pubsub shardchannels) == *"rlock:control:{$name}"* ]]'
-    run -0 asked "$name"
-    job_status
-    [[ $status == 74 ]]
-  done
-  all_clean
 }
 
 @test "seeds that are dead, that hang, or that are no Redis are passed over" {

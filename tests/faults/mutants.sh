@@ -317,9 +317,9 @@ mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats 
   for'
 mutant 'a cluster: the server that has named a dead owner is asked again first' tests/cli/cluster.bats \
   src/redis/slot_map.cc 'if (teacher_) doubt(*teacher_);' ''
-mutant 'a cluster: MOVED is no reason to ask elsewhere' tests/cli/cluster.bats \
+mutant 'a cluster: MOVED is no reason to ask elsewhere' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
   src/redis/slot_map.cc 'owner_[static_cast<std::size_t>(redirection.slot)] = index_of(host, "");' ''
-mutant 'a cluster: all keys are on one server' tests/cli/cluster.bats \
+mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, whatever it announces' tests/cli/cluster.bats \
   src/redis/slot_map.cc 'if (by_name && ' 'if (false && '

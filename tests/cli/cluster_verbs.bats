@@ -1,0 +1,123 @@
+# redis+cluster:// addresses: each lock is on the server that keeps its slot, and nothing else is different. These share a
+# cluster of three servers; cluster.bats has those that change or break one.
+
+unset TEST_OVER # this is a cluster already
+
+load ../lib/common
+load ../lib/job
+
+setup_file() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  cluster_start
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL c1_port c2_port c3_port
+}
+setup() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  CLUSTER_MASTERS=(c1 c2 c3) CLUSTER_NODES=(c1 c2 c3)
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { touch go; }
+teardown_file() {
+  source "$TESTS_DIR/lib/cluster.bash"
+  CLUSTER_NODES=(c1 c2 c3)
+  cluster_stop
+}
+
+all_clean() {
+  local name
+  for name in "${CLUSTER_MASTERS[@]}"; do assert_clean "$name"; done
+}
+held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
+waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
+calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
+
+@test "whichever server is asked, a lock is on the one that keeps its slot" {
+  local seed owner name
+  for seed in c1 c2 c3; do
+    for owner in c1 c2 c3; do
+      name=$(cluster_name "$owner")
+      run -0 --separate-stderr rlock run --url "$(cluster_url "$seed")" "$name" -- redis-cli -s "$(eval "echo \$${owner}_sock")" exists "$name"
+      [[ $output == 1 && -z $stderr ]]
+    done
+  done
+  all_clean
+}
+
+@test "every subcommand finds a lock of every server" {
+  local owner name id
+  for owner in c1 c2 c3; do
+    name=$(cluster_name "$owner")
+    id=$(rlock acquire "$name" --lease 60s)
+    held_on "$owner" "$name"
+    run -0 rlock renew "$name" --owner "$id" --lease 90s
+    (($(redis "$owner" pttl "$name") > 60000))
+    run -0 rlock status "$name"
+    assert_says "$id"
+    run -75 rlock run -n "$name" -- true
+    run -0 rlock release "$name" --owner "$id"
+    rlock acquire "$name" --lease 60s >/dev/null
+    run -0 rlock force-unlock --now --yes "$name"
+    run -0 rlock run -s "$name-shared" -- true
+  done
+  all_clean
+}
+
+@test "status without names shows the locks of all servers" {
+  run -0 --separate-stderr rlock run "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- "$RLOCK" status --json
+  local name
+  for name in "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)"; do [[ $output == *"\"$name\""* ]]; done
+  all_clean
+}
+
+@test "readers, slots and nested runs" {
+  run -0 rlock run -s book -- "$RLOCK" run -s book -- "$RLOCK" run --slots 2 seats -- "$RLOCK" run --slots 2 seats -- echo all
+  [[ $output == all ]]
+}
+
+@test "several locks on several servers are renewed together" {
+  local names=() name
+  for name in c1 c2 c3; do names+=("$(cluster_name $name 1)" "$(cluster_name $name 2)"); done
+  job_start --lease 5s "${names[@]}" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done; exit 3'
+  wait_until held_on c3 "$(cluster_name c3)"
+  renewed() { (($(redis c1 pttl "${names[0]}") > ${left:-0})) && (($(redis c3 pttl "${names[4]}") > 3400)); }
+  sleep_until_low() { (($(redis c1 pttl "${names[0]}") < 3500)); }
+  wait_until sleep_until_low
+  local left=3500
+  wait_until renewed
+  touch go
+  job_status
+  show
+  [[ $status == 3 && -z $stderr ]]
+  all_clean
+}
+
+@test "a waiter listens on the server of the lock, and a hand-over takes three requests" {
+  local name id
+  name=$(cluster_name c3)
+  rlock run "$name" -- true # the scripts are known from now on
+  id=$(rlock acquire "$name" --lease 60s)
+  job_start --url "$(cluster_url c1)" "$name" -- true
+  wait_until waits_on c3 "$name"
+  wait_until eval '[[ $(redis c3 pubsub shardchannels | grep -c "rlock:grant:{$name}") == 1 ]]'
+  job_parts # it is the first one, and ready
+  redis c3 config resetstat
+  rlock release "$name" --owner "$id"
+  job_status
+  [[ $status == 0 ]]
+  [[ $(calls c3) == 3 ]]
+  all_clean
+}
+
+@test "a holder is asked to stop, wherever its lock is" {
+  local name
+  for name in "$(cluster_name c1)" "$(cluster_name c3)"; do
+    job_start "$name" "other-$name" -- sleep 600
+    asked() { timeout 20 "$RLOCK" force-unlock --yes "$1"; }
+    wait_until eval '[[ $(redis c1 pubsub shardchannels; redis c2 pubsub shardchannels; redis c3 pubsub shardchannels) == *"rlock:control:{$name}"* ]]'
+    run -0 asked "$name"
+    job_status
+    [[ $status == 74 ]]
+  done
+  all_clean
+}
