@@ -2,10 +2,8 @@
 #include "lock/put_back.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/log.h"
-#include "lock/quorum.h"
 #include "lock/wire.h"
 
 namespace rlock::lock {
@@ -18,18 +16,16 @@ Mode mode_of(const Lock& lock, const HolderView& holder) {
 }
 
 // As the holder has sent it; none: a majority does not know it, or has counted more than one hold.
-std::optional<AcquireRequest> request_of(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease,
-                                         std::string& token, const Until& until) {
-  const auto status = inspect(servers, lock.name, until, Views::majority);
-  if (!status || status->state != Status::State::held || status->lock.layout != lock.layout) return {};
-  const auto holder = std::ranges::find(status->holders, owner.text(), &HolderView::owner);
-  if (holder == status->holders.end() || !holder->described || holder->holds != 1) return {};
+std::optional<AcquireRequest> request_of(const Status& status, const OwnerId& owner, milliseconds lease) {
+  const auto holder = std::ranges::find(status.holders, owner.text(), &HolderView::owner);
+  if (status.state != Status::State::held || holder == status.holders.end()) return {};
   if (lease == 0ms) lease = holder->lease.value_or(0ms);
-  if (lease == 0ms || status->token.empty()) return {};
-  // The holder's was raised on a majority, one of which has answered; what describes a holder has that of one server.
-  token = status->token;
-  return AcquireRequest{
-      .name = lock.name, .mode = mode_of(lock, *holder), .owner = owner, .lease = lease, .holder = holder->who};
+  if (!holder->described || holder->holds != 1 || lease == 0ms || status.token.empty()) return {};
+  return AcquireRequest{.name = status.name(),
+                        .mode = mode_of(status.lock, *holder),
+                        .owner = owner,
+                        .lease = lease,
+                        .holder = holder->who};
 }
 
 }  // namespace
@@ -55,16 +51,17 @@ void put_back(Member& member, const AcquireRequest& request, const Hold& hold, c
   log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold again" : ": lost the hold"));
 }
 
-void put_back_where_lost(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease,
+bool may_lack(const Result<Renewed>& answer) {
+  return answer && (answer->outcome == RenewOutcome::free || answer->outcome == RenewOutcome::other_owner);
+}
+
+// The holder's token was raised on a majority, one of which has answered; what describes a holder has that of one
+// server.
+void put_back_where_lost(Servers& servers, const Status& status, const OwnerId& owner, milliseconds lease,
                          const Answers<Renewed>& answers, const Until& until) {
-  const auto may_lack = [](const Result<Renewed>& answer) {
-    return answer && (answer->outcome == RenewOutcome::free || answer->outcome == RenewOutcome::other_owner);
-  };
-  if (std::ranges::none_of(answers, may_lack)) return;
-  std::string token;
-  const auto request = request_of(servers, lock, owner, lease, token, until);
+  const auto request = request_of(status, owner, lease);
   if (!request) return;
-  const Hold hold{lock, owner, request->hold(), token, request->lease, BootClock::now()};
+  const Hold hold{status.lock, owner, request->hold(), status.token, request->lease, BootClock::now()};
   const auto give = [&](std::size_t i, Member& member, const Until& end) {
     if (!answers[i] || !is_missing(*request, answers[i]->outcome)) return;
     if (member.elector.unfit(request->lease, BootClock::now())) return;

@@ -15,11 +15,15 @@ bool is_missing(const AcquireRequest& request, RenewOutcome found);
 // a majority keeps it; the member may vote. In that member's thread.
 void put_back(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
 
+// The answer may come from a server that does not have the hold.
+bool may_lack(const Result<Renewed>& answer);
+
 // For one who knows no more of a hold than its owner id. `answers`: of all servers to its renewal, which a majority
-// has confirmed; the rest is what a majority says of the holder. `lease` 0: that of the holder. A release that another
-// process sends meanwhile may leave the hold on the servers that have lost it, which are fewer than a majority, until its
-// lease has run out. Nothing is put back of an owner that has several holds, of which only their own processes know.
-void put_back_where_lost(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease,
+// has confirmed; `status`: what a majority says of the lock, for the rest. `lease` 0: that of the holder. A release
+// that another process sends meanwhile may leave the hold on the servers that have lost it, which are fewer than a
+// majority, until its lease has run out. Nothing is put back of an owner that has several holds: only their own
+// processes know them.
+void put_back_where_lost(Servers& servers, const Status& status, const OwnerId& owner, milliseconds lease,
                          const Answers<Renewed>& answers, const Until& until);
 
 }  // namespace rlock::lock

@@ -19,18 +19,6 @@ Error interrupted_error() { return {Error::Code::interrupted, "interrupted", tru
 
 }  // namespace
 
-Result<void> pay_debts(Member& member, const Until& until) {
-  std::erase_if(member.debts, [now = BootClock::now()](const Debt& debt) { return now >= debt.until; });
-  if (member.debts.empty()) return {};
-  std::vector<AcquireRequest> requests;
-  for (const Debt& debt : member.debts) requests.push_back(debt.request);
-  auto paid = wire::give_back_all(member.client, requests, until);
-  // The next request has not been sent for that.
-  if (!paid) paid.error().maybe_executed = false;
-  if (paid) member.debts.clear();
-  return paid;
-}
-
 Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep, const HistoryNote* note) {
   if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep, note);
@@ -81,8 +69,11 @@ Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, 
   };
   const auto answers = servers.ask_each<Renewed>(ask, kAskLimit, until, most_answer<Renewed>);
   auto merged = merge_renewals(answers);
-  const bool renewed = merged && merged->outcome == RenewOutcome::renewed;
-  if (renewed) put_back_where_lost(servers, lock, owner, lease, answers, until);
+  if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::none_of(answers, may_lack)) return merged;
+  const auto status = inspect(servers, lock.name, until, Views::majority);
+  if (status && status->lock.layout == lock.layout) {
+    put_back_where_lost(servers, *status, owner, lease, answers, until);
+  }
   return merged;
 }
 

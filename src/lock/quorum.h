@@ -47,8 +47,4 @@ Result<Status> inspect(Servers& servers, const LockName& name, const Until& unti
 Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until);
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange);
 
-// Gives back what a server may have granted to attempts that were given up. Errors: those of release; what is left is
-// tried again the next time.
-Result<void> pay_debts(Member& member, const Until& until);
-
 }  // namespace rlock::lock

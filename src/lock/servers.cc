@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "lock/verbs.h"
+#include "lock/wire.h"
 
 namespace rlock::lock {
 namespace {
@@ -88,6 +89,18 @@ class Round {
 }  // namespace
 
 milliseconds vote_limit(milliseconds lease) { return std::clamp<milliseconds>(lease / 10, 200ms, 2s); }
+
+Result<void> pay_debts(Member& member, const Until& until) {
+  std::erase_if(member.debts, [now = BootClock::now()](const Debt& debt) { return now >= debt.until; });
+  if (member.debts.empty()) return {};
+  std::vector<AcquireRequest> requests;
+  for (const Debt& debt : member.debts) requests.push_back(debt.request);
+  auto paid = wire::give_back_all(member.client, requests, until);
+  // The next request has not been sent for that.
+  if (!paid) paid.error().maybe_executed = false;
+  if (paid) member.debts.clear();
+  return paid;
+}
 
 Servers::Servers(std::vector<redis::Address> addresses) {
   for (redis::Address& address : addresses) {

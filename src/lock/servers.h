@@ -37,6 +37,10 @@ struct Member {
 // How long one server of a quorum has to answer: a tenth of the lease, but 200 ms at least and 2 s at most.
 milliseconds vote_limit(milliseconds lease);
 
+// Gives back what a server may have granted to attempts that were given up. Errors: those of release; what is left is
+// tried again the next time.
+Result<void> pay_debts(Member& member, const Until& until);
+
 // Not for several threads at a time. No thread of its own runs between two calls, so a process may fork.
 class Servers {
  public:

@@ -30,16 +30,11 @@ std::unexpected<Error> no_password(const std::string& why) {
 // In the group of a command: kills it if the thread that reads the password ends before, as when a signal ends rlock.
 // Between fork(2) and its end, where other threads may hold a lock of the allocator.
 [[noreturn]] void become_watch(pid_t group, pid_t parent) {
-  sigset_t end;
-  sigemptyset(&end);
-  sigaddset(&end, SIGTERM);
-  sigprocmask(SIG_BLOCK, &end, nullptr);
-  signal(SIGTERM, SIG_DFL);  // ignored, it would not come
+  hold_sigterm_back();
   setpgid(0, group);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  close_range(0, ~0u, 0);  // whoever reads to the end of our output does not wait for this
-  int unused;
-  if (getppid() == parent) sigwait(&end, &unused);
+  close_range(0, ~0u, 0);  // nobody who reads our output to its end waits for this
+  if (getppid() == parent) wait_for_sigterm();
   kill(-group, SIGKILL);
   _exit(0);
 }

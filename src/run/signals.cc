@@ -127,6 +127,28 @@ void let_all_through() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+namespace {
+sigset_t sigterm() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGTERM);
+  return one;
+}
+}  // namespace
+
+void hold_sigterm_back() {
+  const sigset_t end = sigterm();
+  sigprocmask(SIG_BLOCK, &end, nullptr);
+  signal(SIGTERM, SIG_DFL);
+}
+
+void wait_for_sigterm() {
+  const sigset_t end = sigterm();
+  int unused;
+  while (sigwait(&end, &unused) != 0) {
+  }
+}
+
 UniqueFd hold_children_back() {
   sigset_t children;
   sigemptyset(&children);

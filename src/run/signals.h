@@ -73,6 +73,11 @@ class SignalBlock {
 // In a child, before exec(2): no signal is held back, whatever this process was started with.
 void let_all_through();
 
+// In a child that shall do something when it is told to end: SIGTERM, also where it was ignored, does nothing until
+// wait_for_sigterm(), which returns when it has come. As safe as sigprocmask(2) between fork(2) and exec(2).
+void hold_sigterm_back();
+void wait_for_sigterm();
+
 // Holds SIGCHLD back. A descriptor that is readable while there is one to be read, without waiting; none if
 // there is none to be had.
 UniqueFd hold_children_back();
