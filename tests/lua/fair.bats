@@ -25,12 +25,12 @@ fair_waiter() {
 }
 # hears_turns ID: and listens for its turn.
 hears_turns() {
-  redis-cli -s "$srv_sock" subscribe "$channel:$1" >"turns-$1" 3>&- &
+  redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$channel:$1" >"turns-$1" 3>&- &
   listeners+=($!)
   wait_until grep -q subscribe "turns-$1"
 }
 is_called() { wait_until grep -qx 0 "turns-$1"; }
-not_called() { ! grep -q '^message' "turns-$1"; }
+not_called() { ! grep -qE '^s?message' "turns-$1"; }
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
 
