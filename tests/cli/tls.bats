@@ -165,6 +165,19 @@ refused() {
   refused 64 'is no address for TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
 }
 
+@test "a start without TLS does nothing of it: no file of authorities is opened, nothing is asked for" {
+  strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
+  cd "$BATS_TEST_TMPDIR"
+  tls_start srv
+  strace -f -qq -o plain "$RLOCK" run --url "unix://$srv_sock" x -- true
+  strace -f -qq -o tls "$RLOCK" run --url "rediss://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt" x -- true
+  grep -q 'openat.*ca\.crt' tls
+  run ! grep -E 'openat.*(ssl|\.crt|\.cnf|\.pem)' plain
+  # OpenSSL's tables and its generator of random numbers take memory, which is asked for when it begins.
+  asked_for() { grep -cE '(brk|mmap)\(' "$1"; }
+  (($(asked_for plain) < $(asked_for tls)))
+}
+
 @test "a nested run finds the server and its authority, wherever it is" {
   tls_start srv
   unset RLOCK_TLS_CA

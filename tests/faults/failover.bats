@@ -34,8 +34,8 @@ cut_off_replicas() {
 }
 
 # failover LOCKS REPLICAS [LATE]: each lock is held by one job, which wants that many replicas, and waited for by another,
-# which wants one less, because there is one less then; the master is killed; jobs that have the lock then end. So many
-# locks more are granted after the replicas are cut off, and each of these is granted twice. Prints how many ran beside
+# which wants one less, because there is one less then; the master is killed; jobs that have the lock then end. LATE
+# more locks are granted after the replicas are cut off, and each of these is granted twice. Prints how many ran beside
 # another, and how many were lost.
 failover() {
   local locks=$1 replicas=$2 late=${3:-0} i holders=() waiters=() overlaps

@@ -21,9 +21,9 @@ teardown_file() { redis_stop srv; }
   run -0 --keep-empty-lines release owner-1 hold-1
   [[ ${lines[0]} == released && ${lines[1]} == 0 && -z ${lines[2]} ]]
   [[ $(redis srv --scan) == "$token_key" ]]
-  wait_until grep -q '^message' "$BATS_TEST_TMPDIR/heard"
+  wait_until grep -q message "$BATS_TEST_TMPDIR/heard"
   kill "$listener"
-  [[ $(tail -n 3 "$BATS_TEST_TMPDIR/heard") == $'message\n'"$channel"$'\n0' ]]
+  [[ $(tail -n 3 "$BATS_TEST_TMPDIR/heard") == *$'message\n'"$channel"$'\n0' ]]
 }
 
 @test "an inner hold leaves the outer one, with its time, and tells nobody" {
