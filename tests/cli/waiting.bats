@@ -95,7 +95,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
     redis_kill9 srv
     said() { [[ $(grep -c "$1" err-a) == "$2" ]]; }
     wait_until said 'still waiting' "$round"
-    [[ $(grep 'still waiting' err-a) == "rlock: warning: x: unix://"*"still waiting, for "* ]]
+    [[ $(grep 'still waiting' err-a) == "rlock: warning: x: ${RLOCK_URL%%//*}//"*"still waiting, for "* ]]
     redis_start srv --appendonly yes
     wait_until said ': the server answers again' "$round"
   done
