@@ -40,6 +40,12 @@ odd() {
   url=redis://127.0.0.1:$(cat port)
 }
 
+# as_user USER[:PASSWORD]: the address $url with that. in_database N ADDRESS: with a database.
+as_user() { echo "${url%%//*}//$1@${url#*//}"; }
+in_database() {
+  if [[ $2 == unix:* ]]; then echo "$2?db=$1"; else echo "$2/$1"; fi
+}
+
 # with_password PASSWORD: another server, which asks for it.
 with_password() {
   redis_start other --requirepass "$1"
@@ -386,19 +392,18 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
 @test "user and password" {
   with_password open-sesame
   as_admin open-sesame acl setuser worker on '>p@ss:/%' '~*' '&*' +@all
-  local address=unix://worker:p%40ss%3A%2F%25@${url#unix://}
-  RLOCK_URL=$address run -0 --separate-stderr rlock run x -- echo ran
+  RLOCK_URL=$(as_user worker:p%40ss%3A%2F%25) run -0 --separate-stderr rlock run x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  RLOCK_URL=unix://worker@${url#unix://} RLOCK_PASSWORD='p@ss:/%' run -0 --separate-stderr rlock run x -- echo ran
+  RLOCK_URL=$(as_user worker) RLOCK_PASSWORD='p@ss:/%' run -0 --separate-stderr rlock run x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  RLOCK_URL=unix://worker:wrong-one@${url#unix://} refused 77 WRONGPASS
-  RLOCK_URL=unix://nobody:open-sesame@${url#unix://} refused 77 WRONGPASS
+  RLOCK_URL=$(as_user worker:wrong-one) refused 77 WRONGPASS
+  RLOCK_URL=$(as_user nobody:open-sesame) refused 77 WRONGPASS
 }
 
 @test "a user who lacks a right is told so" {
   with_password open-sesame
   as_admin open-sesame acl setuser worker on '>secret-two' '~*' '&*' +@all -eval -evalsha
-  RLOCK_URL=unix://worker:secret-two@${url#unix://} refused 77 NOPERM
+  RLOCK_URL=$(as_user worker:secret-two) refused 77 NOPERM
   [[ $(as_admin open-sesame dbsize) == 0 ]]
 }
 
@@ -408,15 +413,17 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
 }
 
 @test "a database that the server does not have" {
+  not_over cluster 'a cluster has one database'
   redis srv flushall >/dev/null
-  refused 78 'DB index is out of range' --url "$(redis_url srv)?db=999"
-  run -78 --separate-stderr rlock acquire --url "$(redis_url srv)?db=999" --lease 10s x
+  refused 78 'DB index is out of range' --url "$(in_database 999 "$(redis_url srv)")"
+  run -78 --separate-stderr rlock acquire --url "$(in_database 999 "$(redis_url srv)")" --lease 10s x
   [[ $(redis srv dbsize) == 0 ]]
 }
 
 @test "another database" {
   redis srv flushall >/dev/null
-  run -0 --separate-stderr rlock run --url "$(redis_url srv)?db=9" x -- redis-cli -s "$srv_sock" -n 9 exists x
+  not_over cluster 'a cluster has one database'
+  run -0 --separate-stderr rlock run --url "$(in_database 9 "$(redis_url srv)")" x -- redis-cli -s "$srv_sock" -n 9 exists x
   [[ $output == 1 && $(redis srv dbsize) == 0 ]]
 }
 

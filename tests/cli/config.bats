@@ -477,7 +477,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   assert_says "option on-lost: given, from $USER_FILE:3: on-lost"
   [[ $stderr != *s3cr3t* && $stderr != *41s* ]]
   run -0 --separate-stderr rlock status -v
-  assert_says "server unix://$srv_sock, from RLOCK_URL"
+  assert_says "server $RLOCK_URL, from RLOCK_URL"
   [[ $stderr != *lease* ]]
 }
 

@@ -68,11 +68,14 @@ over_cluster() {
   export "${port?}"
   OVER=(--port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf)
 }
-# A server that is started again has its slots still. One that wants a password already cannot be asked.
+# A server that is started again has its slots still.
 cluster_for() {
-  redis "$1" cluster addslots $(seq 0 16383) >/dev/null 2>&1 || true
-  [[ $(redis "$1" ping 2>&1) != NOAUTH* ]] || return 0
-  wait_until eval "[[ \$(redis $1 cluster info) == *cluster_state:ok* ]]"
+  local password auth=()
+  password=$(value_of --requirepass "$@")
+  [[ -z $password ]] || auth=(-a "$password" --no-auth-warning)
+  redis "$1" "${auth[@]}" cluster addslots $(seq 0 16383) >/dev/null 2>&1 || true
+  cluster_serves() { [[ $(redis "$1" "${auth[@]}" cluster info) == *cluster_state:ok* ]]; }
+  wait_until cluster_serves "$1"
 }
 # value_of OPTION [OPTION VALUE ...]: its value among the options of redis_start.
 value_of() {
@@ -149,7 +152,7 @@ redis_start() {
     return 1
   }
   [[ ${TEST_OVER:-} != sentinel ]] || sentinel_for "$name"
-  [[ ${TEST_OVER:-} != cluster ]] || cluster_for "$name"
+  [[ ${TEST_OVER:-} != cluster ]] || cluster_for "$name" "$@"
   [[ ${TEST_OVER:-} != acl ]] || acl_for "$name" "$@"
 }
 
