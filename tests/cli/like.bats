@@ -3,6 +3,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/cluster
 
 setup_file() { redis_start srv; }
 setup() {
@@ -256,4 +257,24 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $output == *'state     held'*'another program'* ]]
   run -76 --separate-stderr rlock run --like python-redis-lock k -- true
   assert_says 'and never expires'
+}
+
+@test "cluster: the list of the library's waiters is left out where it is in another slot, without a warning" {
+  cluster_start 1
+  RLOCK_URL=$(cluster_url)
+  run -0 --separate-stderr rlock run --like python-redis-lock k -- true
+  [[ -z $stderr && $(redis c1 exists lock-signal:k) == 0 ]]
+  run -0 --separate-stderr rlock run --like python-redis-lock '{k}:1' -- true
+  [[ -z $stderr && $(redis c1 llen 'lock-signal:{k}:1') == 1 ]]
+  # What is published reaches everybody; and a waiter of a registry waits without that.
+  redis-cli -s "$c1_sock" subscribe R-channel >heard 3>&- &
+  local subscriber=$!
+  c1_hears() { [[ $(redis c1 pubsub numsub R-channel | tail -n 1) == 1 ]]; }
+  wait_until c1_hears
+  redis c1 set R:k foreign px 500 >/dev/null
+  run -0 --separate-stderr rlock run --like spring --key R:% k -- true
+  wait_until grep -qx R:k heard
+  kill "$subscriber"
+  wait_until gone "$subscriber"
+  cluster_stop
 }

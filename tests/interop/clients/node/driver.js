@@ -10,25 +10,30 @@ const Redis = load('ioredis');
 const [library, ...urls] = process.argv.slice(2);
 const servers = urls.map((url) => new Redis(url.replace(/^unix:\/\//, '')));
 const FOR_EVER = 1e9;
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // A lock as each library has it: take(waits) says whether it was taken, and throws what the library throws.
 const redlock = (version) => (name, ttl) => {
   const module = load('redlock' + version);
   const Redlock = module.default || module;
-  const manager = (retryCount) => {
-    const made = new Redlock(servers, { retryCount, retryDelay: 200, retryJitter: 100 });
-    made.on(version === 4 ? 'clientError' : 'error', () => {});
-    return made;
-  };
+  const manager = new Redlock(servers, { retryCount: 0 });
+  manager.on(version === 4 ? 'clientError' : 'error', () => {});
   let lock;
   return {
     async take(waits) {
-      // -1: for ever, and so would a release or an extension of a lock that is lost.
-      lock = await manager(waits ? -1 : 0).acquire(version === 4 ? name : [name], ttl);
-      return true;
+      // Each attempt by a call of its own: version 5 gives back what a minority has granted only after its last attempt.
+      for (;;) {
+        try {
+          lock = await manager.acquire(version === 4 ? name : [name], ttl);
+          return true;
+        } catch (error) {
+          if (!waits) throw error;
+          await pause(100 + 200 * Math.random());
+        }
+      }
     },
-    async extend(time) { lock = await manager(0).extend(lock, time); return true; },
-    async unlock() { await (version === 4 ? lock.unlock() : manager(0).release(lock)); return true; },
+    async extend(time) { lock = await manager.extend(lock, time); return true; },
+    async unlock() { await (version === 4 ? lock.unlock() : manager.release(lock)); return true; },
   };
 };
 const libraries = {
@@ -70,7 +75,6 @@ const libraries = {
   },
 };
 
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 let current;
 
 async function sections(name, count, file, ttl) {
@@ -101,7 +105,7 @@ const say = (words) => process.stdout.write(JSON.stringify(words) + '\n');
 
 async function main() {
   const manifest = path.join(process.env.NODE_CLIENTS || __dirname, 'node_modules', library, 'package.json');
-  const { version } = JSON.parse(fs.readFileSync(manifest));
+  const version = JSON.parse(fs.readFileSync(manifest)).version.replace(/^v/, '');
   say({ event: 'ready', version });
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [command, ...words] = line.trim().split(/ +/);
