@@ -266,7 +266,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ -z $stderr && $(redis c1 exists lock-signal:k) == 0 ]]
   run -0 --separate-stderr rlock run --like python-redis-lock '{k}:1' -- true
   [[ -z $stderr && $(redis c1 llen 'lock-signal:{k}:1') == 1 ]]
-  # What is published reaches everybody; and a waiter of a registry waits without that.
+  # A publication reaches everybody; and a waiter of a registry waits without that.
   redis-cli -s "$c1_sock" subscribe R-channel >heard 3>&- &
   local subscriber=$!
   c1_hears() { [[ $(redis c1 pubsub numsub R-channel | tail -n 1) == 1 ]]; }
