@@ -19,7 +19,7 @@ std::unexpected<Error> unexpected_reply(std::string_view script) {
 
 std::unexpected<Error> no_token(const LockName& name) {
   return fail(Error::Code::wrong_kind,
-              name.display() + ": " + escaped(name.token_key()) +
+              escaped(name.token_key()) +
                   " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to the "
                   "largest token that was ever granted, or delete it if nobody checks tokens");
 }

@@ -3,7 +3,7 @@
 
 load ../lib/common
 
-SUBCOMMANDS='run acquire renew release status force-unlock doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
 # longest: the length of the longest line on standard input, but for examples, which stay as they are, to be copied.
 longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > most) most = length($0) } END { print most }'; }

@@ -205,6 +205,8 @@ nothing_of() {
 @test "rlock.toml.5: the example" {
   sed -n '/^\.Sh EXAMPLES/,$p' "$MAN/rlock.toml.5" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/d;p}' >example.toml
   [[ -s example.toml ]]
+  # The README has the same one.
+  diff example.toml <(sed -n '/^```toml$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../README.md")
   chmod go-w example.toml
   # Its servers stand for two that are not there.
   sed -i 's/cache\.example/127.0.0.1:1/; s/ci\.example/127.0.0.1:2/' example.toml
@@ -214,6 +216,13 @@ nothing_of() {
   run -69 --separate-stderr rlock --config example.toml --profile ci run -n deploy -- touch ran
   assert_says '127.0.0.1:2'
   [[ ! -e ran ]]
+}
+
+@test "docs/interop.md: the example" {
+  sed -n '/^```sh$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../docs/interop.md" >script
+  [[ $(wc -l <script) == 1 ]]
+  run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
+  [[ $(<calls) == 'backup.sh  under nightly' && -z $stderr ]]
 }
 
 # tldr_examples: the commands of the tldr page, a line each, with what stands for the reader's own words.
