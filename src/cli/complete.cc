@@ -142,6 +142,9 @@ Result<void> complete(OwnedOptions& options) {
 }
 
 Result<void> complete(StatusOptions& options) {
+  if (options.watch && options.output == StatusOptions::Output::prometheus) {
+    return contradiction("--watch", "--prometheus");
+  }
   if (options.output != StatusOptions::Output::is_held) return {};
   if (options.names.empty()) return usage("--is-held wants the NAME of a lock");
   if (options.watch) return contradiction("--watch", "--is-held");

@@ -188,7 +188,9 @@ constexpr auto kStatus = part<StatusOptions>({
      "print only the names of held locks, a line each", Group::general, kNoSetting, kOften},
     {"--is-held", "", by<StatusOptions, choose<StatusOptions::Output::is_held>>,
      "print nothing: status 0 if all are held, 1 if one is free", Group::general, kNoSetting, kOften},
-    {"--watch", "", into<flag, &StatusOptions::watch>, "look again each second, and show it when something has changed",
+    {"--prometheus", "", by<StatusOptions, choose<StatusOptions::Output::prometheus>>,
+     "print measures for the textfile collector of Prometheus", Group::general, kNoSetting, kOften},
+    {"--watch", "", into<flag, &StatusOptions::watch>, "look again each second; on a terminal keys sort, show one, and quit (q)",
      Group::general, kNoSetting, kOften},
 });
 

@@ -88,7 +88,7 @@ Result<void> fill_html(HistoryOptions& options, const Setting& said);
 template <StatusOptions::Output chosen>
 Result<void> choose(StatusOptions& options, const Setting&) {
   if (options.output != StatusOptions::Output::people) {
-    return fail(Error::Code::usage, "--json, --names and --is-held contradict each other; give one");
+    return fail(Error::Code::usage, "--json, --names, --is-held and --prometheus contradict each other; give one");
   }
   options.output = chosen;
   return {};

@@ -106,7 +106,7 @@ struct RenewOptions : OwnedOptions {
 struct ReleaseOptions : OwnedOptions {};
 
 struct StatusOptions : NamingOptions {
-  enum class Output { people, json, names, is_held } output = Output::people;
+  enum class Output { people, json, names, is_held, prometheus } output = Output::people;
   bool watch = false;
 };
 

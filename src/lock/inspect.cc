@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Locks as others see them: one by its name, or all of them.
+#include <algorithm>
+#include <span>
+
 #include "base/text.h"
 #include "lock/listing.h"
 #include "lock/verbs.h"
@@ -43,22 +46,37 @@ std::size_t size_of(const Status& status) {
   return size;
 }
 
+// Locks that are asked for in one exchange; the first one alone, so that the server knows the script then.
+constexpr std::size_t kAtOnce = 100;
+
+// One that is no plain lock, or has not answered, is asked for by itself.
+Result<Status> of_any_kind(redis::Client& client, const LockName& name, Result<Status> plain, const Until& until) {
+  const bool done = plain ? plain->state != Status::State::other_kind : is_of_others(plain.error());
+  return done ? std::move(plain) : inspect(client, name, until);
+}
+
 }  // namespace
 
-Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange) {
-  const Until end = Until{}.at_most(kLongestLooks * exchange);
-  const std::set<LockName> names = RLOCK_TRY(names_with(client, LockName::kHolder, exchange, end));
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until) {
+  const Until end = until.at_most(kLongestLooks * exchange);
+  const std::set<LockName> found = RLOCK_TRY(names_with(client, LockName::kHolder, exchange, end));
+  const std::vector<LockName> names(found.begin(), found.end());
   std::size_t size = names.size() * sizeof(Status);
   std::vector<Status> all;
-  for (const LockName& name : names) {
-    auto looked = inspect(client, name, end.at_most(exchange));
-    if (!looked && is_of_others(looked.error())) continue;
-    Status status = RLOCK_TRY(std::move(looked));
-    // A holder's description may outlive its lock, and another program's string may be at the name by then.
-    if (status.state != Status::State::held || (status.holder() && status.holder()->by_set)) continue;
-    size += size_of(status);
-    all.push_back(std::move(status));
-    RLOCK_TRY(within_list_limits(size, end));
+  for (std::size_t first = 0, count = 1; first < names.size(); first += count, count = kAtOnce) {
+    count = std::min(count, names.size() - first);
+    const std::span page(names.data() + first, count);
+    auto plain = wire::inspect_each(client, page, end.at_most(exchange));
+    for (std::size_t i = 0; i < count; ++i) {
+      auto looked = of_any_kind(client, page[i], std::move(plain[i]), end.at_most(exchange));
+      if (!looked && is_of_others(looked.error())) continue;
+      Status status = RLOCK_TRY(std::move(looked));
+      // A holder's description may outlive its lock, and another program's string may be at the name by then.
+      if (status.state != Status::State::held || (status.holder() && status.holder()->by_set)) continue;
+      size += size_of(status);
+      all.push_back(std::move(status));
+      RLOCK_TRY(within_list_limits(size, end));
+    }
   }
   return all;
 }

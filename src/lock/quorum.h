@@ -45,6 +45,6 @@ Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId&
 enum class Views { all, majority };
 Result<Status> inspect(Servers& servers, const LockName& name, const Until& until, Views views = Views::all);
 Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until);
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange);
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {});
 
 }  // namespace rlock::lock

@@ -120,9 +120,10 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
     if (!one && listing && is_of_others(one.error())) continue;
     if (!one) return std::unexpected(Error(one.error()).in(name.display()));
     all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
-    if (all.size() > 2 * query.limit) all = tidied(std::move(all), query.limit);
+    if (!query.of_each && all.size() > 2 * query.limit) all = tidied(std::move(all), query.limit);
   }
-  return tidied(std::move(all), query.limit);
+  const std::size_t limit = query.of_each ? all.size() : query.limit;
+  return tidied(std::move(all), limit);
 }
 
 using TotalsOf = std::map<LockName, Totals>;
@@ -171,7 +172,8 @@ Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery&
       servers, [&](redis::Client& client) { return read_one_server(client, query, exchange); }, exchange));
   Past all;
   for (const Past& one : given) all.insert(all.end(), one.begin(), one.end());
-  return tidied(std::move(all), query.limit);
+  const std::size_t limit = query.of_each ? all.size() : query.limit;
+  return tidied(std::move(all), limit);
 }
 
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,

@@ -18,6 +18,7 @@ struct HistoryQuery {
   std::size_t limit = 50;             // entries at most
   std::optional<milliseconds> since;  // ended at that time or later, since 1970
   bool failed = false;                // only those that are not PastHold::fine()
+  bool of_each = false;               // the limit is that of each lock, not of all
 };
 
 // The newest entries, newest first; those of one hold are one, also where several servers of a quorum have it. Of a

@@ -92,6 +92,6 @@ Result<Status> inspect_string(redis::Client& client, const LockName& name, const
 // for `exchange` at most at a time, and for kLongestLooks times that at most altogether: not for a hot path.
 // Errors: also unavailable, protocol, where the list does not end within that time or within 32 MiB.
 inline constexpr int kLongestLooks = 60;
-Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange);
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until = {});
 
 }  // namespace rlock::lock

@@ -205,4 +205,16 @@ Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& unt
   return checked(client, read_inspection(RLOCK_TRY(send(client, call, Attempts::until_deadline, until)), lock));
 }
 
+std::vector<Result<Status>> inspect_each(redis::Client& client, std::span<const LockName> names, const Until& until) {
+  std::vector<Call> calls;
+  for (const LockName& name : names) calls.push_back(begin(client, Verb::inspect, {name}, "", until));
+  std::vector<Result<Status>> all;
+  const auto replies = send_all(client, calls, until);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (replies[i]) all.push_back(checked(client, read_inspection(*replies[i], {names[i]})));
+    if (!replies[i]) all.push_back(std::unexpected(replies[i].error()));
+  }
+  return all;
+}
+
 }  // namespace rlock::lock::wire

@@ -57,6 +57,9 @@ Result<void> give_back_all(redis::Client& client, std::span<const AcquireRequest
 // The text as far as others keep it: cut to a size that cannot burden the server.
 std::string shortened(const std::string& text);
 
+// A result for each, as plain locks, all asked in one exchange.
+std::vector<Result<Status>> inspect_each(redis::Client& client, std::span<const LockName> names, const Until& until);
+
 // As a lock of that layout; State::other_kind: it is not.
 Result<Status> inspect(redis::Client& client, const Lock& lock, const Until& until);
 

@@ -208,3 +208,28 @@ assert len({width(line[:line.index(" held ")]) + 1 for line in lines[1:]} | {lin
 EOF
   for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock force-unlock -y "$name"; done
 }
+
+@test "many thousand locks: found by SCAN, all of them, the first lines soon" {
+  local number=${RLOCK_TEST_LOCKS:-10000} calls
+  redis srv eval 'for i = 1, tonumber(ARGV[1]) do
+    local name, owner = "lock-" .. i, "o:" .. i
+    redis.call("hset", name, owner, 1) redis.call("pexpire", name, 600000)
+    redis.call("hset", "rlock:holder:{" .. name .. "}", "owner", owner, "host", "h", "pid", i)
+    redis.call("pexpire", "rlock:holder:{" .. name .. "}", 600000)
+  end' 0 "$number" >/dev/null
+  redis srv config resetstat >/dev/null
+  rlock status >all
+  [[ $(wc -l <all) == $((number + 1)) ]]
+  [[ $(redis srv info commandstats) != *cmdstat_keys:* ]]
+  run -0 timeout 60 bash -c '"$0" status | head -n 1' "$RLOCK"
+  [[ $output == NAME* ]]
+  redis srv flushall
+}
+
+@test "the table fits a narrow terminal" {
+  take a
+  LC_ALL=C.UTF-8 python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols 20; NO_COLOR=1 '$RLOCK' status; NO_COLOR=1 '$RLOCK' status a" >seen
+  python3 -c 'lines = open("seen").read().splitlines(); assert len(lines) > 5 and max(map(len, lines)) <= 20, lines'
+  grep -q '…$' seen
+  free a
+}

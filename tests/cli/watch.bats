@@ -6,7 +6,7 @@ load ../lib/common
 setup() {
   redis_start srv
   RLOCK_URL=$(redis_url srv)
-  export RLOCK_URL
+  export RLOCK_URL NO_COLOR=1
   cd "$BATS_TEST_TMPDIR" || return
   watcher=
 }
@@ -77,4 +77,28 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
 @test "it contradicts --is-held" {
   run -64 --separate-stderr rlock status --watch --is-held x
   [[ $stderr == *'--watch and --is-held contradict each other'* ]]
+}
+
+# Locks a, b with a waiter, and c; more of them with a number.
+locks() {
+  local name
+  for name in a b c; do rlock acquire "$name" --lease 10m --reason "why $name"; done
+  "$RLOCK" run -q b -- true 3>&- &
+  watcher=$!
+  waits() { [[ $(redis srv zcard 'rlock:queue:{b}') == 1 ]]; }
+  wait_until waits
+  for ((name = 1; name <= ${1:-0}; name++)); do rlock acquire "m$name" --lease 10m; done
+}
+at_terminal() { timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/lib/watching.py" "$1"; }
+
+@test "keys sort, show one, and quit" { locks && at_terminal keys; }
+@test "however it ends, the terminal has its modes back" { locks && at_terminal modes; }
+@test "a terminal of 20 columns, and of 7: no line is wrapped" { locks && at_terminal narrow; }
+@test "a terminal of six lines shows the chosen lock, and how many there are more" { locks 5 && at_terminal short; }
+@test "the time that it is held moves" { rlock acquire a --lease 10m && at_terminal moving; }
+@test "colours on a terminal only, and not with NO_COLOR or TERM=dumb" {
+  rlock acquire a --lease 10m
+  at_terminal colours
+  NO_COLOR='' run -0 rlock status a
+  [[ $output != *$'\e'* ]]
 }

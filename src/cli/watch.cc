@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "cli/watch.h"
+
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <optional>
+
+#include "base/log.h"
+#include "base/wait.h"
+#include "cli/ending_signal.h"
+#include "cli/output_people.h"
+#include "cli/print.h"
+
+namespace rlock::cli {
+namespace {
+
+using lock::Status;
+using Answer = Result<std::vector<Status>>;
+
+constexpr milliseconds kEvery = 1s;
+constexpr const char* kClear = "\033[H\033[2J";
+
+// The holders and waiters, without the times, which always change.
+std::string essence(const std::vector<Status>& all) {
+  std::string text;
+  for (const Status& status : all) {
+    text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
+    for (const lock::HolderView& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
+    text += "\n";
+    for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
+  }
+  return text;
+}
+
+std::string away(const Error& error) { return error.message + "; looking again"; }
+
+// Standard input, key by key, if it is the terminal that is drawn on and we are in its foreground. It gets its modes back.
+class Keys {
+ public:
+  Keys() : there_(isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &former_) == 0) {
+    take();
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+  ~Keys() {
+    if (there_) tcsetattr(STDIN_FILENO, TCSADRAIN, &former_);
+  }
+
+  // Also after the shell has had the terminal, by Ctrl-Z. Ctrl-C stays a signal.
+  void take() {
+    if (!there_ || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
+    termios modes = former_;
+    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    modes.c_cc[VMIN] = 0;
+    modes.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
+  }
+
+  bool there() const { return there_; }
+
+  // Those that were pressed; an arrow is j or k. Nothing: the terminal has gone.
+  std::string pressed() const {
+    char bytes[64];
+    const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
+    std::string keys(bytes, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    for (const auto& [sequence, key] : {std::pair{"\033[A", "k"}, {"\033[B", "j"}, {"\033OA", "k"}, {"\033OB", "j"}}) {
+      for (auto at = keys.find(sequence); at != std::string::npos; at = keys.find(sequence)) keys.replace(at, 3, key);
+    }
+    return keys;
+  }
+
+ private:
+  termios former_{};
+  bool there_;
+};
+
+struct Order {
+  const char* name;
+  bool (*before)(const Status&, const Status&);
+};
+
+milliseconds held_for(const Status& status) {
+  return status.holder() ? status.holder()->held_for.value_or(0ms) : milliseconds(-1);
+}
+
+milliseconds expires_in(const Status& status) {
+  return status.holder() ? status.holder()->expires_in.value_or(milliseconds::max()) : milliseconds::max();
+}
+
+constexpr Order kOrders[] = {
+    {"name", [](const Status& one, const Status& other) { return one.name() < other.name(); }},
+    {"time held", [](const Status& one, const Status& other) { return held_for(one) > held_for(other); }},
+    {"waiters", [](const Status& one, const Status& other) { return one.waiting > other.waiting; }},
+    {"expiry", [](const Status& one, const Status& other) { return expires_in(one) < expires_in(other); }},
+};
+
+// The picture, and what keys have made of it.
+class View {
+ public:
+  View(const StatusOptions& options, bool keys)
+      : listing_(options.names.empty()), single_(options.names.size() == 1), keys_(keys) {}
+
+  void take(std::vector<Status> all) {
+    all_ = std::move(all);
+    sort();
+  }
+
+  // False: to end.
+  bool press(char key) {
+    if (key == 'q') return false;
+    if (key == 's') order_ = (order_ + 1) % std::size(kOrders);
+    if (key == 'j' && at_ + 1 < all_.size()) ++at_;
+    if (key == 'k' && at_ > 0) --at_;
+    if ((key == '\n' || key == '\r') && at_ < all_.size()) one_ = all_[at_].name();
+    if (key == '\033' || key == '\x7f' || key == '\b') one_.reset();
+    if (key == 's') sort();
+    return true;
+  }
+
+  std::string text() const {
+    const Screen screen = Screen::of_output();
+    std::string text = picture(screen);
+    if (keys_) text += fitted(footer() + "\n", screen);
+    if (text.ends_with('\n')) text.pop_back();  // the last line of a full screen must not scroll it
+    return text;
+  }
+
+ private:
+  void sort() {
+    std::ranges::stable_sort(all_, kOrders[order_].before);
+    at_ = std::min(at_, all_.empty() ? 0 : all_.size() - 1);
+  }
+
+  std::string footer() const {
+    if (one_ && !single_) return "q quit  Esc back";
+    if (single_) return "q quit";
+    return "q quit  s sort (by " + std::string(kOrders[order_].name) + ")  j k Enter show one";
+  }
+
+  std::string picture(const Screen& screen) const {
+    if (listing_ && all_.empty()) return fitted("no locks are held through rlock\n", screen);
+    const auto wanted = [&](const Status& status) { return single_ || (one_ && status.name() == *one_); };
+    const auto found = std::ranges::find_if(all_, wanted);
+    if (found != all_.end()) return first_lines(status_in_full(*found, screen), screen);
+    if (one_) return fitted("name      " + one_->display() + "\nstate     free\n", screen);
+    return rows(screen);
+  }
+
+  std::string first_lines(const std::string& text, const Screen& screen) const {
+    std::size_t end = 0, left = screen.height > 2 ? screen.height - 1 : 1;
+    while (left-- > 0 && end != std::string::npos) end = text.find('\n', end == 0 ? 0 : end + 1);
+    return end == std::string::npos ? text : text.substr(0, end + 1);
+  }
+
+  // As many as fit, the chosen one among them.
+  std::string rows(Screen screen) const {
+    const std::size_t room = std::max<std::size_t>(screen.height, 4) - 3;
+    const std::size_t first = at_ < room ? 0 : at_ - room + 1, count = std::min(room, all_.size() - first);
+    const std::vector<Status> shown(all_.begin() + static_cast<std::ptrdiff_t>(first),
+                                    all_.begin() + static_cast<std::ptrdiff_t>(first + count));
+    if (keys_ && screen.width) *screen.width -= std::min<std::size_t>(2, *screen.width);
+    std::string text, table = status_table(shown, screen);
+    for (std::size_t line = 0, at = 0; at < table.size(); ++line) {
+      const std::size_t end = table.find('\n', at) + 1;
+      if (keys_) text += line == at_ - first + 1 ? "> " : "  ";
+      text += table.substr(at, end - at);
+      at = end;
+    }
+    if (count < all_.size()) text += fitted(std::to_string(all_.size() - count) + " more\n", screen);
+    return text;
+  }
+
+  bool listing_, single_, keys_;
+  std::vector<Status> all_;
+  std::size_t order_ = 0, at_ = 0;
+  std::optional<lock::LockName> one_;
+};
+
+enum class Next { look, draw, signal, end };
+
+// Waits until it is time to look again, or something has happened before.
+Next wait_for_next(const Keys& keys, View& view, const run::SignalBlock& signals, TimePoint look_at) {
+  pollfd events[] = {
+      {signals.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys.there() ? STDIN_FILENO : -1, POLLIN, 0}};
+  const auto left = std::chrono::ceil<milliseconds>(look_at - BootClock::now());
+  const int ready = poll(events, std::size(events), static_cast<int>(std::max<milliseconds>(left, 0ms).count()));
+  if (ready <= 0) return Next::look;
+  if (events[0].revents != 0) return Next::signal;
+  if (events[1].revents != 0) return Next::end;
+  const std::string pressed = keys.pressed();
+  if (pressed.empty()) return Next::end;
+  for (const char key : pressed) {
+    if (!view.press(key)) return Next::end;
+  }
+  return Next::draw;
+}
+
+// The signal that has ended it, or 0.
+Result<int> draw_until_the_end(const StatusOptions& options, const Watched& watched, run::SignalBlock& signals) {
+  Keys keys;
+  View view(options, keys.there());
+  for (bool reached = false;;) {
+    Answer all = watched.look(signals.fd());
+    if (!all && all.error().code == Error::Code::interrupted) return ending_signal(signals);
+    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+    reached = true;
+    const std::string trouble = all ? "" : fitted(away(all.error()) + "\n", Screen::of_output());
+    if (all) view.take(*std::move(all));
+    keys.take();
+    const TimePoint look_at = BootClock::now() + kEvery;
+    for (Next next = Next::draw; next != Next::look;) {
+      if (next == Next::draw) RLOCK_TRY(print(kClear + (trouble.empty() ? view.text() : trouble)));
+      next = wait_for_next(keys, view, signals, look_at);
+      if (next == Next::signal) return ending_signal(signals);
+      if (next == Next::end) return 0;
+    }
+  }
+}
+
+Result<int> watch_terminal(const StatusOptions& options, const Watched& watched) {
+  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
+  auto ended = draw_until_the_end(options, watched, signals);
+  if (ended) static_cast<void>(print("\n"));
+  if (ended && *ended != 0) run::die_of(*ended);
+  if (!ended) return ended;
+  return kDone;
+}
+
+}  // namespace
+
+Result<int> watch(const StatusOptions& options, const Watched& watched) {
+  if (isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people) return watch_terminal(options, watched);
+  std::string last = "\n";
+  const auto nobody_reads = [] { return wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) == WaitEnd::ready; };
+  for (bool reached = false; !reached || !nobody_reads();) {
+    const Answer all = watched.look(-1);
+    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+    reached = true;
+    const std::string now = all ? essence(*all) : all.error().message;
+    if (now == last) continue;
+    last = now;
+    if (all) RLOCK_TRY(print(watched.shown(*all)));
+    if (!all) log::warning(away(all.error()));
+  }
+  return kDone;
+}
+
+}  // namespace rlock::cli

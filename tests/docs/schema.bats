@@ -1,0 +1,122 @@
+# The JSON of rlock fits docs/schema; measures, alerts and the dashboard agree.
+
+load ../lib/common
+
+setup() {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL RLOCK_HISTORY=true
+  ROOT=$TESTS_DIR/..
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { redis_stop srv; }
+
+fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
+
+@test "status --json: each kind and state" {
+  local waiter
+  rlock acquire plain --lease 1m --reason why
+  rlock acquire -s reader --lease 1m
+  rlock acquire --slots 2 slot --lease 1m
+  rlock acquire --protocol set string --lease 1m
+  redis srv rpush list 1
+  redis srv hset foreign x:1 1
+  redis srv pexpire foreign 60000
+  "$RLOCK" run -q plain -- true 3>&- &
+  waiter=$!
+  waits() { [[ $(redis srv zcard 'rlock:queue:{plain}') == 1 ]]; }
+  wait_until waits
+  rlock status --json plain reader slot string list foreign free >all
+  fits status <all
+  rlock status --json | fits status
+  grep -q waiting_for_ms all
+  kill "$waiter"
+  wait "$waiter" || true
+}
+
+@test "status --json of a quorum" {
+  redis_start two
+  redis_start three
+  RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
+  redis_stop three
+  rlock status --json q | fits status
+  redis_stop two
+}
+
+@test "history --json and doctor --json" {
+  rlock run a -- true
+  run -1 rlock run a -- false
+  run -137 rlock run a -- sh -c 'kill -9 $$'
+  rlock run --min-hold 10s m -- true
+  rlock acquire f --lease 1m
+  rlock force-unlock -y f
+  run -74 rlock run e -- sh -c "redis-cli -s $srv_sock del e >/dev/null"
+  rlock history --json >all
+  [[ $(wc -l <all) == 8 ]]
+  fits history <all
+  rlock history --json none | fits history
+  rlock doctor --json >doctor || [[ $? == 1 ]]
+  fits doctor <doctor
+}
+
+@test "what does not fit is seen" {
+  local bad
+  for bad in '{}' '[{}]' '[{"check": "x", "result": "good", "seen": "", "advice": ""}]' \
+    '[{"check": 1, "result": "ok", "seen": "", "advice": ""}]' \
+    '[{"check": "x", "result": "ok", "seen": "", "advice": "", "more": 1}]'; do
+    run -1 fits doctor <<<"$bad"
+  done
+}
+
+# measures: the names that alerts, the dashboard and the man page use, one a line.
+measures() { grep -ohE '\brlock_[a-z_]+\b' "$@" | sort -u; }
+
+@test "--prometheus prints measures, with those of the history" {
+  rlock run a -- true
+  run -3 rlock run a -- sh -c 'exit 3'
+  rlock acquire 'q"\ü' --lease 1m
+  run -75 rlock run -n 'q"\ü' -- true
+  run -74 rlock run e -- sh -c "redis-cli -s $srv_sock del e >/dev/null"
+  run -0 --separate-stderr rlock status --prometheus
+  [[ -z $stderr ]]
+  python3 - "$output" <<'PYTHON'
+import re, sys
+seen, kind = {}, None
+for line in sys.argv[1].splitlines():
+    if line.startswith("#"):
+        kind = re.fullmatch(r"# (?:HELP (\w+) .+\.|TYPE (\w+) (?:gauge|counter))", line).group(1, 2)
+        continue
+    name, label, value = re.fullmatch(r'(\w+)\{name="((?:[^"\\\n]|\\["\\n])*)"\} ([0-9.e+-]+)', line).groups()
+    assert name in kind, (name, kind)
+    assert (name, label) not in seen
+    seen[name, label] = float(value)
+assert seen["rlock_held", "a"] == 0 and seen["rlock_last_status", "a"] == 3 and seen["rlock_losses_total", "a"] == 0
+odd = 'q\\"\\\\\\\\ü'
+assert seen["rlock_held", odd] == 1 and seen["rlock_skips_total", odd] == 1 and seen["rlock_waiters", odd] == 0, seen
+assert seen["rlock_held_seconds", odd] >= 0 and seen["rlock_losses_total", "e"] == 1 and seen["rlock_last_status", "e"] == 74
+assert seen["rlock_last_end_timestamp_seconds", "a"] > 1e9 and seen["rlock_last_duration_seconds", "a"] >= 0
+PYTHON
+  rlock run b -- true
+  run -0 rlock status --prometheus b
+  [[ $output == *'rlock_held{name="b"} 0'* && $output != *'"a"'* ]]
+  run -64 --separate-stderr rlock status --prometheus --json
+  [[ $stderr == *'contradict each other'* ]]
+  run -64 rlock status --prometheus --watch
+}
+
+@test "alerts and dashboard use measures that there are, and all of the man page" {
+  rlock run a -- true
+  rlock acquire a --lease 1m
+  rlock status --prometheus >text
+  measures text >known
+  (($(wc -l <known) == 9))
+  diff known <(measures "$ROOT/man/rlock-status.1")
+  [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
+  python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'
+import json, sys
+board = json.load(open(sys.argv[1]))
+assert board["uid"] and board["schemaVersion"] >= 30 and len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+assert all(target["expr"] for panel in board["panels"] for target in panel["targets"])
+PYTHON
+  ! command -v promtool >/dev/null || promtool check rules "$ROOT/packaging/prometheus/alerts.yml"
+}
