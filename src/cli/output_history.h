@@ -13,7 +13,7 @@ namespace rlock::cli {
 // A line for each, in their order, under a heading.
 std::string history_table(const std::vector<lock::PastHold>& holds, const Screen& screen);
 
-// What came of it: "0", "status 3", "SIGKILL", "lost: why", "taken away by whom".
+// The outcome of the job: "0", "status 3", "SIGKILL", "lost: why", "taken away by whom".
 std::string result_text(const lock::PastHold& hold);
 
 // "alice@ci-7"; "-" where nobody knows.

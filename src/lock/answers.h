@@ -102,7 +102,7 @@ struct Renewed {
   OtherKind instead;     // other_kind
 };
 
-// What goes with a release, for the history (lua/part/history.lua).
+// The words that go with a release, for the history (lua/part/history.lua).
 struct HistoryNote {
   std::string total;                // to which it adds one: losses, skips; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of holds that are over: an entry of a lock's history, as it is written (lua/part/history.lua) and read.
+// Holds that are over: an entry of a lock's history, as it is written (lua/part/history.lua) and read.
 // man/rlock-protocol.7 lists its fields.
 #pragma once
 
@@ -27,7 +27,7 @@ struct PastHold {
   std::optional<milliseconds> held, waited;
   std::string owner, token, kind;  // kind: the noun of its layout
   HolderInfo who;
-  // What ended it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; released by hand;
+  // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; released by hand;
   // or "" where nobody knows. Of another version, or of somebody else, it may be any text.
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
@@ -46,7 +46,7 @@ std::vector<std::string> fields_of(const PastHold& hold);
 // One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, all numbers limited. None: it has not that shape.
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry);
 
-// What the totals of a lock say.
+// The totals of a lock.
 struct Totals {
   long long losses = 0, skips = 0, forced = 0;
 };

@@ -25,7 +25,7 @@ void warn(const LockName& name, const std::string& what) { log::warning(name.dis
 // Those of one stream that ended at the same time stay in their order.
 bool is_newer(const PastHold& one, const PastHold& other) { return one.ended > other.ended; }
 
-// What both say of one hold: that it was taken away, and what became of its command.
+// Both say something of one hold: that it was taken away, and what became of its command.
 void join(PastHold& kept, const PastHold& other) {
   const bool forced = kept.outcome == PastHold::Outcome::forced || other.outcome == PastHold::Outcome::forced;
   if (kept.end.empty()) std::tie(kept.end, kept.value, kept.why) = std::tie(other.end, other.value, other.why);

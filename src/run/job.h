@@ -37,7 +37,7 @@ struct Job {
   bool isolate = false;
   Hooks hooks;
   Inherited inherited;  // what guards let go of
-  // Who it is, for the history; none: none is written. It was asked for the lock at that time.
+  // The job as the history shows it; none: no history is written. It was asked for the lock at that time.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
   std::function<void(const LockEvent&)> report;

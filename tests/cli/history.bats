@@ -302,3 +302,8 @@ PYTHON
   run -0 timeout 20 bash -c '"$0" history --limit 5000 h | head -n 1' "$RLOCK"
   run -0 timeout 20 bash -c '"$0" history --json --limit 5000 h | head -n 1' "$RLOCK"
 }
+
+@test "on a server that is out of memory the release succeeds, and is written down" {
+  run -0 --separate-stderr rlock run a -- redis-cli -s "$srv_sock" config set maxmemory 1
+  [[ -z $stderr && $(entries a) == 1 && $(redis srv exists a) == 0 ]]
+}
