@@ -10,15 +10,18 @@
 RLOCK is the program (build/rlock). Needs redis-server.
 """
 import difflib
+import fcntl
 import os
 import pty
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.dont_write_bytecode = True
@@ -30,7 +33,9 @@ RLOCK = os.path.realpath(os.environ.get("RLOCK") or os.path.join(HERE, "../../bu
 CHECK = sys.argv[1:2] == ["--check"]
 PACE = 0.1 if CHECK else 1  # nobody reads the check
 PEOPLE = {"alice": ("ci-1", 3001), "bob": ("ci-2", 3002), "carol": ("ci-3", 3003)}
-DEPLOY = '#!/bin/sh\necho "deploying release 1.4, fencing token $RLOCK_TOKEN"\n[ -e begun ] || touch begun\nsleep $TAKES\necho done\n'
+DEPLOY = ('#!/bin/sh\necho "deploying release 1.4, fencing token $RLOCK_TOKEN"\n[ -e begun ] || touch begun\n'
+          'timeout $TAKES sh -c "until [ -e go.$USER ]; do sleep 0.1; done"\n'
+          'echo done\n')
 
 
 class Terminal:
@@ -47,19 +52,18 @@ class Terminal:
             shell = ["unshare", "--mount", "--uts", "sh", "-euc",
                      f'hostname {host}; mount --bind "$1" /etc/passwd; shift; exec setpriv --reuid={user} --regid={user} '
                      '--clear-groups "$@"', "sh", stage.passwd, *shell]
-        environment = {"PATH": f"{stage.folder}/bin:/usr/bin:/bin", "HOME": stage.folder, "TERM": "xterm-256color",
+        environment = {"PATH": f"{stage.folder}/bin:/usr/bin:/bin", "HOME": stage.folder, "USER": person, "TERM": "xterm-256color",
                        "LANG": "C.UTF-8", "RLOCK_URL": "unix://" + stage.socket, "HISTFILE": "/dev/null",
-                       "XDG_CONFIG_HOME": "/nonexistent", "TAKES": str(takes),
+                       "XDG_CONFIG_HOME": "/nonexistent", "TAKES": str(takes), "RLOCK_HISTORY": "true",
                        # The first words of a job in the background stand in front of the next prompt.
                        "PROMPT_COMMAND": '[ -e begun ] || until [ -z "$(jobs -p)" ] || [ -e begun ]; do sleep 0.05; done',
                        "PS1": rf"\[\e[32m\]{person}@{host}\[\e[0m\]:~$ "}
         self.pid, self.end = pty.fork()
         if self.pid == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, self.screen.columns, 0, 0))
             os.chdir(stage.folder)
             os.execvpe(shell[0], shell, environment)
-        subprocess.run(["stty", "-F", f"/proc/self/fd/{self.end}", "cols",
-                        str(self.screen.columns), "rows", "40"], pass_fds=[self.end], check=True)
         self.sees("$ ")
 
     def text(self):
@@ -85,7 +89,7 @@ class Stage:
         self.socket, self.passwd, self.terminals = self.folder + "/s", self.folder + "/passwd", []
         os.mkdir(self.folder + "/bin")
         shutil.copy(RLOCK, self.folder + "/bin/rlock")
-        for name, text in ("deploy.sh", DEPLOY), ("passwd", "".join(
+        for name, text in ("deploy.sh", DEPLOY), ("smoke-test.sh", "#!/bin/sh\nsleep $TAKES\nexit 3\n"), ("passwd", "".join(
                 f"{person}:x:{user}:{user}::/:/bin/sh\n" for person, (_, user) in PEOPLE.items())):
             with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
                 file.write(text)
@@ -205,12 +209,37 @@ def watch():
         return stage.still(carol, "Carol, on ci-3: rlock status --watch"), "rlock status --watch shows all locks, and looks again each second"
 
 
-SCENES = {"waiting": waiting, "status": status, "watch": watch}
+def history():
+    with Stage() as stage:
+        alice, bob, carol = (Terminal(stage, person, takes) for person, takes in
+                             (("alice", 1000), ("bob", 3 * PACE), ("carol", PACE)))
+        alice.types("rlock run deploy -- ./deploy.sh")
+        alice.sees("fencing token")
+        bob.types("rlock run deploy -- ./deploy.sh")
+        bob.sees("you are 1st")
+        carol.types("rlock run deploy -- ./smoke-test.sh")
+        carol.sees("you are 2nd")
+        open(stage.folder + "/go.alice", "w", encoding="ascii").close()
+        for terminal in alice, bob, carol:
+            terminal.sees("$ ")
+        # The last thing alone is in the picture.
+        carol.types("clear")
+        stage.until(lambda: carol.text().strip() == "carol@ci-3:~$", "an empty screen")
+        carol.types("rlock history deploy")
+        stage.until(lambda: carol.text().count("deploy.sh") == 2 and carol.text().endswith("$"), "three holds")
+        carol.types("rlock history --timeline deploy")
+        carol.sees("taken away")
+        carol.sees("$ ")
+        return stage.still(carol, "Carol, on ci-3"), "rlock history shows who held a lock when, and how long each job waited"
+
+
+SCENES = {"waiting": waiting, "status": status, "watch": watch, "history": history}
 
 # Each run has its own of these.
 MASKS = [(r"[\w.-]+@[\w.-]+(?= )", "USER@HOST"), (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+", "OWNER"), (r"\d{16}", "TOKEN"),
          (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"), (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b", "DURATION"), (r"(?<=\[1\] )\d+", "PID"),
-         (r"(?<=pid )\d+", "PID"), (r"(USER@HOST +)\d+", r"\1PID"), (r" {2,}", "  ")]
+         (r"(?<=pid )\d+", "PID"), (r"(USER@HOST +)\d+", r"\1PID"), 
+         (r" +(REASON|\w*…)$", ""), (r"[░█▓][░█▓ ]*", "BAR"), (r" {2,}", "  ")]
 
 
 def masked(lines):
