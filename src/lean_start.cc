@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What libraries do before main(), and rlock does not need: the linker puts these in the place of theirs (--wrap, ld(1),
-// in CMakeLists.txt). Each job pays for its start; docs/performance.md says what each of them saves. Where a library has
-// no such function, or calls it from within, the linker leaves everything as it is.
+// Libraries prepare things before main() that most jobs do not need, and each job pays for its start. The linker puts
+// these functions in the place of the libraries' own (--wrap, ld(1), in CMakeLists.txt); docs/performance.md has the gain
+// of each. Where a library has no such function, or calls it from within, the linker leaves everything as it is.
 
 namespace {
 
@@ -23,7 +23,7 @@ void __wrap_OPENSSL_cpuid_setup() {
 }
 
 // libc asks for the path of the program, /proc/self/exe, for modules that stand beside it. rlock loads none. The reply is
-// libc's own for "not known".
+// libc's own where the path is not known.
 const char* __wrap__dl_get_origin();
 const char* __wrap__dl_get_origin() { return reinterpret_cast<const char*>(-1); }
 
