@@ -74,7 +74,7 @@ class SignalBlock {
 void let_all_through();
 
 // In a child that shall do something when it is told to end: SIGTERM, also where it was ignored, does nothing until
-// wait_for_sigterm(), which returns when it has come. As safe as sigprocmask(2) between fork(2) and exec(2).
+// wait_for_sigterm(), which returns when it has come. Safe between fork(2) and exec(2).
 void hold_sigterm_back();
 void wait_for_sigterm();
 
