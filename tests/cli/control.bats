@@ -91,11 +91,11 @@ start_tree() {
   wait_until listeners 1
   local owner
   owner=$(redis srv hkeys job)
-  redis srv publish 'rlock:control:{job}' 'other:1'
-  redis srv publish 'rlock:control:{job}' ''
-  redis srv publish 'rlock:control:{job}' "${owner}x"
-  redis srv publish 'rlock:control:{job}' "x$owner"
-  head -c 100000 /dev/zero | tr '\0' x | redis srv -x publish 'rlock:control:{job}'
+  publish_on srv 'rlock:control:{job}' 'other:1'
+  publish_on srv 'rlock:control:{job}' ''
+  publish_on srv 'rlock:control:{job}' "${owner}x"
+  publish_on srv 'rlock:control:{job}' "x$owner"
+  head -c 100000 /dev/zero | tr '\0' x | publish_on srv 'rlock:control:{job}'
   listeners 1
   touch go
   job_status
@@ -105,7 +105,7 @@ start_tree() {
 @test "what the message says is shown without harm" {
   job_start job -- sleep 1000
   wait_until listeners 1
-  redis srv publish 'rlock:control:{job}' "$(redis srv hkeys job)"$'\n\e[31mevil\nrlock: fake'
+  publish_on srv 'rlock:control:{job}' "$(redis srv hkeys job)"$'\n\e[31mevil\nrlock: fake'
   job_status
   [[ $status == 74 && $stderr != *$'\e'* && $(wc -l <<<"$stderr") == 1 ]]
   assert_says evil

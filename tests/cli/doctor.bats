@@ -107,6 +107,7 @@ PYTHON
 }
 
 @test "a replica fails, and its primary is told when a failover is safe" {
+  not_over sentinel cluster 'the test has a port and a replica of its own'
   local port
   port=$(redis_free_port)
   start --port "$port"

@@ -52,7 +52,7 @@ over_tls() {
   export SSL_CERT_FILE=$tls/ca.crt
   (
     flock 9
-    [[ -s $tls/server.pem ]] || TLS_DIR=$tls bash -c 'source "$TESTS_DIR/lib/tls.bash" && tls_authority ca && tls_certificate server ca IP:127.0.0.1'
+    [[ -s $tls/server.pem ]] || TLS_DIR=$tls bash -c 'source "$TESTS_DIR/lib/tls.bash" && tls_authority ca 100 && tls_certificate server ca IP:127.0.0.1 100'
   ) 9>>"$BATS_RUN_TMPDIR/tls.lock"
   OVER=(--tls-port "$over" --tls-cert-file "$tls/server.crt" --tls-key-file "$tls/server.key"
     --tls-ca-cert-file "$tls/ca.crt" --tls-auth-clients no)
@@ -234,6 +234,14 @@ listeners_on() {
   [[ ${TEST_OVER:-} != cluster ]] || of_slot=$(redis "$1" pubsub shardnumsub "$2" | tail -n1)
   [[ $of_slot =~ ^[0-9]+$ ]] || of_slot=0 # Redis 6.2 has none
   echo $(($(redis "$1" pubsub numsub "$2" | tail -n1) + of_slot))
+}
+
+# publish_on NAME CHANNEL [MESSAGE]: as rlock publishes there; the message is standard input if it is not given.
+publish_on() {
+  local how=publish from=()
+  [[ ${TEST_OVER:-} != cluster || $(redis "$1" command info spublish) != *spublish* ]] || how=spublish
+  (($# > 2)) || from=(-x)
+  redis "$1" "${from[@]}" "$how" "${@:2}"
 }
 
 # know_scripts NAME: from now on the server knows the scripts of plain locks, and is sent only their names.
