@@ -5,6 +5,7 @@ load ../lib/job
 
 setup() {
   m_port=$(redis_free_port)
+  not_over sentinel 'tests/cli/sentinel.bats has replicas'
   redis_start m --port "$m_port"
   also_allow m +wait
   also_allow m +waitaof # newer servers have it
@@ -19,6 +20,7 @@ teardown() {
 
 in_step() { [[ $(redis "$1" role) == *connected* ]]; }
 replica() {
+  not_over cluster 'the test has a replica of its own'
   redis_start r1 --replicaof "127.0.0.1 $m_port"
   wait_until in_step r1
 }
