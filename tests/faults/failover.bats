@@ -58,7 +58,7 @@ failover() {
   redis_kill9 m
   if ((late > 0)); then redis_thaw r1 && redis_thaw r2; fi
   wait_until other_master
-  # Who was granted a lock that the replicas do not know is overtaken before the others end.
+  # A holder of a lock that the replicas do not know is overtaken before the others end.
   wait_until lines_are second "$late"
   ((late == 0)) || wait_until ended "$late"
   touch go
