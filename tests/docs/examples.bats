@@ -29,7 +29,7 @@ teardown_file() { redis_stop srv; }
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
 
 # PAGE:EXAMPLES of each man page that has some that a shell runs; a test below follows each.
-PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1'
+PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1 rlock-history.1:1'
 
 # example PAGE NUMBER: a line or a block of the page's EXAMPLES.
 example() {
@@ -119,7 +119,7 @@ nothing_of() {
   done)
   [[ $(sort <<<"$found") == "$(tr ' ' '\n' <<<"$PAGES" | sort)" ]]
   # Elsewhere in the pages.
-  [[ $(sed '/^\.Sh EXAMPLES/,/^\.Sh [^E]/d' "$MAN"/*.1 | sed -n 's/^\.Dl \([^ ]*\).*/\1/p' | sort) == $'eval\nredis-cli' ]]
+  [[ $(sed '/^\.Sh EXAMPLES/,/^\.Sh [^E]/d' "$MAN"/*.1 | sed -n 's/^\.Dl \([^ ]*\).*/\1/p' | sort) == $'eval\nredis-cli\nrlock' ]]
 }
 
 @test "rlock.1: try it without a server of your own" {
@@ -191,6 +191,12 @@ nothing_of() {
   follow rlock-status.1 2
   [[ $output == busy ]]
   rlock release deploy --owner "$owner"
+}
+
+@test "rlock-history.1: a job and its history" {
+  follow rlock-history.1 1
+  [[ $(<calls) == 'backup  under nightly' && $output == ENDED*nightly*'waited'*held* ]]
+  redis srv del 'rlock:history:{nightly}' # it stays for a month
 }
 
 @test "rlock-force-unlock.1: a lock is stuck at night" {
