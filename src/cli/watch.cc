@@ -2,19 +2,19 @@
 #include "cli/watch.h"
 
 #include <poll.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <csignal>
 #include <iterator>
 #include <optional>
 
 #include "base/log.h"
 #include "base/wait.h"
-#include "cli/ending_signal.h"
+#include "cli/keys.h"
 #include "cli/output_people.h"
 #include "cli/print.h"
+#include "run/signals.h"
 
 namespace rlock::cli {
 namespace {
@@ -39,46 +39,6 @@ std::string essence(const std::vector<Status>& all) {
 
 std::string away(const Error& error) { return error.message + "; looking again"; }
 
-// Standard input, key by key, if it is the terminal that is drawn on and we are in its foreground. It gets its modes back.
-class Keys {
- public:
-  Keys() : there_(isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &former_) == 0) {
-    take();
-  }
-  Keys(const Keys&) = delete;
-  Keys& operator=(const Keys&) = delete;
-  ~Keys() {
-    if (there_) tcsetattr(STDIN_FILENO, TCSADRAIN, &former_);
-  }
-
-  // Also after the shell has had the terminal, by Ctrl-Z. Ctrl-C stays a signal.
-  void take() {
-    if (!there_ || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
-    termios modes = former_;
-    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    modes.c_cc[VMIN] = 0;
-    modes.c_cc[VTIME] = 0;
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
-  }
-
-  bool there() const { return there_; }
-
-  // Those that were pressed; an arrow is j or k. Nothing: the terminal has gone.
-  std::string pressed() const {
-    char bytes[64];
-    const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
-    std::string keys(bytes, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-    for (const auto& [sequence, key] : {std::pair{"\033[A", "k"}, {"\033[B", "j"}, {"\033OA", "k"}, {"\033OB", "j"}}) {
-      for (auto at = keys.find(sequence); at != std::string::npos; at = keys.find(sequence)) keys.replace(at, 3, key);
-    }
-    return keys;
-  }
-
- private:
-  termios former_{};
-  bool there_;
-};
-
 struct Order {
   const char* name;
   bool (*before)(const Status&, const Status&);
@@ -102,8 +62,8 @@ constexpr Order kOrders[] = {
 // The picture, and what keys have made of it.
 class View {
  public:
-  View(const StatusOptions& options, bool keys)
-      : listing_(options.names.empty()), single_(options.names.size() == 1), keys_(keys) {}
+  explicit View(const StatusOptions& options)
+      : listing_(options.names.empty()), single_(options.names.size() == 1) {}
 
   void take(std::vector<Status> all) {
     all_ = std::move(all);
@@ -122,7 +82,9 @@ class View {
     return true;
   }
 
-  std::string text() const {
+  // `keys`: with what they do.
+  std::string text(bool keys) {
+    keys_ = keys;
     const Screen screen = Screen::of_output();
     std::string text = picture(screen);
     if (keys_) text += fitted(footer() + "\n", screen);
@@ -175,26 +137,45 @@ class View {
     return text;
   }
 
-  bool listing_, single_, keys_;
+  bool listing_, single_, keys_ = false;
   std::vector<Status> all_;
   std::size_t order_ = 0, at_ = 0;
   std::optional<lock::LockName> one_;
 };
 
+// What follows a line of ours may be a prompt.
+void end_picture() {
+  if (!in_background(STDOUT_FILENO)) static_cast<void>(print("\n"));
+}
+
+// The signal that ends us, or 0: Ctrl-Z has stopped us for a while, with the terminal as it was before us.
+int take_signals(run::SignalBlock& signals, Keys& keys) {
+  int ending = 0;
+  bool stop = false;
+  while (const auto signal = signals.next()) {
+    if (signals.asks_to_end(signal->number)) return signal->number;
+    if (signal->number == SIGTSTP) stop = true;
+    else if (signal->number != SIGCONT && ending == 0) ending = signal->number;
+  }
+  if (ending != 0 || !stop) return ending;
+  keys.give_back();
+  end_picture();
+  run::stop_if_we_may(SIGTSTP);
+  return 0;
+}
+
 enum class Next { look, draw, signal, end };
 
 // Waits until it is time to look again, or something has happened before.
-Next wait_for_next(const Keys& keys, View& view, const run::SignalBlock& signals, TimePoint look_at) {
+Next wait_for_next(Keys& keys, View& view, const run::SignalBlock& signals, TimePoint look_at) {
   pollfd events[] = {
       {signals.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys.there() ? STDIN_FILENO : -1, POLLIN, 0}};
   const auto left = std::chrono::ceil<milliseconds>(look_at - BootClock::now());
   const int ready = poll(events, std::size(events), static_cast<int>(std::max<milliseconds>(left, 0ms).count()));
   if (ready <= 0) return Next::look;
   if (events[0].revents != 0) return Next::signal;
-  if (events[1].revents != 0) return Next::end;
-  const std::string pressed = keys.pressed();
-  if (pressed.empty()) return Next::end;
-  for (const char key : pressed) {
+  if (events[1].revents != 0 || (events[2].revents & ~POLLIN) != 0) return Next::end;  // the terminal has gone
+  for (const char key : keys.pressed()) {
     if (!view.press(key)) return Next::end;
   }
   return Next::draw;
@@ -203,29 +184,35 @@ Next wait_for_next(const Keys& keys, View& view, const run::SignalBlock& signals
 // The signal that has ended it, or 0.
 Result<int> draw_until_the_end(const StatusOptions& options, const Watched& watched, run::SignalBlock& signals) {
   Keys keys;
-  View view(options, keys.there());
+  View view(options);
   for (bool reached = false;;) {
     Answer all = watched.look(signals.fd());
-    if (!all && all.error().code == Error::Code::interrupted) return ending_signal(signals);
+    if (!all && all.error().code == Error::Code::interrupted) {
+      if (const int ending = take_signals(signals, keys); ending != 0) return ending;
+      keys.take();
+      continue;
+    }
     if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
     reached = true;
     const std::string trouble = all ? "" : fitted(away(all.error()) + "\n", Screen::of_output());
     if (all) view.take(*std::move(all));
-    keys.take();
     const TimePoint look_at = BootClock::now() + kEvery;
     for (Next next = Next::draw; next != Next::look;) {
-      if (next == Next::draw) RLOCK_TRY(print(kClear + (trouble.empty() ? view.text() : trouble)));
+      keys.take();
+      if (next == Next::draw) RLOCK_TRY(print(kClear + (trouble.empty() ? view.text(keys.there()) : trouble)));
       next = wait_for_next(keys, view, signals, look_at);
-      if (next == Next::signal) return ending_signal(signals);
       if (next == Next::end) return 0;
+      if (next != Next::signal) continue;
+      if (const int ending = take_signals(signals, keys); ending != 0) return ending;
+      next = Next::draw;
     }
   }
 }
 
 Result<int> watch_terminal(const StatusOptions& options, const Watched& watched) {
-  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
+  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin_at_terminal());
   auto ended = draw_until_the_end(options, watched, signals);
-  if (ended) static_cast<void>(print("\n"));
+  if (ended) end_picture();
   if (ended && *ended != 0) run::die_of(*ended);
   if (!ended) return ended;
   return kDone;

@@ -54,15 +54,24 @@ bool HeldSignals::take(int signal) {
   return member;
 }
 
-Result<SignalBlock> SignalBlock::begin() {
+Result<SignalBlock> SignalBlock::begin() { return begin_with(deadly()); }
+
+Result<SignalBlock> SignalBlock::begin_at_terminal() {
+  sigset_t signals = deadly(), blocked;
+  sigprocmask(SIG_BLOCK, nullptr, &blocked);
+  if (!ignored(SIGTSTP) && !sigismember(&blocked, SIGTSTP)) sigaddset(&signals, SIGTSTP);
+  sigaddset(&signals, SIGCONT);
+  return begin_with(signals);
+}
+
+Result<SignalBlock> SignalBlock::begin_with(const sigset_t& signals) {
   SignalBlock block;
   // An ignored SIGCHLD would have the kernel reap our children, and their statuses be lost (wait(2)).
   block.children_ignored_ = ignored(SIGCHLD);
   if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
 
-  const sigset_t ending = deadly();
-  if (sigprocmask(SIG_BLOCK, &ending, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
-  RLOCK_TRY(block.read_only(ending));
+  if (sigprocmask(SIG_BLOCK, &signals, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
+  RLOCK_TRY(block.read_only(signals));
   return block;
 }
 
@@ -159,17 +168,19 @@ UniqueFd hold_children_back() {
 
 bool was_continued() { return HeldSignals::now().take(SIGCONT); }
 
-void stop_by(int signal) {
+bool stop_if_we_may(int signal) {
   sigset_t only, mask;
   sigemptyset(&only);
-  if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) {
-    sigaddset(&only, signal);
-    raise(signal);
-    sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
-    sigprocmask(SIG_SETMASK, &mask, nullptr);
-    // A process that was stopped has been sent SIGCONT since, which is held back.
-    if (was_continued()) return;
-  }
+  sigaddset(&only, signal);
+  raise(signal);
+  sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  // A process that was stopped has been sent SIGCONT since, which is held back.
+  return was_continued();
+}
+
+void stop_by(int signal) {
+  if ((signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU) && stop_if_we_may(signal)) return;
   raise(SIGSTOP);
 }
 

@@ -38,6 +38,8 @@ class SignalBlock {
   // Holds back what would end this process; Ctrl-Z and the like still act at once. For the time of waiting.
   // Errors: system.
   static Result<SignalBlock> begin();
+  // The same, with Ctrl-Z and what lets a process go on after it, for one that gives the terminal back: see stop_by().
+  static Result<SignalBlock> begin_at_terminal();
 
   // From now on holds back everything, for a guard that passes signals on.
   Result<void> hold_all();
@@ -63,6 +65,7 @@ class SignalBlock {
 
  private:
   SignalBlock() = default;
+  static Result<SignalBlock> begin_with(const sigset_t& signals);
   Result<void> read_only(const sigset_t& signals);
 
   UniqueFd fd_;
@@ -84,8 +87,11 @@ UniqueFd hold_children_back();
 
 // Stops this process by `signal`, SIGTSTP and the like, so that its shell sees what has stopped the command; by SIGSTOP
 // where the kernel ignores it: in an orphaned process group (POSIX, "Orphaned Process Group"), or where it was ignored
-// when we were started. Returns when somebody has let it go on. REQUIRES: all signals are held back.
+// when we were started. Returns when somebody has let it go on. REQUIRES: `signal` and SIGCONT are held back.
 void stop_by(int signal);
+
+// The same for SIGTSTP and the like, but false where the kernel ignores it, and at once: nobody could let us go on there.
+bool stop_if_we_may(int signal);
 
 // Somebody has let this process go on, which was not read yet. Whatever stops a process later takes that away.
 bool was_continued();

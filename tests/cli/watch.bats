@@ -89,10 +89,14 @@ locks() {
   wait_until waits
   for ((name = 1; name <= ${1:-0}; name++)); do rlock acquire "m$name" --lease 10m; done
 }
-at_terminal() { timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/lib/watching.py" "$1"; }
+at_terminal() { SOCKET=$srv_sock timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/lib/watching.py" "$1"; }
 
 @test "keys sort, show one, and quit" { locks && at_terminal keys; }
 @test "however it ends, the terminal has its modes back" { locks && at_terminal modes; }
+@test "Ctrl-Z gives the terminal back, and fg takes it again" { locks && at_terminal stop_and_fg; }
+@test "after a SIGSTOP fg takes the terminal again" { locks && at_terminal stop_from_outside; }
+@test "in the background it leaves the terminal alone, and ends; fg has its keys again" { locks && at_terminal background; }
+@test "Ctrl-Z at a terminal without a shell stops nobody" { locks && at_terminal nobody_to_go_on; }
 @test "a terminal of 20 columns, and of 7: no line is wrapped" { locks && at_terminal narrow; }
 @test "a terminal of six lines shows the chosen lock, and how many there are more" { locks 5 && at_terminal short; }
 @test "the time that it is held moves" { rlock acquire a --lease 10m && at_terminal moving; }

@@ -2,8 +2,11 @@
 """watching.py CASE: somebody at a terminal looks at `rlock status --watch`. $RLOCK is the program, at $RLOCK_URL."""
 import os
 import re
+import signal
+import subprocess
 import sys
 import termios
+import time
 
 import pexpect
 
@@ -123,6 +126,144 @@ def colours():
     assert ended(child) == 0
     child = watch("a", NO_COLOR="", TERM="dumb")
     assert "\x1b" not in picture(child, "state     held")
+    child.send("q")
+    assert ended(child) == 0
+
+
+PROMPT = "READY> "
+
+
+def shell(program="/bin/dash", *options):
+    """A dash, which changes no modes of the terminal by itself, and looks; the shell and the pid of rlock."""
+    child = pexpect.spawn(program, [*options, "-i"], dimensions=(24, 100), timeout=40, encoding="utf-8",
+                          env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "PS1": PROMPT})
+    child.expect_exact(PROMPT)
+    child.sendline(f"{RLOCK} status --watch")
+    picture(child, r"q quit")
+    return child, os.tcgetpgrp(child.child_fd)
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def until(condition, what):
+    end = time.monotonic() + 40
+    while not condition():
+        assert time.monotonic() < end, "waited in vain for: " + what
+        time.sleep(0.02)
+
+
+def says(child, line, text):
+    child.sendline(line)
+    child.expect_exact(text)
+    child.expect_exact(PROMPT)
+
+
+def stopped(child, pid):
+    child.send("\x1a")
+    child.expect_exact(PROMPT)
+    until(lambda: state_of(pid) == "T", "the stop")
+
+
+def stop_and_fg():
+    """Ctrl-Z gives the terminal back to the shell, and fg takes it again; more than once, and the modes are the shell's."""
+    child, pid = shell()
+    for _ in range(2):
+        assert not echoes(child)
+        stopped(child, pid)
+        assert echoes(child)
+        says(child, "stty -ixon; echo he''re", "here")
+        child.sendline("fg")
+        picture(child, r"> a .*q quit")
+        assert not echoes(child)
+        child.send("j")
+        picture(child, r"\n> b ")
+        child.send("k")
+        picture(child, r"\n> a ")
+    child.send("q")
+    child.expect_exact(PROMPT)
+    assert echoes(child)
+    assert not termios.tcgetattr(child.child_fd)[0] & termios.IXON
+    says(child, "echo status=$?=", "status=0=")
+
+
+def stop_from_outside():
+    """SIGSTOP leaves no time to give anything back. A bash does it, and fg brings our modes: they are not the former ones."""
+    child, pid = shell("/bin/bash", "--norc", "--noprofile", "--noediting")
+    os.kill(pid, signal.SIGSTOP)
+    child.expect_exact(PROMPT)
+    assert echoes(child)
+    child.sendline("fg")
+    picture(child, r"> a .*q quit")
+    assert not echoes(child)
+    child.send("q")
+    child.expect_exact(PROMPT)
+    assert echoes(child)
+
+
+def background():
+    """In the background it leaves the terminal and what is typed alone, and ends by SIGTERM; fg has its keys again."""
+    for how in "q", "\x03", "kill":
+        child, pid = shell()
+        stopped(child, pid)
+        child.sendline("bg")
+        assert "q quit" not in picture(child, r"\na  ")
+        assert echoes(child)
+        says(child, "echo he''re", "here")
+        assert state_of(pid) == "S"
+        if how == "kill":
+            child.sendline("kill %1; wait %1; echo status=$?=")
+            child.expect_exact("status=143=")
+            assert echoes(child)
+            continue
+        child.send("x")  # half a line
+        child.send("\x15")
+        child.sendline("fg")
+        picture(child, r"\n> a .*q quit")
+        assert not echoes(child)
+        child.send(how)
+        child.expect_exact(PROMPT)
+        assert echoes(child)
+        says(child, "echo status=$?=", "status=0=" if how == "q" else "status=130=")
+
+
+def nobody_to_go_on():
+    """At a terminal without a shell Ctrl-Z stops nobody."""
+    child = watch()
+    picture(child, r"> a ")
+    child.send("\x1a")
+    child.send("j")
+    picture(child, r"\n> b ")
+    assert not echoes(child)
+    child.send("q")
+    assert ended(child) == 0
+
+
+def redis(*command):
+    subprocess.run(["redis-cli", "-s", os.environ["SOCKET"], *command], check=True, stdout=subprocess.DEVNULL)
+
+
+def choice():
+    """The chosen lock stays chosen, whatever comes and goes above it; where it goes itself, the next one is."""
+    child = watch()
+    picture(child, r"\n> a ")
+    child.send("j")
+    picture(child, r"\n> b ")
+    subprocess.run([RLOCK, "acquire", "Above", "--lease", "10m"], check=True, stdout=subprocess.DEVNULL)
+    seen = picture(child, r"\n  Above ")
+    assert "\n  a " in seen and "\n> b " in seen, seen
+    child.send("\r")
+    picture(child, r"name      b\n")
+    child.send("\x1b")
+    redis("del", "Above")
+    seen = picture(child, r"NAME[^\n]*\n  a ")
+    assert "\n> b " in seen, seen
+    child.send("k")
+    picture(child, r"\n> a ")
+    redis("del", "a")
+    picture(child, r"NAME[^\n]*\n> b ")
     child.send("q")
     assert ended(child) == 0
 
