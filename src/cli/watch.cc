@@ -67,7 +67,8 @@ class View {
 
   void take(std::vector<Status> all) {
     all_ = std::move(all);
-    sort();
+    std::ranges::stable_sort(all_, kOrders[order_].before);
+    follow();
   }
 
   // False: to end.
@@ -78,7 +79,8 @@ class View {
     if (key == 'k' && at_ > 0) --at_;
     if ((key == '\n' || key == '\r') && at_ < all_.size()) one_ = all_[at_].name();
     if (key == '\033' || key == '\x7f' || key == '\b') one_.reset();
-    if (key == 's') sort();
+    if (key == 's') std::ranges::stable_sort(all_, kOrders[order_].before);
+    choose();
     return true;
   }
 
@@ -93,9 +95,20 @@ class View {
   }
 
  private:
-  void sort() {
-    std::ranges::stable_sort(all_, kOrders[order_].before);
+  // The chosen lock, wherever it is now; the one in its place if it has gone.
+  void follow() {
+    const auto is_chosen = [&](const Status& status) { return chosen_ && status.name() == *chosen_; };
+    const auto found = std::ranges::find_if(all_, is_chosen);
+    // Of one that was named twice, either stays chosen.
+    const bool here = at_ < all_.size() && is_chosen(all_[at_]);
+    if (!here && found != all_.end()) at_ = static_cast<std::size_t>(found - all_.begin());
+    choose();
+  }
+
+  void choose() {
     at_ = std::min(at_, all_.empty() ? 0 : all_.size() - 1);
+    chosen_.reset();
+    if (!all_.empty()) chosen_ = all_[at_].name();
   }
 
   std::string footer() const {
@@ -140,7 +153,7 @@ class View {
   bool listing_, single_, keys_ = false;
   std::vector<Status> all_;
   std::size_t order_ = 0, at_ = 0;
-  std::optional<lock::LockName> one_;
+  std::optional<lock::LockName> chosen_, one_;  // in the row `at_`; shown in full
 };
 
 // What follows a line of ours may be a prompt.

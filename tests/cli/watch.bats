@@ -97,6 +97,7 @@ at_terminal() { SOCKET=$srv_sock timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/l
 @test "after a SIGSTOP fg takes the terminal again" { locks && at_terminal stop_from_outside; }
 @test "in the background it leaves the terminal alone, and ends; fg has its keys again" { locks && at_terminal background; }
 @test "Ctrl-Z at a terminal without a shell stops nobody" { locks && at_terminal nobody_to_go_on; }
+@test "the chosen lock stays chosen, whatever comes and goes above it" { locks && at_terminal choice; }
 @test "a terminal of 20 columns, and of 7: no line is wrapped" { locks && at_terminal narrow; }
 @test "a terminal of six lines shows the chosen lock, and how many there are more" { locks 5 && at_terminal short; }
 @test "the time that it is held moves" { rlock acquire a --lease 10m && at_terminal moving; }

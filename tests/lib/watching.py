@@ -255,7 +255,7 @@ def choice():
     seen = picture(child, r"\n  Above ")
     assert "\n  a " in seen and "\n> b " in seen, seen
     child.send("\r")
-    picture(child, r"name      b\n")
+    picture(child, r"name      b\r")
     child.send("\x1b")
     redis("del", "Above")
     seen = picture(child, r"NAME[^\n]*\n  a ")
