@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/output_html.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <string_view>
 
 #include "base/date.h"
 #include "base/duration.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "cli/output_history.h"
 #include "cli/timeline.h"
 
@@ -143,16 +137,6 @@ std::string table_of(const std::vector<PastHold>& holds) {
   return text + "</table></div>\n";
 }
 
-Result<void> write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return std::unexpected(system_error(escaped(path)));
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string history_page(const std::vector<PastHold>& holds, milliseconds now) {
@@ -171,23 +155,6 @@ std::string history_page(const std::vector<PastHold>& holds, milliseconds now) {
     page += "<h2>" + html(name.display()) + "</h2>\n" + chart.text() + axis;
   }
   return page + table_of(holds) + "</body>\n</html>\n";
-}
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  const auto failed = [&] { return std::unexpected(system_error(escaped(path))); };
-  struct stat there{};
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    return fd ? write_all(fd.get(), text, path) : failed();
-  }
-  const std::string beside = path + ".rlock-" + std::to_string(getpid());
-  const UniqueFd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd) return failed();
-  auto written = write_all(fd.get(), text, path);
-  if (written && rename(beside.c_str(), path.c_str()) == 0) return {};
-  if (written) written = failed();
-  unlink(beside.c_str());
-  return written;
 }
 
 }  // namespace rlock::cli

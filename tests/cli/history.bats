@@ -297,6 +297,54 @@ PYTHON
   fi
 }
 
+# page FILE LINES: one whole page is there, after so many lines.
+page() { [[ $(grep -c '^<!doctype' "$1") == 1 && $(tail -n 1 "$1") == '</html>' && $(sed -n "$(($2 + 1))p" "$1") == '<!doctype html>' ]]; }
+
+@test "--html follows links, which stay; standard output and pipes are written to as they are" {
+  rlock run a -- true
+  mkdir pages links
+  echo old >pages/page.html
+  ln -s ../pages/page.html links/to-file
+  ln -s "$PWD/links/to-file" links/to-link
+  ln -s ../pages/new.html links/to-nothing
+  ln -s pages folder
+  ln -s loop loop
+  ln -s /proc/self/fd/1 out
+  mkfifo pipe
+  ln -s pipe to-pipe
+  rlock history --html links/to-link
+  page pages/page.html 0
+  rlock history --html links/to-nothing
+  page pages/new.html 0
+  rlock history --html folder/third.html
+  page pages/third.html 0
+  [[ $(ls pages) == $'new.html\npage.html\nthird.html' && -L links/to-file && -L links/to-link && -L links/to-nothing ]]
+  # What others have written before stays; what they write then comes after. Not
+  # /dev/stdout: a fault would replace it on the whole host.
+  local name
+  for name in out /proc/self/fd/1 /dev/fd/1; do
+    { echo before && rlock history --html "$name" && echo after; } >written
+    [[ $(head -n 1 written) == before && $(tail -n 1 written) == after ]]
+    sed -i '$d' written
+    page written 1
+    rlock history --html "$name" >written
+    page written 0
+    rlock history --html "$name" | cat >written
+    page written 0
+  done
+  [[ -L out ]]
+  cat pipe >written 3>&- &
+  rlock history --html to-pipe
+  wait $!
+  page written 0
+  [[ -L to-pipe && -p pipe ]]
+  rlock history --html >(cat >pages/new.html)
+  wait_until page pages/new.html 0
+  run -71 --separate-stderr rlock history --html loop
+  [[ $stderr == *'loop: Too many levels of symbolic links'* ]]
+  [[ -z $(find . -name '*.rlock-*') ]]
+}
+
 @test "nothing waits for a reader that has gone" {
   redis srv eval 'for i = 1, 5000 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i) end' 1 'rlock:history:{h}' >/dev/null
   run -0 timeout 20 bash -c '"$0" history --limit 5000 h | head -n 1' "$RLOCK"
