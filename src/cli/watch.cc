@@ -156,7 +156,7 @@ class View {
   std::optional<lock::LockName> chosen_, one_;  // in the row `at_`; shown in full
 };
 
-// What follows a line of ours may be a prompt.
+// A prompt may follow, on a line of its own.
 void end_picture() {
   if (!in_background(STDOUT_FILENO)) static_cast<void>(print("\n"));
 }

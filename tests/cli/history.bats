@@ -319,8 +319,8 @@ page() { [[ $(grep -c '^<!doctype' "$1") == 1 && $(tail -n 1 "$1") == '</html>' 
   rlock history --html folder/third.html
   page pages/third.html 0
   [[ $(ls pages) == $'new.html\npage.html\nthird.html' && -L links/to-file && -L links/to-link && -L links/to-nothing ]]
-  # What others have written before stays; what they write then comes after. Not
-  # /dev/stdout: a fault would replace it on the whole host.
+  # The text of others before it stays, and later text comes after it. Not /dev/stdout itself: a fault would replace it
+  # for the whole host.
   local name
   for name in out /proc/self/fd/1 /dev/fd/1; do
     { echo before && rlock history --html "$name" && echo after; } >written
