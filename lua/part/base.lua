@@ -9,9 +9,9 @@
 --       3 grants  what the channels of single waiters begin with; their ids follow
 --       4 holds   what the keys that describe single holders begin with; their ids follow
 --
--- A verb declares each key that the caller can know in advance, but for those of RFairLock's queue (fair.lua): a user may
--- lack the right to them, and a server checks the rights to all declared keys. The keys of other holders and waiters are
--- known only to the script. All are in the lock's hash slot.
+-- A verb declares each key that the caller can know in advance, but for those of RFairLock's queue (fair.lua) and of
+-- the history (history.lua): a user may lack the right to them, and a server checks the rights to all declared keys. The
+-- keys of other holders and waiters are known only to the script. All are in the lock's hash slot.
 
 local lock, token_key, holder, queue, waiters = unpack(KEYS)
 local channel, grants, holds = ARGV[2], ARGV[3], ARGV[4]

@@ -6,21 +6,19 @@
 
 local kEntries = 10000
 
--- Adds one to the total `total`, '' or '-' for none, and an entry of the fields from ARGV[first] on, if there are any. The history
--- is KEYS[at], the totals stand in front of it. Returns why it could not be written, nil if it was.
+-- Adds one to the total `total`, '' or '-' for none, and an entry of the fields from ARGV[first] on, if there are any.
+-- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared: a user may lack the right to
+-- them, and must be able to release. Returns why something could not be written, nil if all was.
 local function record(at, total, outcome, first)
-  local totals, history = KEYS[at - 1], KEYS[at]
+  local totals, history = ARGV[at], ARGV[at + 1]
+  local added, written
   if total ~= '' and total ~= '-' then
-    local added = redis.pcall('hincrby', totals, total, 1)
+    added = redis.pcall('hincrby', totals, total, 1)
     redis.pcall('pexpire', totals, kMonth)
-    if type(added) == 'table' then
-      return added.err
-    end
   end
-  if not ARGV[first] then
-    return
+  if ARGV[first] then
+    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, unpack(ARGV, first))
+    redis.pcall('pexpire', history, kMonth)
   end
-  local written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, unpack(ARGV, first))
-  redis.pcall('pexpire', history, kMonth)
-  return type(written) == 'table' and written.err or nil
+  return type(added) == 'table' and added.err or type(written) == 'table' and written.err or nil
 end

@@ -1,10 +1,12 @@
 -- force_unlock: take a lock away from an owner that was shown to the operator.
 --
--- KEYS  as in base.lua; with fields for it the totals and the history, see history.lua
+-- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     the one to take it from: nobody else's hold is touched
 --       …           of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
---       …           fields of the entry in the history; absent where none is written
+--       totals      the keys of the totals and of the history, as in history.lua; absent where none is written
+--       history
+--       …           fields of the entry in the history
 -- Reply {'released', 0, fault, more, unwritten}   it holds the lock no more, and who waits has been told or has it; fault: why
 --                              nobody could be told, else ''; more and unwritten: as in release.lua, which goes on with it
 --       {'free'}                 nobody holds it (any more)
@@ -47,6 +49,6 @@ end
 repeat  -- a foreign writer may read as well
   payload = drop(owner) or payload
 until not count_of(owner)
-local unwritten = ARGV[kNote] and record(#KEYS, 'forced', 'forced', kNote)
+local unwritten = ARGV[kNote] and record(kNote, 'forced', 'forced', kNote + 2)
 local fault = hand_off(payload)
 return with_more({'released', 0, fault, unwritten and 0, unwritten})

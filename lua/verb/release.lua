@@ -1,15 +1,16 @@
 -- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, in
 -- the name of nobody, take dead waiters out of the queue and go on with what an earlier call had no time for.
 --
--- KEYS  as in base.lua; where a total is given the totals and the history, see history.lua; the last one <holds><request>:released.
---       request: id of this call, the same in each sending of it
+-- KEYS  as in base.lua; the last one <holds><request>:released. request: id of this call, the same in each sending of it
 -- ARGV  1 to 4: as in base.lua
 --       5 owner    or the id under which it waits: it leaves the queue
 --       6 hold     id of the request that acquired this hold
 --       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
 --       8 remember milliseconds for which it may be sent again; 0: it is sent once
 --       …          of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
---       total      absent where no history is written; else the total to which this adds one, '' for none: 'losses' where
+--       totals     the keys of the totals and of the history, as in history.lua; absent where no history is written,
+--       history    and with them all that follows
+--       total      the total to which this adds one, '' for none: 'losses' where
 --                  the hold is not there any more, whatever stands here, unless it is 'skips'. '-': none, and nothing at
 --                  all is written where the hold is not there any more
 --       …          fields of the entry in the history, if there is to be one; also of a hold that is not there any more
@@ -35,13 +36,14 @@
 
 --- if string
 wakeup = 9
-local kTotal = 13
+local kNote = 13
 --- end
 --- unless string
-local kTotal = 9
+local kNote = 9
 --- end
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
+local total = ARGV[kNote + 2]
 
 -- The text at a key; nil: there is none, or it cannot be read.
 local function text_at(key)
@@ -79,8 +81,8 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   end
   payload = drop(owner)
   outcome = remember('released')
-  if ARGV[kTotal] then
-    unwritten = record(#KEYS - 1, ARGV[kTotal], outcome, kTotal + 1)
+  if total then
+    unwritten = record(kNote, total, outcome, kNote + 3)
   end
   if nobody_waits() then
     return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten})
@@ -115,15 +117,15 @@ if count then
   end
   expire(owner, keep)
   pcall(tell_holding)  -- the waiters count on the lease
-  unwritten = ARGV[kTotal] and record(#KEYS - 1, ARGV[kTotal], 'kept', kTotal + 1)
+  unwritten = total and record(kNote, total, 'kept', kNote + 3)
   return {remember('kept'), keep, '', unwritten and 0, unwritten}
 end
 
-if ARGV[kTotal] and ARGV[kTotal] ~= '-' and not before then
+if total and total ~= '-' and not before then
   if remember_for ~= '0' then
     redis.pcall('set', outcome_key, 'noted', 'px', remember_for)
   end
-  record(#KEYS - 1, ARGV[kTotal] == 'skips' and 'skips' or 'losses', 'gone', kTotal + 1)
+  record(kNote, total == 'skips' and 'skips' or 'losses', 'gone', kNote + 3)
 end
 
 pcall(leave, owner)  -- no release fails because of those who wait

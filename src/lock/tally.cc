@@ -146,6 +146,7 @@ void add(Released& all, const Released& one) {
   if (one.outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
   all.holds_left = std::max(all.holds_left, one.holds_left);
   if (all.fault.empty()) all.fault = one.fault;
+  if (all.unwritten.empty()) all.unwritten = one.unwritten;
   all.unfinished = all.unfinished || one.unfinished;
 }
 

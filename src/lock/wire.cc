@@ -139,13 +139,18 @@ void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool 
   call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
 }
 
+// The keys of the totals and of the history, undeclared for the same reason. They are in the slot of the lock.
+void add_history(Call& call, const LockName& name) {
+  call.argument(name.totals_key()).argument(name.history_key());
+}
+
 Call release_call(redis::Client& client, const Lock& lock, const ReleaseArguments& arguments, const Until& until) {
   Call call = begin(client, Verb::release, lock, arguments.owner, until);
-  if (arguments.note) call.key(lock.name.totals_key()).key(lock.name.history_key());
   call.key(lock.name.hold_key_prefix() + arguments.request + ":released");
   call.argument(arguments.owner).argument(arguments.hold).argument(arguments.keep).argument(arguments.remember);
   add_wakeup(call, client, lock, arguments.note != nullptr);
   if (arguments.note) {
+    add_history(call, lock.name);
     call.argument(arguments.note->only_if_held ? "-" : arguments.note->total);
     for (const std::string& word : arguments.note->fields) call.argument(word);
   }
@@ -166,7 +171,7 @@ Result<Released> force_unlock(redis::Client& client, const Lock& lock, const Own
   call.argument(owner.text());
   add_wakeup(call, client, lock, note != nullptr);
   if (note) {
-    call.key(lock.name.totals_key()).key(lock.name.history_key());
+    add_history(call, lock.name);
     for (const std::string& word : note->fields) call.argument(word);
   }
   return checked(client, read_release(RLOCK_TRY(send(client, call, Attempts::until_deadline, until))));

@@ -173,6 +173,35 @@ entry() {
   run -1 rlock status --is-held s
 }
 
+@test "a user without the right to the histories can release and force-unlock, and is warned" {
+  not_over acl tls cluster 'the user is one of the test, with a password'
+  local owner what=' history could not be written: '
+  redis srv acl setuser few reset on '>pw' '~?' '~{*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' \
+    '~redisson_lock_*' '&*' +@all >/dev/null
+  (umask 077 && printf pw >password)
+  export RLOCK_URL="unix://few@$srv_sock" RLOCK_PASSWORD_FILE=$PWD/password
+  run -0 --separate-stderr rlock run a -- true
+  [[ $stderr == *"released, but the$what"* && $(redis srv exists a) == 0 ]]
+  run -0 --separate-stderr rlock run --protocol set b -- true
+  [[ $stderr == *"released, but the$what"* && $(redis srv exists b) == 0 ]]
+  owner=$(rlock acquire a --lease 1m)
+  run -0 --separate-stderr rlock release a --owner "$owner"
+  [[ $stderr == *"released, but the$what"* && $(redis srv exists a) == 0 ]]
+  rlock acquire a --lease 1m
+  run -0 --separate-stderr rlock force-unlock -y --now a
+  [[ $stderr == *"a: the$what"* && $(redis srv exists a) == 0 ]]
+  owner=$(rlock acquire a --lease 1m)
+  run -75 --separate-stderr rlock run -n a -- true
+  rlock release a --owner "$owner"
+}
+
+@test "what the totals refuse is written into the history nevertheless" {
+  redis srv set 'rlock:totals:{f}' text >/dev/null
+  rlock acquire f --lease 1m
+  run -0 --separate-stderr rlock force-unlock -y --now f
+  [[ $stderr == *'the history could not be written: WRONGTYPE'* && $(entries f) == 1 ]]
+}
+
 @test "long entries are read in short pages" {
   redis srv eval 'for i = 1, 100 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "why", string.rep("t", 30000)) end' \
     1 'rlock:history:{long}' >/dev/null
@@ -203,6 +232,9 @@ entry() {
   export RLOCK_URL=$url FIELDS='owner'
   run -0 holds q
   [[ $(grep -c same <<<"$output") == 1 && $(grep -c other <<<"$output") == 1 ]]
+  redis three set 'rlock:history:{w}' text
+  run -0 --separate-stderr rlock run w -- true
+  [[ $stderr == *'released, but the history could not be written: WRONGTYPE'* ]]
   redis_stop two
   redis_stop three
 }
