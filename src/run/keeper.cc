@@ -56,15 +56,17 @@ constexpr std::string_view kReady = "ready";
 struct Course {
   std::optional<lock::HolderInfo> who;  // none: no history is written
   TimePoint since;
-  std::string loss;  // "": none is known
+  std::string loss;                   // "": none is known
+  std::optional<std::size_t> of_one;  // the index of the hold that it is about; none: of all
   bool asked = false;
 
-  lock::HistoryNote note_of(const lock::Hold& hold) const {
+  lock::HistoryNote note_of(const lock::Hold& hold, std::size_t index) const {
     lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *who};
     past.kind = noun(hold.lock.layout);
     past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
-    past.end = loss.empty() ? "released" : "lost";
-    past.why = loss;
+    const bool lost = !loss.empty() && of_one.value_or(index) == index;
+    past.end = lost ? "lost" : "released";
+    if (lost) past.why = loss;
     lock::HistoryNote note = lock::note_of(past);
     note.only_if_held = asked;  // it may have been released by who has asked for it
     return note;
@@ -72,10 +74,11 @@ struct Course {
 };
 
 // `asked`: somebody may have taken it, as was asked for.
-Result<void> release_one(lock::Servers& client, const lock::Hold& hold, const Course& course, bool asked,
-                         const Until& end) {
+Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index,
+                         const Course& course, bool asked, const Until& end) {
+  const lock::Hold& hold = holds[index];
   lock::HistoryNote note;
-  if (course.who) note = course.note_of(hold);
+  if (course.who) note = course.note_of(hold, index);
   const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, course.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
   if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
@@ -86,8 +89,8 @@ Result<void> release_one(lock::Servers& client, const lock::Hold& hold, const Co
 Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Course& course,
                           const Until& end) {
   Result<void> all;
-  for (const lock::Hold& hold : holds) {
-    if (auto released = release_one(client, hold, course, course.asked, end); !released && all) all = std::move(released);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (auto one = release_one(client, holds, i, course, course.asked, end); !one && all) all = std::move(one);
   }
   return all;
 }
@@ -109,12 +112,18 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   // There is time: until the lease is over, trying again is better than waiting for that.
   const Until end = Until{}.at_most(timing.lease);
   course.asked = ours && listener->asked();
-  if (course.asked) course.loss = "asked to give up the lock by " + listener->by();
-  if (!ours) course.loss = "the lock is lost: " + renewer->why();
+  if (course.asked) {
+    course.loss = "asked to give up the lock by " + listener->by();
+    course.of_one = listener->which();
+  }
+  if (!ours) {
+    course.loss = "the lock is lost: " + renewer->why();
+    course.of_one = renewer->which();
+  }
   if (ours) return release_each(client, holds, course, end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (i == renewer->which() && !client.is_quorum() && !course.who) continue;
-    static_cast<void>(release_one(client, holds[i], course, true, end));
+    static_cast<void>(release_one(client, holds, i, course, true, end));
   }
   return fail(Error::Code::wrong_kind, course.loss);
 }
@@ -180,7 +189,7 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
   if (pid == 0) {
     keeper.go_.reset();
     become_daemon(inherited);
-    Course course{in_history, oldest(holds), ""};
+    Course course{.who = in_history, .since = oldest(holds)};
     const auto kept = keep(holds, timing, client, watched, signals, say.get(), wait_end.get(), std::move(course));
     if (!kept) {
       write_line(say.get(), kept.error().message);

@@ -40,7 +40,14 @@ std::string_view word(JobEnd::Kind kind) {
   return "error";
 }
 
-// Of the hold at that index, for the history.
+// What became of the job under a hold. Of several locks only that which was lost is: another one of them has seen an end
+// that was not its own.
+std::string_view end_of(const Outcome& outcome, bool lost) {
+  if (lost) return word(JobEnd::Kind::lost);
+  return word(outcome.end.kind == JobEnd::Kind::lost ? JobEnd::Kind::none : outcome.end.kind);
+}
+
+// For the history. `lost`: it is that hold which was.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, const Outcome& outcome, bool lost) {
   const TimePoint now = BootClock::now();
   lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *job.in_history};
@@ -48,11 +55,11 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, const Outcome&
   const TimePoint begun = outcome.begun.value_or(now);
   past.held = std::chrono::duration_cast<milliseconds>(now - begun);
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
-  past.end = lost ? "lost" : word(outcome.end.kind);
+  past.end = end_of(outcome, lost);
   if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
     past.value = outcome.end.value;
   }
-  if (outcome.loss) past.why = outcome.loss->why;
+  if (lost) past.why = outcome.loss->why;
   return lock::note_of(past);
 }
 

@@ -104,6 +104,23 @@ entry() {
   [[ $output == *'taken away by '* && $output == *' lost: the lock is lost'* ]]
 }
 
+@test "of several locks only that which was lost is, of a job and of a keeper" {
+  local process
+  run -74 rlock run --lease 5s x y -- sh -c "redis-cli -s $srv_sock del x >/dev/null; sleep 600"
+  FIELDS='name outcome result lost why' run -0 holds x y
+  [[ $output == *'x gone lost True the lock is lost: '* && $output == *'y released error False -'* ]]
+  [[ $(total x losses) == 1 && -z $(total y losses) ]]
+  sleep 600 3>&- &
+  process=$!
+  rlock acquire v w --for-pid "$process" --lease 5s
+  redis srv del v
+  written() { [[ $(entries v) == 1 && $(entries w) == 1 ]]; }
+  wait_until written
+  kill "$process"
+  FIELDS='name outcome result lost' run -0 holds v w
+  [[ $(sort <<<"$output") == $'v gone lost True\nw released released False' && -z $(total w losses) ]]
+}
+
 @test "a job that did not get the lock is counted, and is no hold" {
   rlock acquire a --lease 1m
   run -75 rlock run -n a -- true
