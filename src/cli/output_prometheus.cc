@@ -74,6 +74,7 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
   }
   for (const lock::PastHold& hold : last) {
     Measures& one = all[hold.name];
+    if (one.last_end) continue;  // a newer one, which another server of a quorum lacks
     one.last_status = status_of(hold);
     one.last_end = seconds(hold.ended);
     if (hold.held) one.last_duration = seconds(*hold.held);

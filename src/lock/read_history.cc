@@ -2,13 +2,14 @@
 #include "lock/read_history.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "lock/join_history.h"
 #include "lock/listing.h"
 #include "lock/tally.h"
 
@@ -17,41 +18,10 @@ namespace {
 
 using Past = std::vector<PastHold>;
 
-// Entries that are asked for at once. A page of long texts may be more than a reply may be: then of a few.
+// Entries that are asked for at once. A page of long texts may be more than a reply may be: then of a few, or of one.
 constexpr std::size_t kPage = 500, kShortPage = 20;
 
 void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
-
-// Those of one stream that ended at the same time stay in their order.
-bool is_newer(const PastHold& one, const PastHold& other) { return one.ended > other.ended; }
-
-// Both say something of one hold: that it was taken away, and what became of its command.
-void join(PastHold& kept, const PastHold& other) {
-  const bool forced = kept.outcome == PastHold::Outcome::forced || other.outcome == PastHold::Outcome::forced;
-  if (kept.end.empty()) std::tie(kept.end, kept.value, kept.why) = std::tie(other.end, other.value, other.why);
-  if (kept.by.empty()) kept.by = other.by;
-  if (!kept.waited) kept.waited = other.waited;
-  if (forced) kept.outcome = PastHold::Outcome::forced;
-}
-
-// Newest first, each hold once, `limit` at most.
-Past tidied(Past all, std::size_t limit) {
-  std::ranges::stable_sort(all, is_newer);
-  std::map<std::pair<std::string, std::string>, std::size_t> known;
-  Past once;
-  for (PastHold& hold : all) {
-    if (!hold.owner.empty()) {
-      const auto [found, is_new] = known.try_emplace({hold.name.text(), hold.owner}, once.size());
-      if (!is_new) {
-        join(once[found->second], hold);
-        continue;
-      }
-    }
-    once.push_back(std::move(hold));
-  }
-  if (once.size() > limit) once.erase(once.begin() + static_cast<std::ptrdiff_t>(limit), once.end());
-  return once;
-}
 
 // The history of one lock, page by page.
 class Reader {
@@ -63,18 +33,18 @@ class Reader {
   Result<Past> read() {
     while (!over_) RLOCK_TRY(read_page());
     if (odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
-    return std::move(found_);
+    return found_.take(query_.limit);
   }
 
  private:
   Result<void> read_page() {
     if (end_.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");
     const std::string least = query_.since ? std::to_string(query_.since->count()) : "-";
-    const std::size_t page = std::min(page_, query_.failed ? page_ : std::max<std::size_t>(query_.limit, 1));
+    const std::size_t page = number_wanted();
     auto reply = client_.insist({"XREVRANGE", key_, newest_, least, "COUNT", std::to_string(page)},
                                 end_.at_most(exchange_));
-    if (!reply && reply.error().code == Error::Code::protocol && page_ > kShortPage) {
-      page_ = kShortPage;
+    if (!reply && reply.error().code == Error::Code::protocol) {
+      ask_for_less(page, reply.error());
       return {};
     }
     if (!reply && reply.error().code == Error::Code::wrong_kind) {
@@ -88,14 +58,30 @@ class Reader {
     return {};
   }
 
+  std::size_t number_wanted() const {
+    if (beyond_) return std::min(page_, kShortPage);
+    return std::min(page_, query_.failed ? page_ : std::max<std::size_t>(query_.limit, 1));
+  }
+
+  // A reply of `page` entries is none that can be read. One entry alone cannot be passed over: nobody knows its id.
+  void ask_for_less(std::size_t page, const Error& error) {
+    if (page == 1) {
+      over_ = true;
+      warn(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
+    }
+    page_ = page > kShortPage ? kShortPage : 1;
+  }
+
   void take(const std::vector<redis::Reply>& entries) {
     for (const redis::Reply& entry : entries) {
       auto hold = read_entry(name_, entry);
       newest_ = "(" + entry.at(0).as_text();
       if (!hold) ++odd_;
-      if (hold && !(query_.failed && hold->fine())) found_.push_back(std::move(*hold));
+      if (hold && !(query_.failed && hold->fine())) found_.add(std::move(*hold));
     }
-    over_ = found_.size() >= query_.limit;
+    const bool enough = found_.size() >= query_.limit;
+    over_ = enough && (beyond_ || !found_.open());
+    beyond_ = enough;  // the other entry of a hold stands a few entries further on, if there is one
   }
 
   redis::Client& client_;
@@ -105,8 +91,8 @@ class Reader {
   Until end_;
   std::string key_, newest_ = "+";
   std::size_t page_ = kPage, odd_ = 0;
-  Past found_;
-  bool over_ = false;
+  StreamOfHolds found_;
+  bool over_ = false, beyond_ = false;
 };
 
 Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
@@ -120,10 +106,10 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
     if (!one && listing && is_of_others(one.error())) continue;
     if (!one) return std::unexpected(Error(one.error()).in(name.display()));
     all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
-    if (!query.of_each && all.size() > 2 * query.limit) all = tidied(std::move(all), query.limit);
+    if (!query.of_each && all.size() > 2 * query.limit) all = newest_of(std::move(all), query.limit);
   }
   const std::size_t limit = query.of_each ? all.size() : query.limit;
-  return tidied(std::move(all), limit);
+  return newest_of(std::move(all), limit);
 }
 
 using TotalsOf = std::map<LockName, Totals>;
@@ -141,6 +127,10 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
     const bool passed_over = !reply && (reply.error().code == Error::Code::wrong_kind ||
                                         (listing && is_of_others(reply.error())));
     if (passed_over) continue;
+    if (!reply && listing && reply.error().code == Error::Code::protocol) {
+      log::warning(name.display() + ": its totals cannot be read: " + reply.error().message);
+      continue;
+    }
     RLOCK_TRY(reply);
     all.emplace(name, read_totals(*reply));
   }
@@ -170,10 +160,7 @@ Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery&
   if (!servers.is_quorum()) return read_one_server(servers.only(), query, exchange);
   const auto given = RLOCK_TRY(ask_majority<Past>(
       servers, [&](redis::Client& client) { return read_one_server(client, query, exchange); }, exchange));
-  Past all;
-  for (const Past& one : given) all.insert(all.end(), one.begin(), one.end());
-  const std::size_t limit = query.of_each ? all.size() : query.limit;
-  return tidied(std::move(all), limit);
+  return merged_holds(given, query.of_each ? std::numeric_limits<std::size_t>::max() : query.limit);
 }
 
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,

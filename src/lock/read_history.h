@@ -15,21 +15,22 @@ namespace rlock::lock {
 
 struct HistoryQuery {
   std::vector<LockName> names;        // none: of all locks that have a history
-  std::size_t limit = 50;             // entries at most
+  std::size_t limit = 50;             // holds at most
   std::optional<milliseconds> since;  // ended at that time or later, since 1970
   bool failed = false;                // only those that are not PastHold::fine()
   bool of_each = false;               // the limit is that of each lock, not of all
 };
 
-// The newest entries, newest first; those of one hold are one, also where several servers of a quorum have it. Of a
-// stream it reads as much as the limit wants, page by page, so that memory follows the limit. A key that is no stream,
-// or an entry of another shape, is passed over with a warning. Each exchange has `exchange`; all together
+// The newest holds, newest first (lock/join_history.h). Of a stream it reads as much as the limit wants, page by page, so
+// that memory follows the limit. A key that is no stream, an entry of another shape, and what stands behind an entry that
+// is larger than a reply may be, are passed over with a warning. Each exchange has `exchange`; all together
 // kLongestReading times that. Errors: those of redis::Client; of a quorum, where no majority answers; unavailable, where
 // it takes too long.
 inline constexpr int kLongestReading = 60;
 Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange);
 
-// The totals of the named locks, or with no names of all that have some. Of a quorum: the largest of all servers.
+// The totals of the named locks, or with no names of all that have some; then those of a lock that
+// cannot be read are passed over with a warning. Of a quorum: the largest of all servers.
 // Errors: as read_history.
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
                                                milliseconds exchange);

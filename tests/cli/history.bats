@@ -226,6 +226,51 @@ entry() {
   [[ ${#lines[@]} == 100 && ${lines[0]} == 100 && ${lines[99]} == 1 ]]
 }
 
+@test "entries larger than a page are read one by one; one larger than a reply ends that history, and no other" {
+  redis srv eval 'for i = 1, 30 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "why", string.rep("t", 60000)) end' \
+    1 'rlock:history:{long}' >/dev/null
+  FIELDS=owner run -0 --separate-stderr holds long
+  [[ ${#lines[@]} == 30 && ${lines[29]} == 1 && -z $stderr ]]
+  entry poisoned outcome released owner old
+  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 3000000))
+    redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", "new")' 1 'rlock:history:{poisoned}' >/dev/null
+  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 3000000))' 1 'rlock:totals:{poisoned}' >/dev/null
+  rlock run fine -- true
+  FIELDS='name owner' run -0 --separate-stderr holds
+  [[ $output == *$'\npoisoned new\n'* && $output == fine* && ${#lines[@]} == 32 ]]
+  [[ $stderr == *'poisoned: its history: it cannot be read from here on: '* ]]
+  FIELDS=owner run -0 --separate-stderr holds poisoned
+  [[ $output == new && -n $stderr ]]
+  redis srv xtrim 'rlock:history:{poisoned}' maxlen 2 >/dev/null
+  run -0 --separate-stderr rlock status --prometheus
+  [[ $output == *'rlock_last_status{name="fine"} 0'* && $stderr == *'poisoned: its totals cannot be read: '* ]]
+}
+
+@test "holds of one owner of another program stay apart; a limit counts holds, and cuts none in two" {
+  local i owner=8743c9c0-0795-4907-87fd-6c719a6b4586:1
+  for i in 1 2 3; do
+    redis srv hset f "$owner" 1 >/dev/null
+    redis srv pexpire f 60000 >/dev/null
+    rlock force-unlock -y f
+  done
+  FIELDS=outcome run -0 holds f
+  [[ $output == $'forced\nforced\nforced' ]]
+  FIELDS=outcome run -0 holds --limit 2 f
+  [[ $output == $'forced\nforced' ]]
+  entry p outcome released owner a end exited value 0
+  entry p outcome forced owner b by me
+  entry p outcome released owner c end exited value 0
+  entry p outcome gone owner b end lost why reason
+  entry p outcome kept owner d end exited value 0
+  entry p outcome forced owner d by me
+  FIELDS='owner outcome taken_away_by result' run -0 holds p
+  [[ $output == $'d forced me exited\nb forced me lost\nc released - exited\na released - exited' ]]
+  FIELDS='owner outcome result' run -0 holds --limit 1 p
+  [[ $output == 'd forced exited' ]]
+  FIELDS='owner outcome result' run -0 holds --limit 2 p
+  [[ $output == $'d forced exited\nb forced lost' ]]
+}
+
 @test "a long history is listed from its end, and one of many thousand is trimmed" {
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
     redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "held", 1000, "host", "h", "user", "u", "end", "exited", "value", i % 2)

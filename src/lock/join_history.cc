@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "lock/join_history.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace rlock::lock {
+namespace {
+
+using Outcome = PastHold::Outcome;
+
+// What the other one knows of the same hold, and this one does not.
+void complete(PastHold& hold, const PastHold& other) {
+  if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
+  if (hold.by.empty()) hold.by = other.by;
+  if (!hold.waited) hold.waited = other.waited;
+}
+
+bool are_one(Outcome newer, Outcome older) {
+  return newer == Outcome::gone ? older == Outcome::forced : newer == Outcome::forced && older == Outcome::kept;
+}
+
+// REQUIRES: there is one.
+PastHold one_of(const std::vector<PastHold>& seen) {
+  const auto say = [&](Outcome outcome) { return std::ranges::count(seen, outcome, &PastHold::outcome); };
+  Outcome outcome = seen.front().outcome;
+  for (const PastHold& hold : seen) {
+    if (say(hold.outcome) > say(outcome)) outcome = hold.outcome;
+  }
+  if (say(Outcome::forced) > 0) outcome = Outcome::forced;
+  PastHold one = *std::ranges::find(seen, outcome, &PastHold::outcome);
+  for (const PastHold& hold : seen) complete(one, hold);
+  return one;
+}
+
+}  // namespace
+
+void StreamOfHolds::add(PastHold entry) {
+  const auto found = open_.find(entry.owner);
+  if (found != open_.end() && are_one(holds_[found->second].outcome, entry.outcome)) {
+    PastHold& hold = holds_[found->second];
+    complete(hold, entry);
+    hold.outcome = Outcome::forced;
+    open_.erase(found);
+    return;
+  }
+  const bool open = entry.outcome == Outcome::gone || entry.outcome == Outcome::forced;
+  if (open && !entry.owner.empty()) open_.insert_or_assign(entry.owner, holds_.size());
+  holds_.push_back(std::move(entry));
+}
+
+std::vector<PastHold> StreamOfHolds::take(std::size_t limit) {
+  open_.clear();
+  if (holds_.size() > limit) holds_.erase(holds_.begin() + static_cast<std::ptrdiff_t>(limit), holds_.end());
+  return std::exchange(holds_, {});
+}
+
+std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) {
+  std::ranges::stable_sort(holds, std::ranges::greater{}, &PastHold::ended);
+  if (holds.size() > limit) holds.erase(holds.begin() + static_cast<std::ptrdiff_t>(limit), holds.end());
+  return holds;
+}
+
+std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit) {
+  using Key = std::tuple<std::string, std::string, std::string, std::size_t>;  // the last: how many of the same stand in front
+  std::map<Key, std::vector<PastHold>> seen;
+  std::vector<PastHold> all;
+  for (const std::vector<PastHold>& server : servers) {
+    std::map<Key, std::size_t> before;
+    for (const PastHold& hold : server) {
+      if (hold.owner.empty()) {
+        all.push_back(hold);
+        continue;
+      }
+      const Key first{hold.name.text(), hold.owner, hold.token, 0};
+      Key key = first;
+      std::get<std::size_t>(key) = before[first]++;
+      seen[key].push_back(hold);
+    }
+  }
+  for (const auto& [key, holds] : seen) all.push_back(one_of(holds));
+  return newest_of(std::move(all), limit);
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Holds out of the entries of histories. Pure: no server is asked here.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lock/history.h"
+
+namespace rlock::lock {
+
+// Those of one stream. A hold has two entries where it was taken away: that, and before it that it was kept, or after it
+// that its holder found it gone. An owner of another program may hold a lock many times: its holds stay apart.
+class StreamOfHolds {
+ public:
+  // The next older entry.
+  void add(PastHold entry);
+
+  std::size_t size() const { return holds_.size(); }
+  // An older entry may belong to one of them.
+  bool open() const { return !open_.empty(); }
+  // Newest first, `limit` at most. Nothing is here from then on.
+  std::vector<PastHold> take(std::size_t limit);
+
+ private:
+  std::vector<PastHold> holds_;
+  std::map<std::string, std::size_t> open_;  // by the owner, the index
+};
+
+// Of all locks, newest first; those that ended at the same time stay in their order. `limit` at most.
+std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit);
+
+// What each server of a quorum has, taken together, newest first, `limit` at most. Holds of the same lock, owner and token
+// on several servers are one, the newest with the newest; its outcome is forced if one server says so, else that which
+// most say.
+std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit);
+
+}  // namespace rlock::lock

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "lock/join_history.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rlock::lock {
+namespace {
+
+using Outcome = PastHold::Outcome;
+
+PastHold past(long ended, Outcome outcome, std::string owner, std::string end = "", std::string token = "") {
+  PastHold hold{.name = *LockName::parse("a"), .outcome = outcome, .ended = milliseconds(ended)};
+  hold.owner = std::move(owner);
+  hold.end = std::move(end);
+  hold.token = std::move(token);
+  return hold;
+}
+
+// "owner outcome end", one after the other.
+std::string words(const std::vector<PastHold>& holds) {
+  std::string text;
+  for (const PastHold& hold : holds) text += hold.owner + " " + std::string(word(hold.outcome)) + " " + hold.end + ";";
+  return text;
+}
+
+std::string joined(const std::vector<PastHold>& entries, std::size_t limit = 100) {
+  StreamOfHolds stream;
+  for (const PastHold& entry : entries) stream.add(entry);
+  return words(stream.take(limit));
+}
+
+TEST(JoinHistory, JoinsTheTwoEntriesOfOneHold) {
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::forced, "o")}), "o forced lost;");
+  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::kept, "o", "exited")}), "o forced exited;");
+}
+
+TEST(JoinHistory, LeavesOthersApart) {
+  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}), "o forced ;o forced ;");
+  EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::released, "o", "released")}),
+            "o forced ;o released released;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "", "lost"), past(1, Outcome::forced, "")}), " gone lost; forced ;");
+  EXPECT_EQ(joined({past(3, Outcome::gone, "o", "lost"), past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}),
+            "o forced lost;o forced ;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}, 1), "o gone lost;");
+}
+
+TEST(JoinHistory, OfAQuorumTheSameHoldIsOne) {
+  const std::vector<PastHold> one = {past(12, Outcome::released, "o", "exited", "7"), past(3, Outcome::forced, "f"),
+                                     past(2, Outcome::forced, "f")};
+  const std::vector<PastHold> two = {past(11, Outcome::released, "o", "exited", "7"), past(4, Outcome::forced, "f")};
+  const std::vector<PastHold> lost_data = {past(13, Outcome::gone, "o", "exited", "7")};
+  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 100)), "o released exited;f forced ;f forced ;");
+  EXPECT_EQ(words(merged_holds({lost_data, one, two}, 2)), "o released exited;f forced ;");
+  EXPECT_EQ(words(merged_holds({{past(2, Outcome::gone, "o", "lost")}, {past(1, Outcome::forced, "o")}}, 9)),
+            "o forced lost;");
+  EXPECT_EQ(words(merged_holds({{past(2, Outcome::released, "o", "", "8")}, {past(1, Outcome::released, "o", "", "7")}}, 9)),
+            "o released ;o released ;");
+}
+
+}  // namespace
+}  // namespace rlock::lock
