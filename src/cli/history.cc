@@ -17,6 +17,7 @@ using Output = HistoryOptions::Output;
 
 constexpr const char* kNothing =
     "no holds are written down here; run jobs with --history, or with RLOCK_HISTORY=true, to have them written\n";
+constexpr const char* kNoneOfThose = "no such holds are written down here\n";
 
 Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions& options) {
   const Screen screen = Screen::of_output();
@@ -26,7 +27,8 @@ Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions
     case Output::timeline:
     case Output::people: break;
   }
-  if (holds.empty()) return print(fitted(kNothing, screen));
+  const bool some_wanted = options.failed || options.since;
+  if (holds.empty()) return print(fitted(some_wanted ? kNoneOfThose : kNothing, screen));
   return print(options.output == Output::timeline ? timeline(holds, screen) : history_table(holds, screen));
 }
 

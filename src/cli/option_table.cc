@@ -116,6 +116,12 @@ constexpr auto kWritten = part<NamingOptions>({
      Group::general, kSetting},
 });
 
+constexpr auto kWrittenByKeeper = part<NamingOptions>({
+    {"--history", "", into<flag, &NamingOptions::history>,
+     "with --for-pid, write the hold into the history of the lock when it is over; else release --history does so",
+     Group::general, kSetting},
+});
+
 constexpr Row<RunOptions> kCommand{"-c,--command", "TEXT",     {},    "run TEXT by $SHELL, or /bin/sh, as the COMMAND",
                                    Group::general, kNoSetting, kOften};
 
@@ -284,7 +290,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kLocking, kNaming, kReason, kAcquireOutput, kWritten),
+                               kAcquireLease, kLocking, kNaming, kReason, kAcquireOutput, kWrittenByKeeper),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "let the lease of an acquired lock start anew",
                               .synopsis = "NAME...",

@@ -68,8 +68,10 @@ Result<int> number_of_entries(const std::string& text) {
 
 Result<milliseconds> point_in_time(const std::string& text) {
   if (const auto date = parse_date(text)) return *date;
+  // Seconds have a few digits; eight of them are a date that lacks its hyphens.
+  const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
   const auto span = parse_duration(text);
-  if (!span) {
+  if (!span || ambiguous) {
     return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a duration, "
                                  "such as 2h");
   }

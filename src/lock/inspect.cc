@@ -46,6 +46,8 @@ std::size_t size_of(const Status& status) {
   return size;
 }
 
+constexpr std::size_t kLock = 256;  // bytes of one that is found, besides its name, about
+
 // Locks that are asked for in one exchange; the first one alone, so that the server knows the script then.
 constexpr std::size_t kAtOnce = 100;
 
@@ -59,7 +61,7 @@ Result<Status> of_any_kind(redis::Client& client, const LockName& name, Result<S
 
 Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until) {
   const Until end = until.at_most(kLongestLooks * exchange);
-  const std::set<LockName> found = RLOCK_TRY(names_with(client, LockName::kHolder, exchange, end));
+  const std::set<LockName> found = RLOCK_TRY(names_with(client, LockName::kHolder, kLock, exchange, end));
   const std::vector<LockName> names(found.begin(), found.end());
   std::size_t size = names.size() * sizeof(Status);
   std::vector<Status> all;

@@ -9,9 +9,12 @@ namespace {
 constexpr std::size_t kLongestList = std::size_t{32} << 20;
 constexpr std::string_view kAskByName = "; ask for locks by their names";
 
-// Adds the names that one server keeps.
-Result<void> add_names(redis::Client& client, std::string_view word, milliseconds exchange, const Until& end,
-                       std::set<LockName>& names, std::size_t& size) {
+// Of a name in a set: with its place in the tree.
+constexpr std::size_t kName = sizeof(LockName) + 4 * sizeof(void*);
+
+// Adds the names that one server keeps. `each`: as in names_with.
+Result<void> add_names(redis::Client& client, std::string_view word, std::size_t each, milliseconds exchange,
+                       const Until& end, std::set<LockName>& names, std::size_t& size) {
   const std::string pattern = std::string(word) + ":*";
   std::string cursor = "0";
   do {
@@ -21,7 +24,7 @@ Result<void> add_names(redis::Client& client, std::string_view word, millisecond
     if (cursor.empty()) return fail(Error::Code::protocol, "unexpected reply to SCAN");
     for (const redis::Reply& key : reply.at(1).elements) {
       auto name = LockName::of_companion(word, key.as_text());
-      if (name && names.insert(std::move(*name)).second) size += 512 + key.text.size();  // of a lock, about
+      if (name && names.insert(std::move(*name)).second) size += kName + each + key.text.size();
     }
     RLOCK_TRY(within_list_limits(size, end));
   } while (cursor != "0");
@@ -30,13 +33,13 @@ Result<void> add_names(redis::Client& client, std::string_view word, millisecond
 
 }  // namespace
 
-Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, milliseconds exchange,
-                                      const Until& end) {
+Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
+                                      milliseconds exchange, const Until& end) {
   std::set<LockName> names;
   std::size_t size = 0;
   auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
-  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, word, exchange, end, names, size));
-  if (parts.empty()) RLOCK_TRY(add_names(client, word, exchange, end, names, size));
+  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, word, each, exchange, end, names, size));
+  if (parts.empty()) RLOCK_TRY(add_names(client, word, each, exchange, end, names, size));
   return names;
 }
 

@@ -3,6 +3,7 @@
 // without end.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string_view>
 
@@ -13,9 +14,10 @@
 namespace rlock::lock {
 
 // The names of the locks that have a companion key with that word, on all servers of a cluster. Looks at every key of the
-// database, for `exchange` at most at a time. Errors: those of redis::Client and of within_list_limits.
-Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, milliseconds exchange,
-                                      const Until& end);
+// database, for `exchange` at most at a time. `each`: bytes that the caller is going to keep of a lock besides its name,
+// about. Errors: those of redis::Client and of within_list_limits.
+Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
+                                      milliseconds exchange, const Until& end);
 
 // Ends a listing that would not end by itself. Errors: protocol where `size` bytes are more than 32 MiB, unavailable
 // where `end` is over.

@@ -95,16 +95,31 @@ class Reader {
   bool over_ = false, beyond_ = false;
 };
 
+// How many holds there are follows the limit, or the number of names, which has one.
+std::size_t size_of_texts(const PastHold& hold) {
+  std::size_t size = 0;
+  for (const std::string* text : {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user,
+                                  &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.by}) {
+    size += text->size();
+  }
+  return size;
+}
+
 Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
   const Until end = Until{}.at_most(kLongestReading * exchange);
   std::set<LockName> names(query.names.begin(), query.names.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, exchange, end));
+  if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, 0, exchange, end));
   Past all;
+  std::size_t size = 0;
   for (const LockName& name : names) {
     auto one = Reader(client, name, query, exchange, end).read();
     if (!one && listing && is_of_others(one.error())) continue;
     if (!one) return std::unexpected(Error(one.error()).in(name.display()));
+    if (query.of_each) {
+      for (const PastHold& hold : *one) size += size_of_texts(hold);
+      RLOCK_TRY(within_list_limits(size, end));
+    }
     all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
     if (!query.of_each && all.size() > 2 * query.limit) all = newest_of(std::move(all), query.limit);
   }
@@ -118,7 +133,7 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const Until end = Until{}.at_most(kLongestReading * exchange);
   std::set<LockName> names(named.begin(), named.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, exchange, end));
+  if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, sizeof(Totals), exchange, end));
   TotalsOf all;
   for (const LockName& name : names) {
     RLOCK_TRY(within_list_limits(0, end));

@@ -147,13 +147,17 @@ entry() {
   [[ -z $output ]]
   FIELDS=name run -0 holds --limit 1 a
   [[ $output == a ]]
-  for i in 'tomorrow' '2026-02-31' ''; do
+  for i in 'tomorrow' '2026-02-31' '20260101' ''; do
     run -64 --separate-stderr rlock history --since "$i"
     [[ $stderr == *'is neither a date'* ]]
   done
   run -64 rlock history --limit 0
   run -0 --separate-stderr rlock history nothing
   [[ $output == 'no holds are written down here'* ]]
+  run -0 --separate-stderr rlock history --failed b
+  [[ $output == 'no such holds are written down here' ]]
+  run -0 --separate-stderr rlock history --since 1h --timeline old
+  [[ $output == 'no such holds are written down here' ]]
 }
 
 @test "other kinds of locks: readers, slots, strings; several names" {
@@ -269,6 +273,15 @@ entry() {
   [[ $output == 'd forced exited' ]]
   FIELDS='owner outcome result' run -0 holds --limit 2 p
   [[ $output == $'d forced exited\nb forced lost' ]]
+}
+
+@test "the histories of many thousand locks are listed" {
+  not_over cluster 'a script there writes keys of one slot'
+  redis srv eval 'for i = 1, tonumber(ARGV[1]) do
+    redis.call("xadd", "rlock:history:{many-" .. i .. "}", i .. "-0", "outcome", "released", "owner", i)
+  end' 0 "${RLOCK_TEST_LOCKS:-65000}" >/dev/null
+  FIELDS=name run -0 --separate-stderr holds --limit 1
+  [[ $output == "many-${RLOCK_TEST_LOCKS:-65000}" && -z $stderr ]]
 }
 
 @test "a long history is listed from its end, and one of many thousand is trimmed" {
