@@ -10,7 +10,7 @@ namespace {
 
 using Outcome = PastHold::Outcome;
 
-// What the other one knows of the same hold, and this one does not.
+// Adds from another entry of the same hold, where this one lacks it.
 void complete(PastHold& hold, const PastHold& other) {
   if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
   if (hold.by.empty()) hold.by = other.by;

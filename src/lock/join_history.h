@@ -32,7 +32,7 @@ class StreamOfHolds {
 // Of all locks, newest first; those that ended at the same time stay in their order. `limit` at most.
 std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit);
 
-// What each server of a quorum has, taken together, newest first, `limit` at most. Holds of the same lock, owner and token
+// The holds that the servers of a quorum have, taken together, newest first, `limit` at most. Holds of the same lock, owner and token
 // on several servers are one, the newest with the newest; its outcome is forced if one server says so, else that which
 // most say.
 std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit);

@@ -40,7 +40,7 @@ std::string_view word(JobEnd::Kind kind) {
   return "error";
 }
 
-// What became of the job under a hold. Of several locks only that which was lost is: another one of them has seen an end
+// The end of the job under a hold. Of several locks only that which was lost is: another one of them has seen an end
 // that was not its own.
 std::string_view end_of(const Outcome& outcome, bool lost) {
   if (lost) return word(JobEnd::Kind::lost);
