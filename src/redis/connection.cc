@@ -60,6 +60,8 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   if (endpoint.has_password()) {
     const Secret password = RLOCK_TRY(password_for(endpoint, until));
     asked.push_back("AUTH");
+    shown_password_ = true;
+    reader_->keep_quiet();
     bytes = auth_command(endpoint.user, password.text());
   }
   if (endpoint.db != 0) {
@@ -73,9 +75,13 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   RLOCK_TRY(sent);
   for (const std::string_view what : asked) {
     const Reply reply = RLOCK_TRY(receive(until));
-    if (reply.is(Reply::Kind::error)) return std::unexpected(server_error(reply.text).in(what));
+    if (reply.is(Reply::Kind::error)) return std::unexpected(refusal(reply.text).in(what));
+    // One that echoes, or greets, has more to say: nothing of it may be taken for the answer to what comes next.
+    if (!reply.is(Reply::Kind::status) || reply.text != "OK") {
+      return fail(Error::Code::protocol, std::string(what) + ": this is not a Redis server: it did not answer OK");
+    }
   }
-  return {};
+  return expect_silence();
 }
 
 void Connection::send_along(const Words& command) {
@@ -95,8 +101,12 @@ Result<void> Connection::expect_silence() {
   auto idle = reader_->empty() ? transport_.check_idle() : fail(Error::Code::protocol, "");
   if (idle || idle.error().code != Error::Code::protocol) return idle;
   const auto unasked = receive(Until{}.at_most(0ms));
-  if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(server_error(unasked->text));
+  if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
   return fail(Error::Code::protocol, "the server sent something before it was asked");
+}
+
+Error Connection::refusal(std::string_view text) const {
+  return shown_password_ ? error_after_password(text) : server_error(text);
 }
 
 // A server that wants TLS closes connections that begin with something else.

@@ -72,6 +72,8 @@ class Connection {
 
  private:
   explicit Connection(Transport transport) : transport_(std::move(transport)) {}
+  // The meaning of an error reply to what introduces us, or to nothing. It never has the password.
+  Error refusal(std::string_view text) const;
   // An error in place of a reply.
   Error lost(Error error, const Until& until) const;
   Result<void> introduce(const Endpoint& endpoint, const Until& until);
@@ -86,6 +88,7 @@ class Connection {
   std::size_t asides_due_ = 0;   // how many replies come before that to the next command
   std::vector<Reply> asides_;
   bool is_news_ = true;
+  bool shown_password_ = false;  // the server has been sent one
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };
 

@@ -154,9 +154,11 @@ Result<std::optional<Reply>> ReplyReader::next() {
   void* raw = nullptr;
   if (redisReaderGetReply(impl_->reader, &raw) != REDIS_OK) {
     // hiredis calls a refusal of our builder "out of memory".
-    return fail(Error::Code::protocol, impl_->reader->err == REDIS_ERR_OOM
-                                           ? "the answer is no RESP2, is nested too deeply, or has too many elements"
-                                           : "this is not a Redis server: it answered " + first_line(impl_->beginning));
+    if (impl_->reader->err == REDIS_ERR_OOM) {
+      return fail(Error::Code::protocol, "the answer is no RESP2, is nested too deeply, or has too many elements");
+    }
+    return fail(Error::Code::protocol, "this is not a Redis server: it answered " +
+                                           (quiet_ ? "something else" : first_line(impl_->beginning)));
   }
   if (!raw) {
     if (impl_->fed > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 1 MiB");

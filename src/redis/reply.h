@@ -47,12 +47,16 @@ class ReplyReader {
 
   void feed(std::string_view bytes);
 
+  // From now on no error quotes what was fed: it may be what we have sent.
+  void keep_quiet() { quiet_ = true; }
+
   // All bytes that were fed belong to replies that next() has returned.
   bool empty() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  bool quiet_ = false;
 };
 
 // The library that takes replies apart, with its version.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "redis/server_error.h"
 
+#include <string>
+
 #include "base/text.h"
 
 namespace rlock::redis {
@@ -62,7 +64,52 @@ constexpr Meaning kInErrors[] = {
     {"MISCONF Redis is configured", unavailable},
 };
 
+// What Redis and Valkey answer to AUTH, to SELECT, and to a connection that they do not want. The first one with which
+// `text` begins is shown; one that begins with a blank is the end of a NOPERM, which names the user.
+constexpr std::string_view kHarmless[] = {
+    "WRONGPASS invalid username-password pair or user is disabled.",
+    "WRONGPASS invalid username-password pair",
+    "WRONGPASS",
+    "ERR invalid password",
+    "ERR Client sent AUTH, but no password is set",
+    "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration "
+    "is correct?",
+    "ERR wrong number of arguments for 'auth' command",
+    "ERR unknown command",
+    "ERR syntax error",
+    "ERR max number of clients reached",
+    "ERR max number of clients + cluster connections reached",
+    "ERR Protocol error: unauthenticated multibulk length",
+    "ERR Protocol error: unauthenticated bulk length",
+    "ERR DB index is out of range",
+    "ERR invalid DB index",
+    "ERR SELECT is not allowed in cluster mode",
+    "DENIED Redis is running in protected mode",
+    "NOAUTH Authentication required.",
+    "NOAUTH",
+    "LOADING Redis is loading the dataset in memory",
+    "LOADING Valkey is loading the dataset in memory",
+    " has no permissions to run the 'select' command",
+    " has no permissions to run the 'auth' command",
+    "NOPERM",
+};
+
+bool says(std::string_view text, std::string_view known) {
+  return known.starts_with(' ') ? text.starts_with("NOPERM ") && text.ends_with(known) : text.starts_with(known);
+}
+
 }  // namespace
+
+Error error_after_password(std::string_view text) {
+  for (const std::string_view known : kHarmless) {
+    if (!says(text, known)) continue;
+    const bool is_part = known.starts_with(' ');
+    return server_error(is_part ? "NOPERM This user" + std::string(known) : std::string(known));
+  }
+  // The code may depend on words behind the first one.
+  const Error::Code code = server_error(text).code;
+  return {code, "the server refused it; rlock does not show the answer, which may repeat the password"};
+}
 
 Error server_error(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));

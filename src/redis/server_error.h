@@ -18,6 +18,11 @@ namespace rlock::redis {
 // cut short because its slot is on its way to another server of a cluster: that is maybe_executed.
 Error server_error(std::string_view text);
 
+// The same of a reply to AUTH, or of what comes behind it unasked: a server may repeat what it was sent, as Redis does
+// with a command that it does not know. The message has sentences that Redis is known to write, from a list of ours,
+// and nothing else of `text`.
+Error error_after_password(std::string_view text);
+
 // The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
 bool is_withheld(const Error& error);
 

@@ -18,6 +18,9 @@ setup() {
 }
 teardown() {
   [[ ! -d $BATS_TEST_TMPDIR/l ]] || "$RLOCK" --url "local:$BATS_TEST_TMPDIR/l" local stop --yes >/dev/null 2>&1 || true
+  if [[ -n ${odd_pid:-} ]]; then kill "$odd_pid" 2>/dev/null || true; fi
+  redis_stop deaf
+  redis_stop turn
   REDISCLI_AUTH=$SECRET assert_clean srv
 }
 teardown_file() { redis_stop srv; }
@@ -587,4 +590,85 @@ print(read(os.getpid()), read(monitor), read(frontend))'
     [[ ${lines[0]} == "$(as_nobody id -u)" && -z $stderr ]]
     ((lines[1] < 10))
   }
+}
+
+# A password that is shown in another way than it is written: its parts are looked for.
+STRANGE=$'s3cr3t\\open\'s%41"\x1bs3same'
+
+# refused_unseen STATUS URL COMMAND...: with either password, from each source, by each way, the server's answer ends it,
+# and nothing of the password is in what is said.
+refused_unseen() {
+  local expected=$1 url=$2 password from
+  shift 2
+  for password in "$SECRET" "$STRANGE"; do
+    secret_file "$password"
+    for from in --password-file=pass '--password-command=cat pass'; do
+      run "-$expected" --separate-stderr rlock --url "$url" "$from" "$@"
+      [[ $stderr == *rlock:* && ! -e ran ]]
+      unseen "$SECRET" s3cr3t open s3same
+    done
+  done
+}
+
+worker_at() { echo "${1%%//*}//worker@${1#*//}"; }
+
+# odd MODE [TEXT]: sets $url and $odd_pid.
+odd() {
+  rm -f port
+  python3 "$TESTS_DIR/lib/odd_server.py" "$@" >port 2>/dev/null </dev/null 3>&- &
+  odd_pid=$!
+  wait_until test -s port
+  url=redis://worker@127.0.0.1:$(cat port)
+}
+odd_end() {
+  kill "$odd_pid"
+  wait_until gone "$odd_pid"
+}
+
+@test "a server that does not know AUTH repeats the password, and rlock does not" {
+  redis_start deaf --rename-command AUTH ''
+  local url
+  for url in "$(redis_url deaf)" "$(worker_at "$(redis_url deaf)")"; do
+    refused_unseen 69 "$url" run job -- touch ran
+    assert_says 'AUTH: the server answered: ERR unknown command'
+    refused_unseen 69 "$url" doctor
+    refused_unseen 69 "$url" status
+    refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" run job -- touch ran
+  done
+  redis_stop deaf
+}
+
+@test "what is no Redis server and repeats the password: rlock does not show it" {
+  local text
+  odd echo
+  refused_unseen 69 "$url" run job -- touch ran
+  assert_says 'this is not a Redis server'
+  odd_end
+  for text in 'ERR no such command' WRONGPASS 'ERR unknown command' 'MOVED 1' $'\x1b[31m'; do
+    odd repeat "$text"
+    run -0 --separate-stderr bash -c "RLOCK_PASSWORD=$SECRET timeout 60 '$RLOCK' run --url '$url' job -- touch ran; echo \$?"
+    [[ $stderr == *'AUTH: '* && $output != 0 && ! -e ran ]]
+    unseen "$SECRET" s3cr3t
+    odd_end
+    odd behind "$text"
+    run -0 --separate-stderr bash -c "RLOCK_PASSWORD=$SECRET timeout 60 '$RLOCK' run --url '$url' job -- touch ran; echo \$?"
+    [[ $stderr == *rlock:* && $output != 0 && ! -e ran ]]
+    unseen "$SECRET" s3cr3t
+    odd_end
+  done
+}
+
+@test "the warnings of a job whose server does not know AUTH any more have no password" {
+  redis_start turn --requirepass "$SECRET"
+  secret_file "$SECRET"
+  "$RLOCK" run -v -l 5s --url "$(redis_url turn)" --password-file pass job -- sh -c 'touch began; sleep 1000' >out 2>err 3>&- &
+  local job=$!
+  wait_until test -e began
+  redis_stop turn
+  redis_start turn --rename-command AUTH ''
+  wait_until grep -q 'cannot renew.*unknown command' err
+  kill -TERM "$job"
+  wait_until gone "$job"
+  not grep -F s3cr3t out err
+  redis_stop turn
 }

@@ -4,6 +4,7 @@
 These do not speak its language:
 
 garbage  answers bytes that mean nothing, with terminal controls among them
+echo     answers "502 unknown: " and all that it was sent, in one line
 http     answers as a web server does
 silent   accepts and never answers
 close    accepts and closes at once
@@ -21,6 +22,8 @@ token      the lock is granted with the token TEXT
 twice      a grant is followed by a second reply, in the same packet
 fault      TEXT is why waiters could not be told of a release
 once       all that the first connection gets is the error TEXT
+repeat     the answer to AUTH is an error that begins with TEXT and repeats the words of the command
+behind     the answer to AUTH is OK and, behind it, such an error
 forget     the first connection is taken for one without a password from its second script on
 confirm    the lock is held; whoever subscribes gets confirmations without end
 refuse     the lock is held; whoever subscribes gets the error TEXT without end
@@ -36,7 +39,7 @@ import threading
 import time
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault once forget confirm refuse message scan names".split()
+SPEAKING = "grant token twice fault once repeat behind forget confirm refuse message scan names".split()
 kept = []
 
 
@@ -69,6 +72,9 @@ fresh = itertools.count()
 
 def answer(mode, text, words):
     """To one command."""
+    if words[0] == b"AUTH":
+        said = b" ".join([text] + [b"'%s'" % word for word in words]).replace(b"\r", b" ").replace(b"\n", b" ")
+        return {"repeat": b"-%s\r\n" % said, "behind": b"+OK\r\n-%s\r\n" % said}.get(mode, b"+OK\r\n")
     if words[0] == b"SCAN":
         names = [b"rlock:holder:{%0500d}" % next(fresh) for _ in range(1000)] if mode == "names" else []
         return encoded([b"17", names])
@@ -116,8 +122,10 @@ def serve(mode, text, connection, number):
         if mode == "close":
             connection.close()
             return
-        connection.recv(4096)
-        if mode == "garbage":
+        sent = connection.recv(4096)
+        if mode == "echo":
+            connection.sendall(b"502 unknown: %s\r\n" % sent.replace(b"\r\n", b" "))
+        elif mode == "garbage":
             connection.sendall(b"\x1b[31mwhat?\x07\x00\xff\r\n\r\n")
         elif mode == "http":
             connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
