@@ -31,6 +31,18 @@ Result<Connection> ask(const Address& address, const Host& node, const Until& un
   return connection;
 }
 
+// The address with the password that its source has now. Each of several servers has a part of the time, which is made
+// for servers and may be too short for a program that gets a password; and one password is good for all of them.
+Result<Address> with_password(const Address& address, const Until& until) {
+  Address known = address;
+  auto& source = known.server.password_source;
+  if (!source) return known;
+  known.server.password = RLOCK_TRY(source->read(until));
+  known.server.password->keep_from_children();  // another thread may fork before it is wiped
+  source.reset();
+  return known;
+}
+
 std::optional<Host> any_owner(const SlotMap& slots) {
   const auto owners = slots.owners();
   return owners.empty() ? std::nullopt : std::optional(owners.front());
@@ -45,7 +57,8 @@ Endpoint endpoint_of(const Address& address, const Host& node) {
   return endpoint;
 }
 
-Result<Connection> learn_slots(const Address& address, const Until& until) {
+Result<Connection> learn_slots(const Address& unread, const Until& until) {
+  const Address address = RLOCK_TRY(with_password(unread, until));
   const std::vector<Host> nodes = address.slots->nodes(address.seeds);
   std::size_t left = nodes.size();
   std::optional<Error> failure;
@@ -63,7 +76,8 @@ Result<Connection> learn_slots(const Address& address, const Until& until) {
   return std::unexpected(failure.value_or(Error{Error::Code::unavailable, "no answer in time"}));
 }
 
-Result<Connection> connect_to_owner(const Address& address, std::optional<int> slot, const Until& until) {
+Result<Connection> connect_to_owner(const Address& unread, std::optional<int> slot, const Until& until) {
+  const Address address = RLOCK_TRY(with_password(unread, until));
   SlotMap& slots = *address.slots;
   std::optional<Connection> open;
   if (slots.is_stale()) open = RLOCK_TRY(learn_slots(address, until));

@@ -17,7 +17,7 @@ Endpoint endpoint_of(const Address& address, const Host& node);
 
 // Asks the servers that are known, and those of the address, one after the other, each for its share of the time left
 // and a second at most, until one says who keeps which slot, and notes that in address.slots. Returns the connection to
-// the one that has answered.
+// the one that has answered. A password that changes is read once, before all of that, in as much of the time as it takes.
 // Errors: those of Connection::open and server_error; unavailable (none answers), config (it is no cluster). The failures
 // count as both() says.
 Result<Connection> learn_slots(const Address& address, const Until& until);

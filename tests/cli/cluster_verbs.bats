@@ -121,3 +121,13 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   done
   all_clean
 }
+
+@test "a password command that takes its time serves a cluster" {
+  local node name
+  for node in c1 c2 c3; do redis "$node" acl setuser worker reset on '>secret-one' '~*' '&*' +@all >/dev/null; done
+  name=$(cluster_name c3)
+  run -0 --separate-stderr rlock run --url "${RLOCK_URL/:\/\//:\/\/worker@}" --password-command 'sleep 2; echo secret-one' "$name" -- echo ran
+  show
+  [[ $output == ran && -z $stderr ]]
+  all_clean
+}
