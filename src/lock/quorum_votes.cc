@@ -13,6 +13,11 @@ namespace {
 
 bool is_yes(const Vote& vote) { return vote.answer.outcome == Acquired::Outcome::granted && vote.unfit.empty(); }
 
+std::string why_unfit(const Member& member, milliseconds lease, TimePoint sent) {
+  const auto unfit = member.elector.unfit(lease, sent);
+  return unfit ? member.address + ": " + *unfit : "";
+}
+
 // In the thread of that server.
 Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict, const Until& until) {
   RLOCK_TRY(pay_debts(member, until));
@@ -23,8 +28,17 @@ Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict,
     if (!answer && until.over()) return fail(Error::Code::unavailable, member.address + ": takes too long");
   }
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
-  const auto unfit = member.elector.unfit(request.lease, sent);
-  return Vote{std::move(*answer), unfit ? member.address + ": " + *unfit : ""};
+  return Vote{std::move(*answer), why_unfit(member, request.lease, sent), sent};
+}
+
+// What a restarted server has forgotten may be a job's whose lease is longer than ours. The servers that have not
+// forgotten it know.
+void judge_by_leases_of_others(Servers& servers, const AcquireRequest& request, Answers<Vote>& votes) {
+  const milliseconds longest = longest_lease(request, votes);
+  if (longest <= request.lease) return;
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    if (votes[i]) votes[i]->unfit = why_unfit(servers.member(i), longest, votes[i]->sent);
+  }
 }
 
 // `yes` tells an answer that counts.
@@ -49,7 +63,9 @@ Answers<Vote> collect_votes(Servers& servers, const AcquireRequest& request, mil
   const auto question = [&](std::size_t, Member& member, const Until& end) {
     return vote(member, request, may_evict, end);
   };
-  return servers.ask_each<Vote>(question, limit, until, until_settled<Vote>(is_yes));
+  auto votes = servers.ask_each<Vote>(question, limit, until, until_settled<Vote>(is_yes));
+  judge_by_leases_of_others(servers, request, votes);
+  return votes;
 }
 
 void note_votes(Servers& servers, const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,

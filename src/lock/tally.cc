@@ -9,6 +9,8 @@ namespace {
 
 using Outcome = Acquired::Outcome;
 
+constexpr milliseconds kLongestLease = std::chrono::years(10);  // what a server says may be any number
+
 std::string of_so_many(std::size_t some, std::size_t all) {
   return std::to_string(some) + " of " + std::to_string(all);
 }
@@ -102,6 +104,21 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   const auto [code, count] = most_common(codes);
   return {count >= majority_of(voters) ? code : Error::Code::unavailable,
           "only " + of_so_many(voters - errors.size(), voters) + " servers have answered" + why, maybe_executed};
+}
+
+milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {
+  milliseconds longest = request.lease;
+  for (const Vote* vote : with_outcome(votes, Outcome::held)) {
+    const auto& holder = vote->answer.holder;
+    milliseconds left = std::clamp<milliseconds>(vote->answer.expires_in.value_or(0ms), 0ms, kLongestLease);
+    if (holder && holder->expires_in) left = std::clamp(*holder->expires_in, left, kLongestLease);
+    longest = std::max(longest, left);
+    if (!holder) continue;
+    longest = std::max(longest, std::min(holder->lease.value_or(0ms), kLongestLease));
+    // One that has ended keeps the lock from its grant on, without a renewal.
+    if (holder->who.ended) longest = std::max(longest, left + std::min(holder->held_for.value_or(0ms), kLongestLease));
+  }
+  return longest;
 }
 
 Election elect(const AcquireRequest& request, const Answers<Vote>& votes) {

@@ -42,7 +42,12 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
 struct Vote {
   Acquired answer;
   std::string unfit;
+  TimePoint sent{};  // just before it was asked
 };
+
+// The longest lease that a server of this ballot may have forgotten, as far as the others know: that of the request, or
+// of a holder that a server names, or for how long that one keeps the lock.
+milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes);
 
 // The result of a request.
 struct Election {

@@ -119,6 +119,32 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 0 && -e ran ]]
 }
 
+# Held on s1 and s2; s3 comes back, and s2 is restarted empty: s2 and s3 would be a majority. "$@": takes the lock.
+forgotten_by_s2() {
+  redis_stop s3
+  "$@"
+  aged_start s3
+  redis_kill9 s2
+  AGED_SECONDS=40 aged_start s2 # old enough for the default lease of 30 s, had the holder the same
+  [[ $(redis s1 exists job) == 1 && $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
+  run --separate-stderr rlock run -n job -- touch ran
+  show
+  [[ $status == 75 && ! -e ran ]]
+  redis_stop s2
+  AGED_SECONDS=150 aged_start s2 # the same server, had it not been restarted
+  run rlock run -n job -- touch ran
+  show
+  [[ $status == 0 && -e ran ]]
+}
+
+@test "a holder's lease that is longer than ours counts for a restarted server, too" {
+  forgotten_by_s2 rlock acquire job --lease 100s
+}
+
+@test "so does the time for which a holder keeps the lock after its end" {
+  forgotten_by_s2 rlock run --min-hold 100s job -- true
+}
+
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
 asked() { (($(calls "$1") >= $2)); }
 

@@ -83,6 +83,26 @@ TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
   EXPECT_EQ(elect(one, {away(denied), away(), grant(one.owner, "1")}).error.code, unavailable);
 }
 
+TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
+  const auto one = request();
+  const auto longest = [&](const HolderView& holder, milliseconds expires_in = 1s) {
+    auto vote = held_by("a");
+    vote->answer.holder = holder;
+    vote->answer.expires_in = expires_in;
+    return longest_lease(one, {grant(one.owner, "1"), vote, away()});
+  };
+  EXPECT_EQ(longest({}), 30s);
+  EXPECT_EQ(longest({.held_for = 2h, .lease = 20s}), 30s);  // renewed since
+  EXPECT_EQ(longest({.lease = 100s}), 100s);
+  EXPECT_EQ(longest({}, 50s), 50s);
+  EXPECT_EQ(longest({.expires_in = 60s}), 60s);
+  EXPECT_EQ(longest({.who = {.ended = true}, .held_for = 60s, .lease = 30s}, 40s), 100s);
+  // No number of a server makes a sum that is too large.
+  EXPECT_LT(longest({.expires_in = milliseconds::max(), .held_for = milliseconds::max(), .lease = milliseconds::max()},
+                    milliseconds::max()),
+            std::chrono::years(40));
+}
+
 wire::RenewReply renewal(RenewOutcome outcome) {
   wire::RenewReply reply;
   reply.outcome = outcome;
