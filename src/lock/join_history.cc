@@ -63,7 +63,8 @@ std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) 
 }
 
 std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit) {
-  using Key = std::tuple<std::string, std::string, std::string, std::size_t>;  // the last: how many of the same stand in front
+  // Name, owner, token, and how many of the same stand in front.
+  using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
   std::map<Key, std::vector<PastHold>> seen;
   std::vector<PastHold> all;
   for (const std::vector<PastHold>& server : servers) {

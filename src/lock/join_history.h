@@ -11,8 +11,8 @@
 
 namespace rlock::lock {
 
-// Those of one stream. A hold has two entries where it was taken away: that, and before it that it was kept, or after it
-// that its holder found it gone. An owner of another program may hold a lock many times: its holds stay apart.
+// Those of one stream. A hold has two entries where it was taken away: that, and before it that it was kept, or after
+// it that its holder found it gone. An owner of another program may hold a lock many times: its holds stay apart.
 class StreamOfHolds {
  public:
   // The next older entry.
@@ -32,9 +32,9 @@ class StreamOfHolds {
 // Of all locks, newest first; those that ended at the same time stay in their order. `limit` at most.
 std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit);
 
-// The holds that the servers of a quorum have, taken together, newest first, `limit` at most. Holds of the same lock, owner and token
-// on several servers are one, the newest with the newest; its outcome is forced if one server says so, else that which
-// most say.
+// The holds that the servers of a quorum have, taken together, newest first, `limit` at most. Holds of the same lock,
+// owner and token on several servers are one, the newest with the newest; its outcome is forced if one server says so,
+// else that which most say.
 std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit);
 
 }  // namespace rlock::lock

@@ -57,8 +57,8 @@ TEST(JoinHistory, OfAQuorumTheSameHoldIsOne) {
   EXPECT_EQ(words(merged_holds({lost_data, one, two}, 2)), "o released exited;f forced ;");
   EXPECT_EQ(words(merged_holds({{past(2, Outcome::gone, "o", "lost")}, {past(1, Outcome::forced, "o")}}, 9)),
             "o forced lost;");
-  EXPECT_EQ(words(merged_holds({{past(2, Outcome::released, "o", "", "8")}, {past(1, Outcome::released, "o", "", "7")}}, 9)),
-            "o released ;o released ;");
+  const PastHold later = past(2, Outcome::released, "o", "", "8"), sooner = past(1, Outcome::released, "o", "", "7");
+  EXPECT_EQ(words(merged_holds({{later}, {sooner}}, 9)), "o released ;o released ;");
 }
 
 }  // namespace
