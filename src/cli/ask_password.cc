@@ -33,6 +33,9 @@ class Silence {
     if (tcgetattr(terminal, &silence.former_) != 0) return no_terminal();
     termios silent = silence.former_;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
+    // An editor or a test runner may have left it in a mode that gives single keys, and none of them as a signal.
+    silent.c_lflag |= ICANON | ISIG;
+    silent.c_iflag |= ICRNL;
     silent.c_cc[VSUSP] = _POSIX_VDISABLE;
     if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
     return silence;

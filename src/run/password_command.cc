@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -22,6 +24,7 @@ namespace rlock::run {
 namespace {
 
 constexpr milliseconds kLongestRun = 10s;
+constexpr milliseconds kTimeToDie = 100ms;  // of one that is killed, before we look whether it may be
 
 std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
@@ -54,17 +57,21 @@ class Group {
   // Readable once the leader has ended.
   int ended_fd() const { return ended_.get(); }
 
-  // Kills it, and returns the status of its leader as waitpid(2) has it. Once.
-  int end() {
-    int status = 0;
-    if (leader_ < 0) return status;
-    // One that has ended keeps its status; a zombie keeps the number of the group.
-    kill(-leader_, SIGKILL);
+  // Kills it, and returns the status of its leader as waitpid(2) has it. Once; 0 from then on. None: the leader has become
+  // another user, as sudo does, and we may not stop it.
+  std::optional<int> end() {
+    if (leader_ < 0) return 0;
     if (watch_ > 0) kill(watch_, SIGKILL);
     if (watch_ > 0) reap(watch_);
-    status = reap(leader_);
-    leader_ = -1;
-    return status;
+    watch_ = -1;
+    // One that has ended keeps its status; a zombie keeps the number of the group.
+    for (;;) {
+      kill(-leader_, SIGKILL);
+      const bool ours = kill(leader_, SIGKILL) == 0 || errno != EPERM;
+      if (wait_for(ended_.get(), POLLIN, Until{}.at_most(kTimeToDie)) == WaitEnd::ready) break;
+      if (!ours) return {};
+    }
+    return reap(std::exchange(leader_, -1));
   }
 
  private:
@@ -109,7 +116,7 @@ Result<void> await(int fd, const Until& until) {
     case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
     case WaitEnd::deadline: break;
   }
-  return no_password("it did not end in time, and was killed");
+  return no_password("it did not end in time");
 }
 
 // To the end; returns how much there was.
@@ -134,17 +141,19 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
   UniqueFd input(ends[1]);
   Group group(RLOCK_TRY(start(command, input.get())));
   input.reset();
-  return Secret::written(Secret::kLongest + 1, [&](std::span<char> out) -> Result<std::size_t> {
+  auto password = Secret::written(Secret::kLongest + 1, [&](std::span<char> out) -> Result<std::size_t> {
     const std::size_t length = RLOCK_TRY(read_all(output.get(), out, end));
     if (length > Secret::kLongest) {
       return no_password("it printed more than " + std::to_string(Secret::kLongest) + " bytes");
     }
     RLOCK_TRY(await(group.ended_fd(), end));
-    if (const std::string trouble = trouble_of(group.end()); !trouble.empty()) return no_password("it " + trouble);
+    if (const std::string trouble = trouble_of(group.end().value_or(0)); !trouble.empty()) return no_password("it " + trouble);
     const std::size_t without = without_newline({out.data(), length}).size();
     if (without == 0) return no_password("it printed nothing");
     return without;
   });
+  if (!password && !group.end()) password.error().message += ", and could not be stopped: it runs as another user";
+  return password;
 }
 
 }  // namespace rlock::run

@@ -174,6 +174,39 @@ no_password() {
   done
 }
 
+@test "a command that becomes another user's process keeps rlock neither from its limit nor from signals" {
+  [[ $(id -u) == 0 ]] || skip 'only root can make a program that runs as root'
+  local signal helper
+  redis_start open --unixsocketperm 777
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_RUN_TMPDIR/test" "$BATS_FILE_TMPDIR" "$open_dir" 2>/dev/null || true
+  srv_sock=$open_sock needs_nobody
+  helper=$BATS_FILE_TMPDIR/becomes-root
+  install -m 4755 "$(command -v setpriv)" "$helper"
+  becomes_root() { [[ $(as_nobody env "$helper" --reuid=0 id -ru) == 0 ]]; }
+  becomes_root || skip 'this file system heeds no setuid bit'
+  chmod 777 .
+  local text="echo \$\$ >pid; exec '$helper' --reuid=0 sleep 1000"
+  run -78 --separate-stderr as_nobody timeout -k 1 10 "$RLOCK" run --url "unix://$open_sock" --timeout 500ms --password-command "$text" job -- touch ran
+  assert_says 'did not end in time, and could not be stopped: it runs as another user'
+  end_of_roots
+  for signal in TERM INT; do
+    as_nobody env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
+    process=$!
+    wait_until is_roots
+    kill -"$signal" "$process"
+    wait_until gone "$process"
+    end_of_roots
+  done
+  [[ ! -e ran ]]
+  redis_stop open
+}
+is_roots() { [[ -s pid && $(ps -o ruid=,comm= -p "$(cat pid)") =~ ^\ *0\ +sleep$ ]]; }
+end_of_roots() {
+  is_roots
+  kill -KILL "$(cat pid)"
+  rm pid
+}
+
 @test "the command sees standard error, an empty input, its folder and its variables, and no password" {
   export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
   local text='cat; pwd >&2; env >seen; ps -o pid=,pgid= -p $$ >group; echo first'
@@ -349,6 +382,14 @@ asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix
   [[ $output == *status=130* && $output == *' echo '* ]]
   run -0 asks SIGTERM bash -c "trap 'kill -TERM \$!' TERM; \"$RLOCK\" run --ask-password job -- touch ran & wait; wait \$!; $modes"
   [[ $output == *status=143* && $output == *' echo '* && ! -e ran ]]
+}
+
+@test "--ask-password takes a line, and signals, from a terminal that was left in raw mode" {
+  local modes='echo "status=$?"; stty -a'
+  run -0 asks $'firsx\x7ft\r' bash -c "stty raw; \"$RLOCK\" run --ask-password job -- echo ran; $modes"
+  [[ $output == *ran* && $output == *status=0* && $output == *-icanon* ]]
+  run -0 asks $'\x03' bash -c "trap : INT; stty -icanon -isig; \"$RLOCK\" run --ask-password job -- touch ran; $modes"
+  [[ $output == *status=130* && $output == *-icanon* && ! -e ran ]]
 }
 
 @test "--ask-password without a terminal is an error" {
