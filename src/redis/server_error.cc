@@ -64,7 +64,7 @@ constexpr Meaning kInErrors[] = {
     {"MISCONF Redis is configured", unavailable},
 };
 
-// What Redis and Valkey answer to AUTH, to SELECT, and to a connection that they do not want. The first one with which
+// Redis and Valkey answer so to AUTH, to SELECT, and to a connection that they do not want. The first one with which
 // `text` begins is shown; one that begins with a blank is the end of a NOPERM, which names the user.
 constexpr std::string_view kHarmless[] = {
     "WRONGPASS invalid username-password pair or user is disabled.",
