@@ -631,10 +631,9 @@ odd_end() {
   for url in "$(redis_url deaf)" "$(worker_at "$(redis_url deaf)")"; do
     refused_unseen 69 "$url" run job -- touch ran
     assert_says 'AUTH: the server answered: ERR unknown command'
-    refused_unseen 69 "$url" doctor
-    refused_unseen 69 "$url" status
-    refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" run job -- touch ran
   done
+  refused_unseen 69 "$url" doctor
+  refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
   redis_stop deaf
 }
 
