@@ -19,21 +19,33 @@ Error interrupted_error() { return {Error::Code::interrupted, "interrupted", tru
 
 }  // namespace
 
-Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
-                         const Until& until, milliseconds keep, const HistoryNote* note) {
-  if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep, note);
+namespace {
+
+// `patience`: for servers that are slow. What they are not told they keep until the lease has run out.
+Result<Released> release_on_each(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
+                                 const Until& until, milliseconds keep, const HistoryNote* note,
+                                 milliseconds patience) {
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
     return release(member.client, lock, owner, hold_id, end, keep, note);
   };
-  const auto answers =
-      servers.ask_each<Released>(ask, rlock::until(until.deadline), until, most_answer<Released>);
+  const auto answers = servers.ask_each<Released>(ask, rlock::until(until.deadline), until,
+                                                  until_settled<Released>(ours), patience);
   if (servers.interrupted()) return std::unexpected(interrupted_error());
   return merge_releases(answers);
 }
 
+}  // namespace
+
+Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
+                         const Until& until, milliseconds keep, const HistoryNote* note) {
+  if (!servers.is_quorum()) return release(servers.only(), lock, owner, hold_id, until, keep, note);
+  return release_on_each(servers, lock, owner, hold_id, until, keep, note, kAskLimit);
+}
+
 Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep,
                          const HistoryNote* note) {
-  return release(servers, hold.lock, hold.owner, hold.id, until, keep, note);
+  if (!servers.is_quorum()) return release(servers.only(), hold, until, keep, note);
+  return release_on_each(servers, hold.lock, hold.owner, hold.id, until, keep, note, vote_limit(hold.lease));
 }
 
 Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId& owner, const Until& until,
@@ -42,7 +54,7 @@ Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId&
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
     return force_unlock(member.client, lock, owner, end, note);
   };
-  return merge_forced(servers.ask_each<Released>(ask, kAskLimit, until, most_answer<Released>));
+  return merge_forced(servers.ask_each<Released>(ask, kAskLimit, until, most_answer<Released>, kAskLimit));
 }
 
 Result<long long> ask_to_stop(Servers& servers, const LockName& name, const OwnerId& owner, const std::string& by,
@@ -51,7 +63,12 @@ Result<long long> ask_to_stop(Servers& servers, const LockName& name, const Owne
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
     return ask_to_stop(member.client, name, owner, by, end);
   };
-  const auto answers = servers.ask_each<long long>(ask, kAskLimit, until, most_answer<long long>);
+  // One that hears it is enough; the others may be servers that the holder has not reached.
+  const auto enough = [](const auto& answers, const std::vector<std::size_t>& answered) {
+    const auto heard = [&](std::size_t i) { return answers[i]->value_or(0) > 0; };
+    return most_answer<long long>(answers, answered) && std::ranges::any_of(answered, heard);
+  };
+  const auto answers = servers.ask_each<long long>(ask, kAskLimit, until, enough);
   const auto errors = errors_in(answers);
   if (answers.size() - errors.size() < majority_of(answers.size())) {
     return std::unexpected(too_few(answers.size(), errors));
@@ -67,7 +84,8 @@ Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, 
   const auto ask = [&](std::size_t, Member& member, const Until& end) {
     return renew(member.client, lock, owner, lease, attempts, end);
   };
-  const auto answers = servers.ask_each<Renewed>(ask, kAskLimit, until, most_answer<Renewed>);
+  const auto is_renewed = [](const Renewed& answer) { return answer.outcome == RenewOutcome::renewed; };
+  const auto answers = servers.ask_each<Renewed>(ask, kAskLimit, until, until_settled<Renewed>(is_renewed));
   auto merged = merge_renewals(answers);
   if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::none_of(answers, may_lack)) return merged;
   const auto status = inspect(servers, lock.name, until, Views::majority);

@@ -41,16 +41,6 @@ void judge_by_leases_of_others(Servers& servers, const AcquireRequest& request, 
   }
 }
 
-// `yes` tells an answer that counts.
-template <class Answer, class Yes>
-auto until_settled(Yes yes) {
-  return [yes](const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
-    Ballot ballot{.voters = answers.size()};
-    for (const std::size_t i : answered) ++(*answers[i] ? yes(**answers[i]) ? ballot.yes : ballot.no : ballot.none);
-    return ballot.is_settled();
-  };
-}
-
 std::string why_missing(const Member& member, const Result<Vote>& vote) {
   if (!vote) return vote.error().message;
   return vote->unfit.empty() ? member.address + ": it is held there" : vote->unfit;

@@ -21,6 +21,8 @@ namespace {
 // slow down each round.
 constexpr milliseconds kGrace = 250ms, kShortGrace = 50ms, kLateFor = 10s;
 
+bool is_recent(const std::optional<TimePoint>& moment) { return moment && BootClock::now() < *moment + kLateFor; }
+
 // The threads of one round.
 class Round {
  public:
@@ -55,14 +57,15 @@ class Round {
     return end != WaitEnd::interrupted;
   }
 
-  milliseconds grace(const std::vector<std::size_t>& answered) const {
-    const TimePoint now = BootClock::now();
+  // `patience`: what is left of it.
+  milliseconds grace(const std::vector<std::size_t>& answered, milliseconds patience) const {
+    milliseconds grace = kShortGrace;
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      const auto& late_at = members_[i]->late_at;
-      const bool missing = std::ranges::find(answered, i) == answered.end();
-      if (missing && !(late_at && now < *late_at + kLateFor)) return kGrace;
+      if (std::ranges::find(answered, i) != answered.end()) continue;
+      if (!is_recent(members_[i]->late_at)) grace = std::max(grace, kGrace);
+      if (!is_recent(members_[i]->hung_at)) grace = std::max(grace, patience);
     }
-    return kShortGrace;
+    return grace;
   }
 
   void end() {
@@ -106,7 +109,7 @@ Servers::Servers(std::vector<redis::Address> addresses) {
   for (redis::Address& address : addresses) {
     std::string shown = escaped(address.display());
     members_.push_back(
-        std::unique_ptr<Member>(new Member{redis::Client(std::move(address)), std::move(shown), {}, {}, {}, {}}));
+        std::unique_ptr<Member>(new Member{redis::Client(std::move(address)), std::move(shown), {}, {}, {}, {}, {}}));
   }
   if (!is_quorum()) return;
   for (const auto& member : members_) {
@@ -131,7 +134,9 @@ Result<void> Servers::expect_independent() const {
   return lock::expect_independent(electors, addresses);
 }
 
-bool Servers::ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough) {
+bool Servers::ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough,
+                      milliseconds patience) {
+  const TimePoint patient_until = BootClock::now() + patience;
   Until end = until.at_most(limit);
   Round round(members_, question);
   round.start({end.deadline, -1});
@@ -142,7 +147,7 @@ bool Servers::ask_all(const Question& question, milliseconds limit, const Until&
     if (answered.size() == size() || end.over()) break;
     if (!graced && enough(answered)) {
       graced = true;
-      end = end.at_most(round.grace(answered));
+      end = end.at_most(round.grace(answered, rlock::until(patient_until)));
     }
     goes_on = round.wait(end);
     if (!goes_on) break;
@@ -151,7 +156,9 @@ bool Servers::ask_all(const Question& question, milliseconds limit, const Until&
   if (!goes_on) return false;
   for (std::size_t i = 0; i < size(); ++i) {
     const bool late = std::ranges::find(answered, i) == answered.end();
-    if (late) members_[i]->late_at = BootClock::now();
+    if (!late) continue;
+    members_[i]->late_at = BootClock::now();
+    if (patience > 0ms) members_[i]->hung_at = members_[i]->late_at;
   }
   return true;
 }

@@ -30,6 +30,7 @@ struct Member {
   Elector elector;
   std::vector<Debt> debts;
   std::optional<TimePoint> late_at;      // when it was last waited for in vain
+  std::optional<TimePoint> hung_at;      // the same, with patience
   std::optional<TimePoint> renewed_at;   // just before the last renewal, or grant, that it has confirmed was sent
   bool said_missing = false;             // that its vote is missing; until it votes again
 };
@@ -65,21 +66,24 @@ class Servers {
   // Asks all members at once, a thread each. `question(i, member, until)` runs in the thread of member i; it touches
   // that member, and what is there for i alone. Each has `limit`, and no longer than `until`. `enough` is asked in the
   // caller's thread after each answer, with the indices of those that have answered: once it is true, late ones get a
-  // short grace, and are then interrupted. When this returns, no thread is left and each question has returned. False:
+  // short grace, and are then interrupted; `patience` is for them, too, from the beginning on: a server that is slow
+  // shall hear of it, and only one that has used all of it up not long ago gets no more than the grace. When this returns, no thread is left and each question has returned. False:
   // `until.interrupt` has ended it.
   using Question = std::function<void(std::size_t, Member&, const Until&)>;
   using Enough = std::function<bool(const std::vector<std::size_t>&)>;
-  bool ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough);
+  bool ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough,
+               milliseconds patience = {});
 
   // The same for questions with an answer; those of members that were interrupted are errors (unavailable).
   template <class Answer, class Ask>
   std::vector<Result<Answer>> ask_each(const Ask& ask, milliseconds limit, const Until& until,
                                        const std::function<bool(const std::vector<std::optional<Result<Answer>>>&,
-                                                                const std::vector<std::size_t>&)>& enough) {
+                                                                const std::vector<std::size_t>&)>& enough,
+                                       milliseconds patience = {}) {
     std::vector<std::optional<Result<Answer>>> answers(size());
     interrupted_ = !ask_all(
         [&](std::size_t i, Member& member, const Until& end) { answers[i].emplace(ask(i, member, end)); }, limit,
-        until, [&](const std::vector<std::size_t>& answered) { return enough(answers, answered); });
+        until, [&](const std::vector<std::size_t>& answered) { return enough(answers, answered); }, patience);
     std::vector<Result<Answer>> all;
     for (auto& answer : answers) all.push_back(unless_interrupted(*std::move(answer)));
     return all;

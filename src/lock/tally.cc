@@ -156,8 +156,6 @@ RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold) {
 
 namespace {
 
-bool ours(ReleaseOutcome outcome) { return outcome == ReleaseOutcome::released || outcome == ReleaseOutcome::kept; }
-
 // Adds what another server that has released it says.
 void add(Released& all, const Released& one) {
   if (one.outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
@@ -170,7 +168,7 @@ void add(Released& all, const Released& one) {
 Released released_by_all(const Answers<Released>& answers) {
   Released all{.outcome = ReleaseOutcome::released};
   for (const auto& answer : answers) {
-    if (answer && ours(answer->outcome)) add(all, *answer);
+    if (answer && ours(*answer)) add(all, *answer);
   }
   return all;
 }
@@ -180,7 +178,7 @@ Released not_ours(const Answers<Released>& answers) {
   std::vector<ReleaseOutcome> outcomes;
   std::vector<std::string> tokens;
   for (const auto& answer : answers) {
-    if (!answer || ours(answer->outcome)) continue;
+    if (!answer || ours(*answer)) continue;
     outcomes.push_back(answer->outcome);
     if (answer->outcome == ReleaseOutcome::free && !answer->token.empty()) tokens.push_back(answer->token);
   }
@@ -198,7 +196,7 @@ Released not_ours(const Answers<Released>& answers) {
 Result<Released> merge_releases(const Answers<Released>& answers) {
   Ballot ballot{.voters = answers.size()};
   for (const auto& answer : answers) {
-    if (answer) ++(ours(answer->outcome) ? ballot.yes : ballot.no);
+    if (answer) ++(ours(*answer) ? ballot.yes : ballot.no);
   }
   if (ballot.carried()) return released_by_all(answers);
   if (ballot.rejected()) return not_ours(answers);
@@ -210,7 +208,7 @@ Result<Released> merge_forced(const Answers<Released>& answers) {
     return std::unexpected(too_few(answers.size(), errors_in(answers)));
   }
   const auto other = [](const auto& answer) { return answer && answer->outcome == ReleaseOutcome::other_owner; };
-  const auto freed = [](const auto& answer) { return answer && ours(answer->outcome); };
+  const auto freed = [](const auto& answer) { return answer && ours(*answer); };
   const auto others = static_cast<std::size_t>(std::ranges::count_if(answers, other));
   if (others < majority_of(answers.size()) && std::ranges::any_of(answers, freed)) return released_by_all(answers);
   return not_ours(answers);

@@ -35,6 +35,16 @@ bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, cons
   return static_cast<std::size_t>(well) >= majority_of(answers.size());
 }
 
+// Nothing that is still to come changes the result. `yes` tells an answer that counts; others are no, errors none.
+template <class Answer, class Yes>
+auto until_settled(Yes yes) {
+  return [yes](const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
+    Ballot ballot{.voters = answers.size()};
+    for (const std::size_t i : answered) ++(*answers[i] ? yes(**answers[i]) ? ballot.yes : ballot.no : ballot.none);
+    return ballot.is_settled();
+  };
+}
+
 // One error for too many: that of a majority where it is one kind, else unavailable. `voters`: of how many.
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
 
@@ -76,6 +86,11 @@ using Renewals = std::vector<wire::RenewReply>;  // of one server, a hold each
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
 // Why a hold is not renewed any more. REQUIRES: a majority has said no.
 RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold);
+
+// That server has released it, or left it to run out.
+inline bool ours(const Released& answer) {
+  return answer.outcome == ReleaseOutcome::released || answer.outcome == ReleaseOutcome::kept;
+}
 
 // Errors: too_few().
 Result<Released> merge_releases(const Answers<Released>& answers);

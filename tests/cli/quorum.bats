@@ -11,6 +11,7 @@ setup() {
 
 teardown() {
   local job
+  [[ -z ${proxy_pid:-} ]] || kill "$proxy_pid"
   touch end
   for job in "${jobs[@]}"; do wait_until gone "$job" || kill -KILL "$job"; done
   quorum_stop
@@ -387,6 +388,48 @@ put_back_by_renew() {
   job_status
   [[ $status == 74 && $stderr == *'asked to give up the lock'* ]]
   [[ $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
+}
+
+# slow_s3 WORDS: the replies of s3 to commands with these words take 400 ms longer than those of the others.
+slow_s3() {
+  PROXY_DELAY="$1:0.4" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$s3_sock" "$PWD/passed" 3>&- &
+  proxy_pid=$!
+  wait_until test -S p
+  RLOCK_URL="$(redis_url s1) $(redis_url s2) unix://$PWD/p"
+}
+
+@test "a slow server decides where the others disagree: renewed, and released" {
+  local owner
+  owner=$(rlock acquire job --lease 60s)
+  redis s1 del job >/dev/null
+  slow_s3 'rlock re'
+  rlock renew job --owner "$owner"
+  rlock status --is-held job
+  # The renewal has put it back.
+  redis s1 del job >/dev/null
+  rlock release job --owner "$owner"
+  [[ $(held_on job) == 0 ]]
+}
+
+# It has to be sent the script, too: that takes two messages.
+@test "a slow server hears of a release, though a majority has answered" {
+  local owner
+  owner=$(rlock acquire job --lease 60s)
+  slow_s3 'rlock release'
+  redis s3 script flush >/dev/null
+  rlock release job --owner "$owner"
+  [[ $(held_on job) == 0 ]]
+  redis s3 script flush >/dev/null
+  rlock run job -- true
+  [[ $(held_on job) == 0 ]]
+}
+
+@test "a slow server hears of a force-unlock" {
+  rlock acquire job --lease 60s >owner
+  slow_s3 'rlock force-unlock'
+  redis s3 script flush >/dev/null
+  rlock force-unlock --yes --now job
+  [[ $(held_on job) == 0 ]]
 }
 
 # A round that waits for the server that hangs would be over after the wait.

@@ -55,7 +55,7 @@ def serve(number, client):
             continue
         with lock:
             words = command.split(b"\r\n")[2::2]
-            named = next((word for word in words if word.startswith(b"rlock ")), words[1])
+            named = next((word for word in words if word.startswith(b"rlock ")), (words[1:] or words)[0])
             with open(log, "a") as out:
                 out.write(f"{number} {words[0].decode()} {named[:30]!r}\n")
             came = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
