@@ -47,18 +47,25 @@ class Candidate {
           RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
           continue;
         case Election::Outcome::held: contests_ = 0; break;
-        case Election::Outcome::contested: election.answer.contested = ++contests_ >= kEnoughTries; break;
+        case Election::Outcome::contested: ++contests_; break;
       }
-      RLOCK_TRY(answered(election));
       const bool contested = election.outcome == Election::Outcome::contested;
+      const bool worth_a_try = is_worth_a_try();
+      election.answer.contested = contested && !worth_a_try;
+      RLOCK_TRY(answered(election));
       // Without a wait a contested lock is still tried again: it may be free, but for others who try as well.
-      const bool tries_again = contested && contests_ < kEnoughTries && policy_.limit == 0ms;
+      const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
       if (end_.over() && !tries_again) return Taken{{}, which_, std::move(election.answer)};
       RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(election.answer));
     }
   }
 
  private:
+  // A server that does not answer makes each attempt long, and will not decide the next one either.
+  bool is_worth_a_try() const {
+    return contests_ < kEnoughTries && (!errors_ || BootClock::now() < started_ + policy_.exchange);
+  }
+
   // The grant of all, or why there is none: nothing of the attempt is left then.
   Election attempt() {
     asked_.clear();
@@ -95,6 +102,7 @@ class Candidate {
     votes_.push_back(collect_votes(servers_, request, limit(), exchange()));
     if (servers_.interrupted()) return {.error = {Error::Code::interrupted, "interrupted"}};
     if (auto fine = servers_.expect_independent(); !fine) return {.error = std::move(fine).error()};
+    errors_ = !errors_in(votes_.back()).empty();
     Election election = elect(request, votes_.back());
     if (election.outcome == Election::Outcome::granted) {
       note_votes(servers_, request, votes_.back(), *election.owner, sent);
@@ -246,6 +254,8 @@ class Candidate {
   std::vector<Hold> holds_;
   std::size_t which_ = 0;  // the index of the one that is asked for
   int contests_ = 0, absences_ = 0;
+  bool errors_ = false;  // among the last votes
+  const TimePoint started_ = BootClock::now();
   std::optional<TimePoint> last_contact_;
   std::optional<Wakeups> wakeups_;
   bool looked_ = false;  // and it was held

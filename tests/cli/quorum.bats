@@ -369,6 +369,19 @@ put_back_by_renew() {
   [[ $(redis s3 exists job) == 0 ]]
 }
 
+@test "a contested lock, and a server that hangs: not eight times the time that it has to answer" {
+  rlock run job -- true # the servers know the scripts
+  RLOCK_URL=$(redis_url s1) rlock acquire job --lease 10m >one
+  local before
+  before=$(calls s2)
+  redis_freeze s3
+  run --separate-stderr rlock --timeout 1s run -n job -- touch ran
+  redis_thaw s3
+  show
+  [[ $status == 75 && ! -e ran && $stderr == *contested* ]]
+  (($(calls s2) - before < 8)) # two for an attempt
+}
+
 @test "ten newcomers who do not wait: one of them has it at least" {
   local i
   for i in {1..10}; do
