@@ -21,7 +21,7 @@ Error interrupted_error() { return {Error::Code::interrupted, "interrupted", tru
 
 namespace {
 
-// `patience`: for servers that are slow. What they are not told they keep until the lease has run out.
+// `patience`: for servers that are slow. One that is not told keeps the lock until the lease has run out.
 Result<Released> release_on_each(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                                  const Until& until, milliseconds keep, const HistoryNote* note,
                                  milliseconds patience) {

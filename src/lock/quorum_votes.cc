@@ -31,7 +31,7 @@ Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict,
   return Vote{std::move(*answer), why_unfit(member, request.lease, sent), sent};
 }
 
-// What a restarted server has forgotten may be a job's whose lease is longer than ours. The servers that have not
+// A restarted server may have forgotten the lock of a job whose lease is longer than ours. The servers that have not
 // forgotten it know.
 void judge_by_leases_of_others(Servers& servers, const AcquireRequest& request, Answers<Vote>& votes) {
   const milliseconds longest = longest_lease(request, votes);

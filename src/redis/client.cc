@@ -41,6 +41,10 @@ Result<Reply> Client::checked(Sent& one) {
       error = {Error::Code::unavailable, "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
     }
     const bool passes_there = address().slots && one.reply->text.starts_with("TRYAGAIN");
+    if (passes_there && one.slot) {
+      error.message += "; slot " + std::to_string(*one.slot) +
+                       " is being moved; the cluster command fix of redis-cli ends a move that is stuck";
+    }
     const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
     if (unfit && !passes_there) return std::unexpected(lines_.failed(one.line, std::move(error)));
     return std::unexpected(std::move(error).in(lines_.where(one.line)));

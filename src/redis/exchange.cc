@@ -44,7 +44,7 @@ class Exchange {
   void give_up(std::optional<int> slot, const Error& error);
   bool show_password();
   bool send_again();
-  Result<Reply> ask_once(const Redirection& redirection, const Sent& sent);
+  Result<Reply> ask_once(const Redirection& redirection, Sent& sent);
 
   Lines& lines_;
   const Heard& heard_;
@@ -134,7 +134,7 @@ void Exchange::receive() {
 }
 
 // ASK is about one command alone: the server there answers it to somebody who says ASKING.
-Result<Reply> Exchange::ask_once(const Redirection& redirection, const Sent& sent) {
+Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
   const Host node = lines_.address().slots->moved(redirection, sent.line->node());
   Connection* line = RLOCK_TRY(lines_.usable(node));
   if (!line) line = lines_.keep(RLOCK_TRY(Connection::open(endpoint_of(lines_.address(), node), until_)));
@@ -144,6 +144,7 @@ Result<Reply> Exchange::ask_once(const Redirection& redirection, const Sent& sen
   if (reply) reply = line->receive(until_);
   if (reply && line->has_leftovers()) reply = std::unexpected(too_much());
   if (!reply) return std::unexpected(lines_.failed(line, std::move(reply).error()));
+  sent.line = line;  // whose reply it is, for messages
   return reply;
 }
 

@@ -70,6 +70,8 @@ job_holds() {
   redis c1 migrate 127.0.0.1 "$c2_port" "$one" 0 5000
   run -69 --separate-stderr rlock status --timeout 500ms "$one"
   assert_says TRYAGAIN
+  assert_says "slot $slot is being moved"
+  [[ $stderr == *":$c2_port"*TRYAGAIN* ]] # it is c2 that says so, which c1 names
   cluster_move_keys "$slot" c1 c2
   cluster_end_move "$slot" c1 c2
   run -0 rlock release "$one" --owner "$id"
