@@ -190,7 +190,8 @@ no_password() {
   assert_says 'did not end in time, and could not be stopped: it runs as another user'
   end_of_roots
   for signal in TERM INT; do
-    as_nobody env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
+    # As as_nobody, which would be a shell around it: the signal is for rlock.
+    setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
     process=$!
     wait_until is_roots
     kill -"$signal" "$process"
