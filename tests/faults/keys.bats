@@ -16,7 +16,7 @@ import sys
 NO_KEY = {"time", "publish", "pubsub"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua).
-EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:")
+EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:")
 # The description of a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
 # knows it. The other holds of a reader are counted on the server.
 BY_OWNER = re.compile(r"rlock:hold:\{job\}:([^:]+(?::\d+)?)$|\{job\}:(.+):rwlock_timeout:1$")
