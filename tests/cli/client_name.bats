@@ -12,7 +12,7 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
   wait_until shows rlock:job
   "$RLOCK" run -q --wait 1m job -- true 3>&- 2>/dev/null &
   local waiter=$!
-  listens() { [[ $(redis srv client list | grep -c ' name=rlock:job .* cmd=subscribe') -ge 1 ]]; }
+  listens() { [[ $(redis srv client list | grep -c ' name=rlock:job .* cmd=s\?subscribe') -ge 1 ]]; }
   wait_until listens
   kill -TERM "$waiter" "$frontend"
   wait "$waiter" || true

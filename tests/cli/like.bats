@@ -143,6 +143,7 @@ END
 }
 
 @test "python-redis-lock: its waiters wait for an element of a list, which a release leaves, and not for ever" {
+  not_over cluster 'the list is in another slot'
   holds --like python-redis-lock k
   wait_until test -e started
   [[ $(redis srv exists "$SIGNAL") == 0 ]]
@@ -160,6 +161,7 @@ END
 redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 
 @test "python-redis-lock: a forced release and one by the owner id wake them, too" {
+  not_over cluster 'the list is in another slot'
   redis srv set lock:k foreign px 600000 >/dev/null
   redis-cli -s "$srv_sock" blpop "$SIGNAL" 0 >popped 3>&- &
   jobs+=($!)
@@ -176,6 +178,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 }
 
 @test "the waiters of the library hear nothing of a release that gives the lock to one of rlock's" {
+  not_over cluster 'the list is in another slot'
   local before
   holds --like python-redis-lock k
   wait_until test -e started
@@ -193,6 +196,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 }
 
 @test "a release that cannot wake them is one all the same, and says why" {
+  not_over tls sentinel cluster 'the user is one of the test, with a password'
   [[ $(redis srv info server | sed -n 's/^redis_version:\([0-9]*\).*/\1/p') -ge 6 ]]
   redis srv acl setuser few on '>pw' '~lock:*' '~rlock:*' '~redisson_lock_*' '~{*' '&*' +@all >/dev/null
   echo pw >pw
@@ -215,6 +219,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 }
 
 @test "spring: the first waiter listens there, and looks when its own lock is published, and for no other" {
+  not_over cluster 'no waiter of rlock listens there'
   local before
   redis srv set R:k foreign px 600000 >/dev/null
   in_background "$RLOCK" run --like spring --key R:% k -- echo done

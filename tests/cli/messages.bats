@@ -64,7 +64,7 @@ to_journal() {
   run -3 --separate-stderr rlock run -v --lease 20s x -- sh -c 'exit 3'
   local time='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z' step
   run -1 grep -vE "^rlock: $time " <<<"$stderr"
-  for step in 'option lease: 20s, from --lease' 'server unix://.*, from RLOCK_URL' 'connected to unix://.*' \
+  for step in 'option lease: 20s, from --lease' 'server [a-z+]+://.*, from RLOCK_URL' 'connected to [a-z+]+://.*' \
     'x: granted after .*, fencing token [0-9]+' 'x: the command runs, pid [0-9]+' 'x: the command ended with 3' 'x: released'; do
     grep -qE "^rlock: $time $step\$" <<<"$stderr" || {
       echo "$step"

@@ -344,7 +344,13 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $status == 0 && -z $stderr ]]
   # It is for that server alone.
   RLOCK_URL=$URL run -0 --separate-stderr rlock status x
-  RLOCK_URL=$URL?db=3 run -77 --separate-stderr rlock status x
+  local another
+  case $URL in
+    unix:*) another=$URL?db=3 ;;
+    *cluster:*) another=${URL/127.0.0.1/localhost} ;;
+    *) another=$URL/3 ;;
+  esac
+  RLOCK_URL=$another run -77 --separate-stderr rlock status x
   assert_says NOAUTH
   [[ $stderr != *'rlock run'* ]]
   RLOCK_URL=$URL RLOCK_PASSWORD=$OTHER run -77 --separate-stderr rlock status x
@@ -633,7 +639,8 @@ odd_end() {
     assert_says 'AUTH: the server answered: ERR unknown command'
   done
   refused_unseen 69 "$url" doctor
-  refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
+  # A cluster cannot be one of a quorum.
+  [[ ${TEST_OVER:-} == cluster ]] || refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
   redis_stop deaf
 }
 

@@ -30,20 +30,23 @@ SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen p
 
 use_lock() {
   lock=$1
+  # As Redisson has it: a name with braces brings its own.
+  local tag="{$1}"
+  [[ $1 != *\{* ]] || tag=$1
   layout=${2:-plain}
   mode=${3:-}
-  token_key="redisson_lock_token:{$1}"
-  holder="rlock:holder:{$1}"
-  queue="rlock:queue:{$1}"
-  waiters="rlock:waiters:{$1}"
+  token_key="redisson_lock_token:$tag"
+  holder="rlock:holder:$tag"
+  queue="rlock:queue:$tag"
+  waiters="rlock:waiters:$tag"
   case $layout in
-    plain) channel="redisson_lock__channel:{$1}" ;;
-    read_write) channel="redisson_rwlock:{$1}" ;;
-    semaphore) channel="redisson_sc:{$1}" ;;
-    string) channel="redisson_lock__channel:{$1}" mode=${3:-set} ;;
+    plain) channel="redisson_lock__channel:$tag" ;;
+    read_write) channel="redisson_rwlock:$tag" ;;
+    semaphore) channel="redisson_sc:$tag" ;;
+    string) channel="redisson_lock__channel:$tag" mode=${3:-set} ;;
   esac
-  grant_channels="rlock:grant:{$1}:"
-  hold_keys="rlock:hold:{$1}:"
+  grant_channels="rlock:grant:$tag:"
+  hold_keys="rlock:hold:$tag:"
   resize=0
   script_user=()
 }

@@ -26,6 +26,8 @@ aged_start() {
 quorum_start() {
   local number=$1 i
   shift
+  QUORUM=0
+  not_over cluster 'a cluster cannot be one of a quorum'
   QUORUM=$number RLOCK_URL=
   for ((i = 1; i <= number; i++)); do
     aged_start "s$i" "$@" || return
