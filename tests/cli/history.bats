@@ -297,7 +297,7 @@ entry() {
 }
 
 @test "of a quorum each server has it, and the reader sees one" {
-  not_over cluster 'a cluster cannot be one of a quorum'
+  not_over sentinel cluster 'it cannot be one of a quorum'
   redis_start two
   redis_start three
   local url

@@ -639,8 +639,8 @@ odd_end() {
     assert_says 'AUTH: the server answered: ERR unknown command'
   done
   refused_unseen 69 "$url" doctor
-  # A cluster cannot be one of a quorum.
-  [[ ${TEST_OVER:-} == cluster ]] || refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
+  # Neither can be one of a quorum.
+  [[ ${TEST_OVER:-} == @(cluster|sentinel) ]] || refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
   redis_stop deaf
 }
 

@@ -5,6 +5,7 @@ load ../lib/job
 
 setup() {
   source "$TESTS_DIR/lib/sentinel.bash"
+  not_over cluster 'Sentinels watch no cluster'
 }
 
 teardown() {
