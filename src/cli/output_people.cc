@@ -183,7 +183,7 @@ std::string held_by(const lock::HolderView& holding, long long holders) {
 }
 
 std::string held_by(const lock::Acquired& found) {
-  if (found.contested) return "contested: several ask for it, and none gets a majority of the servers";
+  if (!found.contested.empty()) return "contested: " + found.contested;
   return found.holder ? held_by(*found.holder, found.holders) : "held by another";
 }
 

@@ -86,7 +86,7 @@ struct Acquired {
   std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
   std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
-  bool contested = false;                  // held: several ask a quorum for it, and none of them has a majority
+  std::string contested;  // held: why nobody has a majority of a quorum, for people; "": somebody has, or may have soon
   long long holders = 0;                   // held: how many there are
   std::optional<HolderView> holder;        // held: one of them
   long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are

@@ -51,7 +51,7 @@ class Candidate {
       }
       const bool contested = election.outcome == Election::Outcome::contested;
       const bool worth_a_try = is_worth_a_try();
-      election.answer.contested = contested && !worth_a_try;
+      if (worth_a_try) election.answer.contested.clear();
       RLOCK_TRY(answered(election));
       // Without a wait a contested lock is still tried again: it may be free, but for others who try as well.
       const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
@@ -172,7 +172,7 @@ class Candidate {
     if (std::exchange(away_, false)) log::warning(names() + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
-    if (election.outcome == Election::Outcome::contested && !election.answer.contested) return {};
+    if (election.outcome == Election::Outcome::contested && election.answer.contested.empty()) return {};
     on_held_(which_, election.answer);
     looked_ = true;
     return {};

@@ -65,19 +65,29 @@ Election held_by_others(const AcquireRequest& request, const std::vector<const V
   return {.outcome = by_one ? Election::Outcome::held : Election::Outcome::contested, .answer = vote->answer};
 }
 
-Error too_few_may_vote(const Answers<Vote>& votes) {
-  std::string why;
-  std::size_t fit = 0;
+// Of each server that cannot grant it: why.
+std::vector<std::string> troubles(const Answers<Vote>& votes) {
+  std::vector<std::string> all;
   for (const auto& vote : votes) {
     if (!vote) {
-      why += "; " + vote.error().message;
+      all.push_back(vote.error().message);
     } else if (!vote->unfit.empty()) {
-      why += "; " + vote->unfit;
-    } else {
-      ++fit;
+      all.push_back(vote->unfit);
     }
   }
-  return {Error::Code::unavailable, "only " + of_so_many(fit, votes.size()) + " servers may vote" + why};
+  return all;
+}
+
+std::string after_semicolons(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += "; " + text;
+  return list;
+}
+
+Error too_few_may_vote(const Answers<Vote>& votes) {
+  const auto unfit = troubles(votes);
+  const std::string fit = of_so_many(votes.size() - unfit.size(), votes.size());
+  return {Error::Code::unavailable, "only " + fit + " servers may vote" + after_semicolons(unfit)};
 }
 
 template <class Answer>
@@ -130,7 +140,14 @@ Election elect(const AcquireRequest& request, const Answers<Vote>& votes) {
     const bool decides = other && (held.empty() || with_outcome(votes, vote->answer.outcome).size() * 2 > votes.size());
     if (decides) return {.outcome = Election::Outcome::refused, .answer = vote->answer};
   }
-  if (!held.empty()) return held_by_others(request, held, votes.size());
+  if (!held.empty()) {
+    Election election = held_by_others(request, held, votes.size());
+    if (election.outcome == Election::Outcome::contested) {
+      election.answer.contested = "others hold it on " + of_so_many(held.size(), votes.size()) +
+                                  " servers, and nobody on a majority" + after_semicolons(troubles(votes));
+    }
+    return election;
+  }
   return {.error = too_few_may_vote(votes)};
 }
 

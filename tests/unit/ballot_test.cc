@@ -76,6 +76,15 @@ TEST(Election, ItIsHeldByAnotherOnAMajorityOnly) {
   EXPECT_EQ(elect(one, {held_by("a"), away(), away()}).outcome, Election::Outcome::away);
 }
 
+TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
+  const auto one = request();
+  const Election election = elect(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
+  ASSERT_EQ(election.outcome, Election::Outcome::contested);
+  EXPECT_TRUE(election.answer.contested.starts_with(
+      "others hold it on 1 of 3 servers, and nobody on a majority; young; "));
+  EXPECT_EQ(elect(one, {held_by("a"), held_by("a"), away()}).answer.contested, "");
+}
+
 TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
   const auto one = request();
   using enum Error::Code;
