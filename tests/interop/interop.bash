@@ -28,8 +28,10 @@
 # Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
 #
 #   redisson_missing               says why it cannot be had here; nothing if it can
-#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it; once for a test file
-#   redisson_stop
+#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it; once for a test file. With $JVM set to 2
+#                                  a second one, which `redisson` and the others mean where $JVM says so, too
+#   redisson_stop                  ends all of them
+#   needs_redisson VERSION         skips the test with an older one. $REDISSON_VERSION chooses one, 4.7.0 if not given
 #   redisson THREAD COMMAND NAME [ARG ...]
 #                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
 #   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
@@ -42,6 +44,8 @@
 WOKEN_MS=3500
 
 DRIVER=$TESTS_DIR/interop/driver
+# Below that folder: the version of its pom.xml, or another one.
+REDISSON_TARGET=target${REDISSON_VERSION:+/$REDISSON_VERSION}
 declare -gA replies_before job_pids
 
 interop_setup_file() {
@@ -185,14 +189,15 @@ redisson_missing() {
 
 # Maven needs seconds even if there is nothing to do, so it is asked only after a change.
 redisson_build() {
-  local built=$DRIVER/target/built log
+  local built=$DRIVER/$REDISSON_TARGET/built log version=()
   # Test files run beside each other.
   local turn
   exec {turn}<"$DRIVER/pom.xml"
   flock "$turn"
-  [[ $built -nt $DRIVER/pom.xml && $built -nt $DRIVER/src/main/java/Driver.java ]] && return
+  [[ -e $built && -z $(find "$DRIVER/pom.xml" "$DRIVER/src" -type f -newer "$built") ]] && return
+  [[ -z ${REDISSON_VERSION:-} ]] || version=("-Dredisson.version=$REDISSON_VERSION" "-Dtarget=$REDISSON_TARGET")
   log=$BATS_FILE_TMPDIR/maven.log
-  mvn -q -B -f "$DRIVER/pom.xml" package >"$log" 2>&1 3>&- {turn}<&- || {
+  mvn -q -B -f "$DRIVER/pom.xml" "${version[@]}" package >"$log" 2>&1 3>&- {turn}<&- || {
     cat "$log" >&2
     return 1
   }
@@ -201,13 +206,14 @@ redisson_build() {
 
 redisson_start() {
   (redisson_build) || return
-  export driver_dir=$BATS_FILE_TMPDIR/driver
+  local driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   mkdir "$driver_dir"
   mkfifo "$driver_dir/in"
   # Opened for reading and writing: no end of file comes when a test that has sent a command ends.
-  java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$DRIVER/target/classes:$DRIVER/target/lib/*" Driver "$@" \
+  java -XX:+UseSerialGC -Xshare:auto -XX:TieredStopAtLevel=1 \
+    -cp "$DRIVER/$REDISSON_TARGET/classes:$DRIVER/$REDISSON_TARGET/lib/*" Driver "$@" \
     <>"$driver_dir/in" >"$driver_dir/out" 2>"$driver_dir/err" 3>&- &
-  export driver_pid=$!
+  echo $! >"$driver_dir/pid"
   WAIT_SECONDS=60 wait_until grep -q '"event":"ready"' "$driver_dir/out" || {
     cat "$driver_dir/err" >&2
     return 1
@@ -215,15 +221,22 @@ redisson_start() {
 }
 
 redisson_stop() {
-  [[ -n ${driver_pid:-} ]] || return 0
-  kill -TERM "$driver_pid" 2>/dev/null || return 0
-  wait_until gone "$driver_pid"
+  local file pid
+  for file in "$BATS_FILE_TMPDIR"/jvm*/pid; do
+    [[ -e $file ]] || continue
+    pid=$(<"$file")
+    kill -TERM "$pid" 2>/dev/null || continue
+    wait_until gone "$pid"
+  done
 }
 
+needs_redisson() {
+  printf '%s\n' "$1" "${REDISSON_VERSION:-$1}" | sort -CV || skip "Redisson has this since $1"
+}
 
 # Each test has threads of its own: one that a failed test left waiting must not stand in the way of the next.
 redisson_send() {
-  local thread=$BATS_TEST_NUMBER.$1
+  local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   shift
   replies_before[$thread]=$(wc -l <"$driver_dir/out")
   # <> because a plain > would block for ever once the driver has died.
@@ -231,7 +244,7 @@ redisson_send() {
 }
 
 redisson_replies() {
-  local thread=$BATS_TEST_NUMBER.$1
+  local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   reply=$(tail -n "+$((replies_before[$thread] + 1))" "$driver_dir/out" |
     grep -m 1 "^{\"thread\":\"$thread\",.*\"waited_ms\":[0-9]*}\$")
 }

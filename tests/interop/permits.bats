@@ -400,11 +400,11 @@ turns() {
   wait_until jobs_wait 3
   redisson_send j acquire-permit "$name"
   wait_until waiters 2
-  pids=("$driver_pid" "${job_pids[@]}")
+  pids=("$(<"$BATS_FILE_TMPDIR/jvm1/pid")" "${job_pids[@]}")
   kill -STOP "${pids[@]}"
   rlock release "$name" --owner "$first"
   rlock release "$name" --owner "$second"
-  kill -CONT "$driver_pid"
+  kill -CONT "${pids[0]}"
   WAIT_SECONDS=1 wait_until redisson_replies j || starved=yes
   kill -CONT "${pids[@]}"
   [[ -z $starved ]]

@@ -2,20 +2,28 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
@@ -36,15 +44,52 @@ public final class Driver {
     /** Locks belong to threads, so each label has a thread of its own, which runs its commands in order. */
     private final Map<String, ExecutorService> threads = new HashMap<>();
 
-    private Driver(RedissonClient redisson) {
-        this.redisson = redisson;
+    /** The first server has all locks but those of a RedLock, which are on all of them. */
+    private Driver(List<RedissonClient> servers) {
+        redisson = servers.get(0);
         lockVerbs("", redisson::getLock);
         lockVerbs("fair-", redisson::getFairLock);
+        lockVerbs("spin-", redisson::getSpinLock);
+        lockVerbs("nonreentrant-", name -> (RLock) newer(redisson, "getNonReentrantLock", name));
+        lockVerbs("nonreentrant-fair-", name -> (RLock) newer(redisson, "getNonReentrantFairLock", name));
         lockVerbs("read-", name -> redisson.getReadWriteLock(name).readLock());
         lockVerbs("write-", name -> redisson.getReadWriteLock(name).writeLock());
-        verbs.put("fenced-lock", (name, args) -> redisson.getFencedLock(name).lockAndGetToken());
-        verbs.put("token", (name, args) -> redisson.getFencedLock(name).getToken());
+        lockVerbs("multi-", names -> new RedissonMultiLock(Arrays.stream(names.split(","))
+                .map(redisson::getLock).toArray(RLock[]::new)));
+        lockVerbs("multi-write-", names -> new RedissonMultiLock(Arrays.stream(names.split(","))
+                .map(name -> redisson.getReadWriteLock(name).writeLock()).toArray(RLock[]::new)));
+        lockVerbs("red-", name -> new RedissonRedLock(servers.stream()
+                .map(server -> server.getLock(name)).toArray(RLock[]::new)));
+        lockVerbs("group-", names -> {
+            List<Object> values = new ArrayList<>(List.of(names.split(",")));
+            return (RLock) newer(redisson, "getMultiLock", values.remove(0), values);
+        });
+        verbs.put("fenced-lock", (name, args) -> newer(newer(redisson, "getFencedLock", name), "lockAndGetToken"));
+        verbs.put("token", (name, args) -> newer(newer(redisson, "getFencedLock", name), "getToken"));
         permitVerbs();
+        numberVerbs();
+    }
+
+    /** Calls a method that old versions of Redisson, for which this is compiled, too, do not have. */
+    private static Object newer(Object object, String method, Object... args) {
+        for (Class<?> type : object.getClass().getInterfaces()) {
+            for (Method found : type.getMethods()) {
+                if (found.getName().equals(method) && takes(found, args)) {
+                    try {
+                        return found.invoke(object, args);
+                    } catch (ReflectiveOperationException e) {
+                        throw new IllegalStateException(e.getCause() == null ? e : e.getCause());
+                    }
+                }
+            }
+        }
+        throw new UnsupportedOperationException("this version of Redisson has no " + method);
+    }
+
+    private static boolean takes(Method method, Object[] args) {
+        Class<?>[] types = method.getParameterTypes();
+        return types.length == args.length
+                && IntStream.range(0, args.length).allMatch(i -> types[i].isInstance(args[i]) || types[i] == int.class);
     }
 
     /** Every RLock has these. */
@@ -67,14 +112,26 @@ public final class Driver {
         verbs.put(prefix + "is-locked", (name, args) -> named.apply(name).isLocked());
         verbs.put(prefix + "ttl", (name, args) -> named.apply(name).remainTimeToLive());
         verbs.put(prefix + "holds", (name, args) -> named.apply(name).getHoldCount());
+        verbs.put(prefix + "sections", (name, args) ->
+                Work.sections(named.apply(name), Integer.parseInt(args[0]), Path.of(args[1])));
+        verbs.put(prefix + "compete", (name, args) ->
+                Work.compete(named.apply(name), Path.of(args[0]), Long.parseLong(args[1])));
+    }
+
+    /** Redisson's objects that are numbers, and no locks. */
+    private void numberVerbs() {
+        verbs.put("set-semaphore", (name, args) -> redisson.getSemaphore(name).trySetPermits(Integer.parseInt(args[0])));
+        verbs.put("try-semaphore", (name, args) -> redisson.getSemaphore(name).tryAcquire());
+        verbs.put("set-latch", (name, args) -> redisson.getCountDownLatch(name).trySetCount(Long.parseLong(args[0])));
+        verbs.put("count-down", (name, args) -> {
+            redisson.getCountDownLatch(name).countDown();
+            return redisson.getCountDownLatch(name).getCount();
+        });
     }
 
     private void permitVerbs() {
         verbs.put("try-set-permits", (name, args) -> permits(name).trySetPermits(Integer.parseInt(args[0])));
-        verbs.put("set-permits", (name, args) -> {
-            permits(name).setPermits(Integer.parseInt(args[0]));
-            return null;
-        });
+        verbs.put("set-permits", (name, args) -> newer(permits(name), "setPermits", Integer.parseInt(args[0])));
         verbs.put("acquire-permit", (name, args) -> args.length == 0 ? permits(name).acquire()
                 : permits(name).acquire(Long.parseLong(args[0]), TimeUnit.MILLISECONDS));
         verbs.put("try-acquire-permit", (name, args) ->
@@ -85,7 +142,7 @@ public final class Driver {
         });
         verbs.put("try-release-permit", (name, args) -> permits(name).tryRelease(args[0]));
         verbs.put("available-permits", (name, args) -> permits(name).availablePermits());
-        verbs.put("all-permits", (name, args) -> permits(name).getPermits());
+        verbs.put("all-permits", (name, args) -> newer(permits(name), "getPermits"));
     }
 
     private RPermitExpirableSemaphore permits(String name) {
@@ -142,14 +199,36 @@ public final class Driver {
                 .collect(Collectors.joining("", "\"", "\""));
     }
 
-    public static void main(String[] args) throws Exception {
+    /** ADDRESS: redis://HOST:PORT, redis+cluster://HOST:PORT,... or redis+sentinel://HOST:PORT,.../MASTER. */
+    private static RedissonClient connect(String address, String watchdog) {
         Config config = new Config();
-        config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(1);
-        if (args.length > 1) {
-            config.setLockWatchdogTimeout(Long.parseLong(args[1]));
+        String[] hosts = address.replaceFirst(".*://", "").replaceFirst("/.*", "").split(",");
+        String[] nodes = Arrays.stream(hosts).map("redis://"::concat).toArray(String[]::new);
+        if (address.startsWith("redis+cluster:")) {
+            config.useClusterServers().addNodeAddress(nodes).setMasterConnectionMinimumIdleSize(1)
+                    .setSlaveConnectionMinimumIdleSize(1);
+        } else if (address.startsWith("redis+sentinel:")) {
+            config.useSentinelServers().addSentinelAddress(nodes)
+                    .setMasterName(address.substring(address.lastIndexOf('/') + 1))
+                    .setMasterConnectionMinimumIdleSize(1).setSlaveConnectionMinimumIdleSize(1);
+        } else {
+            config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
         }
-        Driver driver = new Driver(Redisson.create(config));
-        print(Map.of("event", "ready"));
+        if (watchdog != null) {
+            config.setLockWatchdogTimeout(Long.parseLong(watchdog));
+        }
+        // The usual codec of old versions does not run on a JDK of today; locks use none.
+        config.setCodec(StringCodec.INSTANCE);
+        return Redisson.create(config);
+    }
+
+    public static void main(String[] args) throws Exception {
+        String watchdog = args.length > 1 ? args[1] : null;
+        Driver driver = new Driver(Arrays.stream(args[0].split(" ")).map(at -> connect(at, watchdog)).toList());
+        Map<String, Object> ready = new LinkedHashMap<>();
+        ready.put("event", "ready");
+        ready.put("version", Redisson.class.getPackage().getImplementationVersion());
+        print(ready);
         driver.readCommands();
         // Nothing is released, as in a crash: a thread may be waiting for a lock that nobody will give back.
         System.exit(0);
