@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "lock/quorum.h"
 #include "lock/tally.h"
@@ -14,14 +15,14 @@ constexpr milliseconds kLookLimit = 2s;
 
 using State = Status::State;
 
-// How many servers name each owner.
-std::map<std::string, std::size_t> count_owners(const Answers<Status>& answers) {
-  std::map<std::string, std::size_t> counts;
+// How many servers name each holder.
+std::map<std::string_view, std::size_t> count_holders(const Answers<Status>& answers) {
+  std::map<std::string_view, std::size_t> counts;
   for (const auto& answer : answers) {
     if (!answer || answer->state != State::held) continue;
-    std::set<std::string> owners;
-    for (const HolderView& one : answer->holders) owners.insert(one.owner);
-    for (const std::string& owner : owners) ++counts[owner];
+    std::set<std::string_view> holders;
+    for (const HolderView& one : answer->holders) holders.insert(common_id(one));
+    for (const std::string_view holder : holders) ++counts[holder];
   }
   return counts;
 }
@@ -37,13 +38,13 @@ const Status& first_in(const Answers<Status>& answers, State state) {
 
 // Those that `least` servers name at least, each as the first server has it.
 std::vector<HolderView> holders_on(const Answers<Status>& answers, std::size_t least) {
-  const auto counts = count_owners(answers);
+  const auto counts = count_holders(answers);
   std::vector<HolderView> holders;
   for (const auto& answer : answers) {
     if (!answer || answer->state != State::held) continue;
     for (const HolderView& one : answer->holders) {
       const auto same = [&](const HolderView& other) { return other.owner == one.owner; };
-      if (counts.at(one.owner) >= least && std::ranges::none_of(holders, same)) holders.push_back(one);
+      if (counts.at(common_id(one)) >= least && std::ranges::none_of(holders, same)) holders.push_back(one);
     }
   }
   return holders;

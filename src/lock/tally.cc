@@ -55,8 +55,10 @@ std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<
 
 // The holder that most servers name, and whether that is a majority. Readers are many, and each server names one.
 Election held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held, std::size_t voters) {
-  std::vector<std::string> holders;
-  const auto holder_of = [](const Vote* vote) { return vote->answer.holder ? vote->answer.holder->owner : ""; };
+  std::vector<std::string_view> holders;
+  const auto holder_of = [](const Vote* vote) {
+    return vote->answer.holder ? common_id(*vote->answer.holder) : std::string_view();
+  };
   std::ranges::transform(held, std::back_inserter(holders), holder_of);
   const auto [holder, count] = most_common(holders);
   const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
@@ -96,6 +98,12 @@ std::size_t reached(const Answers<Answer>& answers) {
 }
 
 }  // namespace
+
+std::string_view common_id(const HolderView& holder) {
+  const std::string_view owner = holder.owner;
+  const bool one_id = holder.described || holder.by_set || !holder.mode.empty();
+  return one_id ? owner : owner.substr(owner.rfind(':') + 1);  // npos + 1 is 0
+}
 
 const std::string& larger(const std::string& one, const std::string& other) {
   if (one.size() != other.size()) return one.size() > other.size() ? one : other;

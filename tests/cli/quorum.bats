@@ -5,8 +5,8 @@ load ../lib/job
 load ../lib/quorum
 
 setup() {
-  quorum_start 3
   cd "$BATS_TEST_TMPDIR" || return
+  quorum_start 3
 }
 
 teardown() {

@@ -102,4 +102,25 @@ on_majority() {
   done
   redisson_start "$addresses"
   they_take_turns on_majority red-
+
+  # It has another owner id on each server, and is one holder.
+  redisson a red-lock "$name"
+  [[ $(on_servers hvals "$name" | paste -sd' ') == '1 1 1' && $(on_servers hkeys "$name" | sort -u | wc -l) == 3 ]]
+  rlock status --is-held "$name"
+  run -0 rlock status "$name"
+  [[ $output != *contested* ]]
+  rlock force-unlock --yes "$name"
+  [[ $(held_on "$name") == 0 ]]
+
+  # Neither has a majority beside the other's, also where that is two of three.
+  redisson a red-lock "$name"
+  redis s3 del "$name"
+  run -75 rlock run -n "$name" -- true
+  [[ $(held_on "$name") == 2 ]]
+  redisson a red-unlock "$name"
+  start_job rlock
+  wait_until job_runs rlock
+  redis s1 del "$name"
+  [[ $(value a red-trylock "$name" 0 30000) == false ]]
+  end_job rlock
 }

@@ -85,6 +85,18 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   EXPECT_EQ(elect(one, {held_by("a"), held_by("a"), away()}).answer.contested, "");
 }
 
+// Redisson's RedLock has an UUID for each server, and one thread.
+TEST(Election, ARedLockIsOneHolder) {
+  const auto one = request();
+  EXPECT_EQ(elect(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")}).outcome, Election::Outcome::held);
+  EXPECT_EQ(elect(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")}).outcome, Election::Outcome::contested);
+  // A holder of rlock's has one id on all servers, and so has a string its value.
+  EXPECT_EQ(common_id({.owner = "a:7", .described = true}), "a:7");
+  EXPECT_EQ(common_id({.owner = "a:7", .by_set = true}), "a:7");
+  EXPECT_EQ(common_id({.owner = "a:7", .mode = "read"}), "a:7");
+  EXPECT_EQ(common_id({.owner = "b:7"}), "7");
+}
+
 TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
   const auto one = request();
   using enum Error::Code;
