@@ -1,6 +1,6 @@
 # The real libraries of other languages, behind the line protocol of README.md. Source it after common.
 #
-#   clients_install LANGUAGE    python, node, go or rust: installs or builds what is committed in clients/LANGUAGE, once,
+#   clients_install LANGUAGE    python, node, java, go or rust: installs or builds what is committed in clients/LANGUAGE, once,
 #                               below the folder of the program; says why not, and fails, if that cannot be
 #   client LIBRARY              sets the array $driver to the program that takes LIBRARY and addresses
 #   language_of LIBRARY
@@ -22,6 +22,7 @@ language_of() {
     redlock4 | redlock5 | ioredis-lock | redis-semaphore) echo node ;;
     redsync | bsm-redislock) echo go ;;
     rslock) echo rust ;;
+    spring | spring-pubsub | shedlock) echo java ;;
   esac
 }
 
@@ -34,6 +35,10 @@ install_python() {
 install_node() {
   needs node && needs npm || return
   cp "$CLIENTS/node/package.json" "$1" && npm install --prefix "$1" --no-audit --no-fund --silent
+}
+install_java() {
+  needs mvn && needs javac || return
+  mvn -q -B -f "$CLIENTS/java/pom.xml" "-Dtarget=$1" package
 }
 install_go() {
   needs go || return
@@ -72,5 +77,6 @@ client() {
     node) driver=(env NODE_CLIENTS="$folder/node" node "$CLIENTS/node/driver.js") ;;
     go) driver=("$folder/go/driver") ;;
     rust) driver=("$folder/rust/target/debug/rlock-interop") ;;
+    java) driver=(java -XX:+UseSerialGC -Xshare:auto -XX:TieredStopAtLevel=1 -cp "$folder/java/classes:$folder/java/lib/*" Locks) ;;
   esac
 }

@@ -6,7 +6,7 @@ load ../lib/common
 load ../lib/quorum
 load clients
 
-LIBRARIES='redis-py redlock-py pottery python-redis-lock redlock4 redlock5 ioredis-lock redis-semaphore redsync bsm-redislock rslock'
+LIBRARIES='redis-py redlock-py pottery python-redis-lock redlock4 redlock5 ioredis-lock redis-semaphore spring spring-pubsub shedlock redsync bsm-redislock rslock'
 
 # Go and Rust take minutes to build, and want compilers that no distribution has.
 by_hand() { [[ $1 == @(go|rust) && -z ${INTEROP_ALL:-} ]]; }
@@ -14,7 +14,7 @@ by_hand() { [[ $1 == @(go|rust) && -z ${INTEROP_ALL:-} ]]; }
 setup_file() {
   local language library i=0
   redis_start load
-  for language in python node go rust; do
+  for language in python node java go rust; do
     by_hand $language && continue
     clients_install $language >"$BATS_FILE_TMPDIR/missing.$language" && rm "$BATS_FILE_TMPDIR/missing.$language" && continue
     cat "$BATS_FILE_TMPDIR/missing.$language" >&2
@@ -24,8 +24,11 @@ setup_file() {
   # All at once: they wait most of the time. Each has a server of its own.
   for library in $LIBRARIES; do
     missing "$library" && continue
-    redis_start "pair$((i++))"
-    run_pair "$library" "pair$((i - 1))_sock" &
+    local port
+    port=$(redis_free_port)
+    redis_start "pair$i" --port "$port" --bind 127.0.0.1
+    run_pair "$library" "redis://127.0.0.1:$port" &
+    i=$((i + 1))
   done
   export PAIRS=$i
 }
@@ -50,7 +53,7 @@ run_pair() {
   exec 3>&-
   client "$1"
   python=$(clients_folder)/python/bin/python
-  "$python" "$TESTS_DIR/interop/pairs.py" "$1" "unix://${!2}" "${driver[@]}" >"$BATS_FILE_TMPDIR/pair.$1" 2>&1 || status=$?
+  "$python" "$TESTS_DIR/interop/pairs.py" "$1" "$2" "${driver[@]}" >"$BATS_FILE_TMPDIR/pair.$1" 2>&1 || status=$?
   echo "$status" >"$BATS_FILE_TMPDIR/status.$1"
 }
 
@@ -114,6 +117,9 @@ on_one_counter() {
 @test "node redlock 5" { pair redlock5; }
 @test "ioredis-lock" { pair ioredis-lock; }
 @test "redis-semaphore" { pair redis-semaphore; }
+@test "Spring's RedisLockRegistry" { pair spring; }
+@test "Spring's RedisLockRegistry in pub/sub mode" { pair spring-pubsub; }
+@test "ShedLock" { pair shedlock; }
 @test "redsync" { pair redsync; }
 @test "bsm/redislock" { pair bsm-redislock; }
 @test "rslock" { pair rslock; }

@@ -31,7 +31,7 @@
 #   redisson_start ADDRESS [MS]    builds the driver where needed and starts it; once for a test file. With $JVM set to 2
 #                                  a second one, which `redisson` and the others mean where $JVM says so, too
 #   redisson_stop                  ends all of them
-#   needs_redisson VERSION         skips the test with an older one. $REDISSON_VERSION chooses one, 4.7.0 if not given
+#   needs_redisson VERSION [WHY]   skips the test with an older one. $REDISSON_VERSION chooses one, 4.7.0 if not given
 #   redisson THREAD COMMAND NAME [ARG ...]
 #                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
 #   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
@@ -231,7 +231,7 @@ redisson_stop() {
 }
 
 needs_redisson() {
-  printf '%s\n' "$1" "${REDISSON_VERSION:-$1}" | sort -CV || skip "Redisson has this since $1"
+  printf '%s\n' "$1" "${REDISSON_VERSION:-$1}" | sort -CV || skip "not with Redisson ${REDISSON_VERSION:-}: ${2:-it has this since $1}"
 }
 
 # Each test has threads of its own: one that a failed test left waiting must not stand in the way of the next.

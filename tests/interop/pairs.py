@@ -17,16 +17,19 @@ import time
 import redis
 
 library, url, driver = sys.argv[1], sys.argv[2], sys.argv[3:]
-preset = {"redlock4": "redlock", "redlock5": "redlock"}.get(library, library)
-FORMS = {"redis-semaphore": "mutex:%", "pottery": "redlock:%", "python-redis-lock": "lock:%"}
+preset = {"redlock4": "redlock", "redlock5": "redlock", "spring-pubsub": "spring"}.get(library, library)
+FORMS = {"redis-semaphore": "mutex:%", "pottery": "redlock:%", "python-redis-lock": "lock:%", "spring": "REGISTRY:%",
+         "shedlock": "job-lock:default:%"}
 NAME = "pair-" + library
-KEY = FORMS.get(library, "%").replace("%", NAME)
+KEY = FORMS.get(preset, "%").replace("%", NAME)
 SAMPLES = int(os.environ.get("SAMPLES", "3"))
 LONG = 600000
-# python-redis-lock hears of releases, but of no end of a TTL: then it asks again after its own time.
-SOON = 2000 if library == "python-redis-lock" else LONG
+# These hear of releases, but of no end of a TTL: then they ask again after their own time.
+SOON = 2000 if library in ("python-redis-lock", "spring-pubsub") else LONG
 server = redis.Redis.from_url(url)
 environment = {**os.environ, "RLOCK_URL": url, "RLOCK_LIKE": preset}
+if preset == "spring":
+    environment["RLOCK_KEY"] = FORMS[preset]
 folder = tempfile.mkdtemp(dir=os.environ.get("BATS_FILE_TMPDIR"))
 started = []
 
@@ -180,6 +183,8 @@ def library_wakes():
 
 def late_release_of_the_library():
     """Its lock runs out; what it does too late changes nothing of rlock's."""
+    if library == "shedlock":
+        return late_release_of_shedlock()
     other.must("lock", NAME, 1000)
     job = Job()
     job.began_at()
@@ -189,6 +194,17 @@ def late_release_of_the_library():
         check(server.get(KEY) == value and server.pttl(KEY) <= 30000, words[0] + " of a lock that it has lost")
     job.let_end()
     job.ends(0)
+
+
+def late_release_of_shedlock():
+    """It looks at no value: its release and its extension are for whoever has the lock, and rlock notices."""
+    for words in (("unlock",), ("extend", LONG)):
+        other.must("lock", NAME, 1000)
+        job = Job("--lease", "5s")
+        job.began_at()
+        other.must(*words)
+        job.ends(74)
+    other.must("unlock")
 
 
 def late_release_of_rlock():
@@ -276,6 +292,8 @@ def shown(times):
 
 
 def form_of(value):
+    if re.fullmatch(rb"ADDED:[^@]*@[^@]*", value):
+        return "`ADDED:<time>@<host>`"
     if re.fullmatch(rb"[\x21-\x7e]+", value):
         kind = "hexadecimal digits" if re.fullmatch(rb"[0-9a-f]+", value) else "characters"
         return f"{len(value)} {kind}" if not re.fullmatch(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value) else "a UUID"

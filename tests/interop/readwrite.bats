@@ -213,6 +213,7 @@ readers_share() {
 }
 
 @test "a reader of ours that crashes: its time runs out, while Redisson's reader goes on" {
+  needs_redisson 4.4.0 'its renewals keep every reader alive'
   local crashed
   start_job dead -s --lease 2s
   wait_until job_runs dead
@@ -325,6 +326,7 @@ readers_share() {
 # Redisson's renewal of a reader sets the time of the whole lock, 30 s as it comes. If that reader crashes then, the lock
 # goes with it, under our readers: they count on no more.
 @test "a renewal by Redisson sets the time of the lock, and a reader of ours counts on no more than 30 s" {
+  needs_redisson 4.4.0 'its renewals set the time of every reader'
   start_job reader -s --lease 2m
   wait_until job_runs reader
   (($(redis r pttl "$name") <= 30000))

@@ -115,7 +115,7 @@ public final class Driver {
         verbs.put(prefix + "sections", (name, args) ->
                 Work.sections(named.apply(name), Integer.parseInt(args[0]), Path.of(args[1])));
         verbs.put(prefix + "compete", (name, args) ->
-                Work.compete(named.apply(name), Path.of(args[0]), Long.parseLong(args[1])));
+                Work.compete(named.apply(name), Long.parseLong(args[0]), Path.of(args[1]), Path.of(args[2])));
     }
 
     /** Redisson's objects that are numbers, and no locks. */

@@ -2,6 +2,7 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.redisson.api.RLock;
 
 /** What a thread does under a lock while others want it, too. */
@@ -25,22 +26,21 @@ final class Work {
         return count;
     }
 
-    /** Takes the lock again and again until the file is there. Returns "GRANTS LONGEST", the longest wait in ms. */
-    static Object compete(RLock lock, Path end, long holdMs) throws InterruptedException {
-        long longest = 0;
+    /** Takes the lock for so long again and again until the file `end` is there; writes into `log` how long each wait was. */
+    static Object compete(RLock lock, long holdMs, Path log, Path end) throws IOException, InterruptedException {
         int grants = 0;
         while (!Files.exists(end)) {
             long asked = System.nanoTime();
             lock.lock();
-            longest = Math.max(longest, System.nanoTime() - asked);
+            long waited = (System.nanoTime() - asked) / 1_000_000;
             try {
-                // The last one is granted when the others have gone: it counts for the wait alone.
-                grants += Files.exists(end) ? 0 : 1;
+                Files.writeString(log, waited + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                grants++;
                 Thread.sleep(holdMs);
             } finally {
                 lock.unlock();
             }
         }
-        return grants + " " + longest / 1_000_000;
+        return grants;
     }
 }
