@@ -128,9 +128,10 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   return fail(Error::Code::wrong_kind, course.loss);
 }
 
-// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), and syslog(3)
-// for the time.
-constexpr const char* kKeptVariables[] = {"RES_OPTIONS", "LOCALDOMAIN", "HOSTALIASES", "TZ"};
+// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), OpenSSL for the
+// authorities that it trusts (SSL_CTX_set_default_verify_paths(3)), and syslog(3) for the time.
+constexpr const char* kKeptVariables[] = {"RES_OPTIONS",   "LOCALDOMAIN",  "HOSTALIASES",
+                                          "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"};
 
 // CI systems end what a job has left behind by the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE, BUILD_ID,
 // ...), which they read in /proc/PID/environ. That file shows the memory in which the kernel laid them (proc(5)), so

@@ -11,6 +11,7 @@ setup_file() {
 }
 teardown_file() { redis_stop srv; }
 setup() {
+  not_over tls 'the jobs have no variables, and so no authority'
   [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'
   export RLOCK_URL
   RLOCK_URL=$(redis_url srv)

@@ -43,6 +43,7 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
 }
 
 @test "it costs no round trip" {
+  not_over tls 'nobody can read what is sent'
   strace -f -qq -e trace=sendto,write,writev -e signal=none -o "$BATS_TEST_TMPDIR/calls" "$RLOCK" run job -- true
   grep -c 'SETNAME' "$BATS_TEST_TMPDIR/calls"
   grep 'SETNAME' "$BATS_TEST_TMPDIR/calls" | head -1

@@ -55,7 +55,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   redis_stop s3
   run --separate-stderr rlock run job -- true
   show
-  [[ $status == 0 && $stderr == *'a majority of the servers grants the lock, without'*"$s3_sock"* ]]
+  [[ $status == 0 && $stderr == *'a majority of the servers grants the lock, without'*"${RLOCK_URL##* }"* ]]
   [[ $(grep -c . <<<"$stderr") == 1 ]]
 }
 
@@ -87,7 +87,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   redis_start s2 # with its own clock: it is young
   run --separate-stderr rlock run --lease 5s job -- true
   show
-  [[ $status == 0 && $stderr == *"$s2_sock"*'started less than a lease ago'* ]]
+  [[ $status == 0 && $stderr == *"$(redis_url s2)"*'started less than a lease ago'* ]]
   redis_stop s3
   redis_start s3
   run --separate-stderr rlock run --lease 30s job -- touch ran
@@ -379,7 +379,7 @@ put_back_by_renew() {
   redis_thaw s3
   show
   # Nobody else asks for it: it is the server without an answer that is missing.
-  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and nobody on a majority; '*"$s3_sock"* ]]
+  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and nobody on a majority; '*"${RLOCK_URL##* }"* ]]
   (($(calls s2) - before < 8)) # two for an attempt
 }
 
@@ -581,7 +581,7 @@ slow_s3() {
   redis s1 acl setuser default -info >/dev/null
   run --separate-stderr rlock run job -- true
   show
-  [[ $status == 0 && $stderr == *"$s1_sock"*'+info'* ]]
+  [[ $status == 0 && $stderr == *"$(redis_url s1)"*'+info'* ]]
 }
 
 @test "a configuration file has the addresses as a list" {
@@ -643,5 +643,5 @@ SCRIPT
 @test "doctor looks at each server, and at the quorum" {
   run rlock doctor
   show
-  [[ $output == *"$s1_sock"* && $output == *"$s3_sock"* && $output == *'3 servers that know nothing of each other'* ]]
+  [[ $output == *"$(redis_url s1)"* && $output == *"$(redis_url s3)"* && $output == *'3 servers that know nothing of each other'* ]]
 }

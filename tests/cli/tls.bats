@@ -59,6 +59,18 @@ refused() {
   SSL_CERT_FILE=$TLS_DIR/ca.crt run -0 rlock run --url "rediss://localhost:$srv_tls" x -- echo mine
 }
 
+@test "a keeper trusts the authorities of its caller's variables, and hears requests" {
+  tls_start srv
+  unset RLOCK_TLS_CA
+  export SSL_CERT_FILE=$TLS_DIR/ca.crt RLOCK_URL=rediss://localhost:$srv_tls
+  sleep 300 3>&- &
+  local process=$!
+  rlock acquire --for-pid "$process" --lease 10m x
+  run -0 rlock force-unlock --yes x
+  run -1 rlock status --is-held x
+  kill "$process"
+}
+
 @test "an expired certificate: 69" {
   TLS_CERTIFICATE=expired tls_start srv
   refused 69 'certificate has expired' --url "rediss://localhost:$srv_tls"
