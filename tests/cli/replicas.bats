@@ -6,6 +6,7 @@ load ../lib/job
 setup() {
   m_port=$(redis_free_port)
   not_over sentinel 'tests/cli/sentinel.bats has replicas'
+  [[ ${TEST_OVER:-} != cluster ]] || export m_over=$m_port # it has one port there
   redis_start m --port "$m_port"
   also_allow m +wait
   also_allow m +waitaof # newer servers have it
