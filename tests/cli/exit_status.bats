@@ -104,6 +104,16 @@ PYTHON
   [[ $status == 7 || $status == 126 ]]
 }
 
+@test "in PATH a file that may not be executed is passed over, and a script without a #! line is given its arguments" {
+  mkdir refused scripts
+  echo 'exit 9' | tee refused/both >refused/one
+  echo 'echo "$0 $*"; exit 7' >scripts/both
+  chmod +x scripts/both
+  PATH=/nowhere:$PWD/refused:$PWD/scripts:$PATH run -7 rlock run x -- both 1 "2 3"
+  [[ $output == "$PWD/scripts/both 1 2 3" ]]
+  PATH=$PWD/refused:$PWD/scripts:$PATH run -126 rlock run x -- one
+}
+
 @test "126 and 127 of the command itself are passed on without a word" {
   run -126 --separate-stderr rlock run x -- sh -c 'exit 126'
   [[ -z $stderr ]]
