@@ -27,8 +27,9 @@ sentinel_start() {
   local name=$1 dir
   dir=$(redis_folder)/$name
   mkdir -p "$dir"
-  printf -v "${name}_port" '%s' "$(redis_free_port)"
   local port=${name}_port
+  # One that begins again is where it was.
+  [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   cat >"$dir/sentinel.conf" <<CONF
 port ${!port}
 bind $(host_of "$name")
