@@ -2,7 +2,7 @@
 --
 -- KEYS  as in base.lua
 -- ARGV  as in base.lua
--- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue, strangers}
+-- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue, strangers, listening}
 --         ttl      milliseconds until it may be available; -1: nobody knows, -2: it is
 --         now      the server's clock, milliseconds since 1970
 --         token    the last fencing token that was granted, '' if none is known
@@ -12,6 +12,7 @@
 --         waiting  how many stand in the queue
 --         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for one that is not known
 --         strangers  the first hundred who wait in the queue of another program: RFairLock's
+--         listening  how many clients of other programs listen for a release; our first waiter does, too
 --       {'other-kind', …}        as in kind.lua
 --       error                    a missing right
 
@@ -40,5 +41,13 @@ for _, id in ipairs(strangers(100)) do
     others[#others + 1] = id
   end
 end
+local waiting, listening = peek('zcard', queue) or 0, 0
+--- unless string
+listening = redis.pcall('pubsub', 'numsub', channel)[2] or 0
+if kSharded then
+  listening = listening + (redis.pcall('pubsub', 'shardnumsub', channel)[2] or 0)
+end
+listening = math.max(listening - math.min(waiting, 1), 0)
+--- end
 return {'lock', free_in(), text(now), string.sub(peek('get', token_key) or '', 1, 64), slots(), number, entries,
-  peek('zcard', queue) or 0, first_ones, others}
+  waiting, first_ones, others, listening}

@@ -106,6 +106,7 @@ Json to_json(const Status& status) {
   json["waiting"] = status.waiting;
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
+  if (status.listening > 0) json["listening"] = status.listening;
   if (!status.servers.empty()) json["servers"] = servers_of(status);
   return json;
 }

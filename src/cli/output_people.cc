@@ -122,6 +122,10 @@ void add_waiting(Lines& lines, const Status& status) {
   for (const std::string& id : status.fair_queue) {
     lines.add(std::exchange(first, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
   }
+  if (status.listening > 0) {
+    const std::string who = status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
+    lines.add(first ? "waiting" : "", std::to_string(status.listening) + who + " for the release");
+  }
 }
 
 // The view of each server of a quorum.

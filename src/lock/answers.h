@@ -152,6 +152,9 @@ struct Status {
   std::vector<WaiterView> queue;    // the first hundred of them, in order
   // The first hundred owner ids that stand in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
+  // How many clients listen where Redisson's wait for a release, but for our first waiter; one of ours that another has
+  // overtaken may be among them. 0 of a quorum.
+  long long listening = 0;
   std::vector<Server> servers;  // of a quorum; the rest is what a majority of them says
 
   const LockName& name() const { return lock.name; }

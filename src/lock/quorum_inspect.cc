@@ -67,6 +67,7 @@ Status verdict_on(const LockName& name, const Answers<Status>& answers) {
 Status merged(const LockName& name, const Servers& servers, const Answers<Status>& answers) {
   Status status = verdict_on(name, answers);
   status.token.clear();
+  status.listening = 0;  // all waiters of a quorum listen there, and nobody knows which of them are rlock's
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& answer = answers[i];
     const std::string& address = servers.member(i).address;

@@ -223,6 +223,7 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   }
   status.waiting = count_of(reply.at(7)).value_or(0);
   for (const Reply& id : reply.at(9).elements) status.fair_queue.push_back(id.as_text());
+  status.listening = count_of(reply.at(10)).value_or(0);
   for (const Reply& waiter : reply.at(8).elements) {
     Fields known = fields_of(waiter, 2);
     const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);

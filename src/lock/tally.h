@@ -78,8 +78,8 @@ struct Election {
 
 Election elect(const AcquireRequest& request, const Answers<Vote>& votes);
 
-// What all servers say of one holder: its owner id. Redisson's RedLock has a client for each server, with an UUID of its
-// own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
+// The id that one holder has on all servers: its owner id. Redisson's RedLock has a client for each server, with an UUID of
+// its own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
 std::string_view common_id(const HolderView& holder);
 
 // The larger of two fencing tokens, which are decimal.

@@ -201,6 +201,27 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   run -1 rlock status --is-held "$name"
 }
 
+@test "status shows that Redisson waits, and does not count rlock's own waiter" {
+  redisson a lock "$name"
+  run -0 rlock status "$name"
+  [[ $output != *listens* ]]
+  redisson_send b lock "$name"
+  wait_until waiters 1
+  start_job rlock
+  wait_until waiters 2
+  run -0 rlock status "$name"
+  assert_says '1 client of another program listens for the release'
+  run -0 rlock status --json "$name"
+  assert_says '"listening": 1'
+  rlock force-unlock --yes "$name"
+  wait_until redisson_replies b
+  redisson b unlock "$name"
+  wait_until job_runs rlock
+  run -0 rlock status --json "$name"
+  [[ $output != *listening* ]]
+  end_job rlock
+}
+
 @test "status does not give Redisson's hold the description of an earlier one by rlock" {
   rlock acquire "$name" --lease 1m --reason "nightly backup"
   redisson a force-unlock "$name"

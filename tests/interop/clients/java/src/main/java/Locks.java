@@ -194,7 +194,7 @@ public final class Locks {
             try {
                 ok = locks.perform(words[0], Arrays.copyOfRange(words, 1, words.length));
             } catch (Exception thrown) {
-                // Whatever a library throws is its answer.
+                // Any exception of a library is its answer.
                 error = thrown.toString();
             }
             out.println("{\"command\":" + quoted(words[0]) + ",\"ok\":" + ok + ",\"error\":" + quoted(error)
