@@ -5,7 +5,10 @@ load ../lib/common
 load ../lib/job
 load ../lib/cluster
 
-setup_file() { redis_start srv; }
+setup_file() {
+  redis_start srv
+  also_allow srv +lpush '&R-channel' '&REGISTRY-channel' # docs/interop.md
+}
 setup() {
   RLOCK_URL=$(redis_url srv)
   export RLOCK_URL
@@ -266,6 +269,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 
 @test "cluster: the list of the library's waiters is left out where it is in another slot, without a warning" {
   cluster_start 1
+  also_allow c1 +lpush
   RLOCK_URL=$(cluster_url)
   run -0 --separate-stderr rlock run --like python-redis-lock k -- true
   [[ -z $stderr && $(redis c1 exists lock-signal:k) == 0 ]]

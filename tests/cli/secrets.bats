@@ -632,6 +632,7 @@ odd_end() {
 }
 
 @test "a server that does not know AUTH repeats the password, and rlock does not" {
+  not_over acl 'redis-cli must log in'
   redis_start deaf --rename-command AUTH ''
   local url
   for url in "$(redis_url deaf)" "$(worker_at "$(redis_url deaf)")"; do
@@ -665,7 +666,7 @@ odd_end() {
 }
 
 @test "the warnings of a job whose server does not know AUTH any more have no password" {
-  not_over sentinel 'its Sentinel cannot ask it any more'
+  not_over sentinel acl 'neither a Sentinel nor redis-cli could log in'
   redis_start turn --requirepass "$SECRET"
   secret_file "$SECRET"
   "$RLOCK" run -v -l 5s --url "$(redis_url turn)" --password-file pass job -- sh -c 'touch began; sleep 1000' >out 2>err 3>&- &

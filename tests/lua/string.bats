@@ -266,6 +266,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
 signal() { redis srv lrange "signal-$lock" 0 -1; }
 
 @test "release and force_unlock: those who wait for an element of a list find one, with a time, once for each release" {
+  also_allow srv +lpush
   local last_key=$hold_keys'one:released' wakeup=(lpush "signal-$lock" 1 5000)
   acquire a 30000 ha ''
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
@@ -290,6 +291,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
 }
 
 @test "release: those who wait elsewhere are woken when the lock is free, and not when one of ours has it" {
+  also_allow srv +lpush
   cd "$BATS_TEST_TMPDIR" || return
   local last_key wakeup=(lpush "signal-$lock" 1 5000)
   listen w1 w2
