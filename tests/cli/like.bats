@@ -269,7 +269,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 
 @test "cluster: the list of the library's waiters is left out where it is in another slot, without a warning" {
   cluster_start 1
-  also_allow c1 +lpush
+  also_allow c1 +lpush '&R-channel'
   RLOCK_URL=$(cluster_url)
   run -0 --separate-stderr rlock run --like python-redis-lock k -- true
   [[ -z $stderr && $(redis c1 exists lock-signal:k) == 0 ]]
