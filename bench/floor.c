@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// floor ADDRESS NAME COMMAND [ARG...]: the least that a lock over Redis can cost. ADDRESS is the path of a Unix socket, or
-// a port of 127.0.0.1.
+// floor [-w] ADDRESS NAME COMMAND [ARG...]: the least that a lock over Redis can cost. ADDRESS is the path of a Unix socket,
+// or a port of 127.0.0.1.
 //
 //     cc -O2 -static -o floor floor.c
 //
 // One connection; one script takes a plain lock as Redisson lays it out, one gives it back; the command runs in between.
-// It keeps no promise: it does not renew, does not wait, guards nothing, hands nothing on, and does not notice a loss. No
-// lock that needs two exchanges with Redis is faster; a lock that promises more is measured by its distance from here.
+// It keeps no promise: it does not renew, guards nothing, and does not notice a loss. No lock that needs two exchanges with
+// Redis is faster; a lock that promises more is measured by its distance from here.
+//
+// With -w it waits, first come, first served, until the release of the one before it pushes an element (BLPOP), and takes
+// the lock then. It asks for the lock after that message, and begins the command when that is answered, as every client
+// must that does not take a message for the lock.
 //
 // Ends with the command's status; with 75 if the lock is held, with 69 if Redis is not there.
 #include <arpa/inet.h>
@@ -38,9 +42,17 @@ static const char kRelease[] =
     "redis.call('del', KEYS[1]) "
     "redis.call('publish', KEYS[2], ARGV[1]) "
     "return 1";
+// The same for somebody who waits. KEYS: lock, list. ARGV as before.
+static const char kWake[] =
+    "if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then return nil end "
+    "redis.call('del', KEYS[1]) "
+    "redis.call('rpush', KEYS[2], ARGV[1]) "
+    "redis.call('pexpire', KEYS[2], ARGV[2]) "
+    "return 1";
 // Their SHA-1. One that is wrong costs an exchange for each call; bench/start notices it.
 static const char kAcquireDigest[] = "cc1e67c09e3fd45c847d8b3a7e183e6ce7485d2a";
 static const char kReleaseDigest[] = "ea40f6632f4833e73034cc0f94c090ba35fa7752";
+static const char kWakeDigest[] = "ca352493269c982ec2996a0e94738783f50462a8";
 
 enum { kNoServer = 69, kHeld = 75, kNotExecuted = 127 };
 
@@ -61,7 +73,14 @@ static int connected(const char* address) {
   return fd;
 }
 
-// Sends one command and returns its reply, which is one line: a number, nil as "$-1", or an error.
+// The reply has come: one line, a number, nil as "$-1", or an error; or the two texts of BLPOP.
+static int is_whole(const char* text, int length) {
+  int lines = text[0] == '*' ? 5 : 1;
+  for (int i = 1; i < length && lines > 0; ++i) lines -= text[i] == '\n';
+  return lines == 0;
+}
+
+// Sends one command and returns its reply.
 static const char* reply_to(int fd, int count, ...) {
   static char text[4096];
   int length = snprintf(text, sizeof text, "*%d\r\n", count);
@@ -74,7 +93,7 @@ static const char* reply_to(int fd, int count, ...) {
   }
   va_end(words);
   if (write(fd, text, length) != length) fail("write");
-  for (length = 0; length < 2 || memcmp(text + length - 2, "\r\n", 2) != 0;) {
+  for (length = 0; !is_whole(text, length);) {
     const ssize_t got = read(fd, text + length, sizeof text - 1 - length);
     if (got <= 0) fail("read");
     length += got;
@@ -86,9 +105,12 @@ static const char* reply_to(int fd, int count, ...) {
 static int is(const char* reply, const char* begin) { return strncmp(reply, begin, strlen(begin)) == 0; }
 
 int main(int argc, char** argv) {
+  const int waits = argc > 1 && strcmp(argv[1], "-w") == 0;
+  argc -= waits;
+  argv += waits;
   if (argc < 4) return 64;
   const char *name = argv[2], *lease = "30000";
-  char owner[64], channel[512];
+  char owner[64], channel[512], turns[512];
   unsigned char random[16];
   if (getrandom(random, sizeof random, 0) != sizeof random) return 71;
   int at = 0;
@@ -97,10 +119,15 @@ int main(int argc, char** argv) {
   }
   strcpy(owner + at, ":1");
   snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", name);
+  snprintf(turns, sizeof turns, "turns:{%s}", name);
 
   const int fd = connected(argv[1]);
   const char* reply = reply_to(fd, 6, "EVALSHA", kAcquireDigest, "1", name, lease, owner);
   if (is(reply, "-NOSCRIPT")) reply = reply_to(fd, 6, "EVAL", kAcquire, "1", name, lease, owner);
+  while (waits && is(reply, ":")) {
+    reply = reply_to(fd, 3, "BLPOP", turns, "0");
+    if (is(reply, "*")) reply = reply_to(fd, 6, "EVALSHA", kAcquireDigest, "1", name, lease, owner);
+  }
   if (is(reply, ":")) return kHeld;
   if (!is(reply, "$-1")) return fprintf(stderr, "floor: %s\n", reply), kNoServer;
 
@@ -108,8 +135,10 @@ int main(int argc, char** argv) {
   int status = kNotExecuted << 8;
   if (posix_spawnp(&pid, argv[3], NULL, NULL, argv + 3, environ) == 0) waitpid(pid, &status, 0);
 
-  reply = reply_to(fd, 8, "EVALSHA", kReleaseDigest, "2", name, channel, "0", lease, owner);
-  if (is(reply, "-NOSCRIPT")) reply = reply_to(fd, 8, "EVAL", kRelease, "2", name, channel, "0", lease, owner);
+  const char *digest = waits ? kWakeDigest : kReleaseDigest, *script = waits ? kWake : kRelease;
+  const char* woken = waits ? turns : channel;
+  reply = reply_to(fd, 8, "EVALSHA", digest, "2", name, woken, "0", lease, owner);
+  if (is(reply, "-NOSCRIPT")) reply = reply_to(fd, 8, "EVAL", script, "2", name, woken, "0", lease, owner);
   if (!is(reply, ":1")) fprintf(stderr, "floor: release: %s\n", reply);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

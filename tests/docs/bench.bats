@@ -33,7 +33,7 @@ PYTHON
   check '
 assert all["failed"] == []
 for rows in start["start"], handoff:
-    assert {"flock", "rlock"} <= {row["design"] for row in rows}
+    assert {"flock", "floor", "rlock"} <= {row["design"] for row in rows}
     assert min(row["p50_us"] for row in rows) > 0
 assert {"floor", "floor TCP", "rlock TCP"} <= {row["design"] for row in start["start"]}
 assert {row["design"] for row in start["busy"]} == {"flock -n", "rlock run -n"}
