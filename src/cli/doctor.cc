@@ -108,13 +108,15 @@ Check check_quorum(const lock::Servers& servers) {
 }
 
 std::string in_words(const std::vector<Check>& checks) {
-  constexpr std::size_t kVerdictWidth = 6, kNameWidth = 15;
+  constexpr std::size_t kVerdictWidth = 6;
+  std::size_t name_width = 15;
+  for (const Check& check : checks) name_width = std::max(name_width, check.name.size() + 1);
   std::string text;
   for (const Check& check : checks) {
     std::string line(word(check.verdict));
     line.resize(kVerdictWidth, ' ');
     line += check.name;
-    line.resize(kVerdictWidth + kNameWidth, ' ');
+    line.resize(kVerdictWidth + name_width, ' ');
     text += line + check.seen + (check.advice.empty() ? "" : "; " + check.advice) + "\n";
   }
   return text;

@@ -260,11 +260,31 @@ over_tls() {
   run -0 rlock doctor
   [[ $(grep -c '^ok *server ' <<<"$output") == 3 ]]
   assert_says '3 servers share the locks'
+  # A name that is longer than the column widens it.
+  ! grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
+  [[ $(redis c1 command info spublish) != *spublish* ]] || grep -qE '^ok +PUBSUB SHARDNUMSUB +works$' <<<"$output"
   redis c2 cluster delslots 6000 6001
   redis c1 cluster delslots 6000 6001 || true
   redis c3 cluster delslots 6000 6001 || true
   run -78 rlock doctor --url "$(cluster_url c2)"
   assert_says '2 of 16384 hash slots have no server'
+}
+
+@test "databases, where the servers have them" {
+  [[ $("$REDIS_SERVER" --version) =~ ^Valkey.*v=([0-9]+) && ${BASH_REMATCH[1]} -ge 9 ]] || skip 'this server has one database in a cluster'
+  cluster_start 1 0 --cluster-databases 4
+  RLOCK_URL=$(cluster_url)/3 run -0 rlock run x -- redis-cli -p "$c1_port" -n 3 exists x
+  [[ $output == 1 ]]
+  local id
+  id=$(RLOCK_URL=$(cluster_url)/3 rlock acquire x --lease 60s)
+  run -0 rlock run --url "$(cluster_url)" -n x -- true
+  RLOCK_URL=$(cluster_url)/3 job_start x -- echo mine
+  waits_in_3() { [[ $(redis c1 -n 3 zcard 'rlock:queue:{x}') == 1 ]]; }
+  wait_until waits_in_3
+  RLOCK_URL=$(cluster_url)/3 rlock release x --owner "$id"
+  job_status
+  [[ $status == 0 && $output == mine ]]
+  run -78 rlock status --url "$(cluster_url)/4"
 }
 
 @test "the rights that doctor prints are enough" {

@@ -93,6 +93,7 @@ job() {
   says 64 'it is empty' run '' -- touch ran
   says 64 'bad lock name' run 'a}b' -- touch ran
   says 64 'the owner id is empty' release --owner '' x
+  says 64 "not an owner id: 'a" release --owner $'a\x01b' x
 }
 
 @test "messages: addresses and files" {
@@ -100,6 +101,8 @@ job() {
   job 78 'neither a file nor a pipe' --config /dev/full
   echo 'url = []' >c.toml
   job 78 'this list is empty; put a text in quotes' --config c.toml
+  echo 'url = [1,' >c.toml
+  job 78 'c.toml:1: column 11: ' --config c.toml
 }
 
 @test "messages: a hold that is another's, or gone" {
