@@ -194,7 +194,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   fair_waiter F:3 -1
   enqueue b 30000 hb
   run -0 inspect
-  [[ ${lines[-2]} == F:1 && ${lines[-1]} == F:2 ]]
+  [[ ${lines[-3]} == F:1 && ${lines[-2]} == F:2 && ${lines[-1]} == 0 ]] # and nobody listens for the release
 }
 
 @test "a fair waiter that has come while ours stood there alone does not go with the time of the keys" {
