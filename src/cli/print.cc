@@ -84,6 +84,9 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string beside = file.string() + ".rlock-" + std::to_string(getpid());
   const UniqueFd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd) return std::unexpected(system_error(what));
+  // The same people may read the page as before.
+  struct stat replaced;
+  if (stat(file.c_str(), &replaced) == 0) static_cast<void>(fchmod(fd.get(), replaced.st_mode & 07777));
   auto written = write_all(fd.get(), text, what);
   if (written && rename(beside.c_str(), file.c_str()) == 0) return {};
   if (written) written = std::unexpected(system_error(what));

@@ -400,6 +400,10 @@ PYTHON
   # An old page stays until the new one is complete; what is no file is written to.
   rlock history --html page.html a
   [[ $(grep -c '<tr><td' page.html) == 2 ]]
+  # The same people may read it.
+  chmod 640 page.html
+  rlock history --html page.html a
+  [[ $(stat -c %a page.html) == 640 ]]
   rlock history --html /dev/stdout a | grep -q '</html>'
   run -71 --separate-stderr rlock history --html /nowhere/page.html
   [[ $stderr == *'/nowhere/page.html: No such file or directory'* && $(ls) == page.html ]]

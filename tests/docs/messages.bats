@@ -50,7 +50,7 @@ job() {
   read -r silent _ all _ < <(tail -n 1 list)
   ((all >= 250))
   # The rest are mostly of calls of the system that do not fail here.
-  ((silent * 100 <= all * 16)) || {
+  ((silent * 100 <= all * 12)) || {
     cat list
     return 1
   }
