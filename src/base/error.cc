@@ -7,8 +7,7 @@
 namespace rlock {
 
 std::string errno_text(int number) {
-  const char* text = strerrordesc_np(number);
-  return text ? text : "error " + std::to_string(number);
+  return strerror(number);  // not in a buffer that all threads share: POSIX lets it be one, glibc 2.32 and musl have none
 }
 
 Error system_error(std::string_view context, int number) {

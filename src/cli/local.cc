@@ -15,7 +15,7 @@
 #include "cli/server.h"
 #include "lock/verbs.h"
 #include "run/daemon.h"
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 
 namespace rlock::cli {
 namespace {
@@ -57,10 +57,10 @@ Result<bool> wait_until_it_answers(const redis::LocalServer& server, const Until
 Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until) {
   const auto pid = server.served_by();
   if (!pid) return false;
-  const UniqueFd supervisor(pidfd_open(*pid, 0));
+  const UniqueFd supervisor(open_process(*pid));
   // The same still: the number is not that of another process that has got it meanwhile.
   if (!supervisor || server.served_by() != pid) return does_not_stop(server);
-  pidfd_send_signal(supervisor.get(), SIGTERM, nullptr, 0);
+  signal_process(supervisor.get(), SIGTERM);
   if (wait_for(supervisor.get(), POLLIN, until) != WaitEnd::ready) return does_not_stop(server);
   return true;
 }

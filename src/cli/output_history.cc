@@ -16,8 +16,33 @@ using lock::PastHold;
 std::string span(const std::optional<milliseconds>& time) { return time ? rough_duration(*time) : "-"; }
 
 std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
+  // sigabbrev_np(3) is glibc's alone.
+#define NAMED(name) \
+  case name: return #name
+  switch (signal) {
+    NAMED(SIGHUP);
+    NAMED(SIGINT);
+    NAMED(SIGQUIT);
+    NAMED(SIGILL);
+    NAMED(SIGTRAP);
+    NAMED(SIGABRT);
+    NAMED(SIGBUS);
+    NAMED(SIGFPE);
+    NAMED(SIGKILL);
+    NAMED(SIGUSR1);
+    NAMED(SIGSEGV);
+    NAMED(SIGUSR2);
+    NAMED(SIGPIPE);
+    NAMED(SIGALRM);
+    NAMED(SIGTERM);
+    NAMED(SIGXCPU);
+    NAMED(SIGXFSZ);
+    NAMED(SIGVTALRM);
+    NAMED(SIGPROF);
+    NAMED(SIGSYS);
+    default: return "signal " + std::to_string(signal);
+  }
+#undef NAMED
 }
 
 std::string end_text(const PastHold& hold) {

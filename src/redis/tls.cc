@@ -257,8 +257,8 @@ Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, c
   if (!bio) return fail(Code::system, "TLS: " + first_error());
   SSL_set_bio(ssl, bio, bio);
   if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is no name of a host");
-  RLOCK_TRY(session->until_done([&] { return SSL_connect(ssl); }, until,
-                                "TLS: the server did not answer in time (does it speak TLS on this port?)"));
+  (void)RLOCK_TRY(session->until_done([&] { return SSL_connect(ssl); }, until,
+                                      "TLS: the server did not answer in time (does it speak TLS on this port?)"));
   return std::unique_ptr<Tls>(new Tls(std::move(session)));
 }
 
@@ -275,7 +275,7 @@ Result<void> Tls::check_idle() {
 
 Result<void> Tls::send(std::string_view bytes, const Until& until) {
   const auto write = [&] { return SSL_write(session_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())); };
-  RLOCK_TRY(session_->until_done(write, until, "the server took no data in time"));
+  (void)RLOCK_TRY(session_->until_done(write, until, "the server took no data in time"));
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "base/wait.h"
 #include "run/command.h"
 #include "run/signals.h"
+#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -50,7 +51,7 @@ std::vector<char*> environment_of_daemon() {
   dup2(null, STDOUT_FILENO);
   dup2(log >= 0 ? log : null, STDERR_FILENO);
   dup2(alive, STDERR_FILENO + 1);
-  close_range(STDERR_FILENO + 2, ~0u, 0);
+  close_fds(STDERR_FILENO + 2);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

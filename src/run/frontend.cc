@@ -12,7 +12,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/guard_socket.h"
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 #include "run/release.h"
 #include "run/suspend.h"
 #include "run/terminal.h"
@@ -58,7 +58,7 @@ class Frontend {
   void act_by_the_deadline() {
     if (timer_.set_for(shared_)) return;
     why_ = "the monitor of this job has let the deadline pass";
-    pidfd_send_signal(guards_.alive(), SIGKILL, nullptr, 0);
+    signal_process(guards_.alive(), SIGKILL);
     kill_descendants(children_, getpgrp(), [] {});
     timer_.set(BootClock::now() + kLongestLook);  // again: the monitor need not die at once
   }

@@ -7,12 +7,12 @@
 #include <csignal>
 #include <utility>
 
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 
 namespace rlock::run {
 
 Result<FrontendLink> FrontendLink::open(const ForkedBy& frontend) {
-  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(pidfd_open(frontend.pid, 0)));
+  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(open_process(frontend.pid)));
   if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
   return link;
 }
@@ -21,6 +21,6 @@ bool FrontendLink::is_dead() const { return getppid() != pid_; }
 
 void FrontendLink::refuse_more() const { shutdown(socket_, SHUT_RD); }
 
-void FrontendLink::wake() const { pidfd_send_signal(process_.get(), SIGCONT, nullptr, 0); }
+void FrontendLink::wake() const { signal_process(process_.get(), SIGCONT); }
 
 }  // namespace rlock::run

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "run/monitor.h"
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 #include "run/spare_fds.h"
 #include "run/tree.h"
 
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
   if (!ahead) guards->came_before_ = HeldSignals::now();
   // A waiter that prepares gives way to those whose turn it is.
   if (ahead) sched_yield();
-  guards->alive_ = UniqueFd(pidfd_open(guards->monitor_, 0));
+  guards->alive_ = UniqueFd(open_process(guards->monitor_));
   if (guards->alive_) return guards;
   Error failure = system_error("pidfd_open");
   if (ahead) return std::unexpected(std::move(failure));

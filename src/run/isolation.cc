@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "run/signals.h"
+#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -79,7 +80,7 @@ bool has_input(const UniqueFd& children) {
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
   dup2(life, STDIN_FILENO);
-  close_range(STDERR_FILENO, ~0u, 0);
+  close_fds(STDERR_FILENO);
   close(STDOUT_FILENO);
   if (chdir("/") != 0) _exit(1);
   const UniqueFd children = hold_children_back();

@@ -20,7 +20,7 @@
 #include "redis/resolve.h"
 #include "run/guard_state.h"
 #include "run/listener.h"
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 #include "run/renewer.h"
 #include "run/spare_fds.h"
 #include "run/tree.h"
@@ -165,7 +165,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which ends at once");
   const auto below = descendants();
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
-  UniqueFd process(pidfd_open(pid, 0));
+  UniqueFd process(open_process(pid));
   if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
   if (!process) return std::unexpected(system_error("process " + std::to_string(pid)));
   if (readable(process.get())) return cannot_watch(pid, "that process has ended");

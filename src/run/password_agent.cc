@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -47,7 +47,7 @@ void close_all_but(int one, int other) {
   const auto [first, second] = std::minmax(one, other);
   const auto close_between = [](int after, unsigned before) {
     const auto from = static_cast<unsigned>(after) + 1;
-    if (from < before) close_range(from, before - 1, 0);
+    if (from < before) close_fds(from, before - 1);
   };
   close_between(STDERR_FILENO, static_cast<unsigned>(first));
   close_between(first, static_cast<unsigned>(second));
@@ -109,7 +109,7 @@ Result<void> PasswordAgent::fork_it(const SignalBlock& signals) {
   pid_ = signals.fork_held_back();
   if (pid_ < 0) return std::unexpected(system_error("cannot start a process"));
   if (pid_ == 0) become_agent(source_, agents_socket_.get(), agents_needed_.get());
-  process_ = UniqueFd(pidfd_open(pid_, 0));
+  process_ = UniqueFd(open_process(pid_));
   if (!process_) return std::unexpected(system_error("pidfd_open"));
   return {};
 }
@@ -128,7 +128,7 @@ PasswordAgent::~PasswordAgent() {
   let_go();
   if (!process_) return;
   if (wait_for(process_.get(), POLLIN, Until{}.at_most(kTimeToEnd)) != WaitEnd::ready) {
-    pidfd_send_signal(process_.get(), SIGKILL, nullptr, 0);
+    signal_process(process_.get(), SIGKILL);
   }
   siginfo_t unused;
   waitid(P_PIDFD, static_cast<id_t>(process_.get()), &unused, WEXITED);

@@ -17,7 +17,7 @@
 #include "base/unique_fd.h"
 #include "run/command.h"
 #include "run/hook.h"
-#include "run/pidfd.h"
+#include "run/system_calls.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -36,7 +36,7 @@ std::unexpected<Error> no_password(const std::string& why) {
   hold_sigterm_back();
   setpgid(0, group);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  close_range(0, ~0u, 0);  // nobody who reads our output to its end waits for this
+  close_fds(0);  // nobody who reads our output to its end waits for this
   if (getppid() == parent) wait_for_sigterm();
   kill(-group, SIGKILL);
   _exit(0);
@@ -45,7 +45,7 @@ std::unexpected<Error> no_password(const std::string& why) {
 // The group of a command that runs. Nothing of it is left when this ends, but for what has left the group.
 class Group {
  public:
-  explicit Group(pid_t leader) : leader_(leader), ended_(pidfd_open(leader, 0)) {
+  explicit Group(pid_t leader) : leader_(leader), ended_(open_process(leader)) {
     const pid_t parent = getpid();
     watch_ = fork();
     if (watch_ == 0) become_watch(leader, parent);
