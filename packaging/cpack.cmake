@@ -1,7 +1,7 @@
 # Packages: `cpack -G DEB` and `cpack -G RPM` in the folder of a build. packaging/release makes both, and more.
 
-# packaging/linked reads there what is in the program.
-if(RLOCK_STATIC)
+# packaging/linked reads there what is in the program, or in the folder that packaging/musl has made.
+if(RLOCK_STATIC AND NOT RLOCK_PARTS)
   target_link_options(rlock PRIVATE LINKER:-Map=rlock.map)
 endif()
 

@@ -17,14 +17,14 @@ needs_static_build() {
 @test "the scripts of packaging/ are without a fault" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/release packaging/try-on packaging/try-package \
+  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/release packaging/try-on packaging/try-package \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ tells of itself by --help, or wants an argument" {
   cd "$ROOT"
   local script
-  for script in release try-on try-package; do
+  for script in musl release try-on try-package; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
@@ -105,10 +105,10 @@ needs_static_build() {
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sh "$ROOT/packaging/linked" "$BUILD" >linked
   local source
-  for source in c-ares cli11 fmtlib glibc hiredis nlohmann-json3 openssl spdlog tomlplusplus; do
-    grep -q "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
+  for source in c-ares cli11 fmtlib '(glibc|musl)' hiredis nlohmann-json3 openssl spdlog tomlplusplus; do
+    grep -qE "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
   done
-  grep -q '^gcc-[0-9]* .* libstdc++-' linked
+  grep -qE '^gcc-[0-9]* .* libstdc\+\+-|^libcxx ' linked
   # Nothing of the tests.
   run -1 grep googletest linked
   sh "$ROOT/packaging/linked" --notices "$BUILD" >notices
@@ -127,7 +127,7 @@ assert len(ids) == len(set(ids)) and all(re.fullmatch(r'SPDXRef-[A-Za-z0-9.-]+',
 related = {one['relatedSpdxElement'] for one in spdx['relationships']}
 assert related == set(ids)
 for part in parts:
-    assert part['externalRefs'][0]['referenceLocator'].startswith('pkg:deb/')
+    assert part['externalRefs'][0]['referenceLocator'].startswith(('pkg:deb/', 'pkg:generic/'))
     assert part['licenseDeclared'] and part['versionInfo']
 END
 }
