@@ -54,6 +54,18 @@ bool opens(int gate) {
 
 }  // namespace
 
+void exec_in_path(const std::vector<char*>& argv, const std::vector<char*>& environment) {
+  execvpe(argv[0], argv.data(), environment.data());
+  if (errno != ENOEXEC) return;
+  // glibc has tried the shell, which musl leaves to its caller; musl also lets any child allocate.
+  std::string shell = "/bin/sh", path = found_in_path(argv[0], ".");
+  std::vector<char*> by_shell = argv;
+  by_shell[0] = path.data();
+  by_shell.insert(by_shell.begin(), shell.data());
+  execve(shell.c_str(), by_shell.data(), environment.data());
+  errno = ENOEXEC;
+}
+
 std::string missing_interpreter(const std::string& program, const std::string& folder) {
   const std::string path = found_in_path(program, folder);
   if (path.empty()) return "";
@@ -102,7 +114,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   gated.gate_.reset();
   if (!open && !opens(wait_end.get())) _exit(125);
   signals.restore();
-  execvpe(argv[0], argv.data(), environment.data());
+  exec_in_path(argv, environment);
   shared.exec_errno = errno;
   _exit(127);
 }

@@ -26,6 +26,10 @@ struct Command {
 // The texts as execve(2) wants them: pointers into `texts`, and a null pointer.
 std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 
+// execvpe(3): becomes the program that PATH finds, or the shell with it where it is a script that names no interpreter
+// (POSIX, execvp). Returns if it cannot, with errno. Both end with a null pointer.
+void exec_in_path(const std::vector<char*>& argv, const std::vector<char*>& environment);
+
 // Why execve(2) says ENOENT of a file that is there: the program that has to run it is missing, which a script's first
 // line names, the loader of a foreign binary, or something that we cannot see. For people, escaped; empty where
 // `program`, looked up in PATH as a shell does, is not there itself. `folder` is where the command would have run.

@@ -4,9 +4,11 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rlock::run {
 
@@ -14,16 +16,46 @@ namespace {
 
 constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};  // to end
 
+// musl keeps the first one of the signals without a meaning for itself, which other programs send as SIGRTMIN: it leaves
+// it out of sets and of what it says of a mask. It uses the signal only where a process with threads changes its user,
+// which rlock never does.
+constexpr int kOfMusl = 34;
+
+sigset_t set_of(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  if (sigaddset(&set, signal) != 0) reinterpret_cast<unsigned long*>(&set)[0] |= 1UL << (signal - 1);
+  return set;
+}
+
+sigset_t all_signals() {
+  sigset_t set;
+  sigfillset(&set);
+  reinterpret_cast<unsigned long*>(&set)[0] |= 1UL << (kOfMusl - 1);
+  return set;
+}
+
+// sigprocmask(2) itself, for a mask that is exact; the kernel's sets have 64 bits.
+int change_mask(int how, const sigset_t* set, sigset_t* before) {
+  if (before) sigemptyset(before);
+  return static_cast<int>(syscall(SYS_rt_sigprocmask, how, set, before, sizeof(std::uint64_t)));
+}
+
+// sigaction(2) itself, for the same reason.
 bool ignored(int signal) {
-  struct sigaction action{};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void* restorer;
+    std::uint64_t mask;
+  } action{};
+  return syscall(SYS_rt_sigaction, signal, nullptr, &action, sizeof action.mask) == 0 && action.handler == SIG_IGN;
 }
 
 // The signals that would end this process, as things are.
 sigset_t deadly() {
-  sigset_t set, blocked;
-  sigfillset(&set);
-  sigprocmask(SIG_BLOCK, nullptr, &blocked);
+  sigset_t set = all_signals(), blocked;
+  change_mask(SIG_BLOCK, nullptr, &blocked);
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     if (ignored(signal) || sigismember(&blocked, signal)) sigdelset(&set, signal);
   }
@@ -58,7 +90,7 @@ Result<SignalBlock> SignalBlock::begin() { return begin_with(deadly()); }
 
 Result<SignalBlock> SignalBlock::begin_at_terminal() {
   sigset_t signals = deadly(), blocked;
-  sigprocmask(SIG_BLOCK, nullptr, &blocked);
+  change_mask(SIG_BLOCK, nullptr, &blocked);
   if (!ignored(SIGTSTP) && !sigismember(&blocked, SIGTSTP)) sigaddset(&signals, SIGTSTP);
   sigaddset(&signals, SIGCONT);
   return begin_with(signals);
@@ -70,31 +102,28 @@ Result<SignalBlock> SignalBlock::begin_with(const sigset_t& signals) {
   block.children_ignored_ = ignored(SIGCHLD);
   if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
 
-  if (sigprocmask(SIG_BLOCK, &signals, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
+  if (change_mask(SIG_BLOCK, &signals, &block.former_mask_) != 0) return std::unexpected(system_error("sigprocmask"));
   RLOCK_TRY(block.read_only(signals));
   return block;
 }
 
 Result<void> SignalBlock::hold_all() {
-  sigset_t all;
-  sigfillset(&all);
-  if (sigprocmask(SIG_SETMASK, &all, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
+  const sigset_t all = all_signals();
+  if (change_mask(SIG_SETMASK, &all, nullptr) != 0) return std::unexpected(system_error("sigprocmask"));
   return read_only(all);
 }
 
 pid_t SignalBlock::fork_held_back() const {
-  sigset_t all, mask;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &mask);
+  const sigset_t all = all_signals();
+  sigset_t mask;
+  change_mask(SIG_SETMASK, &all, &mask);
   const pid_t pid = fork();
-  if (pid != 0) sigprocmask(SIG_SETMASK, &mask, nullptr);
+  if (pid != 0) change_mask(SIG_SETMASK, &mask, nullptr);
   return pid;
 }
 
 Result<void> SignalBlock::read_children_only() {
-  sigset_t children;
-  sigemptyset(&children);
-  sigaddset(&children, SIGCHLD);
+  const sigset_t children = set_of(SIGCHLD);
   return read_only(children);
 }
 
@@ -117,7 +146,7 @@ std::optional<ReceivedSignal> SignalBlock::next() {
 
 void SignalBlock::restore() const {
   if (children_ignored_) std::signal(SIGCHLD, SIG_IGN);
-  sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
+  change_mask(SIG_SETMASK, &former_mask_, nullptr);
 }
 
 bool SignalBlock::asks_to_end(int signal) const {
@@ -133,48 +162,36 @@ bool SignalBlock::was_asked_to_end() const {
 void let_all_through() {
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  change_mask(SIG_SETMASK, &none, nullptr);
 }
-
-namespace {
-sigset_t sigterm() {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, SIGTERM);
-  return one;
-}
-}  // namespace
 
 void hold_sigterm_back() {
-  const sigset_t end = sigterm();
-  sigprocmask(SIG_BLOCK, &end, nullptr);
+  const sigset_t end = set_of(SIGTERM);
+  change_mask(SIG_BLOCK, &end, nullptr);
   signal(SIGTERM, SIG_DFL);
 }
 
 void wait_for_sigterm() {
-  const sigset_t end = sigterm();
+  const sigset_t end = set_of(SIGTERM);
   int unused;
   while (sigwait(&end, &unused) != 0) {
   }
 }
 
 UniqueFd hold_children_back() {
-  sigset_t children;
-  sigemptyset(&children);
-  sigaddset(&children, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &children, nullptr);
+  const sigset_t children = set_of(SIGCHLD);
+  change_mask(SIG_BLOCK, &children, nullptr);
   return UniqueFd(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 bool was_continued() { return HeldSignals::now().take(SIGCONT); }
 
 bool stop_if_we_may(int signal) {
-  sigset_t only, mask;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
+  const sigset_t only = set_of(signal);
+  sigset_t mask;
   raise(signal);
-  sigprocmask(SIG_UNBLOCK, &only, &mask);  // here it stops
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  change_mask(SIG_UNBLOCK, &only, &mask);  // here it stops
+  change_mask(SIG_SETMASK, &mask, nullptr);
   // A process that was stopped has been sent SIGCONT since, which is held back.
   return was_continued();
 }
@@ -189,11 +206,9 @@ void die_of(int signal) {
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_DUMPABLE, 0);  // also where core files go to a program
   std::signal(signal, SIG_DFL);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
+  const sigset_t only = set_of(signal);
   raise(signal);
-  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  change_mask(SIG_UNBLOCK, &only, nullptr);
   _exit(128 + signal);  // not reached for signals that end a process
 }
 
