@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lock/mode.h"
+#include "redis/server_error.h"
 
 namespace rlock::cli {
 
@@ -12,6 +13,8 @@ namespace rlock::cli {
 template <class Verb>
 auto with_any_kind(const lock::LockName& name, Verb verb) {
   auto result = verb(lock::Lock{name});
+  // Without scripts there is one kind.
+  if (!result && redis::refuses_scripts(result.error())) return verb(lock::Lock{name, lock::Layout::string});
   const auto layout = result ? result->instead.layout() : std::nullopt;
   if (result && result->instead.is_string()) {
     auto string = verb(lock::Lock{name, lock::Layout::string});

@@ -7,12 +7,20 @@
 #include "lock/listing.h"
 #include "lock/verbs.h"
 #include "lock/wire.h"
+#include "lock/without_scripts.h"
+#include "redis/server_error.h"
 
 namespace rlock::lock {
 
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
   // Most are plain; the others say what they are.
-  Status status = RLOCK_TRY(wire::inspect(client, {name}, until));
+  auto plain = wire::inspect(client, {name}, until);
+  if (!plain && without_scripts::can_keep({name, Layout::string}, plain.error())) {
+    // Something else may be a lock of another kind, at which only a script may look.
+    auto string = without_scripts::inspect(client, name, until);
+    return string && string->state == Status::State::other_kind ? plain : string;
+  }
+  Status status = RLOCK_TRY(std::move(plain));
   if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
     status = RLOCK_TRY(wire::inspect(client, {name, *layout}, until));
   } else if (status.other_kind.is_string()) {
@@ -27,8 +35,9 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
 }
 
 Result<Status> inspect_string(redis::Client& client, const LockName& name, const Until& until) {
-  Status status = RLOCK_TRY(wire::inspect(client, {name, Layout::string}, until));
-  return status.state == Status::State::other_kind ? inspect(client, name, until) : status;
+  auto status = wire::inspect(client, {name, Layout::string}, until);
+  const bool is_string = status ? status->state != Status::State::other_kind : !redis::refuses_scripts(status.error());
+  return is_string ? status : inspect(client, name, until);
 }
 
 namespace {

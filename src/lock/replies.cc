@@ -140,7 +140,9 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "granted") {
     auto owner = OwnerId::parse(reply.at(1).as_text());
     const auto token = reply.at(2).as_number();
-    if (!owner || !token || *token <= 0) return unexpected_reply("acquire");
+    // 0: it was taken without scripts, by an ancestor (lock/without_scripts.h).
+    const bool has_none = token == 0 && lock.layout == Layout::string;
+    if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
     if (*owner != request.owner && owner.value() != request.heir) {
       return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner who did not ask, " +
                                              in_quotes(owner->text()) + "; is something between us and Redis?");

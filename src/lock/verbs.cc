@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "lock/wire.h"
+#include "lock/without_scripts.h"
 #include "redis/server_info.h"
 
 namespace rlock::lock {
@@ -35,6 +36,9 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   while (acquired && !*acquired) {
     if (until.over()) return Acquired{.expires_in = 0ms};
     acquired = wire::acquire(client, request, sent, Attempts::until_deadline, until);
+  }
+  if (!acquired && without_scripts::can_keep({request.name, request.mode.layout()}, acquired.error())) {
+    acquired = without_scripts::acquire(client, request, acquired.error(), until);
   }
   if (acquired) RLOCK_TRY(expect_no_eviction(client));
   return *RLOCK_TRY(std::move(acquired));
@@ -70,16 +74,24 @@ Renewed explained(redis::Client& client, const Lock& lock, const Renewed& renewe
 Result<Renewed> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
                       Attempts attempts, const Until& until) {
   const wire::LockOf one{lock, owner};
-  const auto replies = RLOCK_TRY(wire::renew(client, std::span(&one, 1), lease, attempts, until));
-  if (replies.front().untidy) go_on(client, lock, until.at_most(kGoOn));
-  return explained(client, lock, replies.front(), until);
+  const auto replies = wire::renew(client, std::span(&one, 1), lease, attempts, until);
+  if (!replies && without_scripts::can_keep(lock, replies.error())) {
+    return RLOCK_TRY(without_scripts::renew(client, lock, owner, lease, attempts, until));
+  }
+  const wire::RenewReply renewed = RLOCK_TRY(replies).front();
+  if (renewed.untidy) go_on(client, lock, until.at_most(kGoOn));
+  return explained(client, lock, renewed, until);
 }
 
 Result<AllRenewed> renew_all(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
                              const Until& until) {
   std::vector<wire::LockOf> locks;
   for (const Hold& hold : holds) locks.push_back({hold.lock, hold.owner});
-  const auto replies = wire::renew_each(client, locks, lease, until);
+  auto replies = wire::renew_each(client, locks, lease, until);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (replies[i] || !without_scripts::can_keep(holds[i].lock, replies[i].error())) continue;
+    replies[i] = without_scripts::renew(client, holds[i].lock, holds[i].owner, lease, Attempts::one, until);
+  }
   // One that is lost is lost, whatever another server of a cluster has to say, or does not say.
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (replies[i] && replies[i]->outcome != RenewOutcome::renewed) {
@@ -106,8 +118,11 @@ milliseconds remembered_for(const Until& until) {
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
                          const Until& until, milliseconds keep, const HistoryNote* note) {
   const wire::ReleaseArguments arguments{owner.text(), hold_id, keep, random_uuid(), remembered_for(until), note};
-  const Released released = RLOCK_TRY(wire::release(client, lock, arguments, Attempts::until_deadline, until));
-  if (released.unfinished) go_on(client, lock, until.at_most(kGoOn));
+  auto released = wire::release(client, lock, arguments, Attempts::until_deadline, until);
+  if (!released && without_scripts::can_keep(lock, released.error())) {
+    return without_scripts::release(client, lock, owner, keep, until, note);
+  }
+  if (released && released->unfinished) go_on(client, lock, until.at_most(kGoOn));
   return released;
 }
 
@@ -148,8 +163,11 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
 
 Result<Released> force_unlock(redis::Client& client, const Lock& lock, const OwnerId& owner, const Until& until,
                               const HistoryNote* note) {
-  const Released released = RLOCK_TRY(wire::force_unlock(client, lock, owner, until, note));
-  if (released.unfinished) go_on(client, lock, until);
+  auto released = wire::force_unlock(client, lock, owner, until, note);
+  if (!released && without_scripts::can_keep(lock, released.error())) {
+    return without_scripts::release(client, lock, owner, 0ms, until, note);
+  }
+  if (released && released->unfinished) go_on(client, lock, until);
   return released;
 }
 

@@ -11,6 +11,8 @@ namespace {
 // A Sentinel says that.
 constexpr std::string_view kNoScripts = "unknown command 'EVAL'", kNoScriptsBefore7 = "unknown command `EVAL`";
 
+constexpr std::string_view kSaidOfScripts = "the server has no scripts (EVAL)";
+
 struct Meaning {
   std::string_view mark;
   Error::Code code;
@@ -126,7 +128,7 @@ Error server_error(std::string_view text) {
   }
   const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
-    error.message = "the server has no scripts (EVAL); if it is a Sentinel, write redis+sentinel://host/MASTER";
+    error.message = std::string(kSaidOfScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
   }
   if (first != "ERR") return error;
   for (const auto& [mark, code] : kInErrors) {
@@ -142,6 +144,12 @@ Error server_error(std::string_view text) {
 bool is_withheld(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
   return (error.code == denied && says("NOPERM")) || (error.code == protocol && says("unknown command"));
+}
+
+bool refuses_scripts(const Error& error) {
+  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
+  if (error.maybe_executed) return false;
+  return says(kSaidOfScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
 }
 
 Error both(const Error& one, const Error& other) {

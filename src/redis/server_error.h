@@ -26,6 +26,9 @@ Error error_after_password(std::string_view text);
 // The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
 bool is_withheld(const Error& error);
 
+// The server runs no scripts (EVAL), or not for this user: nothing was executed.
+bool refuses_scripts(const Error& error);
+
 // The failures of two servers, of which one would have done. If one failure may pass, so may both.
 Error both(const Error& one, const Error& other);
 

@@ -1,6 +1,6 @@
 # The real libraries of other languages, behind the line protocol of README.md. Source it after common.
 #
-#   clients_install LANGUAGE    python, node, java, go or rust: installs or builds what is committed in clients/LANGUAGE, once,
+#   clients_install LANGUAGE    python, node, java, go or rust, or valkey, a server: installs or builds what is committed in clients/LANGUAGE, once,
 #                               below the folder of the program; says why not, and fails, if that cannot be
 #   client LIBRARY              sets the array $driver to the program that takes LIBRARY and addresses
 #   language_of LIBRARY
@@ -31,6 +31,13 @@ needs() { command -v "$1" >/dev/null || { echo "there is no $1"; return 1; }; }
 install_python() {
   needs python3 || return
   python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/python/requirements.txt"
+}
+install_valkey() {
+  needs python3 || return
+  python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
+  # The package of another architecture may have none.
+  find "$1/lib" -name valkey-server -type f -exec ln -s {} "$1/valkey-server" \; -quit
+  chmod +x "$1/valkey-server" && "$1/valkey-server" --version
 }
 install_node() {
   needs node && needs npm || return

@@ -1,0 +1,221 @@
+# --protocol set where the server lets nobody run scripts: SET … NX and SET … IFEQ of a real Valkey 9.
+
+load ../lib/common
+load ../lib/job
+load clients
+
+setup_file() {
+  export VALKEY_MISSING='' VALKEY
+  VALKEY_MISSING=$(clients_install valkey) && VALKEY_MISSING=''
+  # A CI run that tested nothing would look like one that passed.
+  [[ -z $VALKEY_MISSING ]] || {
+    echo "$VALKEY_MISSING" >&2
+    [[ -z ${CI:-} ]]
+    return
+  }
+  VALKEY=$(clients_folder)/valkey/valkey-server
+  REDIS_SERVER=$VALKEY redis_start srv
+  # Exactly what docs/interop.md names, and what a connection begins with.
+  redis srv acl setuser worker on '>secret-one' '~k*' '&*' +set +getrange +pttl >/dev/null
+  redis srv acl setuser hand on '>secret-two' '~*' '&*' +@all -@scripting >/dev/null
+}
+teardown_file() { [[ -z ${srv_pid:-} ]] || redis_stop srv; }
+setup() {
+  [[ -z $VALKEY_MISSING ]] || skip "$VALKEY_MISSING"
+  export RLOCK_URL RLOCK_PROTOCOL=set
+  RLOCK_URL=unix://worker:secret-one@$srv_sock
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  [[ -z $VALKEY_MISSING ]] || return 0
+  redis srv flushall >/dev/null
+  [[ -z ${jobs[*]:-} ]] || kill -9 "${jobs[@]}" 2>/dev/null || true
+}
+
+held_by() { redis srv get k; }
+is_free() { [[ $(redis srv exists k) == 0 ]]; }
+sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p' | grep . || echo 0; }
+more_sets_than() { (($(sets) > $1)); }
+# begin [OPTION…]: a job that runs until the file `end` is there.
+begin() {
+  rm -f began end
+  "$RLOCK" run "$@" k -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN" >began; until [ -e end ]; do sleep 0.02; done' 2>err 3>&- &
+  job=$!
+  jobs+=("$job")
+  wait_until test -s began
+}
+end() {
+  touch end
+  wait "$job"
+}
+
+@test "the command runs under a string with a TTL, which nobody else can take; it is gone when the command ends" {
+  begin
+  [[ $(cat began) == "$(held_by) 0" ]]
+  (($(redis srv pttl k) > 20000 && $(redis srv pttl k) <= 30000))
+  [[ -z $(redis srv set k other nx px 1000) ]]
+  run -75 --separate-stderr rlock run -n k -- true
+  run -0 rlock status k
+  [[ $output == *held*"$(cut -d ' ' -f 1 began)"* ]]
+  end
+  is_free
+  [[ ! -s err && -z $(redis srv keys '*') ]]
+}
+
+@test "the lease is renewed for as long as the command runs" {
+  begin --lease 2s
+  local before
+  before=$(sets)
+  wait_until more_sets_than $((before + 4))
+  [[ $(held_by) == "$(cut -d ' ' -f 1 began)" ]]
+  end
+}
+
+@test "a waiter gets the lock when a foreign holder deletes it, and when a job of ours ends" {
+  redis srv set k foreign nx px 600000
+  "$RLOCK" run -w 1m k -- touch done 2>err 3>&- &
+  jobs+=("$!")
+  wait_until grep -q 'waiting for k' err
+  redis srv delifeq k foreign
+  wait "${jobs[-1]}"
+  [[ -e done ]]
+  begin
+  "$RLOCK" run -w 1m k -- touch again 2>err-2 3>&- &
+  local waiter=$!
+  jobs+=("$waiter")
+  wait_until grep -q 'waiting for k' err-2
+  end
+  wait "$waiter"
+  [[ -e again ]] && is_free
+}
+
+@test "a lock that is taken away: the command is stopped, and the status is 74" {
+  begin --lease 2s
+  redis srv set k thief xx px 60000
+  local status=0
+  wait "$job" || status=$?
+  [[ $status == 74 && $(held_by) == thief ]]
+}
+
+@test "force-unlock, renew, release and acquire by hand" {
+  begin
+  run -0 rlock force-unlock --yes k
+  local status=0
+  end || status=$?
+  [[ $status == 74 ]]
+  local owner
+  owner=$(rlock acquire k --lease 1m)
+  [[ $(held_by) == "$owner" ]]
+  run -0 rlock renew k --owner "$owner" --lease 5m
+  (($(redis srv pttl k) > 200000))
+  run -76 rlock release k --owner "$(rlock acquire k2 --lease 1m)"
+  [[ $(held_by) == "$owner" ]]
+  run -0 rlock release k --owner "$owner"
+  wait_until is_free
+}
+
+@test "--min-hold leaves the string to run out" {
+  run -0 rlock run --min-hold 1m k -- true
+  (($(redis srv pttl k) > 50000))
+}
+
+@test "all processes killed: another job has the lock when the lease is over" {
+  begin --lease 2s
+  local processes
+  mapfile -t processes < <(pgrep -P "$job")
+  kill -9 "$job" "${processes[@]}"
+  run -0 rlock run -w 20s k -- true
+}
+
+@test "many jobs and a foreign client: never two at once" {
+  echo 0 >count
+  cat >add <<'END'
+n=$(cat count)
+echo $((n + 1)) >count
+END
+  local worker i
+  for worker in 1 2 3; do
+    (for i in {1..40}; do "$RLOCK" run -q -w 2m k -- sh add || echo "worker $worker: $?" >>faults; done) 3>&- &
+    jobs+=("$!")
+  done
+  (for i in {1..40}; do
+    until [[ $(redis srv set k "foreign $i" nx px 60000) == OK ]]; do sleep 0.01; done
+    sh add
+    redis srv delifeq k "foreign $i" >/dev/null
+  done) 3>&- &
+  jobs+=("$!")
+  for worker in "${jobs[@]}"; do wait "$worker"; done
+  [[ $(cat count) == 160 && ! -e faults ]]
+}
+
+# loses WORD: a server that executes the first command with WORD, and does not answer it.
+loses() {
+  python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/log" "$1" 1 3>&- &
+  jobs+=("$!")
+  wait_until test -S p
+  RLOCK_URL=unix://worker:secret-one@$PWD/p
+}
+
+@test "the reply to the acquire is lost: the lock is ours once" {
+  loses NX
+  run -0 rlock run k -- touch ran
+  [[ -e ran ]] && wait_until is_free
+}
+
+@test "the reply to a release by hand is lost: the lock is free, and the second sending finds it not held" {
+  local owner
+  owner=$(rlock acquire k --lease 1m)
+  loses IFEQ
+  run -76 --separate-stderr rlock release k --owner "$owner"
+  wait_until is_free
+}
+
+@test "what needs a script is refused, and says so: places in a queue, re-entry; a list or a hash is no lock" {
+  redis srv set k foreign nx px 60000
+  RLOCK_URL=unix://hand:secret-two@$srv_sock run -78 --separate-stderr rlock run -w 1m --priority 3 k -- true
+  assert_says 'without scripts there is no queue'
+  redis srv del k
+  # A command does not inherit the password.
+  run -78 --separate-stderr rlock run k -- env "RLOCK_URL=$RLOCK_URL" "$RLOCK" run k -- true
+  assert_says 'without scripts a job cannot take the lock that it is run under'
+  redis srv hset k a b
+  RLOCK_URL=unix://hand:secret-two@$srv_sock run -76 --separate-stderr rlock run k -- true
+  assert_says hash
+  RLOCK_PROTOCOL=redisson run -77 --separate-stderr rlock run k -- true
+  assert_says "'eval'"
+}
+
+@test "waiters of Spring are woken; that those of python-redis-lock are not, and no history is written, is said" {
+  RLOCK_URL=unix://hand:secret-two@$srv_sock
+  redis srv subscribe REGISTRY-channel >heard 3>&- &
+  jobs+=("$!")
+  wait_until grep -q subscribe heard
+  run -0 rlock run --like spring --key REGISTRY:% k -- true
+  [[ -z $output ]]
+  wait_until grep -qx REGISTRY:k heard
+  run -0 --separate-stderr rlock run --like python-redis-lock --history k -- true
+  assert_says 'waiters could not be told'
+  assert_says 'the history could not be written'
+}
+
+@test "several names: all or none" {
+  redis srv set k2 foreign nx px 60000
+  run -75 rlock run -n k1 k2 -- true
+  [[ $(redis srv exists k1) == 0 ]]
+  redis srv del k2
+  run -0 rlock run k1 k2 -- redis-cli -s "$srv_sock" exists k1 k2
+  [[ $output == 2 ]]
+}
+
+@test "a server without IFEQ: refused before anything is taken, and the message says what is missing" {
+  redis_start old
+  redis old acl setuser worker on '>secret-one' '~k*' '&*' +@all -@scripting
+  if [[ $(redis old set k a ifeq b px 1) == *'syntax error'* ]]; then
+    RLOCK_URL=unix://worker:secret-one@$old_sock run -77 --separate-stderr rlock run k -- touch ran
+    assert_says 'SET with IFEQ, which this server has not'
+    [[ ! -e ran && -z $(redis old keys '*') && $stderr != *secret-one* ]]
+  else
+    RLOCK_URL=unix://worker:secret-one@$old_sock run -0 rlock run k -- touch ran
+  fi
+  redis_stop old
+}
