@@ -11,7 +11,7 @@
 # Files with a failure, if they are few, run once more with nothing beside them: on a busy machine a test may lose a race
 # of its own. Such a failure is shown, and the second run counts.
 # May be repeated. JOBS=12 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
-# from 6.2 on, or Valkey.
+# from 6.2 on, or Valkey. RLOCK=PATH tests that program instead of the one that is built, as one of packaging/release.
 set -eu
 # shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
 cd "$(dirname "$0")/.."
@@ -47,7 +47,7 @@ say 'Unit tests'
 say 'Tests on real servers'
 # Folders with files that take long come first.
 [ $# -gt 0 ] || set -- tests/docs tests/faults tests/cli tests/interop tests/lua tests/lint
-RLOCK=$PWD/$build/rlock
+RLOCK=$(realpath "${RLOCK:-$build/rlock}")
 export RLOCK
 # A test that hangs fails, with what it has printed.
 export BATS_TEST_TIMEOUT=300

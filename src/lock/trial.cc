@@ -119,6 +119,10 @@ class Trial {
     words.insert(words.end(), {sharded ? "spublish" : "publish", sharded ? "shardnumsub" : "numsub"});
     words.insert(words.end(), channel.begin(), channel.end());
     const auto replies = heard(client_.call(words, soon()));
+    if (!replies && redis::refuses_scripts(replies.error()) && try_without_scripts()) {
+      note("EVAL", "only locks that are strings work (protocol set)", replies);
+      return;
+    }
     if (!note("EVAL", "", replies)) return;
     const std::string_view commands[] = {"TIME", sharded ? "PUBSUB SHARDNUMSUB" : "PUBSUB NUMSUB",
                                          sharded ? "SPUBLISH" : "PUBLISH"};
@@ -128,6 +132,11 @@ class Trial {
       const std::string text = why.starts_with('@') ? "ERR " + why : why;
       note(commands[i], "", why.empty() ? Result<void>() : std::unexpected(redis::server_error(text)));
     }
+  }
+
+  bool try_without_scripts() {
+    const auto hold = acquire(request({.kind = Mode::Kind::set}));
+    return note("SET IFEQ", "no lock works without scripts", hold ? release(*hold) : std::unexpected(hold.error()));
   }
 
   void try_lock() {

@@ -198,6 +198,13 @@ loses() {
   assert_says 'the history could not be written'
 }
 
+@test "doctor says that only locks of this kind work" {
+  RLOCK_URL=unix://hand:secret-two@$srv_sock run -78 rlock doctor
+  grep -q '^ok  *SET IFEQ ' <<<"$output"
+  grep -q '^warn  *EVAL .*only locks that are strings work' <<<"$output"
+  grep -q '^fail  *acquire ' <<<"$output"
+}
+
 @test "several names: all or none" {
   redis srv set k2 foreign nx px 60000
   run -75 rlock run -n k1 k2 -- true
