@@ -97,7 +97,8 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   const HolderView* holder = status.holder();
   if (!holder) return Acquired{.expires_in = 0ms};
   if (request.heir && holder->owner == request.heir->text()) {
-    return fail(Error::Code::config, refused.message + "; without scripts a job cannot take the lock that it is run under");
+    return fail(Error::Code::config,
+                refused.message + "; without scripts a job cannot take the lock that it is run under");
   }
   // An earlier sending has taken it, whose time began before this call.
   if (holder->owner == owner) {
@@ -120,6 +121,13 @@ Result<wire::RenewReply> renew(redis::Client& client, const Lock& lock, const Ow
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds keep,
                          const Until& until, const HistoryNote* note) {
   const LockName& name = lock.name;
+  // A user who may run no scripts any more may have nested runs, which a script has counted. Without the right to look,
+  // there never were any.
+  const auto holds = client.insist({"HGET", name.holder_key(), "holds:" + owner.text()}, until);
+  if (holds && holds->as_number().value_or(1) > 1) {
+    return fail(Error::Code::config,
+                "it is held more than once, and to count that needs scripts, which the server refuses now");
+  }
   Released released;
   if (!RLOCK_TRY(set_time(client, name, owner.text(), std::max(keep, 1ms), Attempts::until_deadline, until))) {
     const Status status = RLOCK_TRY(look(client, name, until));

@@ -2,9 +2,9 @@
 // The lock that is a string (lua/layout/string.lua) on a server that lets nobody run scripts, by single commands that
 // compare: SET key value NX takes it, and SET key value IFEQ value renews and releases it (Redis 8.4, Valkey 8.1).
 //
-// There is no queue, no fencing token (it is "0"), no description of a holder, no re-entry and no history: those are more
-// than one key. A waiter asks again and again. lock/verbs tries the script first, and comes here when that is refused.
-// Errors of all: those of redis::Client; `refused` itself where the server has no such command either.
+// There is no queue, no fencing token (it is "0"), no description of a holder, no re-entry and no history: those are
+// more than one key. A waiter asks again and again. lock/verbs tries the script first, and comes here when that is
+// refused. Errors of all: those of redis::Client; `refused` itself where the server has no such command either.
 #pragma once
 
 #include <string>
@@ -28,8 +28,9 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
 Result<wire::RenewReply> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
                                 Attempts attempts, const Until& until);
 
-// The string runs out within a millisecond, or within `keep`; `note` is not written. Sent again after its reply was lost, it cannot tell whether
-// the first sending has released the lock: then the outcome is free or other_owner.
+// The string runs out within a millisecond, or within `keep`; `note` is not written. Sent again after its reply was
+// lost, it cannot tell whether the first sending has released the lock: then the outcome is free or other_owner.
+// Errors: also config, where the owner holds it more than once, as scripts have counted.
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds keep,
                          const Until& until, const HistoryNote* note);
 

@@ -205,6 +205,18 @@ loses() {
   grep -q '^fail  *acquire ' <<<"$output"
 }
 
+@test "the right to scripts is taken away below a nested run: its end does not release the outer one's lock" {
+  redis srv acl setuser fickle on '>secret-three' '~*' '&*' +@all >/dev/null
+  RLOCK_URL=unix://fickle:secret-three@$srv_sock
+  cat >nested <<END
+RLOCK_URL=$RLOCK_URL "$RLOCK" run k -- redis-cli -s "$srv_sock" acl setuser fickle -@scripting
+redis-cli -s "$srv_sock" exists k >still-held
+redis-cli -s "$srv_sock" acl setuser fickle +@scripting
+END
+  run -0 rlock run k -- sh nested
+  [[ $(cat still-held) == 1 ]]
+}
+
 @test "several names: all or none" {
   redis srv set k2 foreign nx px 60000
   run -75 rlock run -n k1 k2 -- true
