@@ -6,8 +6,8 @@
 
 namespace rlock {
 
-// System calls of Linux 5.9 and before that not every libc declares: musl 1.2 has none of these, and glibc 2.36 (Debian 12)
-// declares the first two for C only. Each returns -1 and sets errno on failure.
+// System calls of Linux 5.9 and before that not every libc declares: musl 1.2 has none of these, and glibc 2.36
+// (Debian 12) declares the first two for C only. Each returns -1 and sets errno on failure.
 
 // pidfd_open(2). A descriptor that stays with this process, whoever gets its number later; readable once it has ended.
 inline int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
