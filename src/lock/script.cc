@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "lock/script.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "lua/scripts.h"
 
 namespace rlock::lock {
@@ -62,6 +65,7 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   const auto send_words = [&](const Words& words) {
     return attempts == Attempts::one ? client.call(words, until) : client.insist(words, until);
   };
+  if (auto refused = client.no_scripts(call.first_key())) return std::unexpected(*std::move(refused));
   auto reply = send_words(call.by_sha1());
   if (reply || !wants_the_whole(reply.error())) return reply;
   // An earlier sending may have been executed by a server that knew the script, before it was restarted.
@@ -72,6 +76,11 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
 }
 
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
+  if (std::ranges::any_of(calls, [&](const Call& call) { return client.no_scripts(call.first_key()).has_value(); })) {
+    std::vector<Result<redis::Reply>> one_by_one;
+    for (const Call& call : calls) one_by_one.push_back(send(client, call, Attempts::one, until));
+    return one_by_one;
+  }
   std::vector<Words> by_sha1, as_a_whole;
   for (const Call& call : calls) by_sha1.push_back(call.by_sha1());
   auto results = client.call_all(by_sha1, until);

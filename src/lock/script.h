@@ -36,6 +36,7 @@ class Call {
   Call& argument(long long number) { return argument(std::to_string(number)); }
   Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
 
+  const std::string& first_key() const { return keys_.front(); }
   // The command. Valid as long as this is.
   redis::Words by_sha1() const;
   redis::Words as_a_whole() const;
@@ -48,7 +49,8 @@ class Call {
   std::string number_of_keys_;
 };
 
-// One reply. Errors: those of redis::Client::call and insist.
+// One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again over the
+// same connection.
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until);
 
 // A result for each, in one exchange. Errors: those of redis::Client::call_all.

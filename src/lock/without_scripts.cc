@@ -44,7 +44,7 @@ Result<Status> look(redis::Client& client, const LockName& name, const Until& un
   if (ttl >= 0) left = milliseconds(std::min(ttl, 1LL << 53));
   if (!value) {
     status.other_kind.expires_in = left;
-  } else if (ttl != -2 && !value->as_text().empty()) {
+  } else if (ttl != -2) {
     status.state = Status::State::held;
     status.number = 1;
     status.holders.push_back({.owner = value->as_text(), .mode = "", .holds = 1, .expires_in = left, .by_set = true});
@@ -79,18 +79,18 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   }
   if (!known && known.error().code != Error::Code::wrong_kind) return std::unexpected(known.error());
 
+  // Renewals and the release need what this does: a missing right shows before anything is taken.
+  Status status = RLOCK_TRY(look(client, name, until));
   TimePoint sent = BootClock::now();
-  bool granted = false;
-  if (known) {
-    const Reply set = RLOCK_TRY(client.insist({"SET", name.text(), owner, "NX", "PX", ms}, until));
-    granted = set.as_text() == "OK";
-  }
   const auto grant = [&] {
     return Acquired{.outcome = Acquired::Outcome::granted,
                     .hold = Hold{{name, Layout::string}, request.owner, request.hold(), "0", request.lease, sent}};
   };
-  if (granted) return grant();
-  const Status status = RLOCK_TRY(look(client, name, until));
+  if (status.state == Status::State::free) {
+    const Reply set = RLOCK_TRY(client.insist({"SET", name.text(), owner, "NX", "PX", ms}, until));
+    if (set.as_text() == "OK") return grant();
+    status = RLOCK_TRY(look(client, name, until));
+  }
   if (status.state == Status::State::other_kind) {
     return Acquired{.outcome = Acquired::Outcome::other_kind, .instead = status.other_kind};
   }
@@ -112,8 +112,10 @@ Result<wire::RenewReply> renew(redis::Client& client, const Lock& lock, const Ow
                                 Attempts attempts, const Until& until) {
   if (lease == 0ms) return wire::RenewReply{{RenewOutcome::lease_unknown, {}, {}}};
   const auto left = RLOCK_TRY(ask(client, {"PTTL", lock.name.text()}, attempts, until)).as_number().value_or(0);
-  if (RLOCK_TRY(set_time(client, lock.name, owner.text(), lease, attempts, until))) {
-    return wire::RenewReply{{RenewOutcome::renewed, milliseconds(std::clamp(left, 0LL, 1LL << 53)), {}}};
+  const milliseconds found(std::clamp(left, 0LL, 1LL << 53));
+  // A job counts on the longer lease that it was granted.
+  if (RLOCK_TRY(set_time(client, lock.name, owner.text(), std::max(lease, found), attempts, until))) {
+    return wire::RenewReply{{RenewOutcome::renewed, found, {}}};
   }
   return wire::RenewReply{{left == -2 ? RenewOutcome::free : RenewOutcome::other_owner, {}, {}}};
 }
@@ -129,14 +131,18 @@ Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId&
                 "it is held more than once, and to count that needs scripts, which the server refuses now");
   }
   Released released;
-  if (!RLOCK_TRY(set_time(client, name, owner.text(), std::max(keep, 1ms), Attempts::until_deadline, until))) {
-    const Status status = RLOCK_TRY(look(client, name, until));
+  const Status status = RLOCK_TRY(look(client, name, until));
+  const HolderView* holder = status.holder();
+  if (!holder || holder->owner != owner.text()) {
     released.outcome = status.state == Status::State::other_kind ? ReleaseOutcome::other_kind
-                       : status.holder()                         ? ReleaseOutcome::other_owner
+                       : holder                                  ? ReleaseOutcome::other_owner
                                                                  : ReleaseOutcome::free;
     released.instead = status.other_kind;
     return released;
   }
+  // The lock was the owner's until now, which is what a release reports. This reply tells nothing more: at a second
+  // sending the string may be gone.
+  RLOCK_TRY(set_time(client, name, owner.text(), std::max(keep, 1ms), Attempts::until_deadline, until));
   released.outcome = keep > 0ms ? ReleaseOutcome::kept : ReleaseOutcome::released;
   if (note && !note->fields.empty()) released.unwritten = "the server runs no scripts";
   const Wakeup& wakeup = name.wakeup();

@@ -24,12 +24,12 @@ bool can_keep(const Lock& lock, const Error& refused);
 Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Error& refused,
                          const Until& until);
 
-// `lease` 0, as long as it was granted, is not known here (lease_unknown).
+// `lease` 0, as long as it was granted, is not known here (lease_unknown). A longer one that is there stays.
 Result<wire::RenewReply> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
                                 Attempts attempts, const Until& until);
 
-// The string runs out within a millisecond, or within `keep`; `note` is not written. Sent again after its reply was
-// lost, it cannot tell whether the first sending has released the lock: then the outcome is free or other_owner.
+// The string runs out within a millisecond, or within `keep`; `note` is not written. The outcome is released or kept
+// if the lock was the owner's when this was called, whichever reply is lost.
 // Errors: also config, where the owner holds it more than once, as scripts have counted.
 Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds keep,
                          const Until& until, const HistoryNote* note);

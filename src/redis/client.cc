@@ -47,7 +47,9 @@ Result<Reply> Client::checked(Sent& one) {
     }
     const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
     if (unfit && !passes_there) return std::unexpected(lines_.failed(one.line, std::move(error)));
-    return std::unexpected(std::move(error).in(lines_.where(one.line)));
+    error = std::move(error).in(lines_.where(one.line));
+    if (one.line && refuses_scripts(error)) one.line->runs_no_scripts(error);
+    return std::unexpected(std::move(error));
   }
   if (one.line && one.line->has_leftovers()) return std::unexpected(lines_.failed(one.line, too_much()));
   return std::move(*one.reply);
@@ -78,6 +80,11 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
   std::vector<Reply> replies;
   for (Result<Reply>& one : checked(round)) replies.push_back(RLOCK_TRY(std::move(one)));
   return replies;
+}
+
+std::optional<Error> Client::no_scripts(std::string_view key) {
+  const Connection* line = lines_.open(address().slots ? std::optional(slot_of(key)) : std::nullopt);
+  return line ? line->no_scripts() : std::nullopt;
 }
 
 bool Client::sharded(std::string_view key, const Until& until) {

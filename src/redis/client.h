@@ -44,6 +44,10 @@ class Client {
   Result<std::vector<Reply>> call_over_same(const Words& command, std::span<const std::string> keys,
                                             const Until& until);
 
+  // Why the server that keeps the key runs no scripts for us, as it has said over the connection that stands. None: it
+  // has not said that. A new connection is asked anew: rights change, and another server may be master.
+  std::optional<Error> no_scripts(std::string_view key);
+
   // Messages are to be published on channels of their slot (SPUBLISH): others of a cluster cannot count who listens.
   // Asks the servers where that is not known yet; false if none answers. `key`: the one that the next command is about.
   bool sharded(std::string_view key, const Until& until);

@@ -58,6 +58,10 @@ class Connection {
   // The same of what receive() has read, without a look at the socket.
   bool has_leftovers() const { return !reader_->empty(); }
 
+  // The server has said over this connection that it runs no scripts (refuses_scripts); none: not that we know.
+  const std::optional<Error>& no_scripts() const { return no_scripts_; }
+  void runs_no_scripts(Error said) { no_scripts_ = std::move(said); }
+
   // The next reply or message from the server. An error reply is a Reply here.
   // Errors: unavailable, interrupted, protocol, all maybe_executed; untrusted, which is not.
   Result<Reply> receive(const Until& until);
@@ -87,6 +91,7 @@ class Connection {
   std::string sent_along_;       // but not sent yet
   std::size_t asides_due_ = 0;   // how many replies come before that to the next command
   std::vector<Reply> asides_;
+  std::optional<Error> no_scripts_;
   bool is_news_ = true;
   bool shown_password_ = false;  // the server has been sent one
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text

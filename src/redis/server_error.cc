@@ -148,7 +148,6 @@ bool is_withheld(const Error& error) {
 
 bool refuses_scripts(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
-  if (error.maybe_executed) return false;
   return says(kSaidOfScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
 }
 

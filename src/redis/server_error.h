@@ -26,7 +26,7 @@ Error error_after_password(std::string_view text);
 // The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
 bool is_withheld(const Error& error);
 
-// The server runs no scripts (EVAL), or not for this user: nothing was executed.
+// The server runs no scripts (EVAL), or not for this user. maybe_executed: an earlier sending may have been run.
 bool refuses_scripts(const Error& error);
 
 // The failures of two servers, of which one would have done. If one failure may pass, so may both.

@@ -1,4 +1,5 @@
-# --protocol set where the server lets nobody run scripts: SET … NX and SET … IFEQ of a real Valkey 9.
+# --protocol set where the server lets nobody run scripts: SET … NX and SET … IFEQ of a real Valkey 9, or of the server
+# $WITH_IFEQ, as a Redis from 8.4 on.
 
 load ../lib/common
 load ../lib/job
@@ -13,7 +14,7 @@ setup_file() {
     [[ -z ${CI:-} ]]
     return
   }
-  VALKEY=$(clients_folder)/valkey/valkey-server
+  VALKEY=${WITH_IFEQ:-$(clients_folder)/valkey/valkey-server}
   REDIS_SERVER=$VALKEY redis_start srv
   # Exactly what docs/interop.md names, and what a connection begins with.
   redis srv acl setuser worker on '>secret-one' '~k*' '&*' +set +getrange +pttl >/dev/null
@@ -76,7 +77,7 @@ end() {
   "$RLOCK" run -w 1m k -- touch done 2>err 3>&- &
   jobs+=("$!")
   wait_until grep -q 'waiting for k' err
-  redis srv delifeq k foreign
+  redis srv set k foreign ifeq foreign px 1
   wait "${jobs[-1]}"
   [[ -e done ]]
   begin
@@ -114,6 +115,33 @@ end() {
   wait_until is_free
 }
 
+@test "a renewal by hand shortens no lease" {
+  local owner
+  owner=$(rlock acquire k --lease 10m)
+  run -0 rlock renew k --owner "$owner" --lease 1s
+  (($(redis srv pttl k) > 500000))
+}
+
+@test "a missing right is found before the command is started" {
+  local right
+  for right in set getrange pttl; do
+    redis srv acl setuser narrow reset on '>secret-four' '~k*' '&*' +set +getrange +pttl "-$right" >/dev/null
+    RLOCK_URL=unix://narrow:secret-four@$srv_sock run -77 --separate-stderr rlock run k -- touch ran
+    assert_says "no permissions to run the '$right' command"
+    [[ ! -e ran && $(redis srv exists k) == 0 && $stderr != *secret-four* ]]
+  done
+}
+
+@test "a string without a value is a lock, too" {
+  redis srv set k '' px 60000
+  run -75 rlock run -n k -- true
+  run -0 rlock status k
+  [[ $output == *held* ]]
+  redis srv set k ''
+  run -76 --separate-stderr rlock run k -- true
+  assert_says 'never expires'
+}
+
 @test "--min-hold leaves the string to run out" {
   run -0 rlock run --min-hold 1m k -- true
   (($(redis srv pttl k) > 50000))
@@ -141,33 +169,48 @@ END
   (for i in {1..40}; do
     until [[ $(redis srv set k "foreign $i" nx px 60000) == OK ]]; do sleep 0.01; done
     sh add
-    redis srv delifeq k "foreign $i" >/dev/null
+    redis srv set k "foreign $i" ifeq "foreign $i" px 1 >/dev/null
   done) 3>&- &
   jobs+=("$!")
   for worker in "${jobs[@]}"; do wait "$worker"; done
   [[ $(cat count) == 160 && ! -e faults ]]
 }
 
-# loses WORD: a server that executes the first command with WORD, and does not answer it.
+# loses WORD COUNT: a server that executes the first COUNT commands with WORD, and does not answer them.
 loses() {
-  python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/log" "$1" 1 3>&- &
+  python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/log" "$1" "$2" 3>&- &
   jobs+=("$!")
-  wait_until test -S p
+  wait_until redis-cli -s "$PWD/p" ping
   RLOCK_URL=unix://worker:secret-one@$PWD/p
 }
 
 @test "the reply to the acquire is lost: the lock is ours once" {
-  loses NX
+  loses NX 1
   run -0 rlock run k -- touch ran
   [[ -e ran ]] && wait_until is_free
 }
 
-@test "the reply to a release by hand is lost: the lock is free, and the second sending finds it not held" {
+@test "the refusal of the first script is lost: the second one is believed" {
+  loses EVAL 1
+  run -0 rlock run k -- touch ran
+  [[ -e ran ]] && wait_until is_free
+  rm p
+  loses EVALSHA 1
+  run -0 rlock run k -- touch again
+  [[ -e again ]] && wait_until is_free
+}
+
+@test "the reply to a release is lost: the lock is free, and nothing was lost" {
   local owner
   owner=$(rlock acquire k --lease 1m)
-  loses IFEQ
-  run -76 --separate-stderr rlock release k --owner "$owner"
+  loses IFEQ 1
+  run -0 --separate-stderr rlock release k --owner "$owner"
   wait_until is_free
+  rm p
+  # The first one comes before the lock is taken.
+  loses IFEQ 2
+  run -0 --separate-stderr rlock run --lease 1m k -- touch ran
+  [[ -e ran && -z $stderr ]] && wait_until is_free
 }
 
 @test "what needs a script is refused, and says so: places in a queue, re-entry; a list or a hash is no lock" {
@@ -224,6 +267,36 @@ END
   redis srv del k2
   run -0 rlock run k1 k2 -- redis-cli -s "$srv_sock" exists k1 k2
   [[ $output == 2 ]]
+}
+
+looks() { redis "$1" info commandstats | sed -n 's/^cmdstat_pttl:calls=\([0-9]*\),.*/\1/p' | grep . || echo 0; }
+more_looks_than() { (($(looks "$1") > $2)); }
+
+@test "a refusal of scripts holds for as long as the connection: it is asked for once" {
+  redis srv set k foreign nx px 600000
+  redis srv acl log reset
+  "$RLOCK" run -w 1m k -- true 2>err 3>&- &
+  jobs+=("$!")
+  wait_until more_looks_than srv $(($(looks srv) + 10))
+  run -0 redis srv acl log
+  [[ $(awk '$0 == "count" { getline times } $0 == "object" { getline; print $0, times }' <<<"$output" |
+    grep eval | sort) == $'eval 1\nevalsha 1' ]]
+}
+
+@test "a server that does not know EVAL: one connection does for all looks" {
+  REDIS_SERVER=$VALKEY redis_start bare --rename-command EVAL '' --rename-command EVALSHA ''
+  RLOCK_URL=unix://$bare_sock
+  redis bare set k foreign nx px 600000
+  "$RLOCK" run -w 1m k -- touch ran 2>err 3>&- &
+  local waiter=$! named
+  jobs+=("$waiter")
+  wait_until more_looks_than bare $(($(looks bare) + 10))
+  named=$(redis bare info commandstats | sed -n 's/^cmdstat_client|setname:calls=\([0-9]*\),.*/\1/p')
+  redis bare del k
+  wait "$waiter"
+  redis_stop bare
+  [[ -e ran ]]
+  ((named <= 4))
 }
 
 @test "a server without IFEQ: refused before anything is taken, and the message says what is missing" {
