@@ -8,6 +8,8 @@
 --- include part/kind
 --- include part/no_fair
 
+local kMostHolders = math.huge
+
 local function other_kind(mine)
   return other_than('read-write lock', mine)
 end

@@ -9,6 +9,8 @@
 --- include part/kind
 --- include part/no_fair
 
+local kMostHolders = math.huge
+
 -- Redisson's "never" is the year 31207.
 local kNever = 366 * 24 * 3600 * 1000
 

@@ -10,8 +10,11 @@
 local fair_queue = 'redisson_lock_queue:' .. tag
 local fair_times = 'redisson_lock_timeout:' .. tag
 
+local fair_in_use  -- nil: not known yet
+
 local function strangers(most)
   local ids, living = redis.pcall('lrange', fair_queue, 0, most - 1), {}
+  fair_in_use = #ids > 0
   for _, id in ipairs(ids) do
     local alive_until = redis.pcall('zscore', fair_times, id)
     if #id <= 512 and (type(alive_until) ~= 'string' or tonumber(alive_until) > now) then
@@ -53,8 +56,6 @@ local function keep_fair()
     end
   end
 end
-
-local fair_in_use
 
 local function part(id)
   if fair_in_use == nil then

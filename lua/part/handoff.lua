@@ -5,15 +5,16 @@
 --- include part/timing
 
 -- Gives the lock to the first waiters that live, as far as it is available to them: readers, for one, get it together.
--- `asker` lives, and needs no message. Returns their tokens by their ids; nil: it was given to nobody.
-local function hand_over(asker, most)
+-- `asker` lives, and needs no message. `first`: who the first one is, if that is known. Returns their tokens by their ids;
+-- nil: it was given to nobody.
+local function hand_over(asker, most, first)
   local tokens
   local given = 0
-  local first = first_waiter()
+  most, first = most or kMostHolders, first or first_waiter()
   if not first then
     return  -- and nothing is written
   end
-  while first and given < (most or math.huge) and has_time() do
+  while first and given < most and has_time() do
     local waiter = living(first)
     local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
     if waiter and not token then
@@ -27,7 +28,9 @@ local function hand_over(asker, most)
       tokens[first] = token
       given = given + 1
     end
-    first = first_waiter()
+    if given < most then
+      first = first_waiter()
+    end
   end
   if not first then
     remove(waiters)
@@ -47,8 +50,8 @@ end
 
 -- Calls who is first in the queue of another program, unless that is our first waiter. Another one of ours was first
 -- when it joined, and is overtaken since: it stands in the way there. False: nobody is there.
-local function call_stranger()
-  local first, id = first_waiter(), nil
+local function call_stranger(first)
+  local id
   for _, one in ipairs(strangers(20)) do
     if one == first then
       return false
@@ -82,7 +85,7 @@ local function call_next(payload)
   if first then
     turn, open = others_turn()
   end
-  if payload and not (open and not joined(first)) and call_stranger() then
+  if payload and not (open and not joined(first)) and call_stranger(first) then
     return announce(payload)
   end
   if first then
@@ -99,14 +102,14 @@ local function call_next(payload)
     else
       -- Of several slots the one that was left to others stays theirs.
       local left_to_others = turn > 0
-      if payload then
+      if payload and open then
         redis.call('hdel', waiters, 'open')
       end
-      if hand_over(nil, left_to_others and 1 or nil) then
+      if hand_over(nil, left_to_others and 1 or nil, first) then
         if left_to_others then
           tell_first('free')
         end
-        if not something_left() then
+        if kMostHolders == 1 or not something_left() then
           return ''
         end
       elseif not payload then

@@ -1,6 +1,8 @@
 -- one_holder: the functions of a layout that are the same wherever a lock has one holder at most. lua/README.md says what a
 -- layout defines.
 
+local kMostHolders = 1
+
 local function disagrees()
 end
 

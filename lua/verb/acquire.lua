@@ -55,6 +55,19 @@ if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters,
 end
 --- end
 
+local function known_token(found)
+  return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
+end
+
+-- A waiter whose turn has come, or a request that is sent again: nobody else knows that id, so whatever somebody has put
+-- beside it, the lock is its own.
+if count_of(owner) then
+  local description, _, token = description_of(owner, 'token')
+  redis.call('pexpire', description, lease)
+  expire(owner, lease)
+  return {'granted', owner, known_token(token)}
+end
+
 --- include part/handoff
 --- include part/describe
 
@@ -71,18 +84,6 @@ end
 local other = other_kind({owner, heir}, adopt or wait and fits('1') and redis.call('zscore', queue, owner))
 if other then
   return {'other-kind', unpack(other)}
-end
-
-local function known_token(description)
-  local token = number_in(peek('hget', description, 'token'), 1) or number_in(peek('get', token_key), 1)
-  return text(token or 0)
-end
-
-if count_of(owner) then
-  local description = description_of(owner)
-  redis.call('pexpire', description, lease)
-  expire(owner, lease)
-  return {'granted', owner, known_token(description)}
 end
 
 local count, held_in = count_of(heir)
@@ -104,7 +105,7 @@ if heir ~= '' and count then
     set_count(heir, count + 1)
   end
   redis.call('pexpire', description, until_ms)
-  return {'granted', heir, known_token(description)}
+  return {'granted', heir, known_token(peek('hget', description, 'token'))}
 end
 
 local function stands_in_queue()
@@ -185,7 +186,7 @@ if free and not wait and first then
   prune(nil)  -- the dead are in nobody's way
 end
 local turn, open = others_turn()
-if free and turn == 0 and (open or not call_stranger()) then
+if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   local tokens = hand_over(wait and owner or nil)
   if tokens and tokens[owner] then
     return {'granted', owner, tokens[owner]}

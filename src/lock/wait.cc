@@ -91,10 +91,6 @@ class Waiter {
         heard = RLOCK_TRY(channel.wait(end_.at_most(kListenAgain)));
         continue;
       }
-      if (heard == WaiterChannel::Heard::granted) {  // too late for it
-        heard = WaiterChannel::Heard::look;
-        continue;
-      }
       const bool first = acquired->ahead == 0;
       // Both: what was missed on either is found by one look.
       const bool hears_more = first && RLOCK_TRY(channel.hear_releases(exchange()));

@@ -101,11 +101,9 @@ Result<WaiterChannel::Heard> WaiterChannel::wait(Until until) {
     const std::string& heard = (*message)->text;
     // Of another lock, or of our own release, which calls that program's waiters and is open to them.
     if (!other_text_.empty() && (*message)->channel == other_channel_ && (heard != other_text_ || others_first)) continue;
-    if (heard == "granted") {
-      // Before the lock is taken: if a release found us still there, we would look like a foreign listener to it.
-      subscriber_.reset();
-      return Heard::granted;
-    }
+    // The listening ends with the waiting, before the command begins: to the release that follows it we would look like a
+    // foreign listener. While the lock is taken nobody releases it, and the server's work for that would delay the reply.
+    if (heard == "granted") return Heard::granted;
     if (heard == "free") {
       others_first = true;
       until = until.at_most(kHeadStart);

@@ -20,7 +20,7 @@ class WaiterChannel {
  public:
   enum class Heard {
     look,     // there may be something to look for
-    granted,  // the lock is ours; nobody listens any more
+    granted,  // a message says that the lock is ours; only the server's reply proves it
   };
 
   // `at_front` is called when the waiter is told that it is the first; `meanwhile` as WaitPolicy::meanwhile.
