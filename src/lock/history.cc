@@ -103,6 +103,12 @@ Totals read_totals(const redis::Reply& reply) {
   return {count(0), count(1), count(2)};
 }
 
+PastHold past_of(const Hold& hold, const HolderInfo& who) {
+  PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = who};
+  past.kind = noun(hold.lock.layout);
+  return past;
+}
+
 PastHold past_of(const Status& status, const OwnerId& owner) {
   PastHold past{.name = status.name(), .owner = owner.text()};
   past.kind = noun(status.lock.layout);

@@ -53,6 +53,9 @@ struct Totals {
 // Of HMGET key losses skips forced.
 Totals read_totals(const redis::Reply& reply);
 
+// A hold of ours; when and how it ended is left to the caller.
+PastHold past_of(const Hold& hold, const HolderInfo& who);
+
 // The hold of that owner, as far as others see it, as if it ended now.
 PastHold past_of(const Status& status, const OwnerId& owner);
 

@@ -61,8 +61,7 @@ struct Course {
   bool asked = false;
 
   lock::HistoryNote note_of(const lock::Hold& hold, std::size_t index) const {
-    lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *who};
-    past.kind = noun(hold.lock.layout);
+    lock::PastHold past = lock::past_of(hold, *who);
     past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
     const bool lost = !loss.empty() && of_one.value_or(index) == index;
     past.end = lost ? "lost" : "released";

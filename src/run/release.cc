@@ -50,8 +50,7 @@ std::string_view end_of(const Outcome& outcome, bool lost) {
 // For the history. `lost`: it is that hold which was.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, const Outcome& outcome, bool lost) {
   const TimePoint now = BootClock::now();
-  lock::PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = *job.in_history};
-  past.kind = noun(hold.lock.layout);
+  lock::PastHold past = lock::past_of(hold, *job.in_history);
   const TimePoint begun = outcome.begun.value_or(now);
   past.held = std::chrono::duration_cast<milliseconds>(now - begun);
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
