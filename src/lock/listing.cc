@@ -21,7 +21,7 @@ Result<void> add_names(redis::Client& client, std::string_view word, std::size_t
     const redis::Reply reply =
         RLOCK_TRY(client.insist({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, end.at_most(exchange)));
     cursor = reply.at(0).as_text();
-    if (cursor.empty()) return fail(Error::Code::protocol, "unexpected reply to SCAN");
+    if (cursor.empty()) return client.unexpected_reply("SCAN");
     for (const redis::Reply& key : reply.at(1).elements) {
       auto name = LockName::of_companion(word, key.as_text());
       if (name && names.insert(std::move(*name)).second) size += kName + each + key.text.size();

@@ -147,7 +147,7 @@ Result<long long> ask_to_stop(redis::Client& client, const LockName& name, const
   const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
   const bool sharded = client.sharded(channel, until);
   const auto heard = RLOCK_TRY(client.insist({sharded ? "SPUBLISH" : "PUBLISH", channel, message}, until)).as_number();
-  if (!heard) return fail(Error::Code::protocol, "unexpected reply to PUBLISH");
+  if (!heard) return client.unexpected_reply("PUBLISH");
   return *heard;
 }
 

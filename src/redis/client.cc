@@ -82,6 +82,11 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
   return replies;
 }
 
+std::unexpected<Error> Client::unexpected_reply(std::string_view command) const {
+  return fail(Error::Code::protocol, lines_.where(lines_.last) + ": unexpected reply to " + std::string(command) +
+                                         "; is something between us and Redis?");
+}
+
 std::optional<Error> Client::no_scripts(std::string_view key) {
   const Connection* line = lines_.open(address().slots ? std::optional(slot_of(key)) : std::nullopt);
   return line ? line->no_scripts() : std::nullopt;

@@ -78,6 +78,8 @@ class Client {
   int slots_without_server() const { return address().slots ? address().slots->without_owner() : 0; }
 
   const Address& address() const { return lines_.address(); }
+  // The last command was answered as no Redis answers it. Error: protocol.
+  std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that has answered the last command. Empty: its connection is not open, or was adopted.
   std::string server() const { return lines_.last ? lines_.last->server() : ""; }
   // The server has answered the last command, if only by an error.

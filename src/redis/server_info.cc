@@ -82,9 +82,7 @@ Result<ClockReading> read_clock(Client& client, const Until& until) {
   if (!reply) return reading;
   const auto seconds = reply->at(0).as_number(), more = reply->at(1).as_number();
   constexpr long long kMost = 1LL << 40;  // that many microseconds can be counted
-  if (!seconds || !more || *seconds < 0 || *seconds > kMost) {
-    return fail(Error::Code::protocol, "unexpected reply to TIME");
-  }
+  if (!seconds || !more || *seconds < 0 || *seconds > kMost) return client.unexpected_reply("TIME");
   reading.server = std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
   return reading;
 }

@@ -49,12 +49,15 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
 }
 
 Result<void> SlotMap::read_ranges(const Reply& slots, const Host& asked, bool by_name) {
-  if (!slots.is(Reply::Kind::array)) return fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS");
+  const auto unexpected = [] {
+    return fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS; is something between us and Redis?");
+  };
+  if (!slots.is(Reply::Kind::array)) return unexpected();
   sharded_ = false;
   for (const Reply& range : slots.elements) {
     const auto begin = range.at(0).as_number().value_or(-1), end = range.at(1).as_number().value_or(-1);
     if (begin < 0 || end < begin || end >= kSlots || range.elements.size() < 3 || nodes_.size() > kMostNodes) {
-      return fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS");
+      return unexpected();
     }
     std::uint16_t master = 0;
     for (std::size_t i = 2; i < range.elements.size(); ++i) {

@@ -137,6 +137,17 @@ start_tree() {
   [[ $status == 4 ]]
 }
 
+@test "without the right to the channel of releases a waiter says so, and gets the lock" {
+  redis srv acl setuser weak resetchannels on '>pw' '~*' '&rlock:grant:*' +@all
+  rlock acquire job --lease 1m >owner
+  RLOCK_PASSWORD=pw RLOCK_URL=unix://weak@$srv_sock "$RLOCK" run -w 1m job -- touch ran 2>err 3>&- &
+  job_pid=$!
+  wait_until grep -q '; releases by other programs are noticed late, by asking every 5s' err
+  run -0 rlock release job --owner "$(<owner)"
+  wait "$job_pid"
+  [[ -e ran ]]
+}
+
 @test "--now and --wait contradict each other" {
   run -64 --separate-stderr rlock force-unlock --now --wait 1s job
   assert_says 'contradict'

@@ -268,6 +268,16 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   assert_says "$(<why)"
 }
 
+@test "an on-lost hook that fails is told of, and changes nothing" {
+  job_start --lease 6s --on-lost 'touch lost; exit 3' a -- sh -c "$(hang pid)"
+  wait_for_hook pid
+  lose
+  job_status
+  show
+  [[ $status == 74 && -e lost ]]
+  assert_says 'warning: a: on-lost hook ended with 3'
+}
+
 @test "on-lost runs without the lock: another may hold it" {
   job_start --lease 6s --on-lost 'redis-cli -s "$srv_sock" hkeys a >holder' a -- sleep 100
   job_parts

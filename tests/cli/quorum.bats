@@ -68,7 +68,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $(redis s1 exists job) == 0 ]] # given back
   run --separate-stderr rlock run -w 300ms job -- touch ran
   show
-  [[ $status == 69 && ! -e ran && $stderr == *'still waiting'* ]]
+  [[ $status == 69 && ! -e ran && $stderr == *'; still waiting'* ]]
 }
 
 @test "two servers that hang: 69, and one that hangs holds nobody up" {

@@ -21,6 +21,7 @@ grant      the lock is granted to the owner TEXT, with the token 9
 token      the lock is granted with the token TEXT
 twice      a grant is followed by a second reply, in the same packet
 fault      TEXT is why waiters could not be told of a release
+wrong      the answer to a command is another than it has: TEXT is "COMMAND ANSWER", as it is sent, with | between lines
 once       all that the first connection gets is the error TEXT
 repeat     the answer to AUTH is an error that begins with TEXT and repeats the words of the command
 behind     the answer to AUTH is OK and, behind it, such an error
@@ -39,7 +40,7 @@ import threading
 import time
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault once repeat behind forget confirm refuse message scan names".split()
+SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan names".split()
 kept = []
 
 
@@ -72,6 +73,8 @@ fresh = itertools.count()
 
 def answer(mode, text, words):
     """To one command."""
+    if mode == "wrong" and words[0] == text.split()[0]:
+        return text.split(maxsplit=1)[1].replace(b"|", b"\r\n") + b"\r\n"
     if words[0] == b"AUTH":
         said = b" ".join([text] + [b"'%s'" % word for word in words]).replace(b"\r", b" ").replace(b"\n", b" ")
         return {"repeat": b"-%s\r\n" % said, "behind": b"+OK\r\n-%s\r\n" % said}.get(mode, b"+OK\r\n")
