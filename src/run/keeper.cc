@@ -166,7 +166,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
   UniqueFd process(open_process(pid));
   if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
-  if (!process) return std::unexpected(system_error("process " + std::to_string(pid)));
+  if (!process) return std::unexpected(system_error("pidfd_open of process " + std::to_string(pid)));
   if (readable(process.get())) return cannot_watch(pid, "that process has ended");
   if (kill(pid, 0) != 0 && errno == EPERM) return cannot_watch(pid, "that process belongs to another user");
   return process;

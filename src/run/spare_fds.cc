@@ -2,7 +2,7 @@
 #include "run/spare_fds.h"
 
 #include <fcntl.h>
-#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -23,7 +24,12 @@ constexpr std::size_t kMost = 32;
 Result<void> need_spare_fds() {
   std::array<UniqueFd, kMost> spare;
   // A duplicate takes a place as any other does, and a tenth of the time of something new.
-  spare.front() = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  spare.front() = UniqueFd(open_process(getpid()));
+  if (!spare.front() && errno != EMFILE && errno != ENFILE) {
+    Error error = system_error("pidfd_open");
+    error.message += "; rlock needs Linux 5.3 or later, and a container or sandbox that lets it make this call";
+    return std::unexpected(std::move(error));
+  }
   for (UniqueFd& fd : spare) {
     if (!fd && spare.front()) fd = UniqueFd(fcntl(spare.front().get(), F_DUPFD_CLOEXEC, 0));
     if (fd) continue;

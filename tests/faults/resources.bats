@@ -18,6 +18,7 @@ teardown() {
 
 root_only() { [[ $(id -u) == 0 ]] || skip 'only root can do this'; }
 free() { [[ $(redis srv exists x) == 0 ]]; }
+held() { ! free; }
 
 # The command has run and all is well, or it has not, and the status says why.
 ran_or_refused() {
@@ -141,6 +142,32 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   hide_proc true || skip 'mount(8) is not allowed here'
   run -74 --separate-stderr hide_proc timeout 60 "$RLOCK" run --lease 6s x -- sh -c 'redis-cli -s "$srv_sock" del x; exec sleep 100'
   assert_says 'the lock is lost'
+}
+
+# What a kernel or a container engine that is older than a system call answers to it.
+@test "a system call is refused: the job runs without it, or nothing runs and the message names it" {
+  cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
+  local call error
+  for error in ENOSYS EPERM; do
+    for call in pidfd_send_signal close_range clone3 memfd_create mlock statx; do
+      run -7 --separate-stderr timeout 20 ./deny_call "$call" "$error" "$RLOCK" run x -- sh -c 'exit 7'
+      [[ -z $stderr ]]
+      free
+    done
+    run -71 --separate-stderr timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run x -- touch ran
+    assert_says 'pidfd_open: '
+    assert_says 'rlock needs Linux 5.3 or later'
+    [[ ! -e ran ]]
+    free
+    rlock run x -- sleep 2 3>&- &
+    job_pid=$!
+    wait_until held
+    run -71 --separate-stderr timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run -w 1m x -- touch ran
+    assert_says 'pidfd_open: '
+    [[ ! -e ran ]]
+    wait "$job_pid"
+    free
+  done
 }
 
 @test "as process 1 of a container: orphans are reaped, statuses and signals pass" {
