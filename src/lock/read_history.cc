@@ -20,8 +20,40 @@ using Past = std::vector<PastHold>;
 
 // Entries that are asked for at once. A page of long texts may be more than a reply may be: then of a few, or of one.
 constexpr std::size_t kPage = 500, kShortPage = 20;
+// Locks that are asked for together, and the entries that they may answer with together.
+constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
 
 void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
+
+using Commands = std::vector<std::vector<std::string>>;
+
+redis::Words words_of(const std::vector<std::string>& command) { return {command.begin(), command.end()}; }
+
+Error takes_too_long() {
+  return {Error::Code::unavailable, "reading the history takes too long; ask for less of it"};
+}
+
+// Sends commands that only read, all before the first reply. Those without an answer are sent again, alone: one that is
+// too long costs all behind it theirs. Errors: it takes too long.
+Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, const Commands& commands,
+                                                       milliseconds exchange, const Until& end) {
+  if (end.over()) return std::unexpected(takes_too_long());
+  std::vector<redis::Words> all;
+  for (const auto& command : commands) all.push_back(words_of(command));
+  auto replies = client.call_all(all, end.at_most(exchange));
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i]) continue;
+    const Error::Code code = replies[i].error().code;
+    const bool unanswered = code == Error::Code::unavailable || code == Error::Code::protocol;
+    if (unanswered) replies[i] = client.insist(all[i], end.at_most(exchange));
+  }
+  return replies;
+}
+
+// Entries that are asked for at first.
+std::size_t first_page(const HistoryQuery& query) {
+  return query.failed ? kPage : std::clamp(query.limit, std::size_t{1}, kPage);
+}
 
 // The history of one lock, page by page.
 class Reader {
@@ -30,19 +62,27 @@ class Reader {
          const Until& end)
       : client_(client), name_(name), query_(query), exchange_(exchange), end_(end), key_(name.history_key()) {}
 
-  Result<Past> read() {
-    while (!over_) RLOCK_TRY(read_page());
+  // The next page.
+  std::vector<std::string> command() const {
+    const std::string least = query_.since ? std::to_string(query_.since->count()) : "-";
+    return {"XREVRANGE", key_, newest_, least, "COUNT", std::to_string(number_wanted())};
+  }
+
+  // All of it, which begins with `reply`, the one to the first command().
+  Result<Past> read(Result<redis::Reply> reply) {
+    RLOCK_TRY(take_page(std::move(reply)));
+    while (!over_) {
+      if (end_.over()) return std::unexpected(takes_too_long());
+      const auto next = command();
+      RLOCK_TRY(take_page(client_.insist(words_of(next), end_.at_most(exchange_))));
+    }
     if (odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
     return found_.take(query_.limit);
   }
 
  private:
-  Result<void> read_page() {
-    if (end_.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");
-    const std::string least = query_.since ? std::to_string(query_.since->count()) : "-";
+  Result<void> take_page(Result<redis::Reply> reply) {
     const std::size_t page = number_wanted();
-    auto reply = client_.insist({"XREVRANGE", key_, newest_, least, "COUNT", std::to_string(page)},
-                                end_.at_most(exchange_));
     if (!reply && reply.error().code == Error::Code::protocol) {
       ask_for_less(page, reply.error());
       return {};
@@ -60,7 +100,7 @@ class Reader {
 
   std::size_t number_wanted() const {
     if (beyond_) return std::min(page_, kShortPage);
-    return std::min(page_, query_.failed ? page_ : std::max<std::size_t>(query_.limit, 1));
+    return std::min(page_, first_page(query_));
   }
 
   // A reply of `page` entries is none that can be read. One entry alone cannot be passed over: nobody knows its id.
@@ -112,9 +152,8 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
   if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, 0, exchange, end));
   Past all;
   std::size_t size = 0;
-  for (const LockName& name : names) {
-    auto one = Reader(client, name, query, exchange, end).read();
-    if (!one && listing && is_of_others(one.error())) continue;
+  const auto add = [&](const LockName& name, Result<Past> one) -> Result<void> {
+    if (!one && listing && is_of_others(one.error())) return {};
     if (!one) return std::unexpected(Error(one.error()).in(name.display()));
     if (query.of_each) {
       for (const PastHold& hold : *one) size += size_of_texts(hold);
@@ -122,6 +161,19 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
     }
     all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
     if (!query.of_each && all.size() > 2 * query.limit) all = newest_of(std::move(all), query.limit);
+    return {};
+  };
+  const std::size_t together = std::clamp(kEntriesTogether / first_page(query), std::size_t{1}, kLocksTogether);
+  for (auto name = names.begin(); name != names.end();) {
+    std::vector<Reader> readers;
+    Commands commands;
+    std::vector<const LockName*> asked;
+    for (; name != names.end() && readers.size() < together; ++name) {
+      asked.push_back(&*name);
+      commands.push_back(readers.emplace_back(client, *name, query, exchange, end).command());
+    }
+    auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
+    for (std::size_t i = 0; i < readers.size(); ++i) RLOCK_TRY(add(*asked[i], readers[i].read(std::move(replies[i]))));
   }
   const std::size_t limit = query.of_each ? all.size() : query.limit;
   return newest_of(std::move(all), limit);
@@ -135,19 +187,27 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, sizeof(Totals), exchange, end));
   TotalsOf all;
-  for (const LockName& name : names) {
-    RLOCK_TRY(within_list_limits(0, end));
-    const std::string key = name.totals_key();
-    const auto reply = client.insist({"HMGET", key, "losses", "skips", "forced"}, end.at_most(exchange));
+  const auto add = [&](const LockName& name, const Result<redis::Reply>& reply) -> Result<void> {
     const bool passed_over = !reply && (reply.error().code == Error::Code::wrong_kind ||
                                         (listing && is_of_others(reply.error())));
-    if (passed_over) continue;
+    if (passed_over) return {};
     if (!reply && listing && reply.error().code == Error::Code::protocol) {
       log::warning(name.display() + ": its totals cannot be read: " + reply.error().message);
-      continue;
+      return {};
     }
     RLOCK_TRY(reply);
     all.emplace(name, read_totals(*reply));
+    return {};
+  };
+  for (auto name = names.begin(); name != names.end();) {
+    RLOCK_TRY(within_list_limits(0, end));
+    Commands commands;
+    auto answered = name;
+    for (; name != names.end() && commands.size() < kLocksTogether; ++name) {
+      commands.push_back({"HMGET", name->totals_key(), "losses", "skips", "forced"});
+    }
+    const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
+    for (const auto& reply : replies) RLOCK_TRY(add(*answered++, reply));
   }
   return all;
 }

@@ -250,6 +250,29 @@ entry() {
   [[ $output == *'rlock_last_status{name="fine"} 0'* && $stderr == *'poisoned: its totals cannot be read: '* ]]
 }
 
+@test "the locks that are asked for together with a poisoned one are read, and not complained of" {
+  local i
+  for i in a b y z; do rlock run "$i" -- true; done
+  redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 3000000))' 1 \
+    'rlock:history:{poisoned}' >/dev/null
+  redis srv eval 'redis.call("hset", KEYS[1], "losses", string.rep("t", 3000000))' 1 'rlock:totals:{m}' >/dev/null
+  FIELDS=name run -0 --separate-stderr holds --limit 1
+  [[ $output == z && $stderr == *'poisoned: its history: it cannot be read from here on: '* && ${#stderr_lines[@]} == 1 ]]
+  run -0 --separate-stderr rlock status --prometheus
+  for i in a b y z; do [[ $output == *"rlock_last_status{name=\"$i\"} 0"* ]]; done
+  [[ $(grep -c 'm: its totals cannot be read: ' <<<"$stderr") == 1 && $stderr != *' y: '* && $stderr != *' z: '* ]]
+}
+
+@test "more locks than are asked for together, with more holds than a page" {
+  redis srv eval 'for i = 1, 250 do
+    for j = 1, 3 do redis.call("xadd", "rlock:history:{n" .. i .. "}", "*", "outcome", "released", "owner", i .. "-" .. j) end
+  end' 0 >/dev/null
+  FIELDS=owner run -0 --separate-stderr holds --limit 1000
+  [[ ${#lines[@]} == 750 && $(sort -u <<<"$output" | wc -l) == 750 && -z $stderr ]]
+  FIELDS=owner run -0 holds --limit 2
+  [[ ${#lines[@]} == 2 ]]
+}
+
 @test "holds of one owner of another program stay apart; a limit counts holds, and cuts none in two" {
   local i owner=8743c9c0-0795-4907-87fd-6c719a6b4586:1
   for i in 1 2 3; do

@@ -144,7 +144,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   assert_says 'the lock is lost'
 }
 
-# What a kernel or a container engine that is older than a system call answers to it.
+# As a kernel or a container engine does that is older than a system call.
 @test "a system call is refused: the job runs without it, or nothing runs and the message names it" {
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
   local call error
