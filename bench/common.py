@@ -146,6 +146,12 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
+def stolen_seconds():
+    """How long the host ran something else while a processor of this machine had work, since it started (proc(5))."""
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def until(state, seconds, trouble):
     """Asks for a state until it is there."""
     end = time.monotonic() + seconds

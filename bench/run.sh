@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the benchmarks one after the other, and writes figures, tables and plots of all.
 #
-#   sh bench/run.sh              into bench/results/; half an hour
+#   sh bench/run.sh              into bench/results/; half an hour, on a busy host three quarters
 #   sh bench/run.sh --quick      into build/bench/; less than three minutes, for a first look
 #
 # RLOCK=PATH is the program to measure instead of build/rlock, BENCH_OUT=FOLDER takes the results. BENCH_ROUNDS=N measures
@@ -50,7 +50,7 @@ measure() {
 case $mode in
   full)
     measure start
-    measure handoff --peers
+    measure handoff --peers --tries 3
     measure idle
     measure renewals
     measure server --redisson offline
