@@ -17,14 +17,14 @@ needs_static_build() {
 @test "the scripts of packaging/ are without a fault" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/release packaging/try-on packaging/try-package \
+  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/release packaging/try-arm64 packaging/try-on packaging/try-package \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ tells of itself by --help, or wants an argument" {
   cd "$ROOT"
   local script
-  for script in musl release try-on try-package; do
+  for script in musl release try-arm64 try-on try-package; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
