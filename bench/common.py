@@ -24,23 +24,48 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 class Server:
     """A Redis server on a Unix socket in a folder of its own, without persistence. Ends with the `with` block.
-    It listens on a port of the loopback, too, if there is one."""
+    It listens on a port of the loopback, too, if there is one, and speaks TLS on another. Why it does not speak TLS there
+    is in no_tls then."""
 
-    def __init__(self, port=0):
-        self.port = port
+    def __init__(self, port=0, tls_port=0):
+        self.port, self.tls_port = port, tls_port
+        self.no_tls = None
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="rlock-bench.")
         self.path = os.path.join(self.folder, "s")
+        self.certificate = os.path.join(self.folder, "server.crt")
+        self.socket = socket.socket(socket.AF_UNIX)
+        if self.tls_port and not shutil.which("openssl"):
+            self.no_tls = "openssl not installed"
+        elif self.tls_port and not self.starts(*self.speaking_tls()):
+            self.no_tls = "this redis-server speaks no TLS"
+        if (self.no_tls or not self.tls_port) and not self.starts():
+            sys.exit(f"{os.path.basename(sys.argv[0])}: the server does not start")
+        self.replies = self.socket.makefile("rb")
+        return self
+
+    def starts(self, *options):
+        """Whether it does, with these options more."""
         # A deep backlog: a thousand waiters may come at once.
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
-             "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder, "--logfile", os.path.join(self.folder, "server.log")])
-        self.socket = socket.socket(socket.AF_UNIX)
+             "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder,
+             "--logfile", os.path.join(self.folder, "server.log"), *options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # The socket is there before it can be connected to.
-        until(lambda: self.socket.connect_ex(self.path) == 0, 10, "the server does not start")
-        self.replies = self.socket.makefile("rb")
-        return self
+        until(lambda: self.process.poll() is not None or self.socket.connect_ex(self.path) == 0, 10,
+              "the server does not start")
+        return self.process.poll() is None
+
+    def speaking_tls(self):
+        """The options for it. The certificate is its own authority."""
+        key = os.path.join(self.folder, "server.key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", key, "-out", self.certificate], check=True, stderr=subprocess.DEVNULL)
+        return ["--tls-port", str(self.tls_port), "--tls-cert-file", self.certificate, "--tls-key-file", key,
+                "--tls-ca-cert-file", self.certificate, "--tls-auth-clients", "no"]
 
     def __exit__(self, *_):
         self.socket.close()

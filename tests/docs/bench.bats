@@ -7,7 +7,7 @@ results() { echo "$BATS_FILE_TMPDIR/results"; }
 
 setup_file() {
   local program
-  for program in cc redis-server redis-cli flock python3; do
+  for program in cc redis-server redis-cli flock openssl python3; do
     command -v "$program" >/dev/null || skip "no $program"
   done
   mkdir "$BATS_FILE_TMPDIR/t"
@@ -35,7 +35,7 @@ assert all["failed"] == []
 for rows in start["start"], handoff:
     assert {"flock", "floor", "rlock"} <= {row["design"] for row in rows}
     assert min(row["p50_us"] for row in rows) > 0
-assert {"floor", "floor TCP", "rlock TCP"} <= {row["design"] for row in start["start"]}
+assert {"floor", "floor TCP", "rlock TCP", "rlock TLS"} <= {row["design"] for row in start["start"]}
 assert {row["design"] for row in start["busy"]} == {"flock -n", "rlock run -n"}
 assert len(start["parts"]) == 5
 assert idle["waiter"]["count"] == 3 and idle["holder"]["count"] == 2
