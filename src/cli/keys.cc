@@ -4,9 +4,30 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
+#include <string_view>
 
 namespace rlock::cli {
+namespace {
+
+// What was typed: arrows as the letters that do the same, and nothing for other keys that are sent as sequences
+// (ECMA-48 §5.4: ESC [ …, up to a byte from @ to ~; ESC O and one byte, as xterm has it). An ESC alone is the key.
+std::string keys_in(std::string_view bytes) {
+  std::string keys;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    const char next = bytes[at] == '\033' && at + 1 < bytes.size() ? bytes[at + 1] : '\0';
+    if (next != '[' && next != 'O') {
+      keys += bytes[at];
+      continue;
+    }
+    at += 2;
+    while (next == '[' && at < bytes.size() && (bytes[at] < '@' || bytes[at] > '~')) ++at;
+    if (at < bytes.size() && bytes[at] == 'A') keys += 'k';
+    if (at < bytes.size() && bytes[at] == 'B') keys += 'j';
+  }
+  return keys;
+}
+
+}  // namespace
 
 bool in_background(int terminal) {
   const pid_t foreground = tcgetpgrp(terminal);
@@ -37,11 +58,7 @@ std::string Keys::pressed() {
   if (!there()) return "";
   char bytes[64];
   const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
-  std::string keys(bytes, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  for (const auto& [sequence, key] : {std::pair{"\033[A", "k"}, {"\033[B", "j"}, {"\033OA", "k"}, {"\033OB", "j"}}) {
-    for (auto at = keys.find(sequence); at != std::string::npos; at = keys.find(sequence)) keys.replace(at, 3, key);
-  }
-  return keys;
+  return keys_in({bytes, static_cast<std::size_t>(std::max<ssize_t>(length, 0))});
 }
 
 }  // namespace rlock::cli

@@ -21,7 +21,7 @@ enum class Group { general, waiting, kind, supervision, hooks, common };
 
 // A text that was said about an option.
 struct Setting {
-  std::string text;    // a flag's is "true"
+  std::string text;    // a flag's is "true", or what stands behind its =
   std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease": in front of complaints
   bool on_command_line = false;
   int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one

@@ -31,6 +31,12 @@ Result<bool> flag(const std::string& text) {
 
 Result<bool> no_flag(const std::string& text) { return !RLOCK_TRY(flag(text)); }
 
+Result<bool> flag_of(const Setting& said) {
+  auto on = flag(said.text);
+  if (!on) return std::unexpected(blame(std::move(on).error(), said));
+  return on;
+}
+
 Result<milliseconds> lease(const std::string& text) {
   const milliseconds lease = RLOCK_TRY(parse_duration(text));
   if (lease >= lock::kShortestLease) return lease;
@@ -152,9 +158,7 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
 }
 
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said) {
-  auto insecure = flag(said.text);
-  if (!insecure) return std::unexpected(blame(std::move(insecure).error(), said));
-  options.tls.insecure = *insecure;
+  options.tls.insecure = RLOCK_TRY(flag_of(said));
   if (said.on_command_line) options.tls_option = said.origin;
   return {};
 }
@@ -170,7 +174,9 @@ Result<void> fill_wait(LockingOptions& options, const Setting& said) {
 }
 
 Result<void> fill_html(HistoryOptions& options, const Setting& said) {
-  RLOCK_TRY(choose<HistoryOptions::Output::html>(options, said));
+  Setting as_flag = said;
+  as_flag.text = "true";
+  RLOCK_TRY(choose<HistoryOptions::Output::html>(options, as_flag));
   auto file = file_name(said.text);
   if (!file) return std::unexpected(blame(std::move(file).error(), said));
   options.html = *std::move(file);

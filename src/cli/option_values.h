@@ -17,6 +17,7 @@ namespace rlock::cli {
 
 Result<bool> flag(const std::string& text);
 Result<bool> no_flag(const std::string& text);  // the contrary
+Result<bool> flag_of(const Setting& said);  // flag() for those that need more than the text
 
 // Milliseconds since 1970: a date, a date and a time in UTC, or a duration, which ends now.
 Result<milliseconds> point_in_time(const std::string& text);
@@ -66,7 +67,8 @@ Result<void> fill_wait(LockingOptions& options, const Setting& said);
 Result<void> fill_owner(ForceUnlockOptions& options, const Setting& said);
 
 template <AcquireOptions::Output chosen>
-Result<void> choose(AcquireOptions& options, const Setting&) {
+Result<void> choose(AcquireOptions& options, const Setting& said) {
+  if (!RLOCK_TRY(flag_of(said))) return {};
   if (options.output != AcquireOptions::Output::owner) {
     return fail(Error::Code::usage, "--export and --json contradict each other; give one");
   }
@@ -75,7 +77,8 @@ Result<void> choose(AcquireOptions& options, const Setting&) {
 }
 
 template <HistoryOptions::Output chosen>
-Result<void> choose(HistoryOptions& options, const Setting&) {
+Result<void> choose(HistoryOptions& options, const Setting& said) {
+  if (!RLOCK_TRY(flag_of(said))) return {};
   if (options.output != HistoryOptions::Output::people) {
     return fail(Error::Code::usage, "--json, --timeline and --html contradict each other; give one");
   }
@@ -86,7 +89,8 @@ Result<void> choose(HistoryOptions& options, const Setting&) {
 Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
 template <StatusOptions::Output chosen>
-Result<void> choose(StatusOptions& options, const Setting&) {
+Result<void> choose(StatusOptions& options, const Setting& said) {
+  if (!RLOCK_TRY(flag_of(said))) return {};
   if (options.output != StatusOptions::Output::people) {
     return fail(Error::Code::usage, "--json, --names, --is-held and --prometheus contradict each other; give one");
   }

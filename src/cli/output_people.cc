@@ -219,8 +219,10 @@ std::string status_in_full(const Status& status, const Screen& screen) {
   add_servers(lines, status);
   std::string text = fitted(std::move(lines).text(), screen);
   if (!screen.colour) return text;
-  // The state stands at the beginning of a line of its own.
-  const std::size_t at = text.find("\nstate     ") + 11, end = text.find('\n', at);
+  // The state stands behind its label, on a line of its own. A screen may be too narrow for both.
+  constexpr std::string_view label = "\nstate     ";
+  const std::size_t found = text.find(label), at = found + label.size(), end = text.find('\n', at);
+  if (found == std::string::npos || end == std::string::npos) return text;
   return text.substr(0, at) + styled(text.substr(at, end - at), style_of(status), screen) + text.substr(end);
 }
 

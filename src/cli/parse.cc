@@ -73,7 +73,7 @@ Result<void> collect(std::span<const Described> described, Parsed& parsed) {
     if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
       return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice");
     }
-    parsed.options.insert_or_assign(&spec, flag ? "true" : option->results().front());
+    parsed.options.insert_or_assign(&spec, option->results().back());  // of a flag "true", or what stands behind its =
   }
   return {};
 }

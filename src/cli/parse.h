@@ -17,7 +17,7 @@ namespace rlock::cli {
 struct Parsed {
   const SubcommandSpec* subcommand = nullptr;        // null: nothing but `text` to print
   std::string text;                                  // help or version
-  std::map<const OptionSpec*, std::string> options;  // those that are given; a flag's text is "true"
+  std::map<const OptionSpec*, std::string> options;  // those that are given, with their texts
   std::vector<std::string> names;                    // positional arguments
   std::optional<std::vector<std::string>> command;   // what stands after the first --, if there is one
 

@@ -82,8 +82,8 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
     name_path("RLOCK_TLS_CA", tls.ca);
     name_path("RLOCK_TLS_CERT", tls.certificate);
     name_path("RLOCK_TLS_KEY", tls.key);
-    if (tls.insecure && !std::getenv("RLOCK_TLS_INSECURE"))
-      additions.push_back("RLOCK_TLS_INSECURE=true");
+    unsetenv("RLOCK_TLS_INSECURE");
+    additions.push_back(std::string("RLOCK_TLS_INSECURE=") + (tls.insecure ? "true" : "false"));
   }
   return environment_without_secrets(std::move(additions));
 }

@@ -25,7 +25,7 @@ using Answer = Result<std::vector<Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
-// The holders and waiters, without the times, which always change.
+// The holders and waiters, those of other programs as well, without the times, which always change.
 std::string essence(const std::vector<Status>& all) {
   std::string text;
   for (const Status& status : all) {
@@ -33,6 +33,8 @@ std::string essence(const std::vector<Status>& all) {
     for (const lock::HolderView& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
     text += "\n";
     for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
+    for (const std::string& id : status.fair_queue) text += id + "\n";
+    text += std::to_string(status.listening) + "\n";
   }
   return text;
 }
@@ -68,18 +70,19 @@ class View {
   void take(std::vector<Status> all) {
     all_ = std::move(all);
     std::ranges::stable_sort(all_, kOrders[order_].before);
-    follow();
+    if (follows_) follow();
+    choose();
   }
 
   // False: to end.
   bool press(char key) {
     if (key == 'q') return false;
-    if (key == 's') order_ = (order_ + 1) % std::size(kOrders);
+    if (key == 's') sort_by_the_next();
     if (key == 'j' && at_ + 1 < all_.size()) ++at_;
     if (key == 'k' && at_ > 0) --at_;
+    if (key == 'j' || key == 'k') follows_ = true;
     if ((key == '\n' || key == '\r') && at_ < all_.size()) one_ = all_[at_].name();
     if (key == '\033' || key == '\x7f' || key == '\b') one_.reset();
-    if (key == 's') std::ranges::stable_sort(all_, kOrders[order_].before);
     choose();
     return true;
   }
@@ -95,6 +98,14 @@ class View {
   }
 
  private:
+  // From the top again, which shows what the order is for.
+  void sort_by_the_next() {
+    order_ = (order_ + 1) % std::size(kOrders);
+    std::ranges::stable_sort(all_, kOrders[order_].before);
+    at_ = 0;
+    follows_ = false;
+  }
+
   // The chosen lock, wherever it is now; the one in its place if it has gone.
   void follow() {
     const auto is_chosen = [&](const Status& status) { return chosen_ && status.name() == *chosen_; };
@@ -102,7 +113,6 @@ class View {
     // Of one that was named twice, either stays chosen.
     const bool here = at_ < all_.size() && is_chosen(all_[at_]);
     if (!here && found != all_.end()) at_ = static_cast<std::size_t>(found - all_.begin());
-    choose();
   }
 
   void choose() {
@@ -151,6 +161,7 @@ class View {
   }
 
   bool listing_, single_, keys_ = false;
+  bool follows_ = false;  // the chosen lock: somebody has moved to it
   std::vector<Status> all_;
   std::size_t order_ = 0, at_ = 0;
   std::optional<lock::LockName> chosen_, one_;  // in the row `at_`; shown in full

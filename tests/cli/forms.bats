@@ -47,6 +47,37 @@ busy() {
   [[ $output == ran ]]
 }
 
+@test "a flag has the value behind its =, and beats a variable with it" {
+  RLOCK_HISTORY=true rlock run --history=false x -- true
+  [[ $(redis srv exists 'rlock:history:{x}') == 0 ]]
+  rlock run --history=true x -- true
+  [[ $(redis srv exists 'rlock:history:{x}') == 1 ]]
+  redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
+  run -0 --separate-stderr rlock status --json=false
+  [[ $output != '['* ]]
+  run -0 --separate-stderr rlock status --json=1
+  [[ $output == '['* ]]
+  run -0 --separate-stderr rlock run --no-renew=false --kill-after=2s x -- true
+  local flag
+  for flag in --history --no-renew --quiet --shared; do
+    run -64 --separate-stderr rlock run "$flag=banana" x -- touch started
+    assert_says "$flag: 'banana' is neither true nor false"
+    [[ ! -e started ]]
+  done
+  for flag in --json --watch --names; do
+    run -64 --separate-stderr rlock status "$flag=banana"
+    assert_says "$flag: 'banana' is neither true nor false"
+  done
+}
+
+@test "--yes=false does not answer for anybody" {
+  local owner
+  owner=$(rlock acquire x --lease 1m)
+  run -64 --separate-stderr rlock force-unlock --yes=false x </dev/null
+  assert_says --yes
+  rlock release x --owner "$owner"
+}
+
 @test "letters can be put together" {
   busy 7 run -nE7 x -- touch started
   busy 7 run -qnE 7 x -- touch started

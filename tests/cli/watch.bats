@@ -40,6 +40,17 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   not gone "$watcher"
 }
 
+@test "a waiter in the queue of RFairLock is a change, too" {
+  local owner
+  owner=$(rlock acquire x --lease 1m)
+  watch x
+  wait_until times 'state     held' 1
+  redis srv rpush 'redisson_lock_queue:{x}' 11111111-2222-3333-4444-555555555555:1
+  wait_until times 'state     held' 2
+  redis srv del 'redisson_lock_queue:{x}'
+  rlock release x --owner "$owner"
+}
+
 @test "it ends when nobody reads it any more, though nothing changes" {
   run -0 timeout 20 bash -o pipefail -c '"$0" status --watch x | head -n 1' "$RLOCK"
   [[ $output == *x ]]
@@ -99,6 +110,8 @@ at_terminal() { SOCKET=$srv_sock timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/l
 @test "Ctrl-Z at a terminal without a shell stops nobody" { locks && at_terminal nobody_to_go_on; }
 @test "the chosen lock stays chosen, whatever comes and goes above it" { locks && at_terminal choice; }
 @test "a terminal of 20 columns, and of 7: no line is wrapped" { locks && at_terminal narrow; }
+@test "a pane of ten columns, and of one" { locks && at_terminal tiny; }
+@test "by expiry it shows what expires next, until somebody moves" { locks 5 && at_terminal top; }
 @test "a terminal of six lines shows the chosen lock, and how many there are more" { locks 5 && at_terminal short; }
 @test "the time that it is held moves" { rlock acquire a --lease 10m && at_terminal moving; }
 @test "colours on a terminal only, and not with NO_COLOR or TERM=dumb" {

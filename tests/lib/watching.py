@@ -58,6 +58,9 @@ def keys():
     child.send("jk\r")
     seen = picture(child, r"name      b")
     assert "waiting   1. " in seen and seen.endswith("q quit  Esc back"), seen
+    for other in "\x1b[C", "\x1bOD", "\x1b[H", "\x1b[6~", "\x1b[1;5C":  # right, left, Home, page down, Ctrl-right
+        child.send(other)
+        picture(child, r"name      b.*Esc back$")
     child.send("\x1b")
     picture(child, r"\n> b ")
     assert not echoes(child)
@@ -102,6 +105,30 @@ def short():
     child.send("jjjj")
     seen = picture(child, r"\n> m")
     assert len(seen.splitlines()) == 6, seen
+    child.send("q")
+    assert ended(child) == 0
+
+
+def tiny():
+    """A pane of a few columns, with colours, in which no label has room."""
+    for columns in (10, 3, 1):
+        child = watch("a", columns=columns, lines=10, NO_COLOR="")
+        seen = picture(child, "n|…")
+        assert all(len(line) <= columns for line in seen.splitlines()), seen
+        child.send("q")
+        assert ended(child) == 0
+
+
+def top():
+    """Sorted by expiry, with nobody having moved, the screen shows what expires next, whatever is renewed."""
+    child = watch(lines=6)
+    child.send("sss")
+    picture(child, r"by expiry")
+    for number in range(1, 6):
+        redis("pexpire", f"m{number}", str(100_000 + number))
+    picture(child, r"\n> m1 .*\n  m2 ")
+    redis("pexpire", "m1", "500000")
+    picture(child, r"\n> m2 .*\n  m3 ")
     child.send("q")
     assert ended(child) == 0
 
