@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -22,6 +23,10 @@ namespace {
 // A renewal has three seconds: room for a name server that is down, or for a packet that is lost.
 constexpr milliseconds kFirstTry = 700ms;
 constexpr int kTries = 3;  // each twice as long as the one before
+
+// The answer for the other family is waited for so long: a name server that drops the questions for one of them would
+// cost the whole time.
+constexpr milliseconds kOtherFamily = 300ms;
 
 std::string text_of(const sockaddr& address) {
   char host[INET6_ADDRSTRLEN] = "?";
@@ -66,18 +71,25 @@ std::optional<SocketAddress> numeric_address(const std::string& host, int port) 
   return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
 }
 
-// Whether this host has an address of IPv6 but that of its loopback. Else nobody asks for one: a name server that drops
-// such questions would cost the whole time (AI_ADDRCONFIG of getaddrinfo(3)). /etc/hosts answers at once.
-bool has_ipv6() {
+// The families of which this host has addresses, that of its loopback left out; the one to prefer comes first. Nobody is
+// asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)), and an address of the link alone reaches no
+// server elsewhere. /etc/hosts answers at once.
+std::vector<int> families() {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return true;
-  bool found = false;
+  if (getifaddrs(&list) != 0) return {AF_INET6, AF_INET};
+  bool of_link = false, wider = false;
   for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
     if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET6) continue;
-    found = found || !IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr);
+    const in6_addr* address = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
+    if (IN6_IS_ADDR_LINKLOCAL(address)) {
+      of_link = true;
+    } else {
+      wider = wider || !IN6_IS_ADDR_LOOPBACK(address);
+    }
   }
   freeifaddrs(list);
-  return found;
+  if (wider) return {AF_INET6, AF_INET};
+  return of_link ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
 // One lookup of a name. c-ares says which of its sockets it waits for; an epoll(7) makes one descriptor of them.
@@ -90,21 +102,59 @@ class Lookup {
     if (channel_) ares_destroy(channel_);
   }
 
-  // `sources`: "f", /etc/hosts; "b", DNS. `family`: AF_UNSPEC for both.
-  Result<std::vector<SocketAddress>> run(const std::string& host, int port, const char* sources, int family,
-                                         const Until& until) {
+  // `sources`: "f", /etc/hosts; "b", DNS. Each family is a question of its own, as its answer may be dropped.
+  Result<std::vector<SocketAddress>> run(const std::string& host, int port, const char* sources,
+                                         const std::vector<int>& families, const Until& until) {
     RLOCK_TRY(begin(sources));
-    const ares_addrinfo_hints hints{.ai_flags = ARES_AI_NUMERICSERV, .ai_family = family, .ai_socktype = SOCK_STREAM};
-    ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, this);
-    while (!done_) RLOCK_TRY(go_on(until));
-    if (status_ == ARES_ENOTFOUND || status_ == ARES_ENODATA) return unavailable("no such host name");
-    if (status_ != ARES_SUCCESS) return unavailable(std::string("name resolution: ") + ares_strerror(status_));
-    if (addresses_.empty()) return unavailable("that host name has no address");
-    return std::move(addresses_);
+    answers_.resize(families.size());
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      const ares_addrinfo_hints hints{
+          .ai_flags = ARES_AI_NUMERICSERV, .ai_family = families[i], .ai_socktype = SOCK_STREAM};
+      ares_getaddrinfo(channel_, host.c_str(), std::to_string(port).c_str(), &hints, &Lookup::answered, &answers_[i]);
+    }
+    std::vector<SocketAddress> addresses;
+    for (std::optional<TimePoint> last; !all_answered() && (!last || BootClock::now() < *last);) {
+      RLOCK_TRY(go_on(until, last.value_or(TimePoint::max())));
+      if (!last && any_found()) last = BootClock::now() + kOtherFamily;
+    }
+    for (const Answer& answer : answers_) addresses.insert(addresses.end(), answer.found.begin(), answer.found.end());
+    if (!addresses.empty()) return addresses;
+    return failure();
+  }
+
+  // It was not asked for what it is, and may exist all the same: c-ares gives up where it cannot ask for the name within
+  // one of the domains of resolv.conf(5), a domain that is empty among them (before 1.20), or where that domain's server
+  // fails; getaddrinfo(3) goes on.
+  bool gave_up() const {
+    return std::ranges::any_of(answers_, [](const Answer& answer) {
+      return answer.status == ARES_EBADNAME || answer.status == ARES_ESERVFAIL || answer.status == ARES_ECONNREFUSED;
+    });
   }
 
  private:
+  struct Answer {
+    std::optional<int> status;  // none: there is no answer yet
+    std::vector<SocketAddress> found;
+  };
+
   static std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
+
+  bool all_answered() const {
+    return std::ranges::all_of(answers_, [](const Answer& answer) { return answer.status.has_value(); });
+  }
+  bool any_found() const {
+    return std::ranges::any_of(answers_, [](const Answer& answer) { return !answer.found.empty(); });
+  }
+
+  // What says most: of two families one may simply have no address.
+  std::unexpected<Error> failure() const {
+    for (const Answer& answer : answers_) {
+      const int status = answer.status.value_or(ARES_ETIMEOUT);
+      if (status == ARES_SUCCESS || status == ARES_ENOTFOUND || status == ARES_ENODATA) continue;
+      return unavailable(std::string("name resolution: ") + ares_strerror(status));
+    }
+    return unavailable("no such host name");
+  }
 
   Result<void> begin(const char* sources) {
     static const int library = ares_library_init(ARES_LIB_INIT_ALL);
@@ -125,12 +175,12 @@ class Lookup {
     return {};
   }
 
-  // Waits for an answer, or for the time when c-ares asks again.
-  Result<void> go_on(const Until& until) {
+  // Waits for an answer, or for the time when c-ares asks again, but not beyond `latest`.
+  Result<void> go_on(const Until& until, TimePoint latest) {
     timeval most{.tv_sec = 1}, next{};
     const timeval* at = ares_timeout(channel_, &most, &next);
     const milliseconds pause(at->tv_sec * 1000 + at->tv_usec / 1000 + 1);
-    const WaitEnd end = wait_for(sockets_.get(), POLLIN, until.at_most(pause));
+    const WaitEnd end = wait_for(sockets_.get(), POLLIN, until.at_most(pause).at_most(latest));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
     if (until.over()) return unavailable("no answer from name resolution in time");
     epoll_event events[16];
@@ -155,19 +205,17 @@ class Lookup {
     }
   }
 
-  static void answered(void* self, int status, int /*timeouts*/, ares_addrinfo* found) {
-    auto& lookup = *static_cast<Lookup*>(self);
-    lookup.done_ = true;
-    lookup.status_ = status;
+  // Called by c-ares once for each question, at the latest when the channel is destroyed.
+  static void answered(void* to, int status, int /*timeouts*/, ares_addrinfo* found) {
+    auto& answer = *static_cast<Answer*>(to);
+    answer.status = status;
     for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node; node = node->ai_next) {
-      lookup.addresses_.push_back(address_of(*node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)));
+      answer.found.push_back(address_of(*node->ai_addr, static_cast<socklen_t>(node->ai_addrlen)));
     }
     if (found) ares_freeaddrinfo(found);
   }
 
-  bool done_ = false;
-  int status_ = ARES_SUCCESS;
-  std::vector<SocketAddress> addresses_;
+  std::vector<Answer> answers_;  // in the order of the families
   UniqueFd sockets_;
   ares_channel channel_ = nullptr;
 };
@@ -185,8 +233,14 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, co
     }
     return std::vector{std::move(*number)};
   }
-  if (auto found = Lookup().run(host, port, "f", AF_UNSPEC, until)) return found;
-  return Lookup().run(host, port, "b", has_ipv6() ? AF_UNSPEC : AF_INET, until);
+  const std::vector<int> both = {AF_UNSPEC};
+  if (auto found = Lookup().run(host, port, "f", both, until)) return found;
+  const std::vector<int> of_this_host = families();
+  Lookup lookup;
+  auto found = lookup.run(host, port, "b", of_this_host, until);
+  if (found || host.ends_with('.') || !lookup.gave_up()) return found;
+  auto as_it_is = Lookup().run(host + ".", port, "b", of_this_host, until);
+  return as_it_is ? std::move(as_it_is) : std::move(found);
 }
 
 }  // namespace rlock::redis

@@ -62,6 +62,26 @@ asked_again() { (($(wc -l <asked) > $1)); }
   grep -qx host.sub.rlock.test asked
 }
 
+@test "an empty domain in the search list, as systemd-resolved writes it" {
+  printf 'nameserver %s\noptions edns0 trust-ad ndots:5\nsearch .\n' "$dns" >resolv.conf
+  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  printf 'nameserver %s\noptions ndots:5\nsearch sub.other.test .\n' "$dns" >resolv.conf
+  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  grep -qx host.rlock.test.sub.other.test asked
+}
+
+@test "a domain of the search list whose server fails" {
+  printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
+  run -0 --separate-stderr at host.rlock.test run x -- echo ran
+  [[ $output == ran && -z $stderr ]]
+  grep -qx host.rlock.test.bad.test asked
+  run -69 --separate-stderr at nobody.here run x -- touch ran
+  assert_says 'name resolution: '
+  [[ ! -e ran ]]
+}
+
 @test "a number asks nobody" {
   run -0 --separate-stderr at 127.0.0.1 run x -- echo ran
   [[ ! -e asked ]]
@@ -114,17 +134,31 @@ asked_again() { (($(wc -l <asked) > $1)); }
   not past 2900
 }
 
-# A host without an address of IPv6, in a network of its own, where nobody but the name server is.
-@test "a name server that drops questions for IPv6, where nobody can use the answer" {
+# in_network_of_its_own ADDRESS...: asks for a status where nobody but a name server is that drops questions for IPv6, on a
+# host with these addresses of IPv6.
+in_network_of_its_own() {
   unshare -n true 2>/dev/null || skip 'only root can give a job a network of its own'
   touch drops-ipv6
-  run -69 unshare -n -m sh -c 'mount --bind resolv.conf /etc/resolv.conf &&
-    python3 -c "import fcntl, socket, struct
-fcntl.ioctl(socket.socket(), 0x8914, struct.pack(\"16sh\", b\"lo\", 0x41))"
-    rm up; python3 "$1" "$2" "$PWD" 3>&- & server=$!
+  run -69 unshare -n -m sh -c 'program=$1 address=$2
+    shift 2
+    mount --bind resolv.conf /etc/resolv.conf && ip link set lo up
+    for one; do ip -6 address add "$one" dev lo nodad || exit 77; done
+    rm up; python3 "$program" "$address" "$PWD" 3>&- & server=$!
     until [ -e up ]; do sleep 0.02; done
-    "$3" --url redis://host.rlock.test:1 --timeout 2s status x; status=$?
-    kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$RLOCK"
+    "$RLOCK" --url redis://host.rlock.test:1 --timeout 3s status x; status=$?
+    kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
+}
+
+@test "a name server that drops questions for IPv6, where nobody can use the answer" {
+  in_network_of_its_own
+  assert_says 'Connection refused'
+}
+
+@test "a name server that drops questions for IPv6, on a host that has addresses of it: the other answer counts" {
+  [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
+  in_network_of_its_own fe80::1/64
+  assert_says 'Connection refused'
+  in_network_of_its_own 2001:db8::1/64
   assert_says 'Connection refused'
 }
 

@@ -1,9 +1,9 @@
 """A name server, on port 53 of an address of the loopback network: dns_server.py ADDRESS FOLDER
 
-Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; no other name exists. While FOLDER holds a file `silent`,
-no question is answered; with `drops-ipv6` only those for
-addresses of IPv6 are not; with `garbage` the answers are random. Each question's name becomes a line of
-FOLDER/asked.
+Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; of names below bad.test it
+says that it cannot tell (SERVFAIL); no other name exists. While FOLDER holds a file `silent`, no question is answered; with
+`drops-ipv6` only those for addresses of IPv6 are not; with `garbage` the answers are random. Each question's name becomes
+a line of FOLDER/asked.
 """
 import os
 import socket
@@ -28,7 +28,8 @@ def answer_to(question):
     known = labels[-2:] == ["rlock", "test"]
     has_one = known and kind == 1 and labels[0] != "empty"
     answers = struct.pack(">HHHIH4s", 0xC00C, 1, 1, 60, 4, bytes([127, 0, 0, 1])) if has_one else b""
-    return number + struct.pack(">HHHHH", 0x8180 if known else 0x8183, 1, bool(answers), 0, 0) + asked + answers
+    says = 0x8180 if known else 0x8182 if labels[-2:] == ["bad", "test"] else 0x8183
+    return number + struct.pack(">HHHHH", says, 1, bool(answers), 0, 0) + asked + answers
 
 
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
