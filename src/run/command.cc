@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "run/no_process.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -105,7 +106,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   const pid_t monitor = getpid();
 
   gated.pid_ = isolate ? RLOCK_TRY(fork_isolated(gated.isolation_)) : fork();
-  if (gated.pid_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (gated.pid_ < 0) return fail_without_process();
   if (gated.pid_ > 0) return gated;
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);

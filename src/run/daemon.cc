@@ -14,9 +14,10 @@
 #include <string_view>
 
 #include "base/wait.h"
+#include "run/close_fds.h"
 #include "run/command.h"
+#include "run/no_process.h"
 #include "run/signals.h"
-#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -71,7 +72,7 @@ milliseconds pause_after(int deaths) {
 
 Result<pid_t> start(const std::vector<char*>& argv, const SignalBlock& signals) {
   const pid_t pid = fork();
-  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid < 0) return fail_without_process();
   if (pid > 0) return pid;
   signals.restore();
   execvp(argv[0], argv.data());
@@ -162,7 +163,7 @@ Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::
   const UniqueFd alive(ends[1]);
   const auto arguments = exec_pointers(argv), environment = environment_of_daemon();
   const pid_t pid = fork();
-  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid < 0) return fail_without_process();
   if (pid == 0) become_daemon(arguments, environment, log_path.c_str(), alive.get());
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -15,7 +15,6 @@
 #include "run/system_calls.h"
 #include "run/release.h"
 #include "run/suspend.h"
-#include "run/terminal.h"
 #include "run/termination.h"
 #include "run/tree.h"
 
@@ -24,14 +23,15 @@ namespace {
 
 class Frontend {
  public:
-  Frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client)
+  Frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client, const TerminalState& terminal)
       : job_(job),
         signals_(signals),
         guards_(guards),
         shared_(guards.shared()),
         timer_(guards.timer()),
         children_(guards.children()),
-        client_(client) {}
+        client_(client),
+        terminal_(terminal) {}
 
   Result<JobEnd> run() {
     if (guards_.wait_for_go()) guards_.tell_lock(job_);
@@ -229,7 +229,7 @@ class Frontend {
   FrontendTimer& timer_;
   std::set<pid_t>& children_;
   lock::Servers& client_;
-  const TerminalState terminal_ = TerminalState::look();
+  const TerminalState& terminal_;
   bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
   int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
@@ -241,8 +241,9 @@ class Frontend {
 
 }  // namespace
 
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client) {
-  return Frontend(job, signals, guards, client).run();
+Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client,
+                            const TerminalState& terminal) {
+  return Frontend(job, signals, guards, client, terminal).run();
 }
 
 }  // namespace rlock::run

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "run/monitor.h"
+#include "run/no_process.h"
 #include "run/system_calls.h"
 #include "run/spare_fds.h"
 #include "run/tree.h"
@@ -46,7 +47,7 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
 
   const pid_t frontend = getpid();
   guards->monitor_ = signals.fork_held_back();
-  if (guards->monitor_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (guards->monitor_ < 0) return fail_without_process();
   if (guards->monitor_ == 0) {
     guards->socket_.reset();
     disconnect();
@@ -62,6 +63,7 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
   Error failure = system_error("pidfd_open");
   if (ahead) return std::unexpected(std::move(failure));
   // The command may run already: its tree has to be seen through.
+  log::error(job.name() + ": " + failure.message + "; the guards cannot watch each other");
   kill(guards->monitor_, SIGKILL);
   return guards;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "run/command.h"
+#include "run/no_process.h"
 
 namespace rlock::run {
 
@@ -17,7 +18,7 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
   const std::vector<std::string> argv = {"sh", "-c", "--", text};
   const auto arguments = exec_pointers(argv), variables = exec_pointers(environment);
   const pid_t parent = getpid(), pid = fork();
-  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid < 0) return fail_without_process();
   if (pid > 0) return pid;
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -18,8 +18,9 @@
 #include <iterator>
 #include <utility>
 
+#include "run/close_fds.h"
+#include "run/no_process.h"
 #include "run/signals.h"
-#include "run/system_calls.h"
 
 namespace rlock::run {
 namespace {
@@ -30,20 +31,24 @@ struct Report {
   int failure = 0, proc_failure = 0;
 };
 
-void write_all(const char* path, const char* text) {
+// Returns 0 or what went wrong, as errno has it.
+int write_all(const char* path, const char* text) {
   const UniqueFd fd(open(path, O_WRONLY | O_CLOEXEC));
-  if (fd && write(fd.get(), text, std::strlen(text)) < 0) return;
+  return fd && write(fd.get(), text, std::strlen(text)) >= 0 ? 0 : errno;
 }
 
-// In a user namespace we are nobody until we are told who: the same as outside.
-void stay_who_we_are(uid_t user, gid_t group) {
-  char map[64];
+// In a user namespace we are nobody until we say who: the same as outside. Returns 0 or what went wrong. Some systems let
+// anybody make such a namespace and nobody say that (AppArmor on Ubuntu 24.04).
+int stay_who_we_are(uid_t user, gid_t group) {
+  char users[64], groups[64];
+  std::snprintf(users, sizeof users, "%u %u 1", user, user);
+  std::snprintf(groups, sizeof groups, "%u %u 1", group, group);
   prctl(PR_SET_DUMPABLE, 1);  // else these files belong to root; nothing is secret in this process (Client)
-  write_all("/proc/self/setgroups", "deny");
-  std::snprintf(map, sizeof map, "%u %u 1", user, user);
-  write_all("/proc/self/uid_map", map);
-  std::snprintf(map, sizeof map, "%u %u 1", group, group);
-  write_all("/proc/self/gid_map", map);
+  for (const auto& [path, text] : {std::pair{"/proc/self/setgroups", "deny"}, {"/proc/self/uid_map", users},
+                                   {"/proc/self/gid_map", groups}}) {
+    if (const int failure = write_all(path, text)) return failure;
+  }
+  return 0;
 }
 
 int show_own_processes_only() {
@@ -106,7 +111,7 @@ pid_t make_namespace(int life, int report_to) {
   if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
     // A user who may not do that may do it in a user namespace.
     if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER) != 0) end(errno);
-    stay_who_we_are(user, group);
+    if (const int failure = stay_who_we_are(user, group)) end(failure);
   }
   if (pipe2(ready, O_CLOEXEC) != 0) end(errno);
   report.init = fork();
@@ -142,7 +147,7 @@ Result<pid_t> fork_isolated(Isolation& isolation) {
   UniqueFd to(answer[1]);
 
   const pid_t maker = fork();
-  if (maker < 0) return std::unexpected(system_error("cannot start a process"));
+  if (maker < 0) return fail_without_process();
   if (maker == 0) {
     isolation.life.reset();
     return make_namespace(life_of_init.get(), to.get());
@@ -153,8 +158,9 @@ Result<pid_t> fork_isolated(Isolation& isolation) {
   while (waitpid(maker, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (!told || report.failure != 0) {
-    return std::unexpected(
-        system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO));
+    Error error = system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO);
+    error.message += "; where only root may make one, see kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces (sysctl)";
+    return std::unexpected(std::move(error));
   }
   isolation.init = report.init;
   isolation.proc_failure = report.proc_failure;

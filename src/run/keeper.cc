@@ -20,6 +20,7 @@
 #include "redis/resolve.h"
 #include "run/guard_state.h"
 #include "run/listener.h"
+#include "run/no_process.h"
 #include "run/system_calls.h"
 #include "run/renewer.h"
 #include "run/spare_fds.h"
@@ -185,7 +186,7 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
   const UniqueFd hear(answer[0]);
   UniqueFd say(answer[1]);
   const pid_t pid = fork();
-  if (pid < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid < 0) return fail_without_process();
   if (pid == 0) {
     keeper.go_.reset();
     become_daemon(inherited);

@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 
+#include "run/close_fds.h"
+#include "run/no_process.h"
 #include "run/system_calls.h"
 
 namespace rlock::run {
@@ -107,7 +109,7 @@ Result<std::unique_ptr<PasswordAgent>> PasswordAgent::start(const redis::Passwor
 
 Result<void> PasswordAgent::fork_it(const SignalBlock& signals) {
   pid_ = signals.fork_held_back();
-  if (pid_ < 0) return std::unexpected(system_error("cannot start a process"));
+  if (pid_ < 0) return fail_without_process();
   if (pid_ == 0) become_agent(source_, agents_socket_.get(), agents_needed_.get());
   process_ = UniqueFd(open_process(pid_));
   if (!process_) return std::unexpected(system_error("pidfd_open"));

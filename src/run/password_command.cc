@@ -15,8 +15,10 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "run/close_fds.h"
 #include "run/command.h"
 #include "run/hook.h"
+#include "run/no_process.h"
 #include "run/system_calls.h"
 #include "run/signals.h"
 
@@ -105,7 +107,7 @@ Result<pid_t> start(const PasswordCommand& command, int output) {
   const auto argv = exec_pointers(words), environment = exec_pointers(command.environment);
   const pid_t parent = getpid(), pid = fork();
   if (pid == 0) become_command(command.folder.c_str(), argv.data(), environment.data(), output, parent);
-  if (pid < 0) return no_password("cannot start a process: " + errno_text(errno));
+  if (pid < 0) return no_password(no_process());
   setpgid(pid, pid);  // as the child does: whichever comes first
   return pid;
 }

@@ -23,11 +23,13 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, lock::
 }  // namespace
 
 Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Servers client, SignalBlock& signals) {
+  // Before the command can change it.
+  const TerminalState terminal = TerminalState::look();
   if (auto there = have_guards(guards, job, client, signals); !there) {
     release_all(client, job);
     return std::unexpected(std::move(there).error());
   }
-  return run_frontend(job, signals, *guards, client);
+  return run_frontend(job, signals, *guards, client, terminal);
 }
 
 }  // namespace rlock::run

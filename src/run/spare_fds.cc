@@ -27,7 +27,7 @@ Result<void> need_spare_fds() {
   spare.front() = UniqueFd(open_process(getpid()));
   if (!spare.front() && errno != EMFILE && errno != ENFILE) {
     Error error = system_error("pidfd_open");
-    error.message += "; rlock needs Linux 5.3 or later, and a container or sandbox that lets it make this call";
+    error.message += "; rlock needs Linux 5.4 or later, and a container or sandbox that lets it make this call";
     return std::unexpected(std::move(error));
   }
   for (UniqueFd& fd : spare) {

@@ -297,6 +297,20 @@ PYTHON
   free
 }
 
+@test "refused: a user namespace in which nobody may say who we are, as AppArmor has it: 71, and not the user nobody" {
+  user_namespaces
+  strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
+  local file
+  for file in uid_map gid_map; do
+    run -71 --separate-stderr as_nobody timeout 20 strace -f -qq -o /dev/null -e trace=open,openat -P "/proc/self/$file" \
+      -e inject=open,openat:error=EPERM "$RLOCK" run --isolate a -- touch started
+    assert_says 'isolation: '
+    assert_says kernel.apparmor_restrict_unprivileged_userns
+    [[ ! -e started ]]
+    free
+  done
+}
+
 @test "refused: the last status line is exit with 71" {
   unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
   run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --status-fd 1 a -- touch started

@@ -45,6 +45,7 @@ can_trace() { strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT
 @test "elsewhere messages are said at once" { at_terminal held_back_only_while_somebody_draws; }
 @test "74: it is said while the program draws, and the terminal has its modes back" { at_terminal modes_after_a_loss; }
 @test "124: the terminal has its modes back" { at_terminal modes_after_max_hold; }
+@test "124, and the command was faster than the frontend: the terminal has its modes back" { can_trace && at_terminal modes_of_a_command_that_is_faster; }
 @test "74 because the monitor was killed: the terminal has its modes back" { at_terminal modes_after_the_monitor_was_killed; }
 @test "a shell is killed: the terminal has its modes and its foreground back" { at_terminal a_shell_that_was_killed; }
 @test "the lock of a stopped job is lost: the modes of the shell that reads a line are left alone" { at_terminal modes_of_others_are_left_alone; }

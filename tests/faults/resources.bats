@@ -149,6 +149,16 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
   local call error
   for error in ENOSYS EPERM; do
+    # Where descriptors are closed: in the first process of a namespace, behind a password command, and in a daemon.
+    run -78 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" run --isolate --on-acquire false x -- touch ran
+    assert_says 'on-acquire hook ended with 1'
+    [[ ! -e ran ]]
+    free
+    run -77 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --password-command 'echo secret' status --names
+    run -0 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --url "local:$PWD/l" run x -- echo ran
+    [[ $output == ran ]]
+    rlock --url "local:$PWD/l" local stop --yes
+    rm -r l
     for call in pidfd_send_signal close_range clone3 memfd_create mlock statx; do
       run -7 --separate-stderr timeout 20 ./deny_call "$call" "$error" "$RLOCK" run x -- sh -c 'exit 7'
       [[ -z $stderr ]]
@@ -156,7 +166,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
     done
     run -71 --separate-stderr timeout 20 ./deny_call pidfd_open "$error" "$RLOCK" run x -- touch ran
     assert_says 'pidfd_open: '
-    assert_says 'rlock needs Linux 5.3 or later'
+    assert_says 'rlock needs Linux 5.4 or later'
     [[ ! -e ran ]]
     free
     rlock run x -- sleep 2 3>&- &

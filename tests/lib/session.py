@@ -427,12 +427,12 @@ def modes():
     return "stty -g </dev/tty"
 
 
-def modes_come_back(options, why, wanted):
+def modes_come_back(options, why, wanted, slowed_by=""):
     """A program that draws is killed, in a script: what comes after it finds the terminal as it was."""
     child = shell()
     path = os.path.join(os.environ["FOLDER"], "script")
     with open(path, "w") as file:
-        file.write(f"a=$({modes()})\n{RLOCK} run -k 100ms {options} job -- {drawer()}\ns=$?\nb=$({modes()})\n"
+        file.write(f"a=$({modes()})\n{slowed_by} {RLOCK} run -k 100ms {options} job -- {drawer()}\ns=$?\nb=$({modes()})\n"
                    "stty sane </dev/tty\necho status=$s=\n[ \"$a\" = \"$b\" ] && echo THE SAME || echo \"OTHERS: $a $b\"\n")
     do(child, f"sh {path}", "DRAWN")
     why(child)
@@ -451,6 +451,12 @@ def modes_after_a_loss():
 
 def modes_after_max_hold():
     modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("as long as it may be"), 124)
+
+
+def modes_of_a_command_that_is_faster():
+    """It draws before the frontend has a turn. The tracer holds that up alone, at each look at the terminal."""
+    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("as long as it may be"), 124,
+                    "strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
 
 
 def modes_after_the_monitor_was_killed():
