@@ -21,6 +21,8 @@ namespace {
 std::unexpected<Error> not_ours(const std::string& message) { return fail(Error::Code::wrong_kind, message); }
 
 constexpr milliseconds kAskAgain = 200ms;
+// A job listens from a second after its grant, so it has been heard of by then.
+constexpr milliseconds kSilence = 2s;
 
 Result<lock::Status> look(lock::Servers& client, const ForceUnlockOptions& options) {
   const Until end = Until{}.at_most(options.timeout);
@@ -36,10 +38,21 @@ bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
          std::ranges::any_of(status.holders, [&](const lock::HolderView& one) { return one.owner == owner.text(); });
 }
 
+enum class Asked { released, gone_unheard, held_still };
+
+// Of those that do not answer, nobody knows what they do; the server knows when their lease ends.
+Result<void> tell_of_silence(const ForceUnlockOptions& options, const lock::Status& status) {
+  const auto left = status.holder() ? status.holder()->expires_in : std::nullopt;
+  return print(options.name().display() + ": the holder does not answer" +
+               (left ? "; its lease runs out in " + rough_duration(*left) + " unless it renews it" : "") +
+               "; waiting for that, and --now would take the lock away at once\n");
+}
+
 // Asks the holders to stop, once at least, until they have released the lock, or have died and their leases have run
-// out. False: one of them holds the lock still when the wait is over.
-Result<bool> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
+// out, or the wait is over.
+Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
   bool heard = false;
+  TimePoint speak_at = BootClock::now() + kSilence;
   for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
     const Until exchange = Until{}.at_most(options.timeout);
     for (const lock::OwnerId& owner : owners) {
@@ -52,8 +65,11 @@ Result<bool> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& optio
     }
     const auto status = RLOCK_TRY(look(client, options));
     std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
-    if (owners.empty()) return true;
-    if (end.over()) return false;
+    if (owners.empty()) return heard ? Asked::released : Asked::gone_unheard;
+    if (end.over()) return Asked::held_still;
+    if (heard || BootClock::now() < speak_at) continue;
+    RLOCK_TRY(tell_of_silence(options, status));
+    speak_at = TimePoint::max();
   }
 }
 
@@ -130,9 +146,12 @@ Result<int> free_lock(lock::Servers& client, const ForceUnlockOptions& options, 
     return kNotAcquired;
   }
   if (holders.asked.empty()) return kDone;
-  if (RLOCK_TRY(ask_and_wait(client, options, holders.asked))) {
-    RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
-    return kDone;
+  switch (RLOCK_TRY(ask_and_wait(client, options, holders.asked))) {
+    case Asked::released:
+      RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
+      return kDone;
+    case Asked::gone_unheard: RLOCK_TRY(print(name + ": the holder has it no more\n")); return kDone;
+    case Asked::held_still: break;
   }
   log::error(name + ": still held after " + format_duration(*options.wait) +
              "; --now takes it away at once, while the command under it may still run");

@@ -8,6 +8,7 @@
 #include "cli/complete.h"
 #include "cli/output_json.h"
 #include "cli/parse.h"
+#include "cli/passwords.h"
 #include "cli/settings.h"
 #include "cli/shown_settings.h"
 #include "cli/words.h"
@@ -30,6 +31,7 @@ Result<CommonOptions> read_common(const Settings& settings) {
   common.config_for_command = settings.config_for_command();
   common.profile_for_command = settings.profile_for_command();
   RLOCK_TRY(fill(common, common_options(), settings));
+  drop_weaker_source(common);
   return common;
 }
 

@@ -26,6 +26,7 @@ struct Setting {
   bool on_command_line = false;
   int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one
 };
+inline constexpr int kRankOfVariables = 1;
 
 // Reads what was said, and fills the member that is there for it. Errors: usage, config.
 using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);

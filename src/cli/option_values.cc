@@ -88,8 +88,10 @@ Result<int> descriptor(const std::string& text) { return number(text, 0, 1 << 20
 
 Result<pid_t> process(const std::string& text) { return number(text, 1, INT_MAX, "the number of a process"); }
 
+// Shells put a folder in the place of ~ where it begins a word, and nobody does where it follows a = or stands in a file.
 Result<std::string> file_name(const std::string& text) {
   if (text.empty()) return bad("names no file");
+  if (text.starts_with("~/")) return bad(in_quotes(text) + ": ~ stands for no folder here; write the whole path");
   return text;
 }
 
@@ -142,17 +144,22 @@ Result<void> fill_url(CommonOptions& options, const Setting& said) {
   options.url = said.text.contains('@') ? Secret(said.text) : Secret::harmless(said.text);
   options.url_origin = said.origin;
   options.url_on_command_line = said.on_command_line;
+  options.url_rank = said.rank;
   return {};
 }
 
 Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind, const Setting& said) {
   auto& from = options.password_from;
   if (from && from->rank < said.rank) return {};
+  if (kind == PasswordFrom::Kind::terminal && !RLOCK_TRY(flag_of(said))) return {};
   const auto refuse = [&](std::string why) {
     return std::unexpected(blame({Error::Code::usage, std::move(why)}, said));
   };
   if (from && from->rank == said.rank) return refuse("contradicts " + from->origin + "; give one");
   if (said.text.empty()) return refuse("the text is empty");
+  if (kind == PasswordFrom::Kind::file) {
+    if (auto file = file_name(said.text); !file) return refuse(std::move(file).error().message);
+  }
   from = PasswordFrom{kind, said.text, said.origin, said.rank};
   return {};
 }

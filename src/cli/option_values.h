@@ -36,7 +36,7 @@ Result<int> number_of_entries(const std::string& text);
 Result<int> descriptor(const std::string& text);
 Result<pid_t> process(const std::string& text);
 
-Result<std::string> file_name(const std::string& text);  // not empty
+Result<std::string> file_name(const std::string& text);  // not empty, and not below ~
 Result<std::string> hook_text(const std::string& text);  // not empty
 Result<std::string> reason(const std::string& text);
 Result<run::Leftovers> leftovers(const std::string& text);
@@ -57,8 +57,9 @@ Result<void> fill_password_from(CommonOptions& options, const Setting& said) {
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said);
 template <std::string redis::TlsSettings::* file>
 Result<void> fill_tls(CommonOptions& options, const Setting& said) {
-  if (said.text.empty()) return std::unexpected(blame({Error::Code::usage, "names no file"}, said));
-  options.tls.*file = said.text;
+  auto name = file_name(said.text);
+  if (!name) return std::unexpected(blame(std::move(name).error(), said));
+  options.tls.*file = *std::move(name);
   if (said.on_command_line) options.tls_option = said.origin;
   return {};
 }

@@ -33,6 +33,7 @@ struct CommonOptions {
   Secret url = Secret::harmless("redis://127.0.0.1:6379");  // wiped once it is read: see client_for
   std::string url_origin;                                   // in front of complaints about it; empty: the default address
   bool url_on_command_line = false;
+  int url_rank = 0;  // as PasswordFrom has it
   std::optional<PasswordFrom> password_from;
   std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;

@@ -2,7 +2,9 @@
 #include "cli/passwords.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include "base/text.h"
 #include "cli/ask_password.h"
 #include "cli/environment.h"
+#include "cli/option_row.h"
 #include "cli/trusted_file.h"
 #include "run/password_command.h"
 
@@ -31,7 +34,11 @@ bool names_the_same_to_all(const std::string& path) {
 
 Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
-  const auto file = RLOCK_TRY(TrustedFile::open(path));
+  auto opened = TrustedFile::open(path);
+  if (!opened && access(path.c_str(), R_OK) != 0 && errno == EACCES) {
+    opened.error().message += "; name a file of your own (chmod 600), or let a group of yours read it (chmod 640)";
+  }
+  const auto file = RLOCK_TRY(std::move(opened));
   if (!file) return bad_file(errno_text(ENOENT));
   if (file->read_by_others()) {
     return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
@@ -121,9 +128,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
 
 // REQUIRES: the variables that hold passwords are gone.
 redis::PasswordSource source_of_command(const std::string& text) {
-  std::error_code unknown;
-  const run::PasswordCommand command{text, environment_without_secrets({}),
-                                     std::filesystem::current_path(unknown).string()};
+  const run::PasswordCommand command{text, environment_without_secrets({}), run::Folder::current()};
   return {[command](const Until& until) { return run::run_password_command(command, until); }, true};
 }
 
@@ -133,6 +138,18 @@ std::string absolute(const std::string& path) {
   std::error_code unknown;
   const auto whole = path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, unknown);
   return unknown ? path : whole.string();
+}
+
+void drop_weaker_source(CommonOptions& options) {
+  auto& from = options.password_from;
+  if (!from) return;
+  const char* variable = std::getenv("RLOCK_PASSWORD");
+  const bool by_variable = variable && *variable && kRankOfVariables < from->rank;
+  const bool by_addresses = options.url_rank < from->rank && !options.url_origin.empty() &&
+                            std::ranges::none_of(redis::split_addresses(options.url.text()), [](std::string_view one) {
+                              return redis::password_in(one).empty();
+                            });
+  if (by_variable || by_addresses) from.reset();
 }
 
 Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,

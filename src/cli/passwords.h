@@ -12,6 +12,10 @@
 
 namespace rlock::cli {
 
+// Leaves out a file or command of a configuration file where a stronger level has the password itself: RLOCK_PASSWORD, or
+// each address.
+void drop_weaker_source(CommonOptions& options);
+
 // The passwords that are the same for all servers.
 struct CommonPasswords {
   std::optional<Secret> variable, redis_cli, sentinel;

@@ -110,7 +110,7 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
 }
 
 void say_not_found(const RunOptions& options, const run::Inherited& inherited) {
-  const std::string why = run::missing_interpreter(options.command.front(), inherited.folder());
+  const std::string why = run::missing_interpreter(options.command.front(), inherited.folder().path());
   log::error(escaped(options.command.front(), 200) + ": " +
              (why.empty() ? "command not found" : "cannot be executed: " + why));
 }

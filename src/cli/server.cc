@@ -42,15 +42,19 @@ std::optional<Secret> configured_password(const CommonOptions& options, const re
 }
 
 // Nobody else may change a file that decides whom we trust, or read a key.
-Result<void> check_tls_file(const std::string& path, bool secret) {
+Result<void> check_tls_file(const char* option, const std::string& path, bool secret) {
   std::error_code unknown;
   if (path.empty() || std::filesystem::is_directory(path, unknown)) return {};
-  const auto file = RLOCK_TRY(TrustedFile::open(path));
-  if (!file) return fail(Error::Code::config, escaped(path) + ": " + errno_text(ENOENT));
-  if (!file->is_file()) return fail(Error::Code::config, escaped(path) + ": not a file, which can be read again");
+  const auto bad_file = [&](const std::string& why) {
+    return fail(Error::Code::config, std::string(option) + " " + escaped(path) + ": " + why);
+  };
+  auto opened = TrustedFile::open(path);
+  if (!opened) return std::unexpected(std::move(opened).error().in(option));
+  const auto& file = *opened;
+  if (!file) return bad_file(errno_text(ENOENT));
+  if (!file->is_file()) return bad_file("not a file, which can be read again");
   if (secret && file->read_by_others()) {
-    return fail(Error::Code::config,
-                escaped(path) + ": others may read the key; chmod 600 " + escaped(shell_word(path)));
+    return bad_file("others may read the key; chmod 600 " + escaped(shell_word(path)));
   }
   return {};
 }
@@ -64,9 +68,13 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   if (tls.insecure) {
     log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be anybody");
   }
-  RLOCK_TRY(check_tls_file(tls.ca, false));
-  RLOCK_TRY(check_tls_file(tls.certificate, false));
-  RLOCK_TRY(check_tls_file(tls.key.empty() ? tls.certificate : tls.key, true));
+  RLOCK_TRY(check_tls_file("tls-ca", tls.ca, false));
+  RLOCK_TRY(check_tls_file("tls-cert", tls.certificate, false));
+  if (tls.key.empty()) {
+    RLOCK_TRY(check_tls_file("tls-key is not given, and tls-cert", tls.certificate, true));
+  } else {
+    RLOCK_TRY(check_tls_file("tls-key", tls.key, true));
+  }
   endpoint.tls = redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure};
   return {};
 }
@@ -170,6 +178,10 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
 
 Result<lock::Servers> client_for(const CommonOptions& options, int interrupt) {
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
+  if (options.url_origin.empty() && std::getenv("SUDO_USER")) {
+    log::warning("no address is given, and sudo takes RLOCK_URL away: " + escaped(addresses.front().display()) +
+                 " is used; write sudo --preserve-env=RLOCK_URL, or put url into /etc/rlock/rlock.toml");
+  }
   for (const redis::Address& address : addresses) {
     has_password = has_password || address.server.has_password();
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();

@@ -260,7 +260,7 @@ Result<Settings> Settings::load(const Parsed& parsed) {
   for (const auto& [option, text] : parsed.options) {
     settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), true});
   }
-  ++settings.rank_;
+  settings.rank_ = kRankOfVariables;
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));
   const std::vector<File> files = RLOCK_TRY(settings.read_files());
   RLOCK_TRY(settings.add_profile(*parsed.subcommand, files));

@@ -13,7 +13,7 @@
 namespace rlock::run {
 
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
-                         const std::string& folder, pid_t group, const SignalBlock& signals) {
+                         const Folder& folder, pid_t group, const SignalBlock& signals) {
   // Before fork: other threads of ours may hold a lock of the allocator.
   const std::vector<std::string> argv = {"sh", "-c", "--", text};
   const auto arguments = exec_pointers(argv), variables = exec_pointers(environment);
@@ -27,7 +27,7 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || dup2(null, STDIN_FILENO) < 0) _exit(125);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // fails where there is no standard error: then nothing is printed
-  if (chdir(folder.c_str()) != 0) _exit(125);
+  if (!folder.enter()) _exit(125);
   signals.restore();
   execve("/bin/sh", arguments.data(), variables.data());
   _exit(127);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "run/folder.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -23,7 +24,7 @@ struct Hooks {
 // is empty, and what it prints goes to standard error, because standard output is the command's. It dies when the
 // calling thread ends. Errors: system.
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
-                         const std::string& folder, pid_t group, const SignalBlock& signals);
+                         const Folder& folder, pid_t group, const SignalBlock& signals);
 
 // "ended with 3", "was killed by signal 9": what a status of waitpid(2) says. Empty if all was well.
 std::string trouble_of(int status);

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,8 +45,7 @@ void leave_standard_streams() {
 
 Inherited Inherited::look() {
   Inherited inherited;
-  char folder[PATH_MAX];
-  if (getcwd(folder, sizeof folder)) inherited.folder_ = folder;
+  inherited.folder_ = Folder::current();
   inherited.descriptors_ = candidates();
   std::erase_if(inherited.descriptors_, [](int fd) { return fcntl(fd, F_GETFD) < 0; });
   return inherited;
@@ -56,7 +54,7 @@ Inherited Inherited::look() {
 void Inherited::let_go() const {
   for (const int fd : descriptors_) close(fd);
   leave_standard_streams();
-  if (chdir("/") != 0) return;  // there is always one
+  folder_.leave();  // there is always a root
 }
 
 }  // namespace rlock::run

@@ -2,8 +2,9 @@
 // The inheritance of a process: its folder, and descriptors besides the three standard streams.
 #pragma once
 
-#include <string>
 #include <vector>
+
+#include "run/folder.h"
 
 namespace rlock::run {
 
@@ -12,7 +13,7 @@ class Inherited {
   // Looks. To be called before anything is opened.
   static Inherited look();
 
-  const std::string& folder() const { return folder_; }  // "/" where it has no name
+  const Folder& folder() const { return folder_; }
 
   // For a process that only watches: lets go of all of it, of standard input and output, and of the folder, so
   // that a pipe ends when the command closes it and a file system can be unmounted. Standard error stays, for
@@ -20,7 +21,7 @@ class Inherited {
   void let_go() const;
 
  private:
-  std::string folder_ = "/";
+  Folder folder_;
   std::vector<int> descriptors_;
 };
 

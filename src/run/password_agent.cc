@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "run/close_fds.h"
+#include "run/folder.h"
 #include "run/no_process.h"
 #include "run/system_calls.h"
 
@@ -84,8 +85,7 @@ void answer(int socket, TimePoint asked, const Result<Secret>& password) {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(null, STDIN_FILENO);
   dup2(null, STDOUT_FILENO);
-  // A folder that nobody needs can be unmounted. There is always a root.
-  if (chdir("/") == 0) serve(source, socket, needed);
+  if (Folder::current().leave()) serve(source, socket, needed);
   _exit(1);
 }
 

@@ -89,14 +89,14 @@ class Group {
 };
 
 // Between fork(2) and exec(2), where other threads may hold a lock of the allocator.
-[[noreturn]] void become_command(const char* folder, char* const* argv, char* const* environment, int output,
+[[noreturn]] void become_command(const Folder& folder, char* const* argv, char* const* environment, int output,
                                  pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);
   setpgid(0, 0);
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(125);
-  if (chdir(folder) != 0) _exit(125);
+  if (!folder.enter()) _exit(125);
   let_all_through();
   execve("/bin/sh", argv, environment);
   _exit(127);
@@ -106,7 +106,7 @@ Result<pid_t> start(const PasswordCommand& command, int output) {
   const std::vector<std::string> words = {"sh", "-c", "--", command.text};
   const auto argv = exec_pointers(words), environment = exec_pointers(command.environment);
   const pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become_command(command.folder.c_str(), argv.data(), environment.data(), output, parent);
+  if (pid == 0) become_command(command.folder, argv.data(), environment.data(), output, parent);
   if (pid < 0) return no_password(no_process());
   setpgid(pid, pid);  // as the child does: whichever comes first
   return pid;

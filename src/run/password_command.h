@@ -8,13 +8,14 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/wait.h"
+#include "run/folder.h"
 
 namespace rlock::run {
 
 struct PasswordCommand {
   std::string text;
   std::vector<std::string> environment;  // NAME=value; without secrets
-  std::string folder;
+  Folder folder;
 };
 
 // Runs the text by /bin/sh -c, and returns what it has printed, without the newline at its end. It has a process group

@@ -704,3 +704,13 @@ EOF
   wrong fifo 'nobody has written'
   [[ $(lease_of --config /dev/null) == 30s ]]
 }
+
+@test "under sudo, which takes RLOCK_URL away, the default address is named" {
+  SUDO_USER=alice RLOCK_URL= run -78 --separate-stderr rlock status x
+  unset RLOCK_URL
+  export SUDO_USER=alice
+  run --separate-stderr rlock --timeout 1s status x # there may be a server
+  assert_says 'sudo takes RLOCK_URL away: redis://127.0.0.1:6379 is used; write sudo --preserve-env=RLOCK_URL'
+  run --separate-stderr rlock --timeout 1s --url redis://127.0.0.1:6379 status x
+  [[ $stderr != *sudo* ]]
+}

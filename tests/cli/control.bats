@@ -78,6 +78,10 @@ start_tree() {
   began=$(now_ms) ttl=$(redis srv pttl job)
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
+  assert_says 'job: the holder does not answer; its lease runs out in '
+  assert_says '--now would take the lock away at once'
+  assert_says 'job: the holder has it no more'
+  [[ $output != *released* ]]
 }
 
 @test "who holds it by acquire cannot be asked: deleted at once" {

@@ -234,6 +234,51 @@ end_of_roots() {
   RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --config c.toml job -- true
   RLOCK_PASSWORD_FILE=none run -0 --separate-stderr rlock run --config c.toml --password-command "$COMMAND" job -- true
   RLOCK_PASSWORD_COMMAND=$COMMAND RLOCK_PASSWORD=wrong run -0 --separate-stderr rlock run job -- true
+  # So does the password itself.
+  RLOCK_PASSWORD=first run -0 --separate-stderr rlock run --config c.toml job -- env
+  [[ $output != *RLOCK_PASSWORD* ]]
+  run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
+  RLOCK_URL=unix://worker:first@$srv_sock run -0 --separate-stderr rlock run --config c.toml job -- true
+  [[ -z $stderr ]]
+}
+
+@test "a ~ that no shell has read is no folder" {
+  run -64 --separate-stderr rlock run --password-file='~/pass' job -- touch ran
+  assert_says "--password-file: '~/pass': ~ stands for no folder here"
+  echo 'tls-ca = "~/ca.crt"' >c.toml
+  run -78 --separate-stderr rlock run --config c.toml job -- touch ran
+  assert_says 'c.toml:1: tls-ca: '
+  assert_says 'write the whole path'
+  [[ ! -e ran ]]
+}
+
+@test "a file that only another user may read: what to do" {
+  needs_nobody
+  run -78 --separate-stderr as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
+  assert_says 'pass: Permission denied; name a file of your own (chmod 600)'
+  [[ ! -e ran ]]
+}
+
+connected() { redis srv client list | grep -q 'user=worker .*cmd=evalsha'; }
+
+# A folder below the home of another user, as after `sudo -u`: whoever is in it may stay, and cannot come back.
+@test "a folder whose path cannot be entered: hooks and the password command run there all the same" {
+  needs_nobody
+  [[ $(id -u) == 0 ]] || skip 'only root can close a folder to the user that is in it'
+  mkdir -p closed/in
+  chmod 700 closed
+  install -m 644 pass for-all
+  (cd closed/in && exec env HOME=/nonexistent setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" run --lease 3s \
+    --password-command "cat '$PWD/for-all'" --on-acquire 'pwd >&2' --on-release 'pwd >&2' job -- \
+    sh -c "until [ -e '$PWD/end' ]; do sleep 0.05; done; exit 5") 2>err 3>&- &
+  local job=$! status=0
+  wait_until held job
+  cut_connections
+  wait_until connected
+  touch end
+  wait "$job" || status=$?
+  cat err
+  [[ $status == 5 && $(grep -cx "$PWD/closed/in" err) == 2 && $(wc -l <err) == 2 ]]
 }
 
 @test "nested: the inner rlock runs the same command, whatever else was set" {
