@@ -12,8 +12,7 @@ namespace {
 
 // All that is known of one lock; none: that measure has no line.
 struct Measures {
-  double held = 0, waiters = 0;
-  std::optional<double> held_seconds, last_status, last_duration, last_end, losses, skips, forced;
+  std::optional<double> held, waiters, held_seconds, last_status, last_duration, last_end, losses, skips, forced;
 };
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }

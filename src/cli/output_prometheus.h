@@ -11,8 +11,8 @@
 namespace rlock::cli {
 
 // A line for each lock and measure, under a heading for each measure (Prometheus, "Exposition formats"). `last`: the
-// newest hold of each lock that has a history; `totals`: of each that has some. A lock that is in one of them and not
-// among the states is free.
+// newest hold of each lock that has a history; `totals`: of each that has some. Nobody knows whether a lock is held
+// that is not among the states.
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals);
 

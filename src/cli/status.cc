@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/output_json.h"
@@ -19,10 +20,11 @@ namespace {
 
 using State = lock::Status::State;
 
-// `interrupt`: as in Until.
-Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOptions& options, int interrupt) {
+// `interrupt`: as in Until. `also`: as in lock::inspect_all.
+Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOptions& options, int interrupt,
+                                       const std::set<lock::LockName>& also = {}) {
   const Until until{TimePoint::max(), interrupt};
-  if (options.names.empty()) return lock::inspect_all(client, options.timeout, until);
+  if (options.names.empty()) return lock::inspect_all(client, options.timeout, until, also);
   std::vector<lock::Status> all;
   for (const lock::LockName& name : options.names) {
     const Until end = until.at_most(options.timeout);
@@ -69,11 +71,13 @@ Result<int> is_held(const std::vector<lock::Status>& all) {
 }
 
 Result<std::string> for_prometheus(lock::Servers& client, const StatusOptions& options) {
-  const auto states = RLOCK_TRY(look(client, options, -1));
   const auto last = RLOCK_TRY(
       lock::read_history(client, {.names = options.names, .limit = 1, .of_each = true}, options.timeout));
   const auto totals = RLOCK_TRY(lock::read_totals(client, options.names, options.timeout));
-  return prometheus_text(states, last, totals);
+  std::set<lock::LockName> known;
+  for (const lock::PastHold& hold : last) known.insert(hold.name);
+  for (const auto& [name, unused] : totals) known.insert(name);
+  return prometheus_text(RLOCK_TRY(look(client, options, -1, known)), last, totals);
 }
 
 }  // namespace

@@ -66,11 +66,21 @@ Result<Status> of_any_kind(redis::Client& client, const LockName& name, Result<S
   return done ? std::move(plain) : inspect(client, name, until);
 }
 
+// A holder's description may outlive its lock, and another program's string may be at the name by then. Where a queue
+// is, one of ours waits for whatever is there.
+bool is_ours(const Status& status) {
+  if (status.state != Status::State::held) return false;
+  return !status.holder() || !status.holder()->by_set || status.waiting > 0;
+}
+
 }  // namespace
 
-Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until) {
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until,
+                                        const std::set<LockName>& also) {
   const Until end = until.at_most(kLongestLooks * exchange);
-  const std::set<LockName> found = RLOCK_TRY(names_with(client, LockName::kHolder, kLock, exchange, end));
+  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue};
+  std::set<LockName> found = RLOCK_TRY(names_with(client, kWords, kLock, exchange, end));
+  found.insert(also.begin(), also.end());
   const std::vector<LockName> names(found.begin(), found.end());
   std::size_t size = names.size() * sizeof(Status);
   std::vector<Status> all;
@@ -82,8 +92,7 @@ Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exch
       auto looked = of_any_kind(client, page[i], std::move(plain[i]), end.at_most(exchange));
       if (!looked && is_of_others(looked.error())) continue;
       Status status = RLOCK_TRY(std::move(looked));
-      // A holder's description may outlive its lock, and another program's string may be at the name by then.
-      if (status.state != Status::State::held || (status.holder() && status.holder()->by_set)) continue;
+      if (!is_ours(status) && !also.contains(page[i])) continue;
       size += size_of(status);
       all.push_back(std::move(status));
       RLOCK_TRY(within_list_limits(size, end));

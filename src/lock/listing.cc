@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/listing.h"
 
+#include <optional>
 #include <string>
 
 namespace rlock::lock {
@@ -12,10 +13,18 @@ constexpr std::string_view kAskByName = "; ask for locks by their names";
 // Of a name in a set: with its place in the tree.
 constexpr std::size_t kName = sizeof(LockName) + 4 * sizeof(void*);
 
+std::optional<LockName> name_in(std::span<const std::string_view> words, const std::string& key) {
+  for (const std::string_view word : words) {
+    if (key.starts_with(word) && key.find(':', word.size()) == word.size()) return LockName::of_companion(word, key);
+  }
+  return {};
+}
+
 // Adds the names that one server keeps. `each`: as in names_with.
-Result<void> add_names(redis::Client& client, std::string_view word, std::size_t each, milliseconds exchange,
-                       const Until& end, std::set<LockName>& names, std::size_t& size) {
-  const std::string pattern = std::string(word) + ":*";
+Result<void> add_names(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
+                       milliseconds exchange, const Until& end, std::set<LockName>& names, std::size_t& size) {
+  // A pattern has no alternatives.
+  const std::string pattern = (words.size() == 1 ? std::string(words.front()) : "rlock") + ":*";
   std::string cursor = "0";
   do {
     const redis::Reply reply =
@@ -23,7 +32,7 @@ Result<void> add_names(redis::Client& client, std::string_view word, std::size_t
     cursor = reply.at(0).as_text();
     if (cursor.empty()) return client.unexpected_reply("SCAN");
     for (const redis::Reply& key : reply.at(1).elements) {
-      auto name = LockName::of_companion(word, key.as_text());
+      auto name = name_in(words, key.as_text());
       if (name && names.insert(std::move(*name)).second) size += kName + each + key.text.size();
     }
     RLOCK_TRY(within_list_limits(size, end));
@@ -35,11 +44,16 @@ Result<void> add_names(redis::Client& client, std::string_view word, std::size_t
 
 Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
                                       milliseconds exchange, const Until& end) {
+  return names_with(client, std::span(&word, 1), each, exchange, end);
+}
+
+Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
+                                      milliseconds exchange, const Until& end) {
   std::set<LockName> names;
   std::size_t size = 0;
   auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
-  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, word, each, exchange, end, names, size));
-  if (parts.empty()) RLOCK_TRY(add_names(client, word, each, exchange, end, names, size));
+  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, words, each, exchange, end, names, size));
+  if (parts.empty()) RLOCK_TRY(add_names(client, words, each, exchange, end, names, size));
   return names;
 }
 

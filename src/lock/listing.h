@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -17,6 +18,9 @@ namespace rlock::lock {
 // database, for `exchange` at most at a time. `each`: bytes that the caller is going to keep of a lock besides its name,
 // about. Errors: those of redis::Client and of within_list_limits.
 Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
+                                      milliseconds exchange, const Until& end);
+// The same for those with one of the words, which all begin with "rlock:", in one look at the keys.
+Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                                       milliseconds exchange, const Until& end);
 
 // Ends a listing that would not end by itself. Errors: protocol where `size` bytes are more than 32 MiB, unavailable

@@ -42,7 +42,7 @@ class LockName {
   std::string token_key() const { return companion("redisson_lock_token"); }
   std::string holder_key() const { return companion(kHolder); }
   std::string control_channel() const { return companion("rlock:control"); }
-  std::string queue_key() const { return companion("rlock:queue"); }
+  std::string queue_key() const { return companion(kQueue); }
   std::string waiters_key() const { return companion("rlock:waiters"); }
   std::string history_key() const { return companion(kHistory); }
   std::string totals_key() const { return companion(kTotals); }
@@ -53,7 +53,7 @@ class LockName {
 
   // The words of keys by which locks can be found. The name that a companion key with that word belongs to; none if the
   // key does not follow the rule.
-  static constexpr std::string_view kHolder = "rlock:holder", kHistory = "rlock:history",
+  static constexpr std::string_view kHolder = "rlock:holder", kQueue = "rlock:queue", kHistory = "rlock:history",
                                     kTotals = "rlock:totals";
   static std::optional<LockName> of_companion(std::string_view word, std::string_view key);
 

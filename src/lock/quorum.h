@@ -7,6 +7,8 @@
 // nobody up for longer than its limit (vote_limit), and less once a majority has answered.
 #pragma once
 
+#include <set>
+
 #include "lock/acquire_all.h"
 #include "lock/servers.h"
 #include "lock/verbs.h"
@@ -45,6 +47,7 @@ Result<Released> force_unlock(Servers& servers, const Lock& lock, const OwnerId&
 enum class Views { all, majority };
 Result<Status> inspect(Servers& servers, const LockName& name, const Until& until, Views views = Views::all);
 Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until);
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {});
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {},
+                                        const std::set<LockName>& also = {});
 
 }  // namespace rlock::lock

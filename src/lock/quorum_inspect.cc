@@ -114,11 +114,12 @@ Result<Status> inspect_string(Servers& servers, const LockName& name, const Unti
   return look_at_each(servers, name, until, inspect_string, Views::all);
 }
 
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until) {
-  if (!servers.is_quorum()) return inspect_all(servers.only(), exchange, until);
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
+                                        const std::set<LockName>& also) {
+  if (!servers.is_quorum()) return inspect_all(servers.only(), exchange, until, also);
   using All = std::vector<Status>;
   const auto look = [&](std::size_t, Member& member, const Until& end) {
-    return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)));
+    return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
   };
   const auto lists = servers.ask_each<All>(look, exchange, until, kAll);
   RLOCK_TRY(expect_majority(lists));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -88,10 +89,12 @@ Result<Status> inspect(redis::Client& client, const LockName& name, const Until&
 // The same for one who knows that a string at the name is a lock, whatever its time.
 Result<Status> inspect_string(redis::Client& client, const LockName& name, const Until& until);
 
-// All locks that are held and were taken with rlock, sorted by name. Looks at every key of the database (SCAN),
+// All locks that are held, and were taken with rlock or have a queue; and those of `also`, whatever their state, unless
+// the user has no right to them. Sorted by name. Looks at every key of the database (SCAN),
 // for `exchange` at most at a time, and for kLongestLooks times that at most altogether: not for a hot path.
 // Errors: also unavailable, protocol, where the list does not end within that time or within 32 MiB.
 inline constexpr int kLongestLooks = 60;
-Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until = {});
+Result<std::vector<Status>> inspect_all(redis::Client& client, milliseconds exchange, const Until& until = {},
+                                        const std::set<LockName>& also = {});
 
 }  // namespace rlock::lock

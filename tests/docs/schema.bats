@@ -104,6 +104,58 @@ PYTHON
   run -64 rlock status --prometheus --watch
 }
 
+# foreign SERVER NAME: another program holds that lock.
+foreign() {
+  redis "$1" hset "$2" 11111111-2222-3333-4444-555555555555:7 1
+  redis "$1" pexpire "$2" 600000
+}
+
+@test "without names, locks of other programs count as held where a history, totals or a queue names them" {
+  local waiter name
+  rlock run deploy -- true
+  foreign srv deploy
+  foreign srv skipped
+  foreign srv queued
+  foreign srv unknown
+  run -75 rlock run -n skipped -- true
+  "$RLOCK" run -q deploy -- true 3>&- &
+  waiter=("$!")
+  RLOCK_HISTORY=false "$RLOCK" run -q queued -- true 3>&- &
+  waiter+=("$!")
+  waits() { [[ $(redis srv zcard 'rlock:queue:{deploy}') == 1 && $(redis srv zcard 'rlock:queue:{queued}') == 1 ]]; }
+  wait_until waits
+  run -0 --separate-stderr rlock status --prometheus
+  for name in deploy skipped queued; do
+    grep -qxF "rlock_held{name=\"$name\"} 1" <<<"$output" || { echo "$name: $output" && return 1; }
+  done
+  [[ $output == *'rlock_waiters{name="deploy"} 1'* && $output == *'rlock_waiters{name="queued"} 1'* ]]
+  [[ $output == *'rlock_waiters{name="skipped"} 0'* && $output != *unknown* ]]
+  run -0 rlock status --names
+  [[ $output == queued || $output == $'deploy\nqueued' ]]
+  kill "${waiter[@]}"
+  wait "${waiter[@]}" || true
+}
+
+@test "without names, all of many locks that only a history knows are looked at" {
+  local i
+  for i in {1..300}; do printf 'xadd rlock:history:{old-%s} * outcome released end exited value 0\n' "$i"; done | redis srv >/dev/null
+  foreign srv old-7
+  run -0 --separate-stderr rlock status --prometheus
+  [[ $(grep -c '^rlock_held{' <<<"$output") == 300 && $output == *'rlock_held{name="old-7"} 1'* ]]
+  [[ $(grep -c '^rlock_held{.* 1$' <<<"$output") == 1 ]]
+}
+
+@test "of a quorum, locks of other programs count as held where totals name them" {
+  local one
+  for one in two three; do redis_start "$one"; done
+  RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
+  for one in srv two three; do foreign "$one" q; done
+  run -75 rlock run -n q -- true
+  run -0 --separate-stderr rlock status --prometheus
+  [[ $output == *'rlock_held{name="q"} 1'* && $output == *'rlock_skips_total{name="q"} 1'* ]]
+  for one in two three; do redis_stop "$one"; done
+}
+
 @test "alerts and dashboard use measures that there are, and all of the man page" {
   rlock run a -- true
   rlock acquire a --lease 1m
