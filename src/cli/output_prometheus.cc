@@ -12,7 +12,9 @@ namespace {
 
 // All that is known of one lock; none: that measure has no line.
 struct Measures {
-  std::optional<double> held, waiters, held_seconds, last_status, last_duration, last_end, losses, skips, forced;
+  std::optional<double> held, waiters, held_seconds, last_status, last_duration, last_end;
+  // From 0 on for each: Prometheus sees no increase in a counter that comes with its first 1.
+  double losses = 0, skips = 0, forced = 0;
 };
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
@@ -77,7 +79,6 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     one.last_status = status_of(hold);
     one.last_end = seconds(hold.ended);
     if (hold.held) one.last_duration = seconds(*hold.held);
-    if (!one.losses) one.losses = one.skips = one.forced = 0;
   }
   for (const auto& [name, total] : totals) {
     Measures& one = all[name];

@@ -172,3 +172,21 @@ assert all(target["expr"] for panel in board["panels"] for target in panel["targ
 PYTHON
   ! command -v promtool >/dev/null || promtool check rules "$ROOT/packaging/prometheus/alerts.yml"
 }
+
+@test "an alert is one for each lock, however many hosts measure it" {
+  python3 - "$ROOT/packaging/prometheus/alerts.yml" <<'PYTHON'
+import re, sys, yaml
+for group in yaml.safe_load(open(sys.argv[1]))["groups"]:
+    for rule in group["rules"]:
+        # absent() has one result, whatever it is asked for.
+        rest = re.sub(r"absent\(rlock_\w+|max by \(name\) \((increase\(|max_over_time\()?rlock_\w+", "", rule["expr"])
+        assert not re.search(r"\brlock_", rest), rest
+PYTHON
+}
+
+@test "the alerts fire when they should" {
+  command -v promtool >/dev/null || skip 'no promtool'
+  promtool check rules "$ROOT/packaging/prometheus/alerts.yml"
+  cp "$ROOT/packaging/prometheus/alerts.yml" "$TESTS_DIR/docs/alerts_test.yml" .
+  promtool test rules alerts_test.yml
+}

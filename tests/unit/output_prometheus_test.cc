@@ -37,5 +37,12 @@ TEST(OutputPrometheus, SaysNothingOfALockAtWhichNobodyHasLooked) {
   EXPECT_EQ(text.find("rlock_waiters"), text.npos) << text;
 }
 
+TEST(OutputPrometheus, CountsFromZeroForEachLock) {
+  const std::string text = prometheus_text({{.lock = {named("a")}}}, {}, {});
+  for (const char* counter : {"losses", "skips", "forced"}) {
+    EXPECT_TRUE(has(text, "rlock_" + std::string(counter) + "_total{name=\"a\"} 0")) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rlock::cli
