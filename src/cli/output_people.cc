@@ -160,7 +160,7 @@ Row cells_of(const Status& status) {
   Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
-  const lock::HolderView& holder = *status.holder();
+  const lock::HolderView& holder = *status.oldest_holder();
   const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
   const std::string waiting = std::to_string(status.waiting);
   row.push_back(holder_cell(holder, status.number));

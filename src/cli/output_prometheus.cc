@@ -71,7 +71,8 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     Measures& one = all[status.name()];
     one.held = status.state == lock::Status::State::held ? 1 : 0;
     one.waiters = static_cast<double>(status.waiting);
-    if (status.holder() && status.holder()->held_for) one.held_seconds = seconds(*status.holder()->held_for);
+    const lock::HolderView* holder = status.oldest_holder();
+    if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);
   }
   for (const lock::PastHold& hold : last) {
     Measures& one = all[hold.name];
@@ -90,7 +91,7 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
   using Value = std::optional<double>;
   std::string text;
   add(text, all, "rlock_held", "gauge", "1 if the lock is held, else 0.", [](const M& m) -> Value { return m.held; });
-  add(text, all, "rlock_held_seconds", "gauge", "How long its holder has had it.",
+  add(text, all, "rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
       [](const M& m) -> Value { return m.held_seconds; });
   add(text, all, "rlock_waiters", "gauge", "How many wait for it.", [](const M& m) -> Value { return m.waiters; });
   add(text, all, "rlock_last_status", "gauge", "The exit status of the last job that was written down.",

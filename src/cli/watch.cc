@@ -8,6 +8,8 @@
 #include <csignal>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "base/log.h"
 #include "base/wait.h"
@@ -25,12 +27,15 @@ using Answer = Result<std::vector<Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
-// The holders and waiters, those of other programs as well, without the times, which always change.
+// The holders and waiters, those of other programs as well, without the times, which always change, and without the order
+// of holders, which is that of their expiry.
 std::string essence(const std::vector<Status>& all) {
   std::string text;
   for (const Status& status : all) {
     text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
-    for (const lock::HolderView& one : status.holders) text += one.owner + " " + std::to_string(one.holds) + "\n";
+    std::set<std::string> holders;
+    for (const lock::HolderView& one : status.holders) holders.insert(one.owner + " " + std::to_string(one.holds));
+    for (const std::string& one : holders) text += one + "\n";
     text += "\n";
     for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
     for (const std::string& id : status.fair_queue) text += id + "\n";
@@ -47,11 +52,13 @@ struct Order {
 };
 
 milliseconds held_for(const Status& status) {
-  return status.holder() ? status.holder()->held_for.value_or(0ms) : milliseconds(-1);
+  const lock::HolderView* holder = status.oldest_holder();
+  return holder ? holder->held_for.value_or(0ms) : milliseconds(-1);
 }
 
 milliseconds expires_in(const Status& status) {
-  return status.holder() ? status.holder()->expires_in.value_or(milliseconds::max()) : milliseconds::max();
+  const lock::HolderView* holder = status.oldest_holder();
+  return holder ? holder->expires_in.value_or(milliseconds::max()) : milliseconds::max();
 }
 
 constexpr Order kOrders[] = {

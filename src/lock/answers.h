@@ -160,6 +160,9 @@ struct Status {
   const LockName& name() const { return lock.name; }
   // The first of them, which is the only one where there is one at most; none if nobody holds it.
   const HolderView* holder() const { return holders.empty() ? nullptr : &holders.front(); }
+  // The one of `holders` that has held it longest, which renewals do not change. Those of whom nobody knows how long
+  // come behind all others, by owner id. None if nobody holds it.
+  const HolderView* oldest_holder() const;
 };
 
 }  // namespace rlock::lock

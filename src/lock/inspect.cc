@@ -12,6 +12,14 @@
 
 namespace rlock::lock {
 
+const HolderView* Status::oldest_holder() const {
+  const auto before = [](const HolderView& one, const HolderView& other) {
+    return one.held_for != other.held_for ? one.held_for > other.held_for : one.owner < other.owner;
+  };
+  const auto oldest = std::ranges::min_element(holders, before);
+  return oldest == holders.end() ? nullptr : &*oldest;
+}
+
 Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
   // Most are plain; the others say what they are.
   auto plain = wire::inspect(client, {name}, until);

@@ -90,6 +90,25 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   [[ $stderr == *'--watch and --is-held contradict each other'* ]]
 }
 
+@test "of several holders the one that has had it longest is shown, and renewals are no change" {
+  local reason first='local permit = redis.call("zrange", KEYS[1], 0, 0)[1]; redis.call("zincrby", KEYS[1], 60000, permit)'
+  for reason in old young younger; do
+    rlock acquire --slots 3 x --lease 10m --reason "$reason"
+    began=$(now_ms)
+    wait_until past 10 # a time of its own
+  done
+  watch x
+  wait_until times 'slots taken' 1
+  for reason in 1 2 3; do
+    run -0 rlock status x free
+    [[ ${lines[1]} == *' +2 '*' old' ]]
+    redis srv eval "$first" 1 '{x}:timeout'
+  done
+  began=$(now_ms)
+  wait_until past 2500 # two looks
+  times 'slots taken' 1
+}
+
 # Locks a, b with a waiter, and c; more of them with a number.
 locks() {
   local name

@@ -18,6 +18,21 @@ bool has(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
+lock::HolderView slot(const std::string& owner, milliseconds expires_in, std::optional<milliseconds> held_for) {
+  lock::HolderView one{.owner = owner, .holds = 1, .expires_in = expires_in};
+  one.described = held_for.has_value();
+  one.who = {.host = "h", .user = owner, .command = "true", .pid = 7};
+  one.held_for = held_for;
+  return one;
+}
+
+Status semaphore(std::vector<lock::HolderView> holders) {
+  Status status{.lock = {named("s"), lock::Layout::semaphore}, .state = Status::State::held, .slots = 9};
+  status.number = static_cast<long long>(holders.size());
+  status.holders = std::move(holders);
+  return status;
+}
+
 TEST(OutputPrometheus, ShowsTheNewestOfSeveralHoldsOfALock) {
   const auto past = [](long ended, int status) {
     lock::PastHold hold{.name = *lock::LockName::parse("a"), .ended = milliseconds(ended)};
@@ -42,6 +57,26 @@ TEST(OutputPrometheus, CountsFromZeroForEachLock) {
   for (const char* counter : {"losses", "skips", "forced"}) {
     EXPECT_TRUE(has(text, "rlock_" + std::string(counter) + "_total{name=\"a\"} 0")) << text;
   }
+}
+
+// Holders come in the order of their expiry, which each renewal changes.
+TEST(OutputPrometheus, TheHolderThatHasHadItLongestIsMeasuredAndShown) {
+  const auto old = slot("old", 30s, 3600s), young = slot("young", 20s, 10s), java = slot("java", 10s, {});
+  for (const auto& holders : {std::vector{old, young, java}, std::vector{java, young, old}}) {
+    const Status status = semaphore(holders);
+    const std::string text = prometheus_text({status}, {}, {});
+    EXPECT_TRUE(has(text, "rlock_held_seconds{name=\"s\"} 3600")) << text;
+    const std::string table = status_table({status});
+    EXPECT_NE(table.find("old@h +2"), table.npos) << table;
+    EXPECT_NE(table.find("1h"), table.npos) << table;
+  }
+}
+
+TEST(OutputPrometheus, OfHoldersOfTheSameAgeTheSameIsShown) {
+  const auto a = slot("a", 30s, 10s), b = slot("b", 20s, 10s), c = slot("c", 20s, {}), d = slot("d", 10s, {});
+  EXPECT_EQ(status_table({semaphore({a, b})}).find("b@h"), std::string::npos);
+  EXPECT_EQ(status_table({semaphore({b, a})}).find("b@h"), std::string::npos);
+  EXPECT_NE(status_table({semaphore({d, c})}).find("c +1"), std::string::npos);
 }
 
 }  // namespace
