@@ -28,6 +28,7 @@ std::optional<double> status_of(const lock::PastHold& hold) {
   if (hold.end == "hook-failed") return kConfig;
   if (hold.end == "not-found") return kNotFound;
   if (hold.end == "not-executable") return kNotExecutable;
+  if (hold.end == "error") return kSystem;
   if (hold.outcome == lock::PastHold::Outcome::forced) return kLost;
   return {};
 }

@@ -59,6 +59,13 @@ TEST(OutputPrometheus, CountsFromZeroForEachLock) {
   }
 }
 
+TEST(OutputPrometheus, AJobThatEndedWithAnErrorHasAStatus) {
+  PastHold hold{.name = named("a"), .ended = 9s};
+  hold.end = "error";
+  const std::string text = prometheus_text({}, {hold}, {});
+  EXPECT_TRUE(has(text, "rlock_last_status{name=\"a\"} 71")) << text;
+}
+
 // Holders come in the order of their expiry, which each renewal changes.
 TEST(OutputPrometheus, TheHolderThatHasHadItLongestIsMeasuredAndShown) {
   const auto old = slot("old", 30s, 3600s), young = slot("young", 20s, 10s), java = slot("java", 10s, {});
