@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/exit_status.h"
 
 namespace rlock::cli {
@@ -33,15 +34,41 @@ std::optional<double> status_of(const lock::PastHold& hold) {
   return {};
 }
 
-// The value of a label: backslash and quote have a meaning in it, and no name that is shown holds a newline.
-std::string label(const lock::LockName& name) {
+// With a backslash in front of each of these characters.
+std::string with_backslashes(std::string_view text, std::string_view characters) {
   std::string out;
-  for (const char c : name.display()) {
-    if (c == '\\' || c == '"') out += '\\';
+  for (const char c : text) {
+    if (characters.contains(c)) out += '\\';
     out += c;
   }
   return out;
 }
+
+// xNN: of two hexadecimal digits, as escaped() writes them.
+bool is_byte(std::string_view text) {
+  if (!text.starts_with('x') || text.size() < 3) return false;
+  return text.substr(1, 2).find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+// escaped() makes such texts: \\, \xNN, \u{N}.
+bool looks_escaped(std::string_view text) {
+  for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 1)) {
+    const std::string_view rest = text.substr(at + 1);
+    if (rest.starts_with('\\') || is_byte(rest) || rest.starts_with("u{")) return true;
+  }
+  return false;
+}
+
+// The name as it is, where it is UTF-8 that shows all that it holds; else escaped, whole. A name that looks like an
+// escaped one is escaped, too: no two locks have one label.
+std::string shown(const std::string& name) {
+  const std::string escaped_name = escaped(name, std::string::npos);
+  const bool readable = escaped_name == with_backslashes(name, "\\");
+  return readable && !looks_escaped(name) ? name : escaped_name;
+}
+
+// The value of a label: backslash and quote have a meaning in it, and no name that is shown holds a newline.
+std::string label(const lock::LockName& name) { return with_backslashes(shown(name.text()), "\\\""); }
 
 std::string number(double value) {
   char text[64];

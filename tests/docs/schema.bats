@@ -91,7 +91,7 @@ for line in sys.argv[1].splitlines():
     assert (name, label) not in seen
     seen[name, label] = float(value)
 assert seen["rlock_held", "a"] == 0 and seen["rlock_last_status", "a"] == 3 and seen["rlock_losses_total", "a"] == 0
-odd = 'q\\"\\\\\\\\ü'
+odd = 'q\\"\\\\ü'
 assert seen["rlock_held", odd] == 1 and seen["rlock_skips_total", odd] == 1 and seen["rlock_waiters", odd] == 0, seen
 assert seen["rlock_held_seconds", odd] >= 0 and seen["rlock_losses_total", "e"] == 1 and seen["rlock_last_status", "e"] == 74
 assert seen["rlock_last_end_timestamp_seconds", "a"] > 1e9 and seen["rlock_last_duration_seconds", "a"] >= 0
@@ -154,6 +154,21 @@ foreign() {
   run -0 --separate-stderr rlock status --prometheus
   [[ $output == *'rlock_held{name="q"} 1'* && $output == *'rlock_skips_total{name="q"} 1'* ]]
   for one in two three; do redis_stop "$one"; done
+}
+
+@test "labels are the names, each once, and the text is UTF-8" {
+  local bytes name
+  bytes=$(printf '\xff%.0s' {1..300})
+  for name in 'ba"d\name' "${bytes}a" "${bytes}b" 'Büro'; do rlock acquire "$name" --lease 1m; done
+  rlock status --prometheus >text
+  python3 - <<'PYTHON'
+import re
+text = open("text", encoding="utf-8").read()
+held = re.findall(r'^rlock_held\{name="((?:[^"\\\n]|\\["\\n])*)"\} 1$', text, re.M)
+names = [re.sub(r"\\(.)", r"\1", one) for one in held]
+assert len(names) == 4 == len(set(names)), names
+assert 'ba"d\\name' in names and "Büro" in names and "\\xff" * 300 + "a" in names, names
+PYTHON
 }
 
 @test "alerts and dashboard use measures that there are, and all of the man page" {

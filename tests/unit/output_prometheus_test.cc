@@ -18,6 +18,16 @@ bool has(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
+// The label of a lock of that name, as it stands in the text.
+std::string label_of(const std::string& name) {
+  const std::string text = prometheus_text({{.lock = {named(name)}}}, {}, {});
+  const std::string begin = "\nrlock_held{name=\"", end = "\"} 0\n";
+  const auto from = text.find(begin);
+  const auto to = text.find(end, from);
+  if (from == text.npos || to == text.npos) return "none in " + text;
+  return text.substr(from + begin.size(), to - from - begin.size());
+}
+
 lock::HolderView slot(const std::string& owner, milliseconds expires_in, std::optional<milliseconds> held_for) {
   lock::HolderView one{.owner = owner, .holds = 1, .expires_in = expires_in};
   one.described = held_for.has_value();
@@ -84,6 +94,27 @@ TEST(OutputPrometheus, OfHoldersOfTheSameAgeTheSameIsShown) {
   EXPECT_EQ(status_table({semaphore({a, b})}).find("b@h"), std::string::npos);
   EXPECT_EQ(status_table({semaphore({b, a})}).find("b@h"), std::string::npos);
   EXPECT_NE(status_table({semaphore({d, c})}).find("c +1"), std::string::npos);
+}
+
+TEST(OutputPrometheus, ANameThatCanBeReadIsItsLabel) {
+  EXPECT_EQ(label_of("plain"), "plain");
+  EXPECT_EQ(label_of("Büro 日本語"), "Büro 日本語");
+  EXPECT_EQ(label_of("ba\"d\\name"), R"(ba\"d\\name)");  // read: ba"d\name
+  EXPECT_EQ(label_of(R"(C:\temp)"), R"(C:\\temp)");
+}
+
+TEST(OutputPrometheus, LabelsAreUniqueAndUtf8) {
+  const std::string bytes(300, '\xff');
+  const std::string label = label_of(bytes + "a");
+  EXPECT_TRUE(label.ends_with(R"(\\xffa)")) << label;
+  EXPECT_NE(label, label_of(bytes + "b"));
+  EXPECT_EQ(label.size(), 300 * 5 + 1);
+  EXPECT_EQ(label_of("a\u202eb"), R"(a\\u{202e}b)");
+  // One that looks like an escaped name is none.
+  EXPECT_NE(label_of("a\xff"), label_of(R"(a\xff)"));
+  EXPECT_NE(label_of("a\u202eb"), label_of(R"(a\u{202e}b)"));
+  EXPECT_NE(label_of(R"(a\xff)"), label_of(R"(a\\xff)"));
+  EXPECT_NE(label_of(R"(a\b)"), label_of(R"(a\\b)"));
 }
 
 }  // namespace
