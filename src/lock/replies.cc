@@ -67,6 +67,14 @@ std::optional<long long> number_in(const std::string& text) {
   return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
 }
 
+// A time that can be: not negative, and before the year 6400. Others are not known.
+std::optional<milliseconds> time_in(const std::string& text) {
+  constexpr long long longest = 1LL << 47;
+  const auto number = number_in(text);
+  if (!number || *number < 0 || *number > longest) return {};
+  return milliseconds(*number);
+}
+
 HolderInfo holder_of(Fields& known) {
   return {.host = known["host"],
           .user = known["user"],
@@ -95,11 +103,9 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   holding.described = true;
   holding.who = holder_of(known);
   holding.token = known["token"];
-  if (const auto since = number_in(known["since"])) {
-    holding.since = milliseconds(*since);
-    holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
-  }
-  if (const auto lease = number_in(known["lease"])) holding.lease = milliseconds(*lease);
+  holding.since = time_in(known["since"]);
+  if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
+  holding.lease = time_in(known["lease"]);
   return holding;
 }
 

@@ -171,6 +171,22 @@ assert 'ba"d\\name' in names and "Büro" in names and "\\xff" * 300 + "a" in nam
 PYTHON
 }
 
+@test "status --json: a holder with times that cannot be" {
+  local name
+  for name in a b c; do
+    redis srv hset "$name" o:1 1
+    redis srv pexpire "$name" 60000
+    redis srv pexpire "$name" 60000
+  done
+  redis srv hset 'rlock:holder:{a}' owner o:1 since 9007199254740000 lease -5
+  redis srv hset 'rlock:holder:{b}' owner o:1 since -62167219200001 lease -9223372036854775808
+  redis srv hset 'rlock:holder:{c}' owner o:1 since 1700000000000 lease 30000
+  rlock status --json >all
+  fits status <all
+  run -0 python3 -c 'import json; print([(one.get("since"), one.get("lease_ms")) for one in json.load(open("all"))])'
+  [[ $output == "[(None, None), (None, None), ('2023-11-14T22:13:20Z', 30000)]" ]]
+}
+
 @test "alerts and dashboard use measures that there are, and all of the man page" {
   rlock run a -- true
   rlock acquire a --lease 1m

@@ -166,6 +166,32 @@ TEST(UntrustedNumbers, OfARenewal) {
   }
 }
 
+// The schema of status --json promises dates of four digits for the year, and times that are not negative.
+TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
+  const auto look = [](const char* since, const char* lease) {
+    const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),
+                                      text("since"), text(since), text("lease"), text(lease)});
+    Hostile hostile([&] {
+      return array({text("lock"), text("5000"), text("1700000000000"), text("7"), text(""), text("1"),
+                    array({holder}), text("0"), array({})});
+    });
+    return inspect(hostile.client, *LockName::parse("x"), soon());
+  };
+  for (const char* bad : {"-1", "9007199254740992", "9223372036854775807", "-9223372036854775808", "x"}) {
+    const auto status = look(bad, bad);
+    ASSERT_TRUE(status) << status.error().message;
+    ASSERT_TRUE(status->holder());
+    EXPECT_FALSE(status->holder()->since) << bad;
+    EXPECT_FALSE(status->holder()->held_for) << bad;
+    EXPECT_FALSE(status->holder()->lease) << bad;
+  }
+  const auto status = look("1699999990000", "30000");
+  ASSERT_TRUE(status && status->holder());
+  EXPECT_EQ(status->holder()->since, milliseconds(1699999990000));
+  EXPECT_EQ(status->holder()->held_for, milliseconds(10000));
+  EXPECT_EQ(status->holder()->lease, milliseconds(30000));
+}
+
 TEST(UntrustedNumbers, OfTheRest) {
   Numbers n;
   const Lock lock{*LockName::parse("x")};
