@@ -23,6 +23,7 @@ load ../lib/common
     printf 'share/doc/rlock/%s\n' CHANGELOG.md LICENSE README.md SECURITY.md examples/rlock.toml
     (cd "$TESTS_DIR/.." && find docs -type f ! -name '*.py' -printf 'share/doc/rlock/%p\n')
     (cd "$TESTS_DIR/../packaging" && find examples -type f -printf 'share/doc/rlock/%p\n')
+    (cd "$TESTS_DIR/../packaging" && find prometheus -type f -printf 'share/doc/rlock/examples/%p\n')
   } | sort >expected
   (cd usr && find . -type f -size +0 | sed 's,^\./,,' | sort) >found
   diff expected found

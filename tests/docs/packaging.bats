@@ -167,7 +167,7 @@ END
   [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends Recommends) ]]
   [[ $(dpkg-deb -f "${deb[0]}" Suggests) == redis-server* ]]
   dpkg-deb -c "${deb[0]}" >list
-  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml}; do
+  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml,examples/prometheus/{alerts.yml,dashboard.json}}; do
     grep -q " \./$file\$" list || { echo "$file is missing" && cat list && return 1; }
   done
   # Whatever the umask of the builder.
