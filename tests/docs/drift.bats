@@ -158,8 +158,8 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
   ((count >= 20))
 }
 
-@test "the man page's synopsis has no other options than the subcommands" {
-  local subcommand line option
+@test "the man page's synopsis has the options of the subcommands, and no other" {
+  local subcommand line option short long
   for subcommand in acquire renew release status force-unlock history doctor config local; do
     line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
     [[ $line == "rlock $subcommand"* ]]
@@ -170,7 +170,21 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
         return 1
       }
     done
+    # Each of its own, by one of its names.
+    while IFS=, read -r short long; do
+      grep -qE -- "[ [](${short:-$long}|$long)([] ]|\$)" <<<"$line" || {
+        echo "$subcommand: $long is missing"
+        return 1
+      }
+    done < <(sed '/^Options of all/,$d' help | sed -nE 's/^ +((-[a-zA-Z]),)?(--[a-z-]+) .*/\2,\3/p')
   done
+}
+
+@test "a command that looks after the private server says which one" {
+  rlock local --help >help
+  # The default is a server on the network, which no `rlock local` looks after.
+  run -1 grep -nE 'rlock local (status|stop|serve)' help "$README" "$ROOT"/docs/{cookbook,servers,upgrading}.md "${PAGES[@]}"
+  grep -qF 'rlock --url local: local stop' help
 }
 
 @test "each short option of --help is in the man page" {
