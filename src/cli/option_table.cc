@@ -388,8 +388,8 @@ Exit status: 78 if a file, a variable or a value is wrong.
                               .synopsis = "status|stop|serve",
                               .notes = R"~(The first use of --url local: starts it in the background.
 
-  rlock local status                     is it running, and where
-  rlock local stop                       stop it
+  rlock --url local: local status            is it running, and where
+  rlock --url local: local stop              stop it
   rlock --url local:/srv/locks local serve   run it in the foreground
 )~"},
                              kLocal),
