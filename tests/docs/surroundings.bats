@@ -187,6 +187,32 @@ END
   rlock release team-application --owner "$owner"
 }
 
+@test "GitLab: in a container, whose first process is the script's shell, the lock is free at its end; a loss fails the job" {
+  needs_pid_namespaces
+  local shell status want as=()
+  [[ $(id -u) == 0 ]] || as=(--user --map-root-user)
+  export LOCK=deploy CI_JOB_URL=https://gitlab.example/1 LOCK_WAIT=1m
+  yaml gitlab.yml 'doc[".rlock"]["before_script"]' >before
+  # As the runner gives it to the shell: all lines in one eval, behind a pipe. The keeper has no time to end by itself.
+  in_container() {
+    python3 -c 'import shlex, sys; print("set -e\n: | eval", shlex.quote(sys.stdin.read()))' >script
+    unshare ${as[@]+"${as[@]}"} --pid --fork --kill-child --mount-proc "$shell" <script
+  }
+  for shell in bash dash 'busybox sh'; do
+    command -v "${shell%% *}" >/dev/null || continue
+    [[ $shell != busybox* ]] || { printf '#!/bin/sh\nexec busybox sh "$@"\n' >bin/ash && chmod +x bin/ash && shell=ash; }
+    for want in 0 4; do
+      run -"$want" in_container <<<"$(<before)"$'\ncd /\nrlock status "$LOCK"\n'"exit $want"
+      assert_says 'reason    https://gitlab.example/1'
+      [[ $(redis srv exists deploy) == 0 ]]
+    done
+    run -1 in_container <<<"$(<before)"$'\nfalse\necho not reached'
+    [[ $output != *'not reached'* && $(redis srv exists deploy) == 0 ]]
+    # Another job may have run beside this one.
+    run -76 in_container <<<"$(<before)"$'\nredis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
+  done
+}
+
 @test "Jenkins: each step a shell of its own, and post releases in any case" {
   local text texts=()
   mapfile -t texts < <(sed -nE "s/.*(sh '|script: ')(.*)'.*/\2/p" "$EXAMPLES/Jenkinsfile")
