@@ -287,6 +287,27 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ ! -e ran ]]
 }
 
+@test "GitHub: where the runner cannot be told of the lock, none is taken, and none is left" {
+  needs_node
+  mkdir place
+  # main FILE=PATH...: main.js with a runner that says so.
+  main() { env -u GITHUB_STATE -u GITHUB_OUTPUT INPUT_NAME=deploy "$@" node "$EXAMPLES/github/main.js"; }
+  touch state output
+  redis srv flushall
+  run -1 main GITHUB_STATE="$PWD/state"
+  assert_says '::error title=rlock::GITHUB_OUTPUT'
+  run -1 main GITHUB_OUTPUT="$PWD/output" GITHUB_STATE="$PWD/place"
+  assert_says '::error title=rlock::GITHUB_STATE'
+  [[ $(redis srv exists deploy 'redisson_lock_token:{deploy}') == 0 && ! -s output ]]
+  # A disk that is full tells it too late.
+  run -1 main GITHUB_OUTPUT=/dev/full GITHUB_STATE="$PWD/state"
+  assert_says 'GITHUB_OUTPUT'
+  assert_says 'ENOSPC'
+  [[ $(redis srv exists deploy) == 0 ]]
+  # The post step comes all the same.
+  run -0 env $(sed 's/^/STATE_/' state) node "$EXAMPLES/github/post.js"
+}
+
 @test "GitHub: slots, and a name that looks like an option" {
   needs_node
   local owner
@@ -303,7 +324,8 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   for name in $(yaml github-workflow.yml '[k for s in doc["jobs"]["deploy"]["steps"] for k in s.get("with", {})]'); do
     [[ $(yaml github/action.yml "'$name' in doc['inputs']") == True ]]
   done
-  [[ $(yaml github-workflow.yml 'doc["jobs"]["deploy"]["steps"][1]["uses"]') == ./packaging/examples/github ]]
+  [[ $(yaml github-workflow.yml 'doc["jobs"]["deploy"]["steps"][1]["uses"]') == ./.github/actions/rlock ]]
+  grep -qE "uses: .* # a copy of packaging/examples/github\$" "$EXAMPLES/github-workflow.yml"
   [[ $(yaml github/action.yml '[f for f in (doc["runs"]["main"], doc["runs"]["post"])]') == $'main.js\npost.js' ]]
 }
 

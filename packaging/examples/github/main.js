@@ -9,6 +9,10 @@ const runner = process.ppid || 1;
 const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = process.env;
 const reason = input('reason') || (run ? `${server}/${repository}/actions/runs/${run}` : '');
 
+// A lock that the post step does not hear of would stay for as long as the runner lives.
+let untold = tell('GITHUB_OUTPUT', {}) || tell('GITHUB_STATE', {});
+if (untold) fail(`${untold}: no lock is taken`, 1);
+
 const args = ['acquire', '--json', '--for-pid', String(runner)];
 for (const option of ['wait', 'lease', 'slots']) if (input(option)) args.push(`--${option}`, input(option));
 if (reason) args.push('--reason', reason);
@@ -17,9 +21,10 @@ if (status === 75) fail(`${name}: not acquired: another job has it, and the wait
 if (status !== 0) fail(`${name}: not acquired, status ${status}`, status);
 
 const { owner, token } = JSON.parse(stdout);
-// First what gives the lock back.
-tell('GITHUB_STATE', 'name', name);
-tell('GITHUB_STATE', 'owner', owner);
-tell('GITHUB_OUTPUT', 'owner', owner);
-tell('GITHUB_OUTPUT', 'token', token);
+// The state comes last: with it the post step releases the lock.
+untold = tell('GITHUB_OUTPUT', { owner, token }) || tell('GITHUB_STATE', { name, owner });
+if (untold) {
+  rlock(['release', '--owner', owner, '--', name]);
+  fail(`${untold}: the lock ${name} is released again`, 1);
+}
 process.stdout.write(`The job has the lock ${name}, fencing token ${token}\n`);

@@ -26,5 +26,13 @@ exports.fail = (message, status) => {
 };
 
 // GITHUB_OUTPUT and GITHUB_STATE name files of lines NAME=VALUE. No value of ours has a line break: rlock refuses names
-// with control characters, and owner ids and tokens have none.
-exports.tell = (file, name, value) => fs.appendFileSync(process.env[file], `${name}=${value}\n`);
+// with control characters, and owner ids and tokens have none. Returns why that failed, or ''. No values: only tries.
+exports.tell = (file, values) => {
+  if (!process.env[file]) return `${file} is not set`;
+  try {
+    fs.appendFileSync(process.env[file], Object.entries(values).map(([name, value]) => `${name}=${value}\n`).join(''));
+  } catch (error) {
+    return `${file} cannot be written (${error.code})`;
+  }
+  return '';
+};
