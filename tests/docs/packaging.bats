@@ -17,14 +17,14 @@ needs_static_build() {
 @test "the scripts of packaging/ are without a fault" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/release packaging/try-arm64 packaging/try-on packaging/try-package \
+  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/recipes packaging/release packaging/try-arm64 packaging/try-on packaging/try-package \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ tells of itself by --help, or wants an argument" {
   cd "$ROOT"
   local script
-  for script in musl release try-arm64 try-on try-package; do
+  for script in musl recipes release try-arm64 try-on try-package; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
@@ -73,17 +73,54 @@ needs_static_build() {
   run -1 grep -rnF "$version" "$ROOT/packaging"
 }
 
-@test "recipes have the syntax of their tools, and name no archive that packaging/release does not put beside them" {
-  cd "$ROOT/packaging"
-  bash -n arch/PKGBUILD
-  sh -n alpine/APKBUILD
-  if command -v ruby >/dev/null; then ruby -c homebrew/rlock.rb; fi
-  local recipe
-  for recipe in arch/PKGBUILD alpine/APKBUILD homebrew/rlock.rb Dockerfile; do
-    grep -q '@ARCHIVE@' "$recipe"
-    # Each word in marks is one that recipe() writes.
-    run -1 grep -noE '@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512|HOMEPAGE|MAINTAINER)[A-Z]+@' "$recipe"
-    [[ -z $(grep -oE '@[A-Z0-9]+@' "$recipe" | grep -vE '^@(VERSION|ARCHIVE|FOLDER|SHA256|SHA512|HOMEPAGE|MAINTAINER)@$') ]]
+# write_recipes FOLDER ARCHITECTURE...: the recipes for such archives.
+write_recipes() {
+  local folder=$1 architecture
+  shift
+  mkdir "$folder"
+  echo source >"$folder/rlock-7.8.9~preview.tar.gz"
+  for architecture; do echo "$architecture" >"$folder/rlock-7.8.9~preview-linux-$architecture.tar.gz"; done
+  sh "$ROOT/packaging/recipes" "$folder" 7.8.9~preview
+}
+
+@test "recipes have the syntax of their tools, and name the archives that lie beside them, with their sums" {
+  local folder recipe archive
+  write_recipes one amd64
+  write_recipes both amd64 arm64
+  for folder in one both; do
+    bash -n "$folder/PKGBUILD"
+    sh -n "$folder/APKBUILD"
+    if command -v ruby >/dev/null; then ruby -c "$folder/rlock.rb"; fi
+    # Each mark is filled in.
+    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{PKGBUILD,APKBUILD,rlock.rb,Dockerfile}
+    grep -qx '  version "7.8.9"' "$folder/rlock.rb"
+    for archive in "$folder"/rlock-*-linux-*.tar.gz; do
+      grep -qF "/${archive##*/}\"" "$folder/rlock.rb"
+      grep -qF "\"$(sha256sum <"$archive" | cut -d ' ' -f 1)\"" "$folder/rlock.rb"
+    done
+    grep -qF 'rlock-7.8.9~preview-linux-${TARGETARCH:-amd64}.tar.gz' "$folder/Dockerfile"
+    (
+      cd "$folder"
+      . ./PKGBUILD
+      sha256sum -c <<<"${sha256sums[0]}  ${source[0]}"
+    )
+  done
+  # apk CARCH FOLDER: abuild's view: architectures, archive, and whether the sum is right.
+  apk() { (cd "$2" && CARCH=$1 srcdir=src sh -euc '. ./APKBUILD; echo "$arch: $source $builddir"; echo "$sha512sums" | sha512sum -c >&2'); }
+  [[ $(apk x86_64 one) == 'x86_64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
+  [[ $(apk x86_64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
+  [[ $(apk aarch64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-arm64.tar.gz src/rlock-7.8.9~preview-linux-arm64' ]]
+  # No word of the other processor where there is no program for it.
+  run -1 grep -niE 'arm|aarch' one/{APKBUILD,rlock.rb}
+  [[ $(grep -cE '^  (on_arm do|end)$' both/rlock.rb) == 5 && $(grep -cE '^  (on_intel do|end)$' one/rlock.rb) == 4 ]]
+  run -1 grep -n 'depends_on arch' both/rlock.rb
+}
+
+@test "the recipe for Homebrew installs the completions from where the install rules put them" {
+  local shell file
+  for shell in bash zsh fish; do
+    file=$(sed -n "s/^ *${shell}_completion\.install \"share\/\(.*\)\"$/\1/p" "$ROOT/packaging/homebrew/rlock.rb")
+    grep -qE "^  add_completion\($shell .* ${file##*/} ${file%/*}\)$" "$ROOT/CMakeLists.txt"
   done
 }
 
