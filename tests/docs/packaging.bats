@@ -169,6 +169,13 @@ for part in parts:
 END
 }
 
+@test "a program with the libraries of packaging/musl names no folder of those who made them" {
+  local parts
+  parts=$(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt" 2>/dev/null) || true
+  [[ $parts ]] || skip 'the program under test has not the libraries of packaging/musl'
+  run -1 grep -aoE "[ -~]*$parts[ -~]*" "$RLOCK"
+}
+
 @test "a library whose licence is not known is told of, not passed over" {
   needs_static_build
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
