@@ -39,6 +39,8 @@ if(CPACK_GENERATOR STREQUAL DEB)
   file(REMOVE ${doc}/LICENSE)  # the file copyright has it
   file(INSTALL ${from}/debian/copyright DESTINATION ${doc})
   file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
+  # Debian's zsh looks there, and not in site-functions.
+  file(RENAME ${root}/usr/share/zsh/site-functions ${root}/usr/share/zsh/vendor-completions)
   execute_process(COMMAND date -R -u -d @${epoch} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE)
   file(WRITE ${doc}/changelog.Debian "rlock (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
 

@@ -209,11 +209,15 @@ END
   (umask 077 && cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G DEB >log 2>&1) || { cat log && return 1; }
   local deb=(packed/*.deb) file
   [[ -z $(dpkg-deb -f "${deb[0]}" Depends Pre-Depends Recommends) ]]
-  [[ $(dpkg-deb -f "${deb[0]}" Suggests) == redis-server* ]]
+  # Packages with a program redis-server, which a local: address starts.
+  [[ $(dpkg-deb -f "${deb[0]}" Suggests) == 'redis-server | valkey-redis-compat' ]]
   dpkg-deb -c "${deb[0]}" >list
-  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml,examples/prometheus/{alerts.yml,dashboard.json}}; do
+  for file in etc/rlock/rlock.toml usr/bin/rlock usr/share/man/man{1/rlock{,-run,-acquire,-status,-history,-force-unlock}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz usr/share/doc/rlock/{copyright,changelog.gz,changelog.Debian.gz,THIRD-PARTY.txt.gz,README.md,examples/rlock.toml,examples/prometheus/{alerts.yml,dashboard.json}} \
+    usr/share/{bash-completion/completions/rlock,zsh/vendor-completions/_rlock,fish/vendor_completions.d/rlock.fish}; do
     grep -q " \./$file\$" list || { echo "$file is missing" && cat list && return 1; }
   done
+  # Debian's zsh does not look there.
+  run -1 grep site-functions list
   # Whatever the umask of the builder.
   run -1 grep -vE '^(drwxr-xr-x|-rw-r--r--) root/root .* 2001-09-09|^-rwxr-xr-x root/root .* \./usr/bin/rlock$' list
   mkdir control
@@ -223,9 +227,12 @@ END
   cpack --config "$BUILD/CPackConfig.cmake" -B "$PWD/packed" -G RPM >log 2>&1 || { cat log && return 1; }
   [[ $(rpm -qp --configfiles packed/*.rpm) == /etc/rlock/rlock.toml ]]
   run -1 grep -vE '^(rpmlib|config)\(' <(rpm -qp --requires packed/*.rpm)
-  for file in man1/rlock.1 man1/rlock-run.1 man5/rlock.toml.5 man7/rlock-protocol.7; do
-    rpm -qlp packed/*.rpm | grep -qx "/usr/share/man/$file.gz"
+  rpm -qlp packed/*.rpm >list
+  for file in man/man{1/rlock{,-run,-history}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz bash-completion/completions/rlock zsh/site-functions/_rlock fish/vendor_completions.d/rlock.fish; do
+    grep -qx "/usr/share/$file" list || { echo "$file is missing" && cat list && return 1; }
   done
+  # No prefix to choose: the host's settings and the completions are at fixed places.
+  [[ -z $(rpm -qp --queryformat '[%{PREFIXES}\n]' packed/*.rpm | grep -v '(none)') ]]
   rpm -qip packed/*.rpm | grep -q 'Build Host *: localhost'
-  run -1 grep -qx /usr/bin <(rpm -qlp packed/*.rpm)
+  run -1 grep -qx /usr/bin list
 }
