@@ -4,7 +4,7 @@
 
 load ../lib/common
 
-SUBCOMMANDS='run acquire renew release status force-unlock doctor config local help version'
+SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
 setup_file() {
   redis_start srv
@@ -162,6 +162,15 @@ TOML
   done
   all_complete "${lines[@]}" $'rlock status team:bu\t' 'rlock|status|team:build=1' \
     $'rlock status other dep\t' 'rlock|status|other|deployment' $'rlock status none\t' 'rlock|status|none'
+  let_go
+}
+
+@test "names where setsid and timeout are those of BusyBox" {
+  command -v busybox >/dev/null || skip 'NO BUSYBOX HERE'
+  ln -s "$(command -v busybox)" bin/setsid
+  ln -s "$(command -v busybox)" bin/timeout
+  hold deployment
+  all_complete $'rlock status dep\t' 'rlock|status|deployment'
   let_go
 }
 
