@@ -1,23 +1,25 @@
 -- history: what is written down of a hold when it is over, for `rlock history`.
 --
--- A stream, an entry for each hold: outcome, and the fields that the client has sent (man/rlock-protocol.7); and the totals, a
--- hash, of what has no entry or loses it when the stream is trimmed: losses, skips, forced. Nothing of it undoes what has
--- happened to the lock.
+-- A stream, an entry for each hold: outcome, the time by our clock, and the fields that the client has sent
+-- (man/rlock-protocol.7); and the totals, a hash, of what has no entry or loses it when the stream is trimmed: losses, skips,
+-- forced. Nothing of it undoes what has happened to the lock.
 
 local kEntries = 10000
 
--- Adds one to the total `total`, '' or '-' for none, and an entry of the fields from ARGV[first] on, if there are any.
+-- Adds one to the total `total`, '' for none, and an entry of the fields from ARGV[first] on, if there are any.
 -- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared: a user may lack the right to
 -- them, and must be able to release. Returns why something could not be written, nil if all was.
 local function record(at, total, outcome, first)
   local totals, history = ARGV[at], ARGV[at + 1]
   local added, written
-  if total ~= '' and total ~= '-' then
+  if total ~= '' then
     added = redis.pcall('hincrby', totals, total, 1)
     redis.pcall('pexpire', totals, kMonth)
   end
   if ARGV[first] then
-    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, unpack(ARGV, first))
+    -- The id is later than the time if the clock was ahead when the entry before this one was written.
+    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', text(now),
+      unpack(ARGV, first))
     redis.pcall('pexpire', history, kMonth)
   end
   return type(added) == 'table' and added.err or type(written) == 'table' and written.err or nil

@@ -10,8 +10,9 @@
 --       …          of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
 --       totals     the keys of the totals and of the history, as in history.lua; absent where no history is written,
 --       history    and with them all that follows
---       total      the total to which this adds one, '' for none: 'losses' where
---                  the hold is not there any more, whatever stands here, unless it is 'skips'. '-': none, and nothing at
+--       total      the total to which this adds one, '' for none. 'forced': the holder gives it up because somebody has
+--                  asked for it, which is the outcome. Where the hold is not there any more, '' is 'losses'; and none is
+--                  added to where the history says already that the hold was taken away. With '-' in front: nothing at
 --                  all is written where the hold is not there any more
 --       …          fields of the entry in the history, if there is to be one; also of a hold that is not there any more
 -- Reply {'released', left, fault, more, unwritten}   holds that remain; 0: the lock is available and that was published, or the
@@ -44,11 +45,30 @@ local kNote = 9
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
 local total = ARGV[kNote + 2]
+local only_if_held = total and string.sub(total, 1, 1) == '-'
+if only_if_held then
+  total = string.sub(total, 2)
+end
 
 -- The text at a key; nil: there is none, or it cannot be read.
 local function text_at(key)
   local found = redis.pcall('get', key)
   return type(found) == 'string' and found or nil
+end
+
+-- Whether one of the newest entries of the history says that the lock was taken away from this owner.
+local function was_taken_away()
+  local entries = redis.pcall('xrevrange', ARGV[kNote + 1], '+', '-', 'count', 10)
+  for _, entry in ipairs(entries) do
+    local said = {}
+    for i = 1, #entry[2], 2 do
+      said[entry[2][i]] = entry[2][i + 1]
+    end
+    if said.outcome == 'forced' and said.owner == owner then
+      return true
+    end
+  end
+  return false
 end
 
 local function remember(outcome)
@@ -82,7 +102,7 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   payload = drop(owner)
   outcome = remember('released')
   if total then
-    unwritten = record(kNote, total, outcome, kNote + 3)
+    unwritten = record(kNote, total, total == 'forced' and total or outcome, kNote + 3)
   end
   if nobody_waits() then
     return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten})
@@ -121,11 +141,12 @@ if count then
   return {remember('kept'), keep, '', unwritten and 0, unwritten}
 end
 
-if total and total ~= '-' and not before then
+if total and not only_if_held and not before then
   if remember_for ~= '0' then
     redis.pcall('set', outcome_key, 'noted', 'px', remember_for)
   end
-  record(kNote, total == 'skips' and 'skips' or 'losses', 'gone', kNote + 3)
+  local added = total == '' and 'losses' or total
+  record(kNote, total ~= 'skips' and was_taken_away() and '' or added, 'gone', kNote + 3)
 end
 
 pcall(leave, owner)  -- no release fails because of those who wait

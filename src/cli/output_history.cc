@@ -52,6 +52,7 @@ std::string end_text(const PastHold& hold) {
   if (hold.end == "hook-failed") return "hook failed";
   if (hold.end == "not-found") return "not found";
   if (hold.end == "not-executable") return "not executable";
+  if (hold.end == "stopped") return hold.why.empty() ? "stopped" : "stopped: " + escaped(hold.why, 200);
   return hold.end.empty() ? "-" : escaped(hold.end, 40);
 }
 
@@ -59,7 +60,7 @@ std::string end_text(const PastHold& hold) {
 
 std::string result_text(const PastHold& hold) {
   const std::string why = hold.why.empty() ? "" : ": " + escaped(hold.why, 200);
-  if (hold.outcome == PastHold::Outcome::forced) {
+  if (hold.taken_away()) {
     return "taken away" + (hold.by.empty() ? "" : " by " + escaped(hold.by, 200)) + why;
   }
   if (hold.lost()) return "lost" + why;

@@ -118,20 +118,21 @@ void say_not_found(const RunOptions& options, const run::Inherited& inherited) {
 Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::Inherited& inherited) {
   using Kind = run::JobEnd::Kind;
   const std::string program = escaped(options.command.front(), 200);
+  const std::string_view word = run::word(end.kind);
   switch (end.kind) {
-    case Kind::exited: return {"exited", end.value};
-    case Kind::signalled: return {"signalled", 128 + end.value, end.value};
-    case Kind::lost: return {"lost", kLost};
-    case Kind::timed_out: return {"timed-out", kTimedOut};
-    case Kind::hook_failed: return {"hook-failed", kConfig};
-    case Kind::not_found: say_not_found(options, inherited); return {"not-found", kNotFound};
+    case Kind::exited: return {word, end.value};
+    case Kind::signalled: return {word, 128 + end.value, end.value};
+    case Kind::lost: return {word, kLost};
+    case Kind::timed_out: return {word, kTimedOut};
+    case Kind::hook_failed: return {word, kConfig};
+    case Kind::not_found: say_not_found(options, inherited); return {word, kNotFound};
     case Kind::not_executable:
       log::error(program + ": cannot be executed: " + errno_text(end.value));
-      return {"not-executable", kNotExecutable};
-    case Kind::system_refused: return {"error", kSystem};
+      return {word, kNotExecutable};
+    case Kind::system_refused: return {word, kSystem};
     case Kind::none: break;
   }
-  return {"error", kInternal};
+  return {word, kInternal};
 }
 
 // Guards that are there before the lock is: the next waiter in the queue has them ready, so that nobody waits for them

@@ -104,7 +104,7 @@ struct Renewed {
 
 // The words that go with a release, for the history (lua/part/history.lua).
 struct HistoryNote {
-  std::string total;                // to which it adds one: losses, skips; "": none
+  std::string total;                // to which it adds one: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry
   bool only_if_held = false;        // nothing is written where the hold is not there any more
 };

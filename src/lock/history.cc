@@ -19,6 +19,7 @@ constexpr std::pair<std::string_view, Outcome> kOutcomes[] = {{"released", Outco
                                                               {"forced", Outcome::forced}};
 constexpr std::size_t kLongestText = 512;
 constexpr long long kLongestTime = 1LL << 47;  // ms; sums and differences of them are no overflow
+constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are no truth
 
 std::optional<long long> number_in(std::string_view text) {
   long long number = 0;
@@ -31,6 +32,11 @@ std::optional<milliseconds> time_in(std::string_view text) {
   const auto number = number_in(text);
   if (!number) return {};
   return milliseconds(std::clamp(*number, 0LL, kLongestTime));
+}
+
+std::optional<milliseconds> span_in(std::string_view text) {
+  const auto span = time_in(text);
+  return span && *span <= kLongestHold ? span : std::nullopt;
 }
 
 }  // namespace
@@ -79,14 +85,16 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
   }
   const auto* outcome = std::ranges::find(kOutcomes, known["outcome"], &std::pair<std::string_view, Outcome>::first);
   if (outcome == std::end(kOutcomes)) return {};
-  PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended};
+  PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended, .written = *ended};
   hold.owner = known["owner"];
   hold.token = known["token"];
   hold.kind = known["kind"];
   hold.who = {.host = known["host"], .user = known["user"], .command = known["command"], .reason = known["reason"]};
   hold.who.pid = static_cast<long>(std::clamp(number_in(known["pid"]).value_or(0), 0LL, 1LL << 31));
-  hold.held = time_in(known["held"]);
-  hold.waited = time_in(known["waited"]);
+  // The id is later where the clock of the server was ahead when an entry before this one was written.
+  hold.ended = std::min(*ended, time_in(known["ended"]).value_or(*ended));
+  hold.held = span_in(known["held"]);
+  hold.waited = span_in(known["waited"]);
   if (hold.held) hold.held = std::min(*hold.held, hold.ended);
   hold.end = known["end"];
   const auto value = number_in(known["value"]);
@@ -120,7 +128,9 @@ PastHold past_of(const Status& status, const OwnerId& owner) {
   return past;
 }
 
-HistoryNote note_of(const PastHold& hold) { return {hold.lost() ? "losses" : "", fields_of(hold)}; }
+HistoryNote note_of(const PastHold& hold) {
+  return {hold.taken_away() ? "forced" : hold.lost() ? "losses" : "", fields_of(hold)};
+}
 
 HistoryNote note_of_skip() { return {"skips", {}}; }
 

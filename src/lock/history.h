@@ -24,17 +24,20 @@ struct PastHold {
   LockName name;
   Outcome outcome = Outcome::released;
   milliseconds ended{};  // when that was written, by the server's clock, since 1970
+  milliseconds written{};  // by its place in the stream, which is never earlier, and falls from entry to entry
   std::optional<milliseconds> held, waited;
   std::string owner, token, kind;  // kind: the noun of its layout
   HolderInfo who;
-  // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; released by hand;
-  // or "" where nobody knows. Of another version, or of somebody else, it may be any text.
+  // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because of
+  // another lock of the same job; released by hand; or "" where nobody knows. Of another version, or of somebody else, it may be any text.
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
-  std::string why;           // of a loss
-  std::string by;            // forced: who has taken it away
+  std::string why;           // lost, stopped
+  std::string by;            // who has taken it away, or has asked for it with success
 
   std::optional<milliseconds> since() const { return held ? std::optional(ended - *held) : std::nullopt; }
+  bool taken_away() const { return outcome == Outcome::forced || !by.empty(); }
+  // Its holder did not hold it to the end.
   bool lost() const { return outcome == Outcome::gone || end == "lost"; }
   // The command succeeded, or nobody said that it did not, and the lock was released by its holder.
   bool fine() const;

@@ -151,7 +151,7 @@ Call release_call(redis::Client& client, const Lock& lock, const ReleaseArgument
   add_wakeup(call, client, lock, arguments.note != nullptr);
   if (arguments.note) {
     add_history(call, lock.name);
-    call.argument(arguments.note->only_if_held ? "-" : arguments.note->total);
+    call.argument((arguments.note->only_if_held ? "-" : "") + arguments.note->total);
     for (const std::string& word : arguments.note->fields) call.argument(word);
   }
   return call;

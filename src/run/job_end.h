@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string_view>
+
 namespace rlock::run {
 
 // How a job ended.
@@ -20,5 +22,22 @@ struct JobEnd {
   int value = 0;
   bool operator==(const JobEnd&) const = default;
 };
+
+// For programs: on --status-fd, and in the history.
+constexpr std::string_view word(JobEnd::Kind kind) {
+  using Kind = JobEnd::Kind;
+  switch (kind) {
+    case Kind::exited: return "exited";
+    case Kind::signalled: return "signalled";
+    case Kind::lost: return "lost";
+    case Kind::timed_out: return "timed-out";
+    case Kind::hook_failed: return "hook-failed";
+    case Kind::not_found: return "not-found";
+    case Kind::not_executable: return "not-executable";
+    case Kind::system_refused:
+    case Kind::none: break;
+  }
+  return "error";
+}
 
 }  // namespace rlock::run

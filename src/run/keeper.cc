@@ -58,15 +58,18 @@ struct Course {
   std::optional<lock::HolderInfo> who;  // none: no history is written
   TimePoint since;
   std::string loss;                   // "": none is known
+  std::string by;                     // who has asked for it
   std::optional<std::size_t> of_one;  // the index of the hold that it is about; none: of all
   bool asked = false;
 
-  lock::HistoryNote note_of(const lock::Hold& hold, std::size_t index) const {
-    lock::PastHold past = lock::past_of(hold, *who);
+  lock::HistoryNote note_of(std::span<const lock::Hold> holds, std::size_t index) const {
+    lock::PastHold past = lock::past_of(holds[index], *who);
     past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
     const bool lost = !loss.empty() && of_one.value_or(index) == index;
-    past.end = lost ? "lost" : "released";
-    if (lost) past.why = loss;
+    past.end = lost ? "lost" : loss.empty() ? "released" : "stopped";
+    if (lost) past.by = by;
+    if (lost && by.empty()) past.why = loss;
+    if (past.end == "stopped") past.why = holds[*of_one].name().display() + ": " + loss;
     lock::HistoryNote note = lock::note_of(past);
     note.only_if_held = asked;  // it may have been released by who has asked for it
     return note;
@@ -78,7 +81,7 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
                          const Course& course, bool asked, const Until& end) {
   const lock::Hold& hold = holds[index];
   lock::HistoryNote note;
-  if (course.who) note = course.note_of(hold, index);
+  if (course.who) note = course.note_of(holds, index);
   const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, course.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
   if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
@@ -113,7 +116,8 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   const Until end = Until{}.at_most(timing.lease);
   course.asked = ours && listener->asked();
   if (course.asked) {
-    course.loss = "asked to give up the lock by " + listener->by();
+    course.by = listener->by();
+    course.loss = "asked to give up the lock by " + course.by;
     course.of_one = listener->which();
   }
   if (!ours) {

@@ -32,9 +32,9 @@ std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
     // Of a quorum, a minority may have it still.
-    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client_.is_quorum()};
+    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client_.is_quorum(), {}};
   }
-  if (asked()) return Loss{"asked to give up the lock by " + listener_->by(), listener_->which()};
+  if (asked()) return Loss{"asked to give up the lock by " + listener_->by(), listener_->which(), true, listener_->by()};
   return {};
 }
 

@@ -20,6 +20,7 @@ struct Loss {
   std::string why;
   std::optional<std::size_t> hold;  // the index of the one that it is about; none: of all
   bool ours = true;                 // perhaps still: there is something to release
+  std::string by = {};              // who has asked for it; "": nobody has
 
   bool concerns(std::size_t index) const { return !hold || *hold == index; }
 };

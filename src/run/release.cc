@@ -24,41 +24,32 @@ void report_trouble(const std::string& which, const lock::Released& released) {
   log::warning(which + "released, but waiters could not be told: " + escaped(released.fault, 200));
 }
 
-std::string_view word(JobEnd::Kind kind) {
-  using Kind = JobEnd::Kind;
-  switch (kind) {
-    case Kind::exited: return "exited";
-    case Kind::signalled: return "signalled";
-    case Kind::lost: return "lost";
-    case Kind::timed_out: return "timed-out";
-    case Kind::hook_failed: return "hook-failed";
-    case Kind::not_found: return "not-found";
-    case Kind::not_executable: return "not-executable";
-    case Kind::system_refused:
-    case Kind::none: break;
+// How the hold with that index ended. Of several locks only that which was lost is: because of it the others were given
+// back.
+void tell_end(lock::PastHold& past, const Job& job, std::size_t index, const Outcome& outcome) {
+  const auto& loss = outcome.loss;
+  const bool lost = loss && loss->concerns(index);
+  past.end = word(lost ? JobEnd::Kind::lost : outcome.end.kind);
+  if (lost) {
+    past.by = loss->by;
+    if (past.by.empty()) past.why = loss->why;
+  } else if (loss && outcome.end.kind == JobEnd::Kind::lost) {
+    past.end = "stopped";
+    past.why = job.holds[*loss->hold].name().display() + ": " + loss->why;
   }
-  return "error";
 }
 
-// The end of the job under a hold. Of several locks only that which was lost is: another one of them has seen an end
-// that was not its own.
-std::string_view end_of(const Outcome& outcome, bool lost) {
-  if (lost) return word(JobEnd::Kind::lost);
-  return word(outcome.end.kind == JobEnd::Kind::lost ? JobEnd::Kind::none : outcome.end.kind);
-}
-
-// For the history. `lost`: it is that hold which was.
-lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, const Outcome& outcome, bool lost) {
+// For the history. `hold`: the one with that index, with its token.
+lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
   const TimePoint now = BootClock::now();
   lock::PastHold past = lock::past_of(hold, *job.in_history);
   const TimePoint begun = outcome.begun.value_or(now);
   past.held = std::chrono::duration_cast<milliseconds>(now - begun);
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
-  past.end = end_of(outcome, lost);
+  tell_end(past, job, index, outcome);
   if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
     past.value = outcome.end.value;
   }
-  if (lost) past.why = outcome.loss->why;
   return lock::note_of(past);
 }
 
@@ -87,7 +78,7 @@ bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shar
   lock::Hold given_back = job.holds[hold];
   given_back.token = shared.token(hold);  // was not known when we were forked
   lock::HistoryNote note;
-  if (job.in_history) note = note_of(job, given_back, outcome, known_as_lost);
+  if (job.in_history) note = note_of(job, given_back, hold, outcome);
   const auto released = lock::release(client, given_back, end, keep, job.in_history ? &note : nullptr);
   if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
@@ -139,7 +130,7 @@ std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState&
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
     if (!give_one_back(client, job, shared, hold, end, outcome)) continue;
-    found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false};
+    found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false, {}};
     report_loss(job, shared, *found, job.holds[hold].name().display() + ": " + found->why);
   }
   return found;

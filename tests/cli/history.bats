@@ -96,7 +96,7 @@ entry() {
   [[ $output == 'gone lost True' && $(total l losses) == 1 ]]
   run -74 rlock run --lease 5s t -- sh -c "'$RLOCK' force-unlock -y --now t >/dev/null; sleep 600"
   FIELDS='outcome result lost' run -0 holds t
-  [[ $output == 'forced lost True' && $(entries t) == 2 ]]
+  [[ $output == 'forced lost True' && $(entries t) == 2 && $(total t forced) == 1 && -z $(total t losses) ]]
   run -74 rlock run e -- sh -c "redis-cli -s $srv_sock del e >/dev/null"
   FIELDS='outcome result status' run -0 holds e
   [[ $output == 'gone exited 0' ]]
@@ -104,12 +104,51 @@ entry() {
   [[ $output == *'taken away by '* && $output == *' lost: the lock is lost'* ]]
 }
 
+@test "one that is given up because somebody has asked for it is taken away, not lost: of a job and of a keeper" {
+  local who process
+  who="$(id -un)@$(uname -n)"
+  "$RLOCK" run d -- sleep 600 3>&- &
+  process=$!
+  wait_until rlock status --is-held d
+  rlock run --supersede d -- true
+  run -74 wait "$process"
+  FIELDS='outcome taken_away_by result lost fine' run -0 holds --failed d
+  [[ $output == "forced $who (--supersede) lost True False" ]]
+  [[ $(total d forced) == 1 && -z $(total d losses) ]]
+  run -74 rlock run e -- sh -c "'$RLOCK' force-unlock -y e >/dev/null; sleep 600"
+  FIELDS='outcome taken_away_by why' run -0 holds e
+  [[ $output == "forced $who (rlock force-unlock) -" && $(total e forced) == 1 && -z $(total e losses) ]]
+  run -0 rlock history e
+  [[ $output == *"taken away by $who (rlock force-unlock)"* && $output != *lost* ]]
+  sleep 600 3>&- &
+  process=$!
+  rlock acquire k --for-pid "$process" >owner
+  rlock force-unlock -y k
+  kill "$process"
+  FIELDS='outcome taken_away_by' run -0 holds k
+  [[ $output == "forced $who (rlock force-unlock)" && $(total k forced) == 1 && -z $(total k losses) ]]
+}
+
+@test "a lock that somebody has asked for and that is gone before the release is taken away; one that is deleted unsaid is lost" {
+  run -74 rlock run a -- sh -c "trap 'redis-cli -s $srv_sock del a >/dev/null; exit' TERM
+    '$RLOCK' force-unlock -y a >/dev/null & while :; do sleep 0.1; done"
+  FIELDS='outcome taken_away_by' run -0 holds a
+  [[ $output == "gone $(id -un)@$(uname -n) (rlock force-unlock)" && $(total a forced) == 1 && -z $(total a losses) ]]
+  run -0 rlock history a
+  [[ $output == *'taken away by '* ]]
+  run -74 rlock run --lease 5s b -- sh -c "RLOCK_HISTORY=false '$RLOCK' force-unlock -y --now b >/dev/null; sleep 600"
+  FIELDS='outcome result' run -0 holds b
+  [[ $output == 'gone lost' && $(total b losses) == 1 && -z $(total b forced) ]]
+}
+
 @test "of several locks only that which was lost is, of a job and of a keeper" {
   local process
   run -74 rlock run --lease 5s x y -- sh -c "redis-cli -s $srv_sock del x >/dev/null; sleep 600"
   FIELDS='name outcome result lost why' run -0 holds x y
-  [[ $output == *'x gone lost True the lock is lost: '* && $output == *'y released error False -'* ]]
+  [[ $output == *'x gone lost True the lock is lost: '* && $output == *'y released stopped False x: the lock is lost: '* ]]
   [[ $(total x losses) == 1 && -z $(total y losses) ]]
+  run -0 rlock history y
+  [[ $output == *' stopped: x: the lock is lost: '* ]]
   sleep 600 3>&- &
   process=$!
   rlock acquire v w --for-pid "$process" --lease 5s
@@ -118,7 +157,7 @@ entry() {
   wait_until written
   kill "$process"
   FIELDS='name outcome result lost' run -0 holds v w
-  [[ $(sort <<<"$output") == $'v gone lost True\nw released released False' && -z $(total w losses) ]]
+  [[ $(sort <<<"$output") == $'v gone lost True\nw released stopped False' && -z $(total w losses) ]]
 }
 
 @test "a job that did not get the lock is counted, and is no hold" {
@@ -298,6 +337,14 @@ entry() {
   [[ $output == $'d forced exited\nb forced lost' ]]
 }
 
+wall_ms() { date +%s%3N; }
+# at TIME NAME FIELD VALUE...: an entry of that time, in milliseconds.
+at() {
+  local time=$1 name=$2
+  shift 2
+  redis srv xadd "rlock:history:{$name}" "$time-0" "$@" >/dev/null
+}
+
 @test "the histories of many thousand locks are listed" {
   not_over cluster 'a script there writes keys of one slot'
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
@@ -391,6 +438,13 @@ widest() { python3 -c 'import sys; print(max(map(len, sys.stdin.read().splitline
     (($(widest <seen) <= width))
     grep -q '█' seen
   done
+}
+
+# on_terminal COLUMNS COMMAND...: what a terminal of that width shows.
+on_terminal() {
+  local columns=$1
+  shift
+  python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols $columns; NO_COLOR=1 $*"
 }
 
 @test "--html writes one page that needs nothing else and escapes everything" {
