@@ -36,13 +36,10 @@ Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions
 
 Result<int> execute(const HistoryOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
-  const auto holds =
-      RLOCK_TRY(lock::read_history(client,
-                                   {.names = options.names,
-                                    .limit = static_cast<std::size_t>(*options.limit),
-                                    .since = options.since,
-                                    .failed = options.failed},
-                                   options.timeout));
+  lock::HistoryQuery query{
+      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  const auto holds = RLOCK_TRY(lock::read_history(client, query, options.timeout));
   RLOCK_TRY(show(holds, options));
   return kDone;
 }

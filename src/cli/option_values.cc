@@ -72,8 +72,8 @@ Result<int> number_of_entries(const std::string& text) {
   return number(text, 1, 100'000, "a number of holds, from 1 to 100000");
 }
 
-Result<milliseconds> point_in_time(const std::string& text) {
-  if (const auto date = parse_date(text)) return *date;
+Result<PointInTime> point_in_time(const std::string& text) {
+  if (const auto date = parse_date(text)) return PointInTime{*date};
   // Seconds have a few digits; eight of them are a date that lacks its hyphens.
   const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
   const auto span = parse_duration(text);
@@ -81,7 +81,7 @@ Result<milliseconds> point_in_time(const std::string& text) {
     return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a duration, "
                                  "such as 2h");
   }
-  return since_1970() - *span;
+  return PointInTime{*span, true};
 }
 
 Result<int> descriptor(const std::string& text) { return number(text, 0, 1 << 20, "the number of a descriptor"); }

@@ -19,8 +19,8 @@ Result<bool> flag(const std::string& text);
 Result<bool> no_flag(const std::string& text);  // the contrary
 Result<bool> flag_of(const Setting& said);  // flag() for those that need more than the text
 
-// Milliseconds since 1970: a date, a date and a time in UTC, or a duration, which ends now.
-Result<milliseconds> point_in_time(const std::string& text);
+// A date, a date and a time in UTC, or a duration, which ends now.
+Result<PointInTime> point_in_time(const std::string& text);
 
 inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
 Result<milliseconds> lease(const std::string& text);          // at least lock::kShortestLease

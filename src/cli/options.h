@@ -111,11 +111,17 @@ struct StatusOptions : NamingOptions {
   bool watch = false;
 };
 
+// Since 1970; or so long before now, by the clock of the server.
+struct PointInTime {
+  milliseconds time{};
+  bool before_now = false;
+};
+
 struct HistoryOptions : NamingOptions {
   enum class Output { people, json, timeline, html } output = Output::people;
   std::string html;  // the file
   std::optional<int> limit;
-  std::optional<milliseconds> since;  // since 1970
+  std::optional<PointInTime> since;
   bool failed = false;
 };
 

@@ -108,7 +108,7 @@ class Chart {
   std::string bar(const char* kind, milliseconds begin, milliseconds end, const std::string& top,
                   const std::string& title) const {
     return std::string("<b class=\"") + kind + "\" style=\"left:" + percent(begin - span_.begin) +
-           ";width:" + percent(end - begin) + ";top:" + top + "px\" title=\"" + title + "\"></b>\n";
+           ";width:" + percent(end - std::max(begin, span_.begin)) + ";top:" + top + "px\" title=\"" + title + "\"></b>\n";
   }
 
   const Span& span_;

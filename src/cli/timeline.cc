@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/date.h"
 #include "base/duration.h"
@@ -19,6 +20,7 @@ constexpr std::size_t kUnknownWidth = 100, kNarrowest = 8, kLongestLabel = 32;
 struct Marks {
   std::string_view waited, fine, bad;
 };
+constexpr milliseconds kLongestBefore = std::chrono::days(30);
 constexpr Marks kBlocks{"░", "█", "▓"}, kAscii{".", "#", "x"};
 
 std::string repeated(std::string_view text, std::size_t times) {
@@ -60,10 +62,13 @@ class Picture {
   // The first and the last time, as far as there is room.
   std::string axis() const {
     std::string begin = date_text(span_.begin), end = date_text(span_.end);
-    constexpr std::size_t kTime = 11, kTimeLength = 8;  // of "2026-01-31T12:00:00Z"
-    if (bars_ < begin.size() + end.size() + 1) {
-      begin = begin.size() > kTime ? begin.substr(kTime, kTimeLength) : begin;
-      end = end.size() > kTime ? end.substr(kTime, kTimeLength) : end;
+    // Of "2026-01-31T12:00:00Z" without the seconds, the date, the time.
+    constexpr std::pair<std::size_t, std::size_t> kToTheMinute{0, 16}, kDate{0, 10}, kTime{11, 8};
+    const bool of_days = span_.length() > std::chrono::days(1);
+    for (const auto& [first, length] : {of_days ? kToTheMinute : kTime, of_days ? kDate : kTime}) {
+      if (bars_ >= begin.size() + end.size() + 1 || std::min(begin.size(), end.size()) < first + length) break;
+      begin = begin.substr(first, length);
+      end = end.substr(first, length);
     }
     if (bars_ < begin.size() + end.size() + 1) return fitted(begin + " to " + end + "\n", screen_);
     return std::string(label_ + 1, ' ') + begin + std::string(bars_ - begin.size() - end.size(), ' ') + end + "\n";
@@ -101,10 +106,13 @@ milliseconds asked_at(const PastHold& hold) { return hold.since().value_or(hold.
 
 Span span_of(const std::vector<PastHold>& holds) {
   Span span{milliseconds::max(), milliseconds::min()};
+  milliseconds first_end = milliseconds::max();
   for (const PastHold& hold : holds) {
     span.begin = std::min(span.begin, std::max(asked_at(hold), 0ms));
+    first_end = std::min(first_end, hold.ended);
     span.end = std::max(span.end, hold.ended);
   }
+  span.begin = std::max(span.begin, first_end - kLongestBefore);
   span.end = std::max(span.end, span.begin + 1s);
   return span;
 }

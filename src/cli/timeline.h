@@ -12,7 +12,9 @@
 
 namespace rlock::cli {
 
-// From the first time that a job has waited or held to the last one, in milliseconds since 1970; at least a second.
+// From the first time that a job has waited or held to the last one, in milliseconds since 1970; at least a second. Nothing
+// counts that is more than 30 days before the first end: what an entry says may be absurd, and would leave the others no
+// room.
 struct Span {
   milliseconds begin{}, end{};
 

@@ -45,6 +45,7 @@ void StreamOfHolds::add(PastHold entry) {
     open_.erase(found);
     return;
   }
+  if (wanted_ && !wanted_(entry)) return;
   const bool open = entry.outcome == Outcome::gone || entry.outcome == Outcome::forced;
   if (open && !entry.owner.empty()) open_.insert_or_assign(entry.owner, holds_.size());
   holds_.push_back(std::move(entry));

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/history.h"
@@ -15,6 +17,10 @@ namespace rlock::lock {
 // it that its holder found it gone. An owner of another program may hold a lock many times: its holds stay apart.
 class StreamOfHolds {
  public:
+  // `wanted`: of which holds; it is asked when all is known that decides: an entry that tells more of a hold makes none
+  // that is not wanted one that is.
+  explicit StreamOfHolds(std::function<bool(const PastHold&)> wanted = {}) : wanted_(std::move(wanted)) {}
+
   // The next older entry.
   void add(PastHold entry);
 
@@ -25,6 +31,7 @@ class StreamOfHolds {
   std::vector<PastHold> take(std::size_t limit);
 
  private:
+  std::function<bool(const PastHold&)> wanted_;
   std::vector<PastHold> holds_;
   std::map<std::string, std::size_t> open_;  // by the owner, the index
 };

@@ -12,6 +12,7 @@
 #include "lock/join_history.h"
 #include "lock/listing.h"
 #include "lock/tally.h"
+#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
@@ -55,17 +56,27 @@ std::size_t first_page(const HistoryQuery& query) {
   return query.failed ? kPage : std::clamp(query.limit, std::size_t{1}, kPage);
 }
 
+bool is_wanted(const PastHold& hold, const HistoryQuery& query) {
+  return !(query.failed && hold.fine()) && !(query.since && hold.ended < *query.since);
+}
+
 // The history of one lock, page by page.
 class Reader {
  public:
   Reader(redis::Client& client, const LockName& name, const HistoryQuery& query, milliseconds exchange,
          const Until& end)
-      : client_(client), name_(name), query_(query), exchange_(exchange), end_(end), key_(name.history_key()) {}
+      : client_(client),
+        name_(name),
+        query_(query),
+        exchange_(exchange),
+        end_(end),
+        key_(name.history_key()),
+        page_(first_page(query)),
+        found_([&query](const PastHold& hold) { return is_wanted(hold, query); }) {}
 
   // The next page.
   std::vector<std::string> command() const {
-    const std::string least = query_.since ? std::to_string(query_.since->count()) : "-";
-    return {"XREVRANGE", key_, newest_, least, "COUNT", std::to_string(number_wanted())};
+    return {"XREVRANGE", key_, newest_, "-", "COUNT", std::to_string(number_wanted())};
   }
 
   // All of it, which begins with `reply`, the one to the first command().
@@ -95,31 +106,36 @@ class Reader {
     RLOCK_TRY(reply);
     take(reply->elements);
     over_ = over_ || reply->elements.size() < page;
+    page_ = std::min(page_ * 4, longest_);
     return {};
   }
 
-  std::size_t number_wanted() const {
-    if (beyond_) return std::min(page_, kShortPage);
-    return std::min(page_, first_page(query_));
-  }
+  std::size_t number_wanted() const { return beyond_ ? std::min(page_, kShortPage) : page_; }
 
-  // A reply of `page` entries is none that can be read. One entry alone cannot be passed over: nobody knows its id.
+  // A reply of `page` entries is none that can be read: pages grow again, but to less than that. One entry alone cannot
+  // be passed over: nobody knows its id.
   void ask_for_less(std::size_t page, const Error& error) {
     if (page == 1) {
       over_ = true;
       warn(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
     }
+    longest_ = std::max(page - 1, std::size_t{1});
     page_ = page > kShortPage ? kShortPage : 1;
   }
 
   void take(const std::vector<redis::Reply>& entries) {
+    bool too_old = false;
     for (const redis::Reply& entry : entries) {
       auto hold = read_entry(name_, entry);
       newest_ = "(" + entry.at(0).as_text();
-      if (!hold) ++odd_;
-      if (hold && !(query_.failed && hold->fine())) found_.add(std::move(*hold));
+      if (!hold) {
+        ++odd_;
+        continue;
+      }
+      too_old = query_.since && hold->written < *query_.since;
+      found_.add(*std::move(hold));
     }
-    const bool enough = found_.size() >= query_.limit;
+    const bool enough = too_old || found_.size() >= query_.limit;
     over_ = enough && (beyond_ || !found_.open());
     beyond_ = enough;  // the other entry of a hold stands a few entries further on, if there is one
   }
@@ -130,7 +146,7 @@ class Reader {
   milliseconds exchange_;
   Until end_;
   std::string key_, newest_ = "+";
-  std::size_t page_ = kPage, odd_ = 0;
+  std::size_t page_, longest_ = kPage, odd_ = 0;
   StreamOfHolds found_;
   bool over_ = false, beyond_ = false;
 };
@@ -145,8 +161,12 @@ std::size_t size_of_texts(const PastHold& hold) {
   return size;
 }
 
-Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
+Result<Past> read_one_server(redis::Client& client, HistoryQuery query, milliseconds exchange) {
   const Until end = Until{}.at_most(kLongestReading * exchange);
+  if (query.within) {
+    const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
+    query.since = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)) - *query.within;
+  }
   std::set<LockName> names(query.names.begin(), query.names.end());
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, 0, exchange, end));

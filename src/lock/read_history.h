@@ -17,6 +17,7 @@ struct HistoryQuery {
   std::vector<LockName> names;        // none: of all locks that have a history
   std::size_t limit = 50;             // holds at most
   std::optional<milliseconds> since;  // ended at that time or later, since 1970
+  std::optional<milliseconds> within = {};  // ended no longer ago, by the clock of the server; overrules `since`
   bool failed = false;                // only those that are not PastHold::fine()
   bool of_each = false;               // the limit is that of each lock, not of all
 };

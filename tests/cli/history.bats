@@ -345,6 +345,98 @@ at() {
   redis srv xadd "rlock:history:{$name}" "$time-0" "$@" >/dev/null
 }
 
+@test "--failed and --since leave out holds, and change none" {
+  local i
+  at 1700000000000 z outcome released owner y end exited value 0
+  at 1700000001000 z outcome kept owner k waited 7 end exited value 0
+  at 1700000002000 z outcome forced owner k by me
+  at 1700000003000 z outcome forced owner o by root
+  for i in $(seq 30); do at "$((1700000003000 + i))" z outcome released owner "r$i" end exited value 0; done
+  at 1700000005000 z outcome gone owner o waited 9 end lost why reason
+  export FIELDS='owner outcome taken_away_by result status waited_ms'
+  run -0 holds --failed z
+  [[ $output == $'o forced root lost - 9\nk forced me exited 0 7' ]]
+  run -0 holds --failed --limit 1 z
+  [[ $output == 'o forced root lost - 9' ]]
+  run -0 holds --since 2023-11-14T22:13:22Z --failed z
+  [[ $output == $'o forced root lost - 9\nk forced me exited 0 7' ]]
+  redis srv del 'rlock:history:{z}' >/dev/null
+  at 1700000003000 z outcome forced owner o by root
+  at 1700000005000 z outcome gone owner o end lost why reason
+  run -0 holds --since 2023-11-14T22:13:24Z z
+  [[ $output == 'o forced root lost - -' ]]
+  run -0 holds --since 2023-11-14T22:13:26Z z
+  [[ -z $output ]]
+}
+
+@test "--since 2h ends by the clock of the server" {
+  not_over tls sentinel cluster 'the server is one of the test'
+  redis_start_with_clock slow
+  RLOCK_URL=$(redis_url slow)
+  clock_step -86400000
+  rlock run a -- true
+  FIELDS=result run -0 holds --since 1h
+  [[ $output == exited ]]
+  # And of one that is ahead it shows no more.
+  clock_step 0
+  rlock run b -- true
+  clock_step 7200000
+  FIELDS=name run -0 holds --since 1h
+  [[ -z $output ]]
+  redis_stop slow
+}
+
+@test "an absurd time is not believed, and leaves the other bars their room" {
+  local now
+  now=$(wall_ms)
+  at "$((now - 60000))" a outcome released owner 1 user u host h held 10000 end exited value 0
+  at "$((now - 30000))" a outcome released owner 2 user u host h held 99999999999999 waited 99999999999999 end exited value 0
+  at "$((now - 20000))" a outcome released owner 3 user u host h held 10000 end exited value 0
+  export LC_ALL=C.UTF-8
+  run -0 rlock history --timeline a
+  [[ $output != *1970-* && $(grep -c '^u@h 10s .*█████' <<<"$output") == 2 ]]
+  FIELDS='owner held_ms since' run -0 holds a
+  [[ ${lines[1]} == '2 - -' ]]
+  rlock history --html page.html a
+  [[ $(grep -c 1970 page.html) == 0 ]]
+  # One that may be true is drawn as far as the others reach, and a month.
+  at "$((now - 10000))" a outcome released owner 4 user u host h held 90000000000 end exited value 0
+  rlock history --html page.html a
+  [[ $(grep -o '^<div class="axis"><span>[^<]*' page.html) == *"$(date -u -d "@$((now / 1000 - 60 - 30 * 86400))" +%FT%TZ)" ]]
+  [[ $(grep -oE 'left:[0-9.]+%;width:[0-9.]+%' page.html | awk -F'[:%]' '$2 + $4 > 100.01') == '' ]]
+}
+
+@test "a hold ends when the server's clock says, though an entry before it comes from the future" {
+  local future=$(($(wall_ms) + 86400000)) ended
+  at "$future" a outcome released owner future end exited value 0
+  run -1 rlock run a -- false
+  FIELDS='status ended' run -0 holds --failed a
+  ended=${output#1 }
+  (($(date -d "$ended" +%s) < future / 1000 - 3600))
+  # An entry that --since leaves out does not end the reading.
+  redis srv xadd 'rlock:history:{a}' "$((future + 1))-0" outcome released owner old ended 1700000000000 >/dev/null
+  FIELDS='owner status' run -0 holds --since 1h --failed a
+  [[ $output == *' 1' ]]
+}
+
+@test "many entries that are not rlock's are passed over in large pages" {
+  local commands
+  redis srv eval 'for i = 1, 20000 do redis.call("xadd", KEYS[1], "*", "a", "b") end' 1 'rlock:history:{f}' >/dev/null
+  redis srv config resetstat >/dev/null
+  run -0 --separate-stderr rlock history --limit 1 f
+  commands=$(redis srv info commandstats | grep -oP 'cmdstat_xrevrange:calls=\K[0-9]+')
+  [[ $stderr == *'20000 entries are not rlock'* ]]
+  ((commands < 60))
+  # Pages grow again after one that was too long.
+  redis srv eval 'redis.call("xadd", KEYS[1], "*", "a", "b")
+    for i = 1, 40 do redis.call("xadd", KEYS[1], "*", "a", string.rep("b", 100000)) end' 1 'rlock:history:{f}' >/dev/null
+  redis srv config resetstat >/dev/null
+  run -0 --separate-stderr rlock history f
+  [[ $stderr == *'20041 entries are not rlock'* ]]
+  commands=$(redis srv info commandstats | grep -oP 'cmdstat_xrevrange:calls=\K[0-9]+')
+  ((commands < 5000))
+}
+
 @test "the histories of many thousand locks are listed" {
   not_over cluster 'a script there writes keys of one slot'
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
@@ -445,6 +537,28 @@ on_terminal() {
   local columns=$1
   shift
   python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols $columns; NO_COLOR=1 $*"
+}
+
+@test "--timeline names the dates of more than a day, on narrow terminals, too" {
+  local line
+  at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
+  at 1701641600000 a outcome released owner 2 held 1000 end exited value 0
+  export LC_ALL=C.UTF-8
+  while read -r columns line; do
+    on_terminal "$columns" "'$RLOCK'" history --timeline >seen
+    grep -qE "$line" seen
+    (($(widest <seen) <= columns))
+  done <<'LINES'
+100 ^ +2023-11-14T22:13:19Z +2023-12-03T22:13:20Z
+60 ^ +2023-11-14T22:13 +2023-12-03T22:13.?$
+40 ^ +2023-11-14 +2023-12-03.?$
+LINES
+  # Within a day the times say all.
+  redis srv del 'rlock:history:{a}' >/dev/null
+  at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
+  at 1700003600000 a outcome released owner 2 held 1000 end exited value 0
+  on_terminal 60 "'$RLOCK'" history --timeline >seen
+  grep -qE '^ +22:13:19 +23:13:20' seen
 }
 
 @test "--html writes one page that needs nothing else and escapes everything" {

@@ -48,6 +48,19 @@ TEST(JoinHistory, LeavesOthersApart) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}, 1), "o gone lost;");
 }
 
+TEST(JoinHistory, AnEntryOfAHoldThatIsNotWantedTellsOfOneThatIs) {
+  StreamOfHolds failed([](const PastHold& hold) { return !hold.fine(); });
+  failed.add(past(4, Outcome::forced, "o"));
+  failed.add(past(3, Outcome::released, "p", "released"));
+  PastHold kept = past(2, Outcome::kept, "o", "exited");
+  kept.value = 0;
+  kept.waited = milliseconds(7);
+  failed.add(kept);
+  const auto holds = failed.take(9);
+  EXPECT_EQ(words(holds), "o forced exited;");
+  EXPECT_EQ(holds.front().waited, milliseconds(7));
+}
+
 TEST(JoinHistory, OfAQuorumTheSameHoldIsOne) {
   const std::vector<PastHold> one = {past(12, Outcome::released, "o", "exited", "7"), past(3, Outcome::forced, "f"),
                                      past(2, Outcome::forced, "f")};
