@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -81,9 +83,14 @@ Result<void> write_file(const std::string& path, std::string_view text) {
     const UniqueFd fd(open(file.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
     return fd ? write_all(fd.get(), text, what) : std::unexpected(system_error(what));
   }
-  const std::string beside = file.string() + ".rlock-" + std::to_string(getpid());
+  // Not by the pid: in a container that is the same each time, and an rlock that was killed may have left its file.
+  const std::string beside = file.string() + ".rlock-" + random_uuid().substr(0, 8);
   const UniqueFd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd) return std::unexpected(system_error(what));
+  if (!fd) {
+    Error error = system_error(what + " is written as " + escaped(beside) + " first: that file");
+    error.message += "; name another file, in a folder in which you may make files";
+    return std::unexpected(std::move(error));
+  }
   // The same people may read the page as before.
   struct stat replaced;
   if (stat(file.c_str(), &replaced) == 0) static_cast<void>(fchmod(fd.get(), replaced.st_mode & 07777));

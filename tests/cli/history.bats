@@ -601,6 +601,13 @@ PYTHON
   mkdir folder
   run -71 rlock history --html folder
   run -71 rlock history --html /dev/full
+  # Another rlock with this pid was killed while it wrote.
+  bash -c 'touch page.html.rlock-$$; exec "$0" history --html page.html a' "$RLOCK"
+  rm page.html.rlock-*
+  local long
+  long=$(printf 'n%.0s' {1..250})
+  run -71 --separate-stderr rlock history --html "$long"
+  [[ $stderr == *"$long is written as "*"$long.rlock-"*' first: that file: '*'; name another file, in a folder '* ]]
   run -64 rlock history --html ''
   run -64 --separate-stderr rlock history --html x --json
   [[ $stderr == *'contradict each other'* ]]
@@ -608,7 +615,7 @@ PYTHON
     chmod a-w .
     run rlock history --html page.html
     chmod u+w . # who takes the folder away needs that
-    ((status == 71))
+    [[ $status == 71 && $output == *'page.html is written as '*'page.html.rlock-'*' first: '* ]]
   fi
 }
 
