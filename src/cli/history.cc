@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // rlock history: the holds that are over.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/date.h"
 #include "cli/commands.h"
 #include "cli/output_history.h"
@@ -19,28 +23,44 @@ constexpr const char* kNothing =
     "no holds are written down here; run jobs with --history, or with RLOCK_HISTORY=true, to have them written\n";
 constexpr const char* kNoneOfThose = "no such holds are written down here\n";
 
-Result<void> show(const std::vector<lock::PastHold>& holds, const HistoryOptions& options) {
+constexpr const char* kOlder = "older holds: --limit\n";
+
+// The newest that were asked for; whether there are older ones.
+struct Found {
+  std::vector<lock::PastHold> holds;
+  bool older = false;
+};
+
+Result<Found> find(const HistoryOptions& options) {
+  lock::Servers client = RLOCK_TRY(client_for(options));
+  const auto limit = static_cast<std::size_t>(*options.limit);
+  lock::HistoryQuery query{.names = options.names, .limit = limit + 1, .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  Found found{RLOCK_TRY(lock::read_history(client, query, options.timeout))};
+  found.older = found.holds.size() > limit;
+  if (found.older) found.holds.pop_back();
+  return found;
+}
+
+Result<void> show(const Found& found, const HistoryOptions& options) {
+  const auto& holds = found.holds;
   const Screen screen = Screen::of_output();
   switch (options.output) {
     case Output::json: return print_each_json(holds, print);
-    case Output::html: return write_file(options.html, history_page(holds, since_1970()));
+    case Output::html: return write_file(options.html, history_page(holds, found.older, since_1970()));
     case Output::timeline:
     case Output::people: break;
   }
   const bool some_wanted = options.failed || options.since;
   if (holds.empty()) return print(fitted(some_wanted ? kNoneOfThose : kNothing, screen));
-  return print(options.output == Output::timeline ? timeline(holds, screen) : history_table(holds, screen));
+  const std::string text = options.output == Output::timeline ? timeline(holds, screen) : history_table(holds, screen);
+  return print(text + (found.older ? fitted(kOlder, screen) : ""));
 }
 
 }  // namespace
 
 Result<int> execute(const HistoryOptions& options) {
-  lock::Servers client = RLOCK_TRY(client_for(options));
-  lock::HistoryQuery query{
-      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
-  const auto holds = RLOCK_TRY(lock::read_history(client, query, options.timeout));
-  RLOCK_TRY(show(holds, options));
+  RLOCK_TRY(show(RLOCK_TRY(find(options)), options));
   return kDone;
 }
 

@@ -37,7 +37,8 @@ h2 { font-size: 1rem; margin: 1.5rem 0 .35rem; overflow-wrap: anywhere; }
 p { margin: .25rem 0; color: var(--dim); }
 .key i { display: inline-block; width: 1.2em; height: .75em; border-radius: 2px; margin: 0 .35em 0 .9em; }
 .key i:first-child { margin-left: 0; }
-.fine { background: var(--fine); } .bad { background: var(--bad); } .wait { background: var(--wait); }
+.fine { background: var(--fine); } .wait { background: var(--wait); }
+.bad { background: repeating-linear-gradient(135deg, var(--bad) 0 3px, var(--back) 3px 5px); border: 1px solid var(--bad); }
 .axis { display: flex; justify-content: space-between; gap: 1rem; color: var(--dim); font-size: .8rem; }
 .chart { position: relative; background: var(--lane); border: 1px solid var(--line); border-radius: 4px; overflow: hidden; }
 .chart b { position: absolute; height: 12px; min-width: 3px; border-radius: 2px; }
@@ -46,7 +47,7 @@ p { margin: .25rem 0; color: var(--dim); }
 table { border-collapse: collapse; width: 100%; font-size: .85rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-top: 1px solid var(--line); white-space: nowrap; }
 tr:first-child th { border-top: 0; }
-td.text { white-space: normal; min-width: 8rem; overflow-wrap: anywhere; }
+td.text, td.name { white-space: normal; min-width: 8rem; overflow-wrap: anywhere; }
 .r-fine { color: var(--fine); } .r-bad { color: var(--bad); }
 </style>
 </head>
@@ -116,22 +117,27 @@ class Chart {
   std::string bars_;
 };
 
+// May be as long as somebody wants, in one word.
+constexpr const char* kNameCell = "<td class=\"name\">";
+
 std::string table_of(const std::vector<PastHold>& holds) {
   std::string text =
       "<h2>Holds</h2>\n<div class=\"scroll\"><table>\n<tr><th>Ended</th><th>Lock</th><th>Held</th><th>Waited</th>"
       "<th>Result</th><th>Holder</th><th>Pid</th><th>Command</th><th>Reason</th></tr>\n";
   for (const PastHold& hold : holds) {
-    const auto cell = [&](const std::string& inside) { text += "<td>" + html(inside) + "</td>"; };
+    const auto cell = [&](const std::string& inside, const char* begin = "<td>") {
+      text += begin + html(inside) + "</td>";
+    };
     text += "<tr>";
     cell(date_text(hold.ended));
-    cell(hold.name.display());
+    cell(hold.name.display(), kNameCell);
     cell(duration_text(hold.held));
     cell(duration_text(hold.waited));
     text += std::string("<td class=\"text ") + (hold.fine() ? "r-fine" : "r-bad") + "\">" + html(result_text(hold)) +
             "</td>";
-    cell(holder_text(hold));
+    cell(holder_text(hold), kNameCell);
     cell(hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-");
-    cell(escaped(hold.who.command, 120));
+    cell(escaped(hold.who.command, 120), kNameCell);
     text += "<td class=\"text\">" + html(escaped(hold.who.reason, 512)) + "</td></tr>\n";
   }
   return text + "</table></div>\n";
@@ -139,10 +145,10 @@ std::string table_of(const std::vector<PastHold>& holds) {
 
 }  // namespace
 
-std::string history_page(const std::vector<PastHold>& holds, milliseconds now) {
+std::string history_page(const std::vector<PastHold>& holds, bool older, milliseconds now) {
   std::string page(kHead);
   page += "<h1>rlock history</h1>\n<p>" + std::to_string(holds.size()) + (holds.size() == 1 ? " hold" : " holds") +
-          ", written " + date_text(now) + "</p>\n";
+          (older ? ", the newest ones (for older ones: --limit)" : "") + ", written " + date_text(now) + "</p>\n";
   if (holds.empty()) return page + "<p>No holds are written down here.</p>\n</body>\n</html>\n";
   page += "<p class=\"key\"><i class=\"wait\"></i>waited<i class=\"fine\"></i>held<i class=\"bad\"></i>failed, lost or "
           "taken away</p>\n";

@@ -9,7 +9,7 @@
 
 namespace rlock::cli {
 
-// The page. Everything that came from a server is escaped.
-std::string history_page(const std::vector<lock::PastHold>& holds, milliseconds now);
+// The page. `older`: there are older ones. Everything that came from a server is escaped.
+std::string history_page(const std::vector<lock::PastHold>& holds, bool older, milliseconds now);
 
 }  // namespace rlock::cli

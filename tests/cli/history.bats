@@ -437,6 +437,23 @@ at() {
   ((commands < 5000))
 }
 
+@test "the reader is told that there are older holds" {
+  local i
+  for i in 1 2 3; do rlock run a -- true; done
+  run -0 --separate-stderr rlock history --limit 2
+  [[ ${#lines[@]} == 4 && ${lines[3]} == 'older holds: --limit' && -z $stderr ]]
+  run -0 rlock history --limit 2 --timeline
+  [[ $output == *'older holds: --limit' ]]
+  run -0 rlock history --limit 3
+  [[ ${#lines[@]} == 4 && $output != *older* ]]
+  FIELDS=name run -0 holds --limit 2
+  [[ $output == $'a\na' ]]
+  rlock history --limit 2 --html page.html
+  grep -q '<p>2 holds, the newest ones (for older ones: --limit), written ' page.html
+  rlock history --limit 3 --html page.html
+  grep -q '<p>3 holds, written ' page.html
+}
+
 @test "the histories of many thousand locks are listed" {
   not_over cluster 'a script there writes keys of one slot'
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
@@ -559,6 +576,34 @@ LINES
   at 1700003600000 a outcome released owner 2 held 1000 end exited value 0
   on_terminal 60 "'$RLOCK'" history --timeline >seen
   grep -qE '^ +22:13:19 +23:13:20' seen
+}
+
+@test "on a narrow terminal the result is seen: names are cut first, and columns left out" {
+  local columns
+  at 1700000000000 a-name-of-thirty-one-characters-x outcome released owner 1 held 1000 waited 1000 end exited value 3
+  at 1700000001000 short outcome gone owner 2 end lost why reason
+  export LC_ALL=C.UTF-8
+  for columns in 20 25 30 40 60; do
+    on_terminal "$columns" "'$RLOCK'" history >seen
+    grep -q NAME seen
+    grep -q 'RESULT' seen
+    grep -q 'status 3' seen
+    grep -qE 'a-na.*…' seen
+    grep -qE 'short +.*lost' seen
+    (($(widest <seen) <= columns))
+  done
+  on_terminal 40 "'$RLOCK'" history >seen
+  grep -q '^11-14 22:13 ' seen
+  on_terminal 100 "'$RLOCK'" history >seen
+  grep -q '2023-11-14T22:13:20Z  a-name-of-thirty-one-characters-x  1s    1s      status 3' seen
+}
+
+@test "in a page failed holds are told by more than a colour, and long names break" {
+  run -1 rlock run "$(printf 'n%.0s' {1..200})" -- false
+  rlock history --html page.html
+  grep -q '^\.bad { background: repeating-linear-gradient(' page.html
+  grep -qE '^td\.text, td\.name \{ white-space: normal;.* overflow-wrap: anywhere; \}' page.html
+  grep -qE '<td class="name">n{200}</td>' page.html
 }
 
 @test "--html writes one page that needs nothing else and escapes everything" {
