@@ -87,9 +87,9 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string beside = file.string() + ".rlock-" + random_uuid().substr(0, 8);
   const UniqueFd fd(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd) {
-    Error error = system_error(what + " is written as " + escaped(beside) + " first: that file");
-    error.message += "; name another file, in a folder in which you may make files";
-    return std::unexpected(std::move(error));
+    Error refused = system_error(what + " is written as " + escaped(beside) + " first: that file");
+    refused.message += "; name another file, in a folder in which you may make files";
+    return std::unexpected(std::move(refused));
   }
   // The same people may read the page as before.
   struct stat replaced;
