@@ -22,7 +22,7 @@ double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1
 
 // As the shell has seen it; none where nobody knows.
 std::optional<double> status_of(const lock::PastHold& hold) {
-  if (hold.lost()) return kLost;
+  if (hold.lost() || hold.end == "stopped") return kLost;
   if (hold.end == "exited" && hold.value) return *hold.value;
   if (hold.end == "signalled" && hold.value) return 128 + *hold.value;
   if (hold.end == "timed-out") return kTimedOut;

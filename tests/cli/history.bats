@@ -149,6 +149,8 @@ entry() {
   [[ $(total x losses) == 1 && -z $(total y losses) ]]
   run -0 rlock history y
   [[ $output == *' stopped: x: the lock is lost: '* ]]
+  run -0 rlock status --prometheus
+  [[ $output == *'rlock_last_status{name="x"} 74'* && $output == *'rlock_last_status{name="y"} 74'* ]]
   sleep 600 3>&- &
   process=$!
   rlock acquire v w --for-pid "$process" --lease 5s
