@@ -17,8 +17,11 @@ local function record(at, total, outcome, first)
     redis.pcall('pexpire', totals, kMonth)
   end
   if ARGV[first] then
-    -- The id is later than the time if the clock was ahead when the entry before this one was written.
-    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', text(now),
+    -- The id is later than the time if the clock was ahead when the entry before this one was written. The time is asked
+    -- for here: no other release needs it.
+    local clock = redis.call('time')
+    local ended = clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3)
+    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', ended,
       unpack(ARGV, first))
     redis.pcall('pexpire', history, kMonth)
   end
