@@ -1,7 +1,17 @@
 #!/bin/sh
 # The first step of a CI job whose steps are shells of their own: takes the lock "deploy" for as long as the runner lives.
 #
+# LOCK_PID is the process that starts the steps: the parent of the step's shell. Only that shell knows it:
+#
+#   LOCK_PID=$PPID ./ci-first-step.sh
+#   LOCK_PID=$PPID; . ./ci-first-step.sh     # the same, in the step's own shell
+#
+# Each later step begins with this line, which ends the step where the lock was lost:
+#
+#   rlock renew deploy --owner "$(cat .lock-owner)" || exit
+#
 # A keeper stays in the background and renews the lock. If the job is cancelled and its last step never comes, the lock is
-# free when the runner ends. LOCK_PID is the process that starts the steps; our parent, if not given.
+# free when the runner ends.
 set -eu
-rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "${LOCK_PID:-$PPID}" --reason "${CI_JOB_URL:-a CI job}" >.lock-owner
+: "${LOCK_PID:?give the process that starts the steps: LOCK_PID=\$PPID ./ci-first-step.sh}"
+rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "$LOCK_PID" --reason "${CI_JOB_URL:-a CI job}" >.lock-owner

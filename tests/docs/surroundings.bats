@@ -156,21 +156,36 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
 }
 
 @test "CI: two steps, each a shell of its own; a job that is cancelled leaves nothing" {
-  cat >runner <<END
-sh "$EXAMPLES/ci-first-step.sh"
-rlock status deploy >status
-sh "$EXAMPLES/ci-last-step.sh"
-END
-  LOCK_WAIT=1m run -0 --separate-stderr bash -eu runner
-  grep -q 'reason    a CI job' status
-  [[ $(redis srv exists deploy) == 0 && ! -e .lock-owner ]]
+  local call renew
+  cp "$EXAMPLES"/ci-*-step.sh .
+  chmod +x ci-*-step.sh
+  renew=$(sed -n 's/^#   \(rlock renew .*\)/\1/p' ci-first-step.sh)
+  [[ -n $renew ]]
+  grep -qF "\`${renew//|/\\|}\`" "$EXAMPLES/../../docs/cookbook.md"
+  # Each way to call it that the file has, in a shell whose parent is the runner.
+  sed -nE 's/^#   (LOCK_PID=[^#]*[^# ]).*/\1/p' ci-first-step.sh >calls
+  [[ $(wc -l <calls) == 2 ]]
+  while IFS= read -r call; do
+    grep -qF "\`$call\`" "$EXAMPLES/../../docs/cookbook.md"
+    printf '%s\n' "sh -euc '$call'" "sh -euc '$renew; rlock status deploy >status'" "sh -euc ./ci-last-step.sh" >runner
+    LOCK_WAIT=1m run -0 --separate-stderr bash -eu runner
+    grep -q 'reason    a CI job' status
+    [[ $(redis srv exists deploy) == 0 && ! -e .lock-owner ]]
+  done <calls
   # Between the steps, the runner is killed.
-  sed -i '2s/.*/kill -KILL $$/' runner
+  sed -i '2i kill -KILL $$' runner
   run -137 bash -eu runner
   wait_until not held deploy
-  # Lost between the steps.
+  # Lost between the steps: the next one does not begin, and the last one says so, too.
+  rm status
   sed -i '2s/.*/redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"/' runner
   run -76 bash -eu runner
+  [[ ! -e status ]]
+  sed -i 3d runner
+  run -76 bash -eu runner
+  # Without LOCK_PID nothing is taken.
+  run -2 --separate-stderr sh ci-first-step.sh
+  [[ $stderr == *'LOCK_PID=$PPID'* && $(redis srv exists deploy) == 0 ]]
 }
 
 @test "GitLab: the lock is held for as long as the script's shell lives" {
