@@ -1,10 +1,13 @@
 #!/bin/sh
 # install -m 755 backup.sh /usr/local/bin/
+# install -d -m 750 -o backup /srv/backup        # for the user that runs it, who has to be able to read /srv/data
 #
 # A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only.
 #
 # The name of each file begins with the fencing token. Tokens grow, and a job that comes back from the dead, because its
 # host was asleep, writes a file of its own and never the newest one.
+#
+# After a failure: rlock force-unlock --yes backup, else --min-hold makes the next try within the hour a silent success.
 set -eu
 : "${RLOCK_TOKEN:?start this by: rlock run backup -- $0}"
 from=${BACKUP_FROM:-/srv/data} to=${BACKUP_TO:-/srv/backup}
