@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-// What was typed: arrows as the letters that do the same, and nothing for other keys that are sent as sequences
+// The keys that were typed: arrows as the letters that do the same, and nothing for other keys that are sent as sequences
 // (ECMA-48 §5.4: ESC [ …, up to a byte from @ to ~; ESC O and one byte, as xterm has it). An ESC alone is the key.
 std::string keys_in(std::string_view bytes) {
   std::string keys;

@@ -146,7 +146,7 @@ class Lookup {
     return std::ranges::any_of(answers_, [](const Answer& answer) { return !answer.found.empty(); });
   }
 
-  // What says most: of two families one may simply have no address.
+  // The status that says most: of two families one may simply have no address.
   std::unexpected<Error> failure() const {
     for (const Answer& answer : answers_) {
       const int status = answer.status.value_or(ARES_ETIMEOUT);

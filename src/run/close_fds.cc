@@ -20,7 +20,7 @@ constexpr unsigned kUsual = 1023;  // the limit that most processes have, less o
 // another thread may have held the allocator's lock at the fork.
 static_assert(offsetof(dirent, d_name) == 19 && offsetof(dirent, d_reclen) == 16);
 
-// Calls `found` with each descriptor that /proc shows in `folder`. What is closed meanwhile lets none be passed over: the
+// Calls `found` with each descriptor that /proc shows in `folder`. To close one meanwhile lets none be passed over: the
 // place in the list is a number of a descriptor.
 template <class Found>
 void each_descriptor(int folder, Found found) {

@@ -8,7 +8,7 @@
 
 namespace rlock::run {
 
-// What a fork(2) that has just failed says. REQUIRES: errno is its.
+// The text for a fork(2) that has just failed. REQUIRES: errno is its.
 inline std::string no_process() {
   const int number = errno;
   return "cannot start a process: " + errno_text(number) +
