@@ -2,6 +2,8 @@
 #include "cli/invocation.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -40,6 +42,18 @@ void start_log(const CommonOptions& common) {
   const bool timed = common.verbose && !log::is_journal();  // which has the time of each line
   log::start(least, common.json_log ? json_log_line : timed ? log::timed_text_format : log::text_format);
   if (common.syslog) log::to_syslog_too();
+}
+
+// Whether the line or the variable asks for JSON: what is wrong with the line is said before its options are known.
+bool wants_json(const std::vector<std::string>& arguments) {
+  constexpr std::string_view option = "--log-format";
+  const char* variable = std::getenv("RLOCK_LOG_FORMAT");
+  bool json = variable && std::string_view(variable) == "json";
+  for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
+    if (*word == option && word + 1 != arguments.end()) json = *(word + 1) == "json";
+    if (word->starts_with(std::string(option) + "=")) json = word->substr(option.size() + 1) == "json";
+  }
+  return json;
 }
 
 // Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.
@@ -109,6 +123,7 @@ Result<void> read(PrintText&, const Parsed&, const Settings&, const std::vector<
 }  // namespace
 
 Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
+  if (wants_json(arguments)) log::start(log::Level::info, json_log_line);
   const Parsed parsed = RLOCK_TRY(parse(arguments));
   if (!parsed.subcommand) return PrintText{parsed.text};
   const Settings settings = RLOCK_TRY(Settings::load(parsed));

@@ -223,7 +223,10 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
 }
 
 Error with_advice(Error error) {
-  if (error.code == Error::Code::denied && !has_password && std::getenv("RLOCK_HELD")) {
+  if (error.code != Error::Code::denied || has_password) return error;
+  if (!std::getenv("RLOCK_HELD")) {
+    if (error.message.contains("wants a password")) error.message += "; give it by --password-file or RLOCK_PASSWORD";
+  } else {
     error.message +=
         "; this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
         "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";

@@ -129,7 +129,6 @@ Error server_error(std::string_view text) {
   if (first == "READONLY") {
     error.message += "; it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)";
   }
-  if (stranger) error.message += "; give one by --password-file or RLOCK_PASSWORD";
   const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
     error.message = std::string(kSaidOfScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";

@@ -534,6 +534,15 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   rlock release --owner "$owner" x
   run -64 --separate-stderr rlock run --log-format json --lease 10x x -- true
   json_lines 1
+  # Before the options are known, too.
+  run -64 --separate-stderr rlock run --log-format=json --bogus x -- true
+  json_lines 1
+  RLOCK_LOG_FORMAT=json RLOCK_WAIT='' run -78 --separate-stderr rlock run x -- true
+  json_lines 1
+  RLOCK_LOG_FORMAT=json run -78 --separate-stderr rlock run --config "$PWD/none" x -- true
+  json_lines 1
+  RLOCK_LOG_FORMAT=json run -64 --separate-stderr rlock run --log-format text --bogus x -- echo --log-format=json
+  [[ $stderr == 'rlock: '* ]]
 }
 
 # Whose file it is. As root a job runs with what another user says; nobody else can give a file away.

@@ -128,7 +128,7 @@ no_password() {
   shift
   run -78 --separate-stderr rlock run "$@" job -- touch ran
   show
-  [[ $stderr == *"$why"* && -z $output && ! -e ran ]]
+  [[ $stderr == *"password command: "*"$why"* && -z $output && ! -e ran ]]
   not held job
 }
 
@@ -234,7 +234,7 @@ end_of_roots() {
   RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --config c.toml job -- true
   RLOCK_PASSWORD_FILE=none run -0 --separate-stderr rlock run --config c.toml --password-command "$COMMAND" job -- true
   RLOCK_PASSWORD_COMMAND=$COMMAND RLOCK_PASSWORD=wrong run -0 --separate-stderr rlock run job -- true
-  # So does the password itself.
+  # The password itself beats a weaker level, too.
   RLOCK_PASSWORD=first run -0 --separate-stderr rlock run --config c.toml job -- env
   [[ $output != *RLOCK_PASSWORD* ]]
   run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true

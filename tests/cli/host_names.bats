@@ -206,7 +206,7 @@ job_at_silent_server() {
   job_at_silent_server 15s
   wait_until grep -q 'cannot renew the lock' said
   rm silent
-  wait_until grep -q 'renewed again' said
+  wait_until grep -q ': renewed again' said
   touch go
   wait "$pid" || status=$?
   [[ $status == 7 ]]
