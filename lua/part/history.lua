@@ -1,10 +1,15 @@
 -- history: what is written down of a hold when it is over, for `rlock history`.
 --
--- A stream, an entry for each hold: outcome, the time by our clock, and the fields that the client has sent
--- (man/rlock-protocol.7); and the totals, a hash, of what has no entry or loses it when the stream is trimmed: losses, skips,
--- forced. Nothing of it undoes what has happened to the lock.
+-- A stream, an entry for each hold: outcome, the time by our clock, '' where a user may not ask for it, and the fields that
+-- the client has sent (man/rlock-protocol.7); and the totals, a hash, of what has no entry or loses it when the stream is
+-- trimmed: losses, skips, forced. Nothing of it undoes what has happened to the lock.
 
 local kEntries = 10000
+
+-- Says that a hold was taken away, until its owner has noticed: it is no loss then. Not declared either.
+local function taken_key(owner)
+  return holds .. owner .. ':taken'
+end
 
 -- Adds one to the total `total`, '' for none, and an entry of the fields from ARGV[first] on, if there are any.
 -- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared: a user may lack the right to
@@ -19,8 +24,8 @@ local function record(at, total, outcome, first)
   if ARGV[first] then
     -- The id is later than the time if the clock was ahead when the entry before this one was written. The time is asked
     -- for here: no other release needs it.
-    local clock = redis.call('time')
-    local ended = clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3)
+    local clock = redis.pcall('time')
+    local ended = clock[1] and clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3) or ''
     written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', ended,
       unpack(ARGV, first))
     redis.pcall('pexpire', history, kMonth)

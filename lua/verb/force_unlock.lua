@@ -28,6 +28,7 @@ local kNote = 10
 --- unless string
 local kNote = 6
 --- end
+local kNoticed = 60000
 local owner = ARGV[5]
 
 local other = other_kind()
@@ -40,6 +41,7 @@ end
 
 local description, described = description_of(owner)
 local payload
+local left = left_of(owner)
 -- Tried before anything is changed, on a field that is not there: without the right to it, or to the time, a lock stays
 -- as it is.
 peek('hdel', description, 'at ' .. now)
@@ -49,6 +51,11 @@ end
 repeat  -- a foreign writer may read as well
   payload = drop(owner) or payload
 until not count_of(owner)
-local unwritten = ARGV[kNote] and record(kNote, 'forced', 'forced', kNote + 2)
+local unwritten
+if ARGV[kNote] then
+  -- The owner notices when it renews or releases, and has ended when its lease has, or soon after.
+  redis.pcall('set', taken_key(owner), '1', 'px', text(math.max(left, 0) + kNoticed))
+  unwritten = record(kNote, 'forced', 'forced', kNote + 2)
+end
 local fault = hand_off(payload)
 return with_more({'released', 0, fault, unwritten and 0, unwritten})

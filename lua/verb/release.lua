@@ -12,7 +12,7 @@
 --       history    and with them all that follows
 --       total      the total to which this adds one, '' for none. 'forced': the holder gives it up because somebody has
 --                  asked for it, which is the outcome. Where the hold is not there any more, '' is 'losses'; and none is
---                  added to where the history says already that the hold was taken away. With '-' in front: nothing at
+--                  added to where it is written down already that the hold was taken away. With '-' in front: nothing at
 --                  all is written where the hold is not there any more
 --       …          fields of the entry in the history, if there is to be one; also of a hold that is not there any more
 -- Reply {'released', left, fault, more, unwritten}   holds that remain; 0: the lock is available and that was published, or the
@@ -54,21 +54,6 @@ end
 local function text_at(key)
   local found = redis.pcall('get', key)
   return type(found) == 'string' and found or nil
-end
-
--- Whether one of the newest entries of the history says that the lock was taken away from this owner.
-local function was_taken_away()
-  local entries = redis.pcall('xrevrange', ARGV[kNote + 1], '+', '-', 'count', 10)
-  for _, entry in ipairs(entries) do
-    local said = {}
-    for i = 1, #entry[2], 2 do
-      said[entry[2][i]] = entry[2][i + 1]
-    end
-    if said.outcome == 'forced' and said.owner == owner then
-      return true
-    end
-  end
-  return false
 end
 
 local function remember(outcome)
@@ -146,7 +131,7 @@ if total and not only_if_held and not before then
     redis.pcall('set', outcome_key, 'noted', 'px', remember_for)
   end
   local added = total == '' and 'losses' or total
-  record(kNote, total ~= 'skips' and was_taken_away() and '' or added, 'gone', kNote + 3)
+  record(kNote, total ~= 'skips' and redis.pcall('exists', taken_key(owner)) == 1 and '' or added, 'gone', kNote + 3)
 end
 
 pcall(leave, owner)  -- no release fails because of those who wait

@@ -41,16 +41,23 @@ bool holds_still(const lock::Status& status, const lock::OwnerId& owner) {
 enum class Asked { released, gone_unheard, held_still };
 
 // Of those that do not answer, nobody knows what they do; the server knows when their lease ends.
-Result<void> tell_of_silence(const ForceUnlockOptions& options, const lock::Status& status) {
-  const auto left = status.holder() ? status.holder()->expires_in : std::nullopt;
+Result<void> tell_of_silence(const ForceUnlockOptions& options, const lock::Status& status,
+                             const std::vector<lock::OwnerId>& owners) {
+  std::optional<milliseconds> left;
+  for (const lock::HolderView& one : status.holders) {
+    const auto is_it = [&](const lock::OwnerId& owner) { return one.owner == owner.text(); };
+    if (std::ranges::any_of(owners, is_it)) left = std::max(left, one.expires_in);
+  }
   return print(options.name().display() + ": the holder does not answer" +
                (left ? "; its lease runs out in " + rough_duration(*left) + " unless it renews it" : "") +
                "; waiting for that, and --now would take the lock away at once\n");
 }
 
 // Asks the holders to stop, once at least, until they have released the lock, or have died and their leases have run
-// out, or the wait is over.
-Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners) {
+// out, or the wait is over. `alone`: nobody else holds the lock. All holders listen on one channel, and the server says
+// that somebody has heard a request, not who.
+Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& options, std::vector<lock::OwnerId> owners,
+                           bool alone) {
   bool heard = false;
   TimePoint speak_at = BootClock::now() + kSilence;
   for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
@@ -60,15 +67,16 @@ Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& opti
           RLOCK_TRY(lock::ask_to_stop(client, options.name(), owner, asker("rlock force-unlock"), exchange)) > 0;
       if (hears && !std::exchange(heard, true)) {
         RLOCK_TRY(print(options.name().display() + ": the holder has been asked to stop" +
+                        (alone ? "" : ", if it is among those that listen") +
                         (*options.wait > 0ms ? "; waiting for it\n" : "\n")));
       }
     }
     const auto status = RLOCK_TRY(look(client, options));
     std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
-    if (owners.empty()) return heard ? Asked::released : Asked::gone_unheard;
+    if (owners.empty()) return heard && alone ? Asked::released : Asked::gone_unheard;
     if (end.over()) return Asked::held_still;
     if (heard || BootClock::now() < speak_at) continue;
-    RLOCK_TRY(tell_of_silence(options, status));
+    RLOCK_TRY(tell_of_silence(options, status, owners));
     speak_at = TimePoint::max();
   }
 }
@@ -146,7 +154,8 @@ Result<int> free_lock(lock::Servers& client, const ForceUnlockOptions& options, 
     return kNotAcquired;
   }
   if (holders.asked.empty()) return kDone;
-  switch (RLOCK_TRY(ask_and_wait(client, options, holders.asked))) {
+  const bool alone = status.number == static_cast<long long>(holders.asked.size());
+  switch (RLOCK_TRY(ask_and_wait(client, options, holders.asked, alone))) {
     case Asked::released:
       RLOCK_TRY(print(name + ": released\n"));  // the next one may have it already
       return kDone;

@@ -130,8 +130,22 @@ std::vector<std::string> with_empty_values(const std::vector<std::string>& words
   return out;
 }
 
+// CLI11 takes {} behind the = of a flag for its default.
+Result<void> check_braces(CLI::App& app, const std::vector<std::string>& words, const SubcommandSpec* spec) {
+  constexpr std::string_view braces = "={}";
+  for (const std::string& word : words) {
+    if (!word.starts_with("--") || !word.ends_with(braces)) continue;
+    const std::string name = word.substr(0, word.size() - braces.size());
+    const CLI::Option* option = app.get_option_no_throw(name);
+    if (!option || option->get_expected_max() != 0) continue;
+    return fail(Error::Code::usage, where(spec) + name + ": '{}' is neither true nor false");
+  }
+  return {};
+}
+
 // Has CLI11 tell options from other words. False: help was asked for.
 Result<bool> let_cli11_parse(CLI::App& app, std::vector<std::string> words, const SubcommandSpec* spec) {
+  RLOCK_TRY(check_braces(app, words, spec));
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);

@@ -142,14 +142,17 @@ std::string absolute(const std::string& path) {
 
 void drop_weaker_source(CommonOptions& options) {
   auto& from = options.password_from;
-  if (!from) return;
-  const char* variable = std::getenv("RLOCK_PASSWORD");
-  const bool by_variable = variable && *variable && kRankOfVariables < from->rank;
+  if (!from || from->rank <= kRankOfVariables) return;
+  const auto is_set = [](const char* variable) {
+    const char* text = std::getenv(variable);
+    return text && *text;
+  };
   const bool by_addresses = options.url_rank < from->rank && !options.url_origin.empty() &&
                             std::ranges::none_of(redis::split_addresses(options.url.text()), [](std::string_view one) {
                               return redis::password_in(one).empty();
                             });
-  if (by_variable || by_addresses) from.reset();
+  // REDISCLI_AUTH is for every server, and would beat the address.
+  if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
 }
 
 Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,

@@ -72,24 +72,25 @@ std::optional<SocketAddress> numeric_address(const std::string& host, int port) 
 }
 
 // The families of which this host has addresses, that of its loopback left out; the one to prefer comes first. Nobody is
-// asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)), and an address of the link alone reaches no
-// server elsewhere. /etc/hosts answers at once.
+// asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)). An address of the link alone, or of a private
+// network (RFC 4193), reaches no server elsewhere. /etc/hosts answers at once.
 std::vector<int> families() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {AF_INET6, AF_INET};
-  bool of_link = false, wider = false;
+  bool narrow = false, wide = false;
   for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
     if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET6) continue;
     const in6_addr* address = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
-    if (IN6_IS_ADDR_LINKLOCAL(address)) {
-      of_link = true;
+    const bool is_private = (address->s6_addr[0] & 0xfe) == 0xfc;
+    if (IN6_IS_ADDR_LINKLOCAL(address) || is_private) {
+      narrow = true;
     } else {
-      wider = wider || !IN6_IS_ADDR_LOOPBACK(address);
+      wide = wide || !IN6_IS_ADDR_LOOPBACK(address);
     }
   }
   freeifaddrs(list);
-  if (wider) return {AF_INET6, AF_INET};
-  return of_link ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
+  if (wide) return {AF_INET6, AF_INET};
+  return narrow ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
 // One lookup of a name. c-ares says which of its sockets it waits for; an epoll(7) makes one descriptor of them.
@@ -114,8 +115,12 @@ class Lookup {
     }
     std::vector<SocketAddress> addresses;
     for (std::optional<TimePoint> last; !all_answered() && (!last || BootClock::now() < *last);) {
-      RLOCK_TRY(go_on(until, last.value_or(TimePoint::max())));
-      if (!last && any_found()) last = BootClock::now() + kOtherFamily;
+      if (auto gone_on = go_on(until, last.value_or(TimePoint::max())); !gone_on) {
+        if (gone_on.error().code == Error::Code::interrupted || !any_found()) return std::unexpected(gone_on.error());
+        break;
+      }
+      // Some of the time is for the connection.
+      if (!last && any_found()) last = BootClock::now() + std::min(kOtherFamily, rlock::until(until.deadline) / 4);
     }
     for (const Answer& answer : answers_) addresses.insert(addresses.end(), answer.found.begin(), answer.found.end());
     if (!addresses.empty()) return addresses;
@@ -240,7 +245,8 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, co
   auto found = lookup.run(host, port, "b", of_this_host, until);
   if (found || host.ends_with('.') || !lookup.gave_up()) return found;
   auto as_it_is = Lookup().run(host + ".", port, "b", of_this_host, until);
-  return as_it_is ? std::move(as_it_is) : std::move(found);
+  if (as_it_is || as_it_is.error().code == Error::Code::interrupted) return as_it_is;
+  return found;
 }
 
 }  // namespace rlock::redis

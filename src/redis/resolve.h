@@ -23,7 +23,8 @@ struct SocketAddress {
 };
 
 // The addresses of a host: of each family in the order of RFC 6724, and those of IPv6 first where this host has one that
-// reaches further than its link; one that is a number is its own, and nobody is asked. Keeps nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
+// reaches further than its link and its private networks. One that is a number is its own, and nobody is asked. Keeps
+// nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
 Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until);
 
 // The library that does it, and its version: for people.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -19,6 +20,8 @@ constexpr unsigned kUsual = 1023;  // the limit that most processes have, less o
 // The entries of the system call are those of readdir(3) on all systems of 64 bits; readdir itself allocates memory, and
 // another thread may have held the allocator's lock at the fork.
 static_assert(offsetof(dirent, d_name) == 19 && offsetof(dirent, d_reclen) == 16);
+
+int open_list() { return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
 
 // Calls `found` with each descriptor that /proc shows in `folder`. To close one meanwhile lets none be passed over: the
 // place in the list is a number of a descriptor.
@@ -42,7 +45,11 @@ void each_descriptor(int folder, Found found) {
 
 void close_fds(unsigned first, unsigned last) {
   if (syscall(SYS_close_range, first, last, 0) == 0) return;
-  const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int folder = open_list();
+  if (folder < 0 && (errno == EMFILE || errno == ENFILE)) {
+    close(static_cast<int>(first));
+    folder = open_list();
+  }
   if (folder < 0) {
     for (unsigned fd = first; fd <= std::min(last, kUsual); ++fd) close(static_cast<int>(fd));
     return;

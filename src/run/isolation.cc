@@ -159,7 +159,9 @@ Result<pid_t> fork_isolated(Isolation& isolation) {
   }
   if (!told || report.failure != 0) {
     Error error = system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO);
-    error.message += "; where only root may make one, see kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces (sysctl)";
+    error.message +=
+        "; where only root may make one, see kernel.apparmor_restrict_unprivileged_userns and "
+        "user.max_user_namespaces (sysctl)";
     return std::unexpected(std::move(error));
   }
   isolation.init = report.init;

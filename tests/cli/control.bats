@@ -84,6 +84,25 @@ start_tree() {
   [[ $output != *released* ]]
 }
 
+@test "a dead one of several holders: rlock says no more than it knows" {
+  local dead
+  "$RLOCK" run -s job -- sleep 1000 3>&- &
+  local living=$!
+  wait_until listeners 1
+  job_start -s --lease 6s job -- sleep 1000
+  wait_until listeners 2
+  job_parts
+  dead=$(rlock status --json job | python3 -c 'import json, sys
+print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pid"] == int(sys.argv[1])))' "$frontend")
+  kill_guards
+  wait_until gone "$command"
+  run -0 rlock force-unlock --yes --owner "$dead" job
+  assert_says 'job: the holder has been asked to stop, if it is among those that listen; waiting for it'
+  assert_says 'job: the holder has it no more'
+  kill "$living"
+  wait "$living" || true
+}
+
 @test "who holds it by acquire cannot be asked: deleted at once" {
   rlock acquire job --lease 10m
   run -0 rlock force-unlock --yes job

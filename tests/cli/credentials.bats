@@ -240,6 +240,11 @@ end_of_roots() {
   run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
   RLOCK_URL=unix://worker:first@$srv_sock run -0 --separate-stderr rlock run --config c.toml job -- true
   [[ -z $stderr ]]
+  # But not a file or a command of the variables; and REDISCLI_AUTH, which is for every server, lets nothing be left out.
+  RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --url "unix://worker:bad@$srv_sock" job -- true
+  RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD=bad run -0 --separate-stderr rlock run job -- true
+  echo 'password-file = "pass"' >c.toml
+  REDISCLI_AUTH=bad run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
 }
 
 @test "a ~ that no shell has read is no folder" {

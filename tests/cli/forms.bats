@@ -59,6 +59,10 @@ busy() {
   [[ $output == '['* ]]
   run -0 --separate-stderr rlock run --no-renew=false --kill-after=2s x -- true
   local flag
+  run -64 --separate-stderr rlock run '--history={}' x -- touch started
+  assert_says "--history: '{}' is neither true nor false"
+  run -64 --separate-stderr rlock '--quiet={}' status
+  rlock run '--reason={}' x -- true
   for flag in --history --no-renew --quiet --shared; do
     run -64 --separate-stderr rlock run "$flag=banana" x -- touch started
     assert_says "$flag: 'banana' is neither true nor false"

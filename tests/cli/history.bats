@@ -201,6 +201,27 @@ entry() {
   [[ $output == 'no such holds are written down here' ]]
 }
 
+@test "one that was taken away is no loss, however many releases come before its owner notices" {
+  local status=0 job i
+  "$RLOCK" run -s --lease 6s rd -- sh -c 'echo "$RLOCK_OWNER" >reader; sleep 600' 2>/dev/null 3>&- &
+  job=$!
+  wait_until test -s reader
+  rlock force-unlock -y --now --owner "$(<reader)" rd
+  for ((i = 0; i < 12; i++)); do rlock run -s rd -- true; done
+  wait "$job" || status=$?
+  [[ $status == 74 && $(total rd forced) == 1 && -z $(total rd losses) ]]
+}
+
+@test "a user who may not ask for the time releases all the same, and the hold is written down" {
+  local owner
+  redis srv acl setuser untimed on '>pass' '~*' '&*' +@all -time >/dev/null
+  owner=$(rlock acquire t --lease 1m)
+  RLOCK_PASSWORD=pass run -0 --separate-stderr rlock --url "unix://untimed@$srv_sock" release t --owner "$owner"
+  [[ -z $stderr ]]
+  FIELDS='outcome' run -0 holds t
+  [[ $output == released && $(redis srv exists t) == 0 ]]
+}
+
 @test "other kinds of locks: readers, slots, strings; several names" {
   rlock run -s r -- true
   rlock run --slots 2 s -- true

@@ -134,32 +134,44 @@ asked_again() { (($(wc -l <asked) > $1)); }
   not past 2900
 }
 
-# in_network_of_its_own ADDRESS...: asks for a status where nobody but a name server is that drops questions for IPv6, on a
-# host with these addresses of IPv6.
+# in_network_of_its_own ADDRESS...: asks for a status where nobody but a name server is, on a host with these addresses of
+# IPv6, all of which are within reach of one another. $NAME is the server, $TIMEOUT the time.
 in_network_of_its_own() {
   unshare -n true 2>/dev/null || skip 'only root can give a job a network of its own'
-  touch drops-ipv6
   run -69 unshare -n -m sh -c 'program=$1 address=$2
     shift 2
     mount --bind resolv.conf /etc/resolv.conf && ip link set lo up
-    for one; do ip -6 address add "$one" dev lo nodad || exit 77; done
+    for one; do ip -6 address add "$one" dev lo nodad && ip -6 route replace default dev lo || exit 77; done
     rm up; python3 "$program" "$address" "$PWD" 3>&- & server=$!
     until [ -e up ]; do sleep 0.02; done
-    "$RLOCK" --url redis://host.rlock.test:1 --timeout 3s status x; status=$?
+    "$RLOCK" --url "redis://${NAME:-host}.rlock.test:1" --timeout "${TIMEOUT:-3s}" status x; status=$?
     kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
 }
 
 @test "a name server that drops questions for IPv6, where nobody can use the answer" {
+  touch drops-ipv6
   in_network_of_its_own
   assert_says 'Connection refused'
 }
 
 @test "a name server that drops questions for IPv6, on a host that has addresses of it: the other answer counts" {
   [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
+  touch drops-ipv6
   in_network_of_its_own fe80::1/64
   assert_says 'Connection refused'
   in_network_of_its_own 2001:db8::1/64
   assert_says 'Connection refused'
+  # The time of a renewal of the shortest leases.
+  TIMEOUT=250ms in_network_of_its_own 2001:db8::1/64
+  assert_says 'Connection refused'
+}
+
+@test "on a host whose addresses of IPv6 reach no further than private networks IPv4 comes first" {
+  [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
+  NAME=both in_network_of_its_own fd00:1::2/64
+  [[ $output == *'127.0.0.1:1: '*'[2001:db8:1::1]:1: '* ]]
+  NAME=both in_network_of_its_own 2001:db8::1/64
+  [[ $output == *'[2001:db8:1::1]:1: '*'127.0.0.1:1: '* ]]
 }
 
 @test "a name server that is silent: a signal ends rlock at once" {
@@ -173,6 +185,18 @@ in_network_of_its_own() {
   wait "$pid" || status=$?
   [[ $status == 143 && ! -e ran ]]
   not past 5000
+}
+
+@test "a signal ends rlock at once when it asks for the name as it is, too" {
+  local pid status=0
+  touch drops-known
+  printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
+  at host.rlock.test --timeout 1m run x -- touch ran 2>said 3>&- &
+  pid=$!
+  wait_until grep -qsx host.rlock.test asked
+  kill -s TERM "$pid"
+  wait "$pid" || status=$?
+  [[ $status == 143 && ! -e ran ]]
 }
 
 @test "a name server that answers what nobody can read" {

@@ -233,7 +233,7 @@ PYTHON
 }
 
 @test "the alerts fire when they should" {
-  command -v promtool >/dev/null || skip 'no promtool'
+  command -v promtool >/dev/null || skip 'PROMTOOL IS MISSING (package prometheus): no test fires the alerts'
   promtool check rules "$ROOT/packaging/prometheus/alerts.yml"
   cp "$ROOT/packaging/prometheus/alerts.yml" "$TESTS_DIR/docs/alerts_test.yml" .
   promtool test rules alerts_test.yml

@@ -1,8 +1,8 @@
 """A name server, on port 53 of an address of the loopback network: dns_server.py ADDRESS FOLDER
 
 Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; of names below bad.test it
-says that it cannot tell (SERVFAIL); no other name exists. While FOLDER holds a file `silent`, no question is answered; with
-`drops-ipv6` only those for addresses of IPv6 are not; with `garbage` the answers are random. Each question's name becomes
+says that it cannot tell (SERVFAIL); no other name exists. both.rlock.test has the address 2001:db8:1::1, too. While FOLDER holds a file `silent`, no question is answered; with
+`drops-ipv6` only those for addresses of IPv6 are not, with `drops-known` those for names below rlock.test; with `garbage` the answers are random. Each question's name becomes
 a line of FOLDER/asked.
 """
 import os
@@ -28,6 +28,8 @@ def answer_to(question):
     known = labels[-2:] == ["rlock", "test"]
     has_one = known and kind == 1 and labels[0] != "empty"
     answers = struct.pack(">HHHIH4s", 0xC00C, 1, 1, 60, 4, bytes([127, 0, 0, 1])) if has_one else b""
+    if known and kind == 28 and labels[0] == "both":
+        answers = struct.pack(">HHHIH16s", 0xC00C, 28, 1, 60, 16, socket.inet_pton(socket.AF_INET6, "2001:db8:1::1"))
     says = 0x8180 if known else 0x8182 if labels[-2:] == ["bad", "test"] else 0x8183
     return number + struct.pack(">HHHHH", says, 1, bool(answers), 0, 0) + asked + answers
 
@@ -40,5 +42,6 @@ while True:
     reply = answer_to(question)
     if told("garbage"):
         server.sendto(question[:2] + os.urandom(60), client)
-    elif not told("silent") and not (told("drops-ipv6") and b"\x00\x1c\x00\x01" in question):
+    elif not (told("silent") or told("drops-ipv6") and b"\x00\x1c\x00\x01" in question
+              or told("drops-known") and b"\x05rlock\x04test\x00" in question):
         server.sendto(reply, client)
