@@ -120,10 +120,10 @@ let_go() { redis srv flushall >/dev/null; }
 @test "zsh and fish show the texts of options and subcommands" {
   local shell
   for shell in $(shells | grep -v bash); do
-    completed "$shell" $'rlock run --w\t\t' >/dev/null
+    SHOWN='wait at most DUR' completed "$shell" $'rlock run --w\t\t' >/dev/null
     grep -qF -- --wait-replicas screen
     grep -qF 'wait at most DUR' screen
-    completed "$shell" $'rlock re\t\t' >/dev/null
+    SHOWN='give an acquired lock back' completed "$shell" $'rlock re\t\t' >/dev/null
     grep -qF 'give an acquired lock back' screen
   done
 }

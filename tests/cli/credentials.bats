@@ -4,7 +4,10 @@
 load ../lib/common
 load ../lib/job
 
-setup_file() { redis_start srv; }
+setup_file() {
+  redis_start srv --unixsocketperm 777
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
+}
 setup() {
   cd "$BATS_TEST_TMPDIR" || return
   export RLOCK_URL=unix://worker@$srv_sock
@@ -257,25 +260,32 @@ end_of_roots() {
   [[ ! -e ran ]]
 }
 
+# reach: the user nobody may enter the folder of this test.
+reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
+
 @test "a file that only another user may read: what to do" {
+  [[ $(id -u) == 0 ]] || skip 'only root can become another user'
   needs_nobody
+  reach
   run -78 --separate-stderr as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
   assert_says 'pass: Permission denied; name a file of your own (chmod 600)'
   [[ ! -e ran ]]
 }
 
-connected() { redis srv client list | grep -q 'user=worker .*cmd=evalsha'; }
+connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
 
 # A folder below the home of another user, as after `sudo -u`: whoever is in it may stay, and cannot come back.
 @test "a folder whose path cannot be entered: hooks and the password command run there all the same" {
-  needs_nobody
   [[ $(id -u) == 0 ]] || skip 'only root can close a folder to the user that is in it'
+  needs_nobody
+  reach
+  local here=$PWD
   mkdir -p closed/in
   chmod 700 closed
   install -m 644 pass for-all
-  (cd closed/in && exec env HOME=/nonexistent setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" run --lease 3s \
-    --password-command "cat '$PWD/for-all'" --on-acquire 'pwd >&2' --on-release 'pwd >&2' job -- \
-    sh -c "until [ -e '$PWD/end' ]; do sleep 0.05; done; exit 5") 2>err 3>&- &
+  (cd closed/in && exec env HOME=/nonexistent setpriv --reuid=65534 --regid=65534 --clear-groups "$RLOCK" run --lease 6s \
+    --password-command "cat '$here/for-all'" --on-acquire 'pwd >&2' --on-release 'pwd >&2' job -- \
+    sh -c "until [ -e '$here/end' ]; do sleep 0.05; done; exit 5") 2>err 3>&- &
   local job=$! status=0
   wait_until held job
   cut_connections

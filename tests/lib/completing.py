@@ -3,8 +3,8 @@
 
 SHELL is bash, bash-completion (bash with the package of that name), zsh or fish; SCRIPT is rlock's completion for it.
 For each KEYS a line is printed: the words that the shell then has on its line, as a program gets them, with | between them.
-The file "screen" in the current folder has what the terminal has shown meanwhile. Needs Debian's
-python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
+The file "screen" in the current folder has what the terminal has shown meanwhile; with $SHOWN in the environment the line
+is not taken before that text has been shown. Needs Debian's python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
 """
 import os
 import re
@@ -19,6 +19,11 @@ SECONDS = 90  # to fail rather than to hang
 folder = os.getcwd()
 words_file = os.path.join(folder, "words")
 shell, script, lines = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+
+def plain(text):
+    """Without the sequences that move the cursor and set colours."""
+    return re.sub(r"\x1b[\[(][0-9;?]*[a-zA-Z]", "", text)
 
 
 def written(name, text):
@@ -67,6 +72,7 @@ class Terminal:
         self.until(lambda: PROMPT in self.screen, "the prompt")
         self.screen = ""
         self.child.send(keys)
+        self.until(lambda: os.environ.get("SHOWN", "") in plain(self.screen), "the text of $SHOWN")
         self.child.send("\x01show \r")
         self.until(lambda: os.path.exists(words_file), "the end of " + repr(keys))
         with open(words_file, encoding="utf-8") as file:
@@ -80,5 +86,5 @@ shown = ""
 for line in lines:
     print(terminal.completed(line), flush=True)
     shown += terminal.screen
-written("screen", re.sub(r"\x1b[\[(][0-9;?]*[a-zA-Z]", "", shown))
+written("screen", plain(shown))
 terminal.child.close(force=True)
