@@ -260,12 +260,14 @@ command started has ended. rlock ends as the command ended.
 
 Examples:
   rlock --url local: run hello -- echo "I have the lock"
-  rlock run -n -E 0 nightly -- /usr/local/bin/backup   in a crontab
-  rlock run --wait 10m deploy -- ./deploy.sh           in a pipeline
+  rlock run -n -E 0 --min-hold 1m nightly -- /opt/backup   in a crontab
+  rlock run --wait 10m deploy -- ./deploy.sh               in a pipeline
   rlock run deploy -c 'make && make install'
-  rlock run -s data -- ./report.sh                     beside other readers
-  rlock run --slots 3 builds -- make                   at most three at a time
-  rlock run deploy database -- ./migrate.sh            both or none
+  rlock run -s data -- ./report.sh                         beside other readers
+  rlock run --slots 3 builds -- make                       three at a time
+  rlock run deploy database -- ./migrate.sh                both or none
+All but the first want the server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
+The clocks of hosts differ: --min-hold keeps a late one from running a short job again.
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,

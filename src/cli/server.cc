@@ -174,14 +174,21 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
   return run::launch_daemon({"rlock", "local", "serve", "--url", url, "--config", "/dev/null"}, log_path);
 }
 
-}  // namespace
+// The default address leads each host to a server of its own, if it has one: jobs that should exclude each other do not.
+// sudo, cron and systemd have lost many a RLOCK_URL. To look at a lock does no harm, but for under sudo, where a user
+// sees another lock than the one that was taken.
+void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
+  const bool by_sudo = std::getenv("SUDO_USER") != nullptr;
+  if (!options.url_origin.empty() || (!takes_locks && !by_sudo)) return;
+  const std::string server(options.url.text());
+  log::warning("no server is named, so that rlock uses " + server +
+               ", which may be another server on each host; name the server by --url, by RLOCK_URL" +
+               (by_sudo ? " (which sudo takes away: write sudo --preserve-env=RLOCK_URL)" : "") +
+               ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
+}
 
-Result<lock::Servers> client_for(const CommonOptions& options, int interrupt) {
+Result<lock::Servers> servers_for(const CommonOptions& options, int interrupt) {
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
-  if (options.url_origin.empty() && std::getenv("SUDO_USER")) {
-    log::warning("no address is given, and sudo takes RLOCK_URL away: " + escaped(addresses.front().display()) +
-                 " is used; write sudo --preserve-env=RLOCK_URL, or put url into /etc/rlock/rlock.toml");
-  }
   for (const redis::Address& address : addresses) {
     has_password = has_password || address.server.has_password();
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
@@ -195,8 +202,8 @@ Result<lock::Servers> client_for(const CommonOptions& options, int interrupt) {
   return lock::Servers(std::move(addresses));
 }
 
-Result<lock::Servers> client_for(const NamingOptions& options, int interrupt) {
-  lock::Servers servers = RLOCK_TRY(client_for(static_cast<const CommonOptions&>(options), interrupt));
+Result<lock::Servers> named_servers_for(const NamingOptions& options, int interrupt) {
+  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt));
   constexpr std::size_t kMost = 200;  // of characters: CLIENT LIST is for people
   std::string name = "rlock:";
   for (const lock::LockName& lock : options.names) {
@@ -207,8 +214,21 @@ Result<lock::Servers> client_for(const NamingOptions& options, int interrupt) {
   return servers;
 }
 
+}  // namespace
+
+Result<lock::Servers> client_for(const CommonOptions& options, int interrupt) {
+  warn_of_default_server(options, false);
+  return servers_for(options, interrupt);
+}
+
+Result<lock::Servers> client_for(const NamingOptions& options, int interrupt) {
+  warn_of_default_server(options, false);
+  return named_servers_for(options, interrupt);
+}
+
 Result<lock::Servers> client_for(const LockingOptions& options, int interrupt) {
-  lock::Servers servers = RLOCK_TRY(client_for(static_cast<const NamingOptions&>(options), interrupt));
+  warn_of_default_server(options, true);
+  lock::Servers servers = RLOCK_TRY(named_servers_for(options, interrupt));
   if (!options.wait.eviction) servers.refuse_eviction();
   return servers;
 }

@@ -14,11 +14,12 @@ namespace rlock::cli {
 // REDISCLI_AUTH, else the address, else the same address in the configuration file; afterwards it is in no variable of ours any more,
 // the address of the options is wiped, and nobody else of our user can read our memory. A local: server is started if
 // need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
-// those of LocalServer::ensure.
+// those of LocalServer::ensure. Warns where nothing has named a server and sudo has taken RLOCK_URL away.
 Result<lock::Servers> client_for(const CommonOptions& options, int interrupt = -1);
 // The same, and the server shows the names of the locks in CLIENT LIST.
 Result<lock::Servers> client_for(const NamingOptions& options, int interrupt = -1);
-// The same, and lock::acquire() refuses a server that may evict locks, unless the user takes the risk.
+// The same, and lock::acquire() refuses a server that may evict locks, unless the user takes the risk. Warns wherever
+// nothing has named a server: two hosts could both hold the lock.
 Result<lock::Servers> client_for(const LockingOptions& options, int interrupt);
 
 // The local server of the options. Errors: usage if the address is not local:.

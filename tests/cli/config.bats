@@ -714,12 +714,74 @@ EOF
   [[ $(lease_of --config /dev/null) == 30s ]]
 }
 
+# on_own_host COMMAND...: with a network of its own, in which a server listens at 127.0.0.1:6379, as on many a host.
+on_own_host() {
+  "${namespace[@]}" bash -c '
+    set -e
+    ip link set lo up
+    dir=$(mktemp -d own.XXXX)
+    redis-server --port 6379 --bind 127.0.0.1 --dir "$PWD/$dir" --save "" >/dev/null 2>&1 3>&- &
+    trap "kill $!" EXIT
+    until redis-cli ping >/dev/null 2>&1; do sleep 0.05; done
+    "$@"' - "$@"
+}
+own_network() {
+  namespace=(unshare -n)
+  "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -n)
+  "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: two hosts are not tested'
+}
+
+@test "where nothing names a server, two hosts both run, and each says so on one line, with the three places to name it" {
+  own_network
+  unset RLOCK_URL SUDO_USER
+  local warning='rlock: warning: no server is named, so that rlock uses redis://127.0.0.1:6379, which may be another server on each host; name the server by --url, by RLOCK_URL, or by url = "redis://HOST" in /etc/rlock/rlock.toml'
+  local places=(env -i PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8) host
+  both_run() {
+    for host in one two; do echo go >"$host"; done
+    for host in one two; do
+      run --separate-stderr on_own_host "${places[@]}" "$RLOCK" run -n "$@" job -- rm "$host"
+      [[ $status == 0 && ! -e $host ]] || return 1
+    done
+  }
+  both_run
+  [[ $stderr == "$warning" && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  run --separate-stderr on_own_host "${places[@]}" "$RLOCK" acquire job --lease 5s
+  [[ $status == 0 && $stderr == "$warning" ]] || { show && return 1; }
+  both_run -q # prints errors only
+  [[ -z $stderr ]] || { show && return 1; }
+  both_run --log-format json
+  [[ $stderr == '{"'*'"level":"warning"'*'no server is named'* && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+}
+
+@test "to name 127.0.0.1 in one of the three places ends the warning; a nested run gives none of its own" {
+  own_network
+  unset RLOCK_URL SUDO_USER
+  local places=(env -i PATH="$PATH" HOME="$PWD/home" RLOCK="$RLOCK")
+  quiet() {
+    run --separate-stderr on_own_host "$@"
+    [[ $status == 0 && -z $stderr ]] || { show && return 1; }
+  }
+  quiet "${places[@]}" "$RLOCK" run --url redis://127.0.0.1 job -- true
+  quiet "${places[@]}" "$RLOCK" acquire --url redis://127.0.0.1 job --lease 5s
+  quiet "${places[@]}" RLOCK_URL=redis://127.0.0.1:6379 "$RLOCK" run job -- true
+  mkdir -p home/.config/rlock
+  echo 'url = "redis://127.0.0.1"' >home/.config/rlock/rlock.toml
+  quiet "${places[@]}" "$RLOCK" run job -- true
+  rm home/.config/rlock/rlock.toml
+  run --separate-stderr on_own_host "${places[@]}" "$RLOCK" run job -- sh -c '"$RLOCK" run inner -- true && "$RLOCK" run job -- true'
+  [[ $status == 0 && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  # To look at a lock cannot let two jobs run.
+  quiet "${places[@]}" "$RLOCK" status job
+  quiet "${places[@]}" "$RLOCK" doctor --acl
+}
+
 @test "under sudo, which takes RLOCK_URL away, the default address is named" {
   SUDO_USER=alice RLOCK_URL= run -78 --separate-stderr rlock status x
   unset RLOCK_URL
   export SUDO_USER=alice
   run --separate-stderr rlock --timeout 1s status x # there may be a server
-  assert_says 'sudo takes RLOCK_URL away: redis://127.0.0.1:6379 is used; write sudo --preserve-env=RLOCK_URL'
+  assert_says 'uses redis://127.0.0.1:6379, which'
+  assert_says 'by RLOCK_URL (which sudo takes away: write sudo --preserve-env=RLOCK_URL), or by'
   run --separate-stderr rlock --timeout 1s --url redis://127.0.0.1:6379 status x
   [[ $stderr != *sudo* ]]
 }

@@ -33,7 +33,7 @@ load ../lib/common
   redis_start srv
   local line owner
   line=$(grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | sed -E 's/^([^ ]+ +){5}//; s,/usr/local/bin/backup,touch ran,')
-  [[ $line == 'rlock run -n -E 0 nightly -- touch ran' ]]
+  [[ $line == 'rlock run -n -E 0 --min-hold 1m nightly -- touch ran' ]]
   mkdir "$BATS_TEST_TMPDIR/bin"
   ln -s "$(realpath "$RLOCK")" "$BATS_TEST_TMPDIR/bin/rlock"
   cd "$BATS_TEST_TMPDIR"
@@ -45,6 +45,10 @@ load ../lib/common
   as_cron
   [[ -e ran ]]
   rm ran
+  # Kept for a minute, and then held by another.
+  as_cron
+  [[ ! -e ran ]]
+  rlock --url "$(redis_url srv)" force-unlock --yes nightly
   owner=$(rlock --url "$(redis_url srv)" acquire nightly --lease 1m)
   as_cron
   [[ ! -e ran ]]
