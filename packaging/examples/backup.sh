@@ -2,7 +2,8 @@
 # install -m 755 backup.sh /usr/local/bin/
 # install -d -m 750 -o backup /srv/backup        # for the user that runs it, who has to be able to read /srv/data
 #
-# A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only.
+# A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only, which wants
+# the address of the server in RLOCK_URL, or as url in /etc/rlock/rlock.toml.
 #
 # The name of each file begins with the fencing token. Tokens grow, and a job that comes back from the dead, because its
 # host was asleep, writes a file of its own and never the newest one.

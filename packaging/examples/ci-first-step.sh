@@ -12,6 +12,8 @@
 #
 # A keeper stays in the background and renews the lock. If the job is cancelled and its last step never comes, the lock is
 # free when the runner ends.
+#
+# The server stands in RLOCK_URL, or as url in /etc/rlock/rlock.toml.
 set -eu
 : "${LOCK_PID:?give the process that starts the steps: LOCK_PID=\$PPID ./ci-first-step.sh}"
 rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "$LOCK_PID" --reason "${CI_JOB_URL:-a CI job}" >.lock-owner

@@ -44,6 +44,20 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
     <(ls "$EXAMPLES" | grep -vx README.md | sort)
 }
 
+@test "each example that takes a lock, and the first lines of the documents, say where the server is named" {
+  local file
+  for file in $(grep -rlE '\brlock (run|acquire) |"rlock", "run"' "$EXAMPLES"); do
+    grep -qE 'RLOCK_URL|/etc/rlock/rlock\.toml' "$file" || { echo "$file" && return 1; }
+  done
+  for file in README.md docs/cookbook.md docs/interop.md; do
+    # Before or beside the first command.
+    sed '/rlock run /q' "$TESTS_DIR/../$file" | grep -q RLOCK_URL || { echo "$file" && return 1; }
+  done
+  for file in rlock-run rlock-acquire; do
+    sed -n '/^\.Sh EXAMPLES/,/^\.[DB][ld] /p' "$TESTS_DIR/../man/$file.1" | grep -q RLOCK_URL || { echo "$file" && return 1; }
+  done
+}
+
 @test "the scripts of the examples are without a fault" {
   local script
   for script in "$EXAMPLES"/*.sh; do sh -n "$script"; done
