@@ -153,13 +153,6 @@ void count_skip(lock::Servers& client, const lock::AcquireRequest& request, mill
   if (!counted) log::debug(request.name.display() + ": not counted as skipped: " + counted.error().message);
 }
 
-Error with_hint(Error error, const CommonOptions& options) {
-  if (error.code == Error::Code::unavailable && options.url_origin.empty()) {
-    error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
-  }
-  return error;
-}
-
 }  // namespace
 
 Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
@@ -187,7 +180,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
     current = &waiting[index];
     current->look(found);
   });
-  if (!acquired) return std::unexpected(with_hint(std::move(acquired).error().in(names_of(requests)), options));
+  if (!acquired) return std::unexpected(std::move(acquired).error().in(names_of(requests)));
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : acquired->holds) {
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +

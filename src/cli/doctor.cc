@@ -11,6 +11,7 @@
 #include "cli/server_checks.h"
 #include "lock/acl.h"
 #include "lock/trial.h"
+#include "redis/server_error.h"
 
 namespace rlock::cli {
 namespace {
@@ -41,17 +42,17 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
                          RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange)))};
 }
 
-std::string advice_on(const Error& failure, bool any_name) {
-  if (failure.code != Error::Code::denied) return "see what the server answered";
-  return std::string("grant the rights that rlock doctor --acl prints") +
-         (any_name ? ", or give the PREFIX of this user's names" : "");
-}
-
+// What the server answered, and what to do about it: an answer for lack of a right has that within.
 Check check_of(const lock::Tried& tried, bool any_name) {
   if (!tried.failure) return {Verdict::ok, tried.what, "works", ""};
-  const std::string advice = advice_on(*tried.failure, any_name);
-  if (tried.without.empty()) return {Verdict::fail, tried.what, tried.failure->message, advice};
-  return {Verdict::warn, tried.what, tried.failure->message, std::string(tried.without) + ": " + advice};
+  std::string seen = tried.failure->message, advice;
+  const std::string on_rights = "; " + std::string(redis::kAdviceOnRights);
+  if (const auto at = seen.find(on_rights); at != seen.npos) {
+    seen.erase(at, on_rights.size());
+    advice = std::string(redis::kAdviceOnRights) + (any_name ? ", or give the PREFIX of this user's names" : "");
+  }
+  if (tried.without.empty()) return {Verdict::fail, tried.what, seen, advice};
+  return {Verdict::warn, tried.what, seen, std::string(tried.without) + (advice.empty() ? "" : ": " + advice)};
 }
 
 // One server of those that share the keys, which are the others' business as well: said by its address.
@@ -60,6 +61,11 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const DoctorOptio
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
   const ServerFacts facts = RLOCK_TRY(ask_server(client, options.prefix, options.timeout));
+  // It refuses nearly everything, which says nothing of its set-up nor of anybody's rights.
+  if (facts.info && facts.info->number("loading").value_or(0) != 0) {
+    return std::unexpected(redis::server_error("LOADING Redis is loading the dataset in memory")
+                               .in(escaped(client.address().display())));
+  }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
   return all;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/exit_status.h"
+#include "cli/server.h"
 #include "lock/name.h"
 
 namespace rlock::cli {
@@ -19,7 +20,7 @@ Result<int> for_each_name(const std::vector<lock::LockName>& names, Action actio
   for (const lock::LockName& name : names) {
     Result<void> done = action(name);
     if (done) continue;
-    if (!all) log::error(all.error().message);
+    if (!all) log::error(with_advice(all.error()).message);
     all = std::unexpected(std::move(done).error());
   }
   return all;

@@ -70,6 +70,18 @@ Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named)
   return {};
 }
 
+// For a user whom the server refuses: which of the sources it was, so that nobody looks for the mistake in another.
+std::string came_from(const std::string& source) {
+  return "the password came from " + source + ": correct it there, or the user in the address (redis://USER@host)";
+}
+
+// A nested rlock has lost a password on its way.
+std::string no_password(const std::string& ways) {
+  if (!std::getenv("RLOCK_HELD")) return "no password was given: give one by " + ways;
+  return "no password was given: this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
+         "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+}
+
 // Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
 std::optional<Secret> extract_variable(const char* name) {
   char* value = std::getenv(name);
@@ -176,23 +188,38 @@ Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& option
                           const std::optional<Secret>& configured, const CommonPasswords& common) {
   // Ours alone: nobody else can reach it, so it has no password.
   if (endpoint.kind == redis::Endpoint::Kind::local) return {};
+  std::string& about = endpoint.about_password;
+  about = endpoint.password ? came_from("the address in " + options.url_origin)
+          : configured      ? came_from("the address in the configuration file")
+                            : no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
   if (!endpoint.password) endpoint.password = configured;
-  for (const auto* password : {&common.redis_cli, &common.variable, &common.typed}) {
-    if (*password) endpoint.password = *password;
+  const std::pair<const std::optional<Secret>&, const char*> stronger[] = {
+      {common.redis_cli, "REDISCLI_AUTH"}, {common.variable, "RLOCK_PASSWORD"}, {common.typed, "--ask-password"}};
+  for (const auto& [password, source] : stronger) {
+    if (!password) continue;
+    endpoint.password = password;
+    about = came_from(source);
   }
+  const auto& from = options.password_from;
   if (common.command) {
     endpoint.password.reset();
     endpoint.password_source = common.command;
+    about = came_from(from->origin);
   }
-  const auto& from = options.password_from;
-  if (from && from->kind == PasswordFrom::Kind::file) return read_from_file(endpoint, from->text);
-  return {};
+  if (!from || from->kind != PasswordFrom::Kind::file) return {};
+  about = came_from(from->origin + " " + escaped(from->text));
+  return read_from_file(endpoint, from->text);
 }
 
 Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options,
                                    const CommonPasswords& common) {
+  const auto& file = options.sentinel_password_file;
   address.sentinel.password = common.sentinel;
-  if (address.kind != redis::Address::Kind::sentinel || !options.sentinel_password_file) return {};
+  address.sentinel.about_password =
+      file              ? came_from("--sentinel-password-file " + escaped(*file))
+      : common.sentinel ? came_from("RLOCK_SENTINEL_PASSWORD")
+                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
+  if (address.kind != redis::Address::Kind::sentinel || !file) return {};
   return read_from_file(address.sentinel, *options.sentinel_password_file);
 }
 

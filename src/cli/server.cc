@@ -19,7 +19,7 @@
 namespace rlock::cli {
 namespace {
 
-bool has_password = false;  // for the server of client_for
+bool by_default = false;  // nothing has named the server of client_for
 
 // One address, or several.
 void hide_password(char* urls) {
@@ -63,17 +63,17 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   if (!endpoint.tls) return {};
   const redis::TlsSettings& tls = options.tls;
   if (!tls.key.empty() && tls.certificate.empty()) {
-    return fail(Error::Code::config, "tls-key without tls-cert: a key alone shows nothing");
+    return fail(Error::Code::config, "--tls-key without --tls-cert: a key alone shows nothing");
   }
   if (tls.insecure) {
     log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be anybody");
   }
-  RLOCK_TRY(check_tls_file("tls-ca", tls.ca, false));
-  RLOCK_TRY(check_tls_file("tls-cert", tls.certificate, false));
+  RLOCK_TRY(check_tls_file("--tls-ca", tls.ca, false));
+  RLOCK_TRY(check_tls_file("--tls-cert", tls.certificate, false));
   if (tls.key.empty()) {
-    RLOCK_TRY(check_tls_file("tls-key is not given, and tls-cert", tls.certificate, true));
+    RLOCK_TRY(check_tls_file("--tls-key is not given, and --tls-cert", tls.certificate, true));
   } else {
-    RLOCK_TRY(check_tls_file("tls-key", tls.key, true));
+    RLOCK_TRY(check_tls_file("--tls-key", tls.key, true));
   }
   endpoint.tls = redis::TlsSettings{absolute(tls.ca), absolute(tls.certificate), absolute(tls.key), tls.insecure};
   return {};
@@ -188,9 +188,9 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
 }
 
 Result<lock::Servers> servers_for(const CommonOptions& options, int interrupt) {
+  by_default = options.url_origin.empty();
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
   for (const redis::Address& address : addresses) {
-    has_password = has_password || address.server.has_password();
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
     log::debug("server " + escaped(address.display()) + ", from " +
                (options.url_origin.empty() ? "the default" : options.url_origin));
@@ -243,13 +243,11 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
 }
 
 Error with_advice(Error error) {
-  if (error.code != Error::Code::denied || has_password) return error;
-  if (!std::getenv("RLOCK_HELD")) {
-    if (error.message.contains("wants a password")) error.message += "; give it by --password-file or RLOCK_PASSWORD";
-  } else {
-    error.message +=
-        "; this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
-        "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+  if (error.code != Error::Code::unavailable) return error;
+  if (by_default) {
+    error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
+  } else if (error.message.ends_with(errno_text(ECONNREFUSED))) {
+    error.message += "; no server listens there: start it, or correct the address";
   }
   return error;
 }

@@ -202,7 +202,7 @@ Check check_slots(int servers, int without) {
 Check check_certificate(const redis::CertificateLife& life) {
   constexpr std::string_view name = "certificate";
   const std::string whose = life.of_authority ? "that of an authority in its chain is " : "";
-  const std::string advice = life.of_authority ? "have the server's chain signed anew, and give it to all clients (tls-ca)"
+  const std::string advice = life.of_authority ? "have the server's chain signed anew, and give it to all clients (--tls-ca)"
                                                : "renew the server's certificate";
   if (life.lasts < 0ms) return {fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
   const std::string seen = whose + "valid for " + rough_duration(life.lasts);

@@ -121,8 +121,8 @@ class Taker {
         exchange());
     if (!replies && replies.error().code == Error::Code::protocol) {
       return fail(Error::Code::config,
-                  replies.error().message + (policy_.on_disk ? "; wait-aof needs Redis 7.2 and appendonly yes"
-                                                             : "; wait-replicas needs a server that has WAIT"));
+                  replies.error().message + (policy_.on_disk ? "; --wait-aof needs Redis 7.2 and appendonly yes"
+                                                             : "; --wait-replicas needs a server that has WAIT"));
     }
     RLOCK_TRY(replies);
     long long acknowledged = policy_.replicas;

@@ -120,7 +120,7 @@ class Trial {
     words.insert(words.end(), channel.begin(), channel.end());
     const auto replies = heard(client_.call(words, soon()));
     if (!replies && redis::refuses_scripts(replies.error()) && try_without_scripts()) {
-      note("EVAL", "only locks that are strings work (protocol set)", replies);
+      note("EVAL", "only locks that are strings work (--protocol set)", replies);
       return;
     }
     if (!note("EVAL", "", replies)) return;

@@ -25,7 +25,7 @@ Result<void> expect_no_eviction(const redis::Client& client) {
   return std::unexpected(Error{Error::Code::config,
                                escaped(client.address().display()) + ": maxmemory-policy " + escaped(*policy, 40) +
                                    ": the server may evict a lock that is held; set noeviction, or take the risk by "
-                                   "allow-unsafe-eviction",
+                                   "--allow-unsafe-eviction",
                                true});
 }
 

@@ -36,7 +36,7 @@ Result<Reply> Client::checked(Sent& one) {
   if (one.error) return std::unexpected(*one.error);
   if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
   if (one.reply->is(Reply::Kind::error)) {
-    Error error = server_error(one.reply->text);
+    Error error = with_login(server_error(one.reply->text), address().server);
     if (address().slots && read_redirection(one.reply->text)) {
       error = {Error::Code::unavailable, "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
     }

@@ -20,7 +20,7 @@ Result<Connection> ask(const Address& address, const Host& node, const Until& un
   const auto reply = connection.receive(until);
   if (!reply) return named(reply.error());
   if (reply->is(Reply::Kind::error)) {
-    Error error = server_error(reply->text);
+    Error error = with_login(server_error(reply->text), endpoint);
     // A Sentinel has no such command.
     if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
     if (error.code == Error::Code::config) error.message += "; it is no cluster: write redis:// in place of redis+cluster://";

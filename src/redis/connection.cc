@@ -75,7 +75,7 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   RLOCK_TRY(sent);
   for (const std::string_view what : asked) {
     const Reply reply = RLOCK_TRY(receive(until));
-    if (reply.is(Reply::Kind::error)) return std::unexpected(refusal(reply.text).in(what));
+    if (reply.is(Reply::Kind::error)) return std::unexpected(with_login(refusal(reply.text), endpoint).in(what));
     // One that echoes, or greets, has more to say: nothing of it may be taken for the answer to what comes next.
     if (!reply.is(Reply::Kind::status) || reply.text != "OK") {
       return fail(Error::Code::protocol, std::string(what) + ": this is not a Redis server: it did not answer OK");

@@ -38,6 +38,8 @@ struct Endpoint {
   std::string user;  // empty: AUTH with the password alone
   std::optional<Secret> password;
   std::optional<PasswordSource> password_source;  // beats `password`
+  // For a user whom the server refuses: where the password comes from, or how to give one; never a part of it.
+  std::string about_password;
 
   std::string client_name;                        // what CLIENT LIST shows of our connections; empty: nothing
 

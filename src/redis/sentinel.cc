@@ -59,7 +59,7 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   const auto reply = connection.receive(until);
   if (!reply) return named(reply.error());
   if (reply->is(Reply::Kind::error) && reply->text.find("No such master") != std::string::npos) return std::nullopt;
-  if (reply->is(Reply::Kind::error)) return named(refusal(reply->text));
+  if (reply->is(Reply::Kind::error)) return named(with_login(refusal(reply->text), endpoint));
   auto answer = read_answer(*reply);
   if (!answer) return named(std::move(answer).error());
   return *answer;

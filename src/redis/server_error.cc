@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "redis/server_error.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 
 #include "base/text.h"
@@ -16,9 +18,27 @@ constexpr std::string_view kSaidOfScripts = "the server has no scripts (EVAL)";
 struct Meaning {
   std::string_view mark;
   Error::Code code;
+  std::string_view advice = {};
 };
 
 using enum Error::Code;
+
+// What to do about an error, whichever subcommand it ends.
+constexpr std::string_view
+    kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
+    kReplica = "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)",
+    kLoading = "it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)",
+    kNoMaster = "it is a replica that does not reach its master: name the master, or the Sentinels that know it "
+                "(redis+sentinel://host/MASTER)",
+    kNoDisk = "the server cannot write its data to its disk, and takes no locks: look into its log, and free space there",
+    kTooFewReplicas = "the server wants more replicas that answer (min-replicas-to-write): see that they run",
+    kBusy = "a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL",
+    kClusterDown = "a part of the cluster is missing: see redis-cli --cluster check",
+    kTooManyClients = "end clients that nobody needs, or raise the server's maxclients",
+    kNoDatabase = "name a database that the server has, as in redis://host/0",
+    kOnlyDatabase = "a server of a cluster has database 0 alone: leave the database out of the address",
+    kNeedlessPassword = "the server knows no password for this user: leave it out, or name a user (redis://USER@host)",
+    kOfCluster = "it is a server of a cluster: write redis+cluster:// in place of redis://";
 
 // The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.
 constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
@@ -27,43 +47,55 @@ constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
 constexpr std::string_view kCutShort = "access a non local key";
 
 constexpr Meaning kFirstWords[] = {
-    {"NOAUTH", denied},          {"WRONGPASS", denied},       {"NOPERM", denied},       {"WRONGTYPE", wrong_kind},
-    {"LOADING", unavailable},    {"BUSY", unavailable},       {"OOM", unavailable},     {"READONLY", unavailable},
-    {"MASTERDOWN", unavailable}, {"NOREPLICAS", unavailable}, {"MISCONF", unavailable}, {"CLUSTERDOWN", unavailable},
-    {"TRYAGAIN", unavailable},   {"NOSCRIPT", no_script},     {"MOVED", config},        {"ASK", config},
+    {"NOAUTH", denied},
+    {"WRONGPASS", denied},
+    {"NOPERM", denied, kAdviceOnRights},
+    {"WRONGTYPE", wrong_kind},
+    {"LOADING", unavailable, kLoading},
+    {"BUSY", unavailable, kBusy},
+    {"OOM", unavailable, kNoMemory},
+    {"READONLY", unavailable, kReplica},
+    {"MASTERDOWN", unavailable, kNoMaster},
+    {"NOREPLICAS", unavailable, kTooFewReplicas},
+    {"MISCONF", unavailable, kNoDisk},
+    {"CLUSTERDOWN", unavailable, kClusterDown},
+    {"TRYAGAIN", unavailable},
+    {"NOSCRIPT", no_script},
+    {"MOVED", config, kOfCluster},
+    {"ASK", config, kOfCluster},
 };
 
 // Parts of texts that begin with ERR. The marks with a dash or a colon are an inner error that a script
 // passed on; 6.2 writes "ERR Error running script (call to f_…): @user_script:1: WRONGTYPE Operation …".
 constexpr Meaning kInErrors[] = {
-    {"ACL failure", denied},
-    {"can't run this command", denied},
-    {"can't access at least one of the keys", denied},
-    {"can't access at least one of the channels", denied},
-    {"can't publish to the channel", denied},
-    {"No permissions", denied},
+    {"ACL failure", denied, kAdviceOnRights},
+    {"can't run this command", denied, kAdviceOnRights},
+    {"can't access at least one of the keys", denied, kAdviceOnRights},
+    {"can't access at least one of the channels", denied, kAdviceOnRights},
+    {"can't publish to the channel", denied, kAdviceOnRights},
+    {"No permissions", denied, kAdviceOnRights},
     {"invalid password", denied},
     {kUnauthenticated, denied},
-    {"without any password configured", denied},
+    {"without any password configured", denied, kNeedlessPassword},
     {"WRONGTYPE", wrong_kind},
     {"hash value is not an integer", wrong_kind},
-    {"DB index is out of range", config},
-    {"invalid DB index", config},
-    {"SELECT is not allowed in cluster mode", config},
+    {"DB index is out of range", config, kNoDatabase},
+    {"invalid DB index", config, kNoDatabase},
+    {"SELECT is not allowed in cluster mode", config, kOnlyDatabase},
     {"cluster support disabled", config},
     {kNoScripts, config},
     {kNoScriptsBefore7, config},
     {kCutShort, unavailable},
-    {"while the cluster is down", unavailable},
-    {"max number of clients reached", unavailable},
-    {"-READONLY", unavailable},
-    {"READONLY You can't write", unavailable},
-    {"-NOREPLICAS", unavailable},
-    {"NOREPLICAS Not enough", unavailable},
-    {"-OOM", unavailable},
-    {"OOM command not allowed", unavailable},
-    {"-MISCONF", unavailable},
-    {"MISCONF Redis is configured", unavailable},
+    {"while the cluster is down", unavailable, kClusterDown},
+    {"max number of clients reached", unavailable, kTooManyClients},
+    {"-READONLY", unavailable, kReplica},
+    {"READONLY You can't write", unavailable, kReplica},
+    {"-NOREPLICAS", unavailable, kTooFewReplicas},
+    {"NOREPLICAS Not enough", unavailable, kTooFewReplicas},
+    {"-OOM", unavailable, kNoMemory},
+    {"OOM command not allowed", unavailable, kNoMemory},
+    {"-MISCONF", unavailable, kNoDisk},
+    {"MISCONF Redis is configured", unavailable, kNoDisk},
 };
 
 // Redis and Valkey answer so to AUTH, to SELECT, and to a connection that they do not want. The first one with which
@@ -96,6 +128,13 @@ constexpr std::string_view kHarmless[] = {
     "NOPERM",
 };
 
+// Servers end some of their texts with a full stop, others not.
+void add_advice(Error& error, std::string_view advice) {
+  if (advice.empty()) return;
+  if (error.message.ends_with('.')) error.message.pop_back();
+  error.message.append("; ").append(advice);
+}
+
 bool says(std::string_view text, std::string_view known) {
   return known.starts_with(' ') ? text.starts_with("NOPERM ") && text.ends_with(known) : text.starts_with(known);
 }
@@ -115,32 +154,31 @@ Error error_after_password(std::string_view text) {
 
 Error server_error(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
-  const bool stranger = first == "NOAUTH" || text.find(kUnauthenticated) != std::string_view::npos;
+  const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
+  const bool stranger = first == "NOAUTH" || says(kUnauthenticated);
   Error error{protocol, (stranger ? "the server wants a password: " : "the server answered: ") + escaped(text, 300)};
-  for (const auto& [mark, code] : kFirstWords) {
-    if (first == mark) error.code = code;
-  }
-  if (text.find("WRONGTYPE") != std::string_view::npos) {
+  if (says("WRONGTYPE")) {
     error.message = "the key holds a value of another type, which something else than rlock has put there";
   }
-  if (first == "MOVED" || first == "ASK") {
-    error.message += "; it is a server of a cluster: write redis+cluster:// in place of redis://";
-  }
-  if (first == "READONLY") {
-    error.message += "; it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)";
-  }
-  const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
     error.message = std::string(kSaidOfScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
   }
-  if (first != "ERR") return error;
-  for (const auto& [mark, code] : kInErrors) {
-    if (text.find(mark) != std::string_view::npos) {
-      error.code = code;
-      error.maybe_executed = mark == kCutShort;
-      break;
-    }
-  }
+  const auto is_meant = [&](const Meaning& one) { return first == "ERR" ? says(one.mark) : first == one.mark; };
+  const std::span<const Meaning> known = first == "ERR" ? std::span<const Meaning>(kInErrors) : kFirstWords;
+  const auto found = std::ranges::find_if(known, is_meant);
+  if (found == known.end()) return error;
+  error.code = found->code;
+  error.maybe_executed = found->mark == kCutShort;
+  add_advice(error, found->advice);
+  return error;
+}
+
+Error with_login(Error error, const Endpoint& endpoint) {
+  const auto says = [&](std::string_view text) { return error.message.contains(text); };
+  const bool of_password = says("wants a password") || says("WRONGPASS") || says("invalid password");
+  // A user who has not logged in is the user `default`, who may lack rights.
+  const bool as_anybody = error.code == denied && !endpoint.has_password();
+  if (of_password || as_anybody) add_advice(error, endpoint.about_password);
   return error;
 }
 

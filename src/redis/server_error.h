@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "redis/endpoint.h"
 
 namespace rlock::redis {
 
@@ -14,7 +15,7 @@ namespace rlock::redis {
 //   config       a database that does not exist; a server without scripts; MOVED and ASK, to somebody who does not know that it is a cluster
 //   unavailable  LOADING, BUSY, OOM, READONLY, MASTERDOWN, NOREPLICAS, MISCONF, CLUSTERDOWN, TRYAGAIN …
 //   protocol     all others
-// The message is the server's text, escaped. Nothing was executed where it is `unavailable`, but for a script that was
+// The message is the server's text, escaped, and what to do about it, the same for all subcommands. Nothing was executed where it is `unavailable`, but for a script that was
 // cut short because its slot is on its way to another server of a cluster: that is maybe_executed.
 Error server_error(std::string_view text);
 
@@ -22,6 +23,13 @@ Error server_error(std::string_view text);
 // with a command that it does not know. The message has sentences that Redis is known to write, from a list of ours,
 // and nothing else of `text`.
 Error error_after_password(std::string_view text);
+
+// What server_error() says where a right is missing.
+inline constexpr std::string_view kAdviceOnRights = "grant the rights that rlock doctor --acl prints";
+
+// `error`, which server_error() has made of an answer at `endpoint`; where it may be for the password, or for the lack of
+// one, with what endpoint.about_password says.
+Error with_login(Error error, const Endpoint& endpoint);
 
 // The server is fine, but keeps the command from this user (NOPERM), or has none of that name: services hide some.
 bool is_withheld(const Error& error);

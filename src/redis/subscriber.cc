@@ -50,7 +50,7 @@ Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until)
     return false;
   }
   if (reply.is(Reply::Kind::error)) {
-    return std::unexpected(server_error(reply.text).in(escaped(address_.display()) + ": SUBSCRIBE"));
+    return std::unexpected(with_login(server_error(reply.text), address_.server).in(escaped(address_.display()) + ": SUBSCRIBE"));
   }
   if (!reply.at(0).as_text().ends_with("subscribe")) {
     return fail(Error::Code::protocol, escaped(address_.display()) + ": SUBSCRIBE was not confirmed");
@@ -64,7 +64,7 @@ Result<void> Subscriber::also(std::string_view channel, const Until& until) {
 
 Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
   if (reply.is(Reply::Kind::error)) {
-    Error error = server_error(reply.text);
+    Error error = with_login(server_error(reply.text), address_.server);
     if (address_.slots && read_redirection(reply.text)) error = {Error::Code::unavailable, "the channel has moved"};
     if (address_.slots && error.code == Error::Code::unavailable) address_.slots->set_stale();
     return std::unexpected(std::move(error).in("SUBSCRIBE"));

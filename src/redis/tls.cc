@@ -113,10 +113,10 @@ Result<void> trust(SSL_CTX* context, const std::string& ca) {
     return {};
   }
   struct stat info{};
-  if (stat(ca.c_str(), &info) != 0) return fail(Code::config, "tls-ca " + escaped(ca) + ": " + errno_text(errno));
+  if (stat(ca.c_str(), &info) != 0) return fail(Code::config, "--tls-ca " + escaped(ca) + ": " + errno_text(errno));
   const bool loaded = S_ISDIR(info.st_mode) ? SSL_CTX_load_verify_dir(context, ca.c_str()) == 1
                                             : SSL_CTX_load_verify_file(context, ca.c_str()) == 1;
-  if (!loaded) return bad_file("tls-ca", ca);
+  if (!loaded) return bad_file("--tls-ca", ca);
   return {};
 }
 
@@ -124,11 +124,11 @@ Result<void> add_own_certificate(SSL_CTX* context, const TlsSettings& settings) 
   if (settings.certificate.empty()) return {};
   const std::string& key = settings.key.empty() ? settings.certificate : settings.key;
   if (SSL_CTX_use_certificate_chain_file(context, settings.certificate.c_str()) != 1) {
-    return bad_file("tls-cert", settings.certificate);
+    return bad_file("--tls-cert", settings.certificate);
   }
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1) {
-    return bad_file("tls-key", key);
+    return bad_file("--tls-key", key);
   }
   return {};
 }
@@ -214,7 +214,7 @@ struct Tls::Session {
       case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:  // TLS 1.2 has no other word for it, and this one for more
         if (SSL_get_certificate(ssl.get())) break;
         ERR_clear_error();
-        return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (tls-cert, tls-key)"};
+        return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (--tls-cert, --tls-key)"};
       default: break;
     }
     const bool refused = is_alert(error);
@@ -235,7 +235,7 @@ struct Tls::Session {
       case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
       case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
       case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        advice = "; name the authority that has signed it (tls-ca)";
+        advice = "; name the authority that has signed it (--tls-ca)";
         break;
       case X509_V_ERR_HOSTNAME_MISMATCH:
       case X509_V_ERR_IP_ADDRESS_MISMATCH: advice = "; write the address with a name that stands in it"; break;
@@ -258,7 +258,7 @@ Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, c
   SSL_set_bio(ssl, bio, bio);
   if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is no name of a host");
   (void)RLOCK_TRY(session->until_done([&] { return SSL_connect(ssl); }, until,
-                                      "TLS: the server did not answer in time (does it speak TLS on this port?)"));
+                                      "TLS: the server did not answer in time; if it does not speak TLS on this port, write redis://"));
   return std::unique_ptr<Tls>(new Tls(std::move(session)));
 }
 

@@ -192,7 +192,7 @@ class Frontend {
     std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why(), job_.command.late_variable};
     environment.insert(environment.end(), job_.command.environment.begin(), job_.command.environment.end());
     const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
-    if (!hook) return log::warning(name() + ": on-lost hook: " + hook.error().message);
+    if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);
 
     Termination termination(name(), children_);
     termination.set_consequence("it is left running");
@@ -200,7 +200,7 @@ class Frontend {
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     see_through(termination);
-    if (!trouble.empty()) log::warning(name() + ": on-lost hook " + trouble);
+    if (!trouble.empty()) log::warning(name() + ": --on-lost hook " + trouble);
   }
 
   // Until it has ended, by itself or because of its time or of a signal; returns what was wrong with it.

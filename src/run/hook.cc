@@ -40,7 +40,7 @@ std::string trouble_of(int status) {
 
 void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble) {
   log::write(fatal ? log::Level::error : log::Level::warning,
-             job + ": " + (fatal ? "on-acquire hook " : "on-release hook ") + trouble +
+             job + ": " + (fatal ? "--on-acquire hook " : "--on-release hook ") + trouble +
                  (fatal ? "; the command was not started" : ""));
 }
 

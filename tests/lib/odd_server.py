@@ -31,6 +31,7 @@ refuse     the lock is held; whoever subscribes gets the error TEXT without end
 message    the lock is held; whoever subscribes gets the message TEXT without end
 scan       a SCAN never ends, and finds nothing
 names      a SCAN never ends, and finds other names of 500 bytes each time
+loading    it says what a Redis says that loads its data after a start, which a real one does too slowly or too soon for a test
 """
 import itertools
 import os
@@ -40,7 +41,7 @@ import threading
 import time
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan names".split()
+SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan names loading".split()
 kept = []
 
 
@@ -75,6 +76,12 @@ def answer(mode, text, words):
     """To one command."""
     if mode == "wrong" and words[0] == text.split()[0]:
         return text.split(maxsplit=1)[1].replace(b"|", b"\r\n") + b"\r\n"
+    if mode == "loading":
+        seconds, microseconds = divmod(time.time_ns() // 1000, 1000000)
+        said = {b"TIME": [b"%d" % seconds, b"%d" % microseconds], b"CONFIG": [],
+                b"INFO": b"# Server\r\nredis_version:7.0.15\r\n# Persistence\r\nloading:1\r\naof_enabled:1\r\n"
+                         b"# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"}.get(words[0])
+        return b"-LOADING Redis is loading the dataset in memory\r\n" if said is None else encoded(said)
     if words[0] == b"AUTH":
         said = b" ".join([text] + [b"'%s'" % word for word in words]).replace(b"\r", b" ").replace(b"\n", b" ")
         return {"repeat": b"-%s\r\n" % said, "behind": b"+OK\r\n-%s\r\n" % said}.get(mode, b"+OK\r\n")

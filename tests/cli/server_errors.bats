@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# What a server may answer in place of a reply, what rlock says then, and what it tells the user to do: the same with each
+# subcommand. Each error but LOADING comes from a real server that is in that state.
+#
+# | error      | what is said                                  | what to do                                          |
+# |------------|-----------------------------------------------|-----------------------------------------------------|
+# | NOAUTH     | the server wants a password                   | give one by …; under `rlock run`: put it into a file |
+# | WRONGPASS  | the password came from SOURCE                 | correct it there                                    |
+# | AUTH … without any password configured | knows no password for this user | leave it out, or name a user            |
+# | NOPERM     | the right                                     | grant the rights that rlock doctor --acl prints     |
+# | OOM        | the server has no memory left                 | raise its maxmemory, or delete keys                 |
+# | READONLY   | it is a replica                               | name its master, or the Sentinels                   |
+# | MASTERDOWN | it is a replica that does not reach its master | name the master, or the Sentinels                  |
+# | LOADING    | it has just started, and is loading its data  | try again soon, or wait                             |
+# | MISCONF    | it cannot write its data to its disk          | look into its log, and free space there             |
+# | NOREPLICAS | the server wants more replicas that answer    | see that they run                                   |
+# | BUSY       | a script of another client takes long         | try again, or end it                                |
+# | no database | DB index is out of range                     | name a database that the server has                 |
+# | refused    | no server listens there                       | start it, or correct the address                    |
+# | refused, nothing named | the default address               | say where Redis is, or begin with --url local:      |
+# | TLS for plain text, and the reverse | does not speak TLS; closed the connection | write redis://; write rediss:// |
+# shellcheck disable=SC2154 # srv_sock and srv_tls: set by redis_start
+
+load ../lib/common
+load ../lib/tls
+
+setup() {
+  not_over tls sentinel cluster acl 'each server is in a state of its own'
+  unset RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  redis_stop srv
+  redis_stop other
+}
+
+# start [OPTION VALUE ...]: a server, and $url, its address.
+start() {
+  redis_start srv "$@"
+  url=unix://$srv_sock
+}
+
+# says STATUS WHAT ADVICE SUBCOMMAND...: each of them ends so, on one line that begins with what is said and ends with
+# what to do; rlock has the options of $options.
+says() {
+  local wanted=$1 what=$2 advice=$3 subcommand line
+  shift 3
+  for subcommand; do
+    case $subcommand in
+      run) line=(run -n x -- touch ran) ;;
+      acquire) line=(acquire -n x --lease 5s) ;;
+      renew) line=(renew x --owner a:1 --lease 5s) ;;
+      release) line=(release x --owner a:1) ;;
+      force-unlock) line=(force-unlock --yes --now x) ;;
+      status) line=(status x) ;;
+      listing) line=(status) ;;
+      *) line=("$subcommand") ;;
+    esac
+    run --separate-stderr rlock --timeout 2s "${options[@]}" "${line[@]}"
+    [[ $status == "$wanted" && ${stderr_lines[-1]} == 'rlock: '*"$what"*"; $advice"* && ! -e ran ]] || {
+      echo "$subcommand is to end with $wanted and say: $what … $advice"
+      show
+      return 1
+    }
+  done
+}
+all=(run acquire renew release force-unlock status listing history doctor)
+change=(run acquire)
+
+@test "no password: NOAUTH, also in the words of Redis 7 to a stranger with a long command" {
+  start --requirepass s3cret
+  options=(--url "$url")
+  says 77 'the server wants a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
+  RLOCK_HELD=1 says 77 'the server wants a password: ' 'no password was given: this runs under `rlock run`' status doctor
+}
+
+@test "a wrong password: which of the sources it came from, and never the password" {
+  start --requirepass s3cret
+  umask 077
+  wrong() {
+    says 77 WRONGPASS "the password came from $1: correct it there" "${2:-run}" "${3:-doctor}"
+    [[ $stderr$output != *not-it* ]]
+  }
+  options=(--url "unix://:not-it@$srv_sock")
+  wrong 'the address in --url' "${all[@]}"
+  options=()
+  RLOCK_URL=unix://:not-it@$srv_sock wrong 'the address in RLOCK_URL'
+  printf 'url = "unix://:not-it@%s"\n' "$srv_sock" >c.toml
+  options=(--config c.toml)
+  wrong 'the address in c.toml:1: url'
+  RLOCK_URL=$url wrong 'the address in the configuration file'
+  options=(--url "$url")
+  RLOCK_PASSWORD=not-it wrong RLOCK_PASSWORD
+  REDISCLI_AUTH=not-it wrong REDISCLI_AUTH
+  # The stronger one of two is the one that was sent.
+  RLOCK_PASSWORD=not-it REDISCLI_AUTH=s3cret wrong RLOCK_PASSWORD
+  echo not-it >pass
+  RLOCK_PASSWORD_FILE=pass wrong 'RLOCK_PASSWORD_FILE pass'
+  options+=(--password-file pass)
+  wrong '--password-file pass'
+  options=(--url "$url" --password-command 'echo not-it')
+  wrong --password-command
+}
+
+@test "a password for a user who has none" {
+  start
+  options=(--url "unix://:needless@$srv_sock")
+  says 77 'without any password configured' 'the server knows no password for this user: leave it out, or name a user' "${all[@]}"
+}
+
+@test "a right that is missing" {
+  start
+  redis srv acl setuser worker on '>s3cret' '~*' +@connection +info >/dev/null
+  options=(--url "unix://worker:s3cret@$srv_sock")
+  says 77 NOPERM 'grant the rights that rlock doctor --acl prints' run acquire renew release force-unlock status listing history
+  # Without a password it is the user `default` who lacks it.
+  redis srv acl setuser default -eval >/dev/null
+  options=(--url "$url")
+  says 77 NOPERM 'grant the rights that rlock doctor --acl prints; no password was given' run
+  redis srv acl setuser default +eval >/dev/null
+}
+
+@test "a server without memory, or with too few replicas" {
+  start --maxmemory 1 --maxmemory-policy noeviction
+  options=(--url "$url")
+  says 69 OOM 'the server has no memory left: raise its maxmemory, or delete keys' "${change[@]}"
+  run -78 --separate-stderr rlock doctor --url "$url"
+  assert_says 'the server has no memory left: raise its maxmemory, or delete keys'
+  redis_stop srv
+  start --min-replicas-to-write 1
+  says 69 NOREPLICAS 'the server wants more replicas that answer (min-replicas-to-write): see that they run' "${change[@]}"
+}
+
+@test "a replica, one with its data and one that has lost its master" {
+  redis_start other
+  redis_listen other
+  start --replicaof 127.0.0.1 "$port"
+  follows() { [[ $(redis srv info replication) == *master_link_status:up* ]]; }
+  wait_until follows
+  options=(--url "$url")
+  local names='name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)'
+  says 69 READONLY "it is a replica: $names" "${change[@]}"
+  redis srv config set replica-serve-stale-data no >/dev/null
+  redis_stop other
+  wait_until not follows
+  says 69 MASTERDOWN "it is a replica that does not reach its master: ${names/its/the}" "${change[@]}" status listing
+}
+
+@test "a server that is loading its data: doctor says nothing of rights or of the set-up" {
+  python3 "$TESTS_DIR/lib/odd_server.py" loading >port 2>/dev/null </dev/null 3>&- &
+  local odd_pid=$!
+  wait_until test -s port
+  options=(--url "redis://127.0.0.1:$(<port)")
+  says 69 LOADING 'it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)' "${all[@]}"
+  [[ -z $output ]]
+  kill "$odd_pid"
+}
+
+@test "a server that cannot write to its disk" {
+  start
+  redis srv config set save '3600 1' >/dev/null
+  # No snapshot can take the place of a folder.
+  mkdir -p "$srv_dir/dump.rdb/in-the-way"
+  redis srv set key value >/dev/null
+  redis srv bgsave >/dev/null
+  failed() { [[ $(redis srv info persistence) == *rdb_last_bgsave_status:err* ]]; }
+  wait_until failed
+  options=(--url "$url")
+  says 69 MISCONF 'the server cannot write its data to its disk, and takes no locks: look into its log, and free space there' "${change[@]}"
+}
+
+@test "a server in which a script never ends" {
+  start --busy-reply-threshold 10
+  redis srv eval 'while true do end' 0 >/dev/null 2>&1 3>&- &
+  busy() { [[ $(redis srv ping) == BUSY* ]]; }
+  wait_until busy
+  options=(--url "$url")
+  says 69 BUSY 'a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL' run status listing
+  redis srv script kill
+}
+
+@test "a database that is not there" {
+  start
+  options=(--url "$url?db=99")
+  says 78 'DB index is out of range' 'name a database that the server has, as in redis://host/0' "${all[@]}"
+}
+
+@test "a connection that is refused: the address, and what to do" {
+  local port
+  port=$(redis_free_port)
+  options=(--url "redis://127.0.0.1:$port")
+  says 69 "redis://127.0.0.1:$port: connect: Connection refused" 'no server listens there: start it, or correct the address' "${all[@]}"
+  # With nothing named, in a network where nobody listens at all.
+  local namespace=(unshare -n)
+  "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -n)
+  "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested'
+  rlock() { timeout --preserve-status -k 1 120 "${namespace[@]}" sh -c 'ip link set lo up && exec "$@"' sh "$RLOCK" "$@"; }
+  options=()
+  says 69 'redis://127.0.0.1:6379: connect: Connection refused' 'say where Redis is with --url or RLOCK_URL, or begin with --url local:' "${all[@]}"
+}
+
+@test "TLS where plain text is spoken, and plain text where TLS is" {
+  tls_authority ca
+  tls_certificate server ca DNS:localhost,IP:127.0.0.1
+  tls_start srv
+  redis_listen srv
+  options=(--tls-ca "$TLS_DIR/ca.crt" --url "rediss://127.0.0.1:$port")
+  says 69 'TLS: the server did not answer in time' 'if it does not speak TLS on this port, write redis://' run status doctor
+  options=(--url "redis://127.0.0.1:$srv_tls")
+  # It closes the connection, or resets it.
+  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server wants TLS, write rediss://' run status doctor
+}
+
+@test "messages name options with their dashes" {
+  local subcommand names
+  names=$(for subcommand in run acquire renew release status force-unlock history doctor config local; do
+    rlock "$subcommand" --help | grep -oE -- '--[a-z]+(-[a-z]+)+' | cut -c3-
+  done | sort -u)
+  (($(wc -l <<<"$names") >= 25))
+  # In what stands in quotes, not in an include nor a comment. As a line of a configuration file it has none.
+  run -0 python3 - "$TESTS_DIR/.." $names <<'PY'
+import pathlib, re, sys
+names = "|".join(sys.argv[2:])
+bad = 0
+for path in pathlib.Path(sys.argv[1]).glob("src/**/*.cc"):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if re.match(r"\s*(//|#)", line):
+            continue
+        for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
+            if re.search(rf"(?<![-\w])(?:{names})(?![-\w])", literal) and not re.search(r"(?:as|leave it to) password-file", literal):
+                print(f"{path}:{number}: {literal}")
+                bad += 1
+sys.exit(bad > 0)
+PY
+}
