@@ -25,7 +25,7 @@ if [ "${1:-}" = --sanitize ]; then
   shift
 fi
 
-PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion"
+PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux"
 # The meeting with the real Redisson and the libraries of Python and Node: everywhere in CI, else where their tools are.
 if [ -n "${CI:-}" ]; then
   PACKAGES="$PACKAGES maven default-jdk-headless python3-venv"

@@ -42,7 +42,7 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
                          RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange)))};
 }
 
-// What the server answered, and what to do about it: an answer for lack of a right has that within.
+// The server's answer, and the advice, which server_error() puts into the text where a right is missing.
 Check check_of(const lock::Tried& tried, bool any_name) {
   if (!tried.failure) return {Verdict::ok, tried.what, "works", ""};
   std::string seen = tried.failure->message, advice;

@@ -25,8 +25,8 @@ Result<lock::Servers> client_for(const LockingOptions& options, int interrupt);
 // The local server of the options. Errors: usage if the address is not local:.
 Result<redis::LocalServer> local_server_for(const CommonOptions& options);
 
-// The error that rlock ends with, for a name or as a whole. A user who has reached no server is told how to name one. What
-// an answer of the server means, and what to do about it, server_error() has said already.
+// The error that rlock ends with, for a name or as a whole. A user who has reached no server is told how to name one. An
+// answer of the server has its advice from server_error() already.
 Error with_advice(Error error);
 
 // Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.

@@ -23,7 +23,7 @@ struct Meaning {
 
 using enum Error::Code;
 
-// What to do about an error, whichever subcommand it ends.
+// The next step after an error, whichever subcommand it ends.
 constexpr std::string_view
     kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
     kReplica = "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)",

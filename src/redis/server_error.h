@@ -24,7 +24,7 @@ Error server_error(std::string_view text);
 // and nothing else of `text`.
 Error error_after_password(std::string_view text);
 
-// What server_error() says where a right is missing.
+// The advice of server_error() where a right is missing.
 inline constexpr std::string_view kAdviceOnRights = "grant the rights that rlock doctor --acl prints";
 
 // `error`, which server_error() has made of an answer at `endpoint`; where it may be for the password, or for the lack of

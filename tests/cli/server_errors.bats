@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a server may answer in place of a reply, what rlock says then, and what it tells the user to do: the same with each
+# The errors that a server may answer, what rlock says then, and what it tells the user to do: the same with each
 # subcommand. Each error but LOADING comes from a real server that is in that state.
 #
 # | error      | what is said                                  | what to do                                          |
