@@ -9,7 +9,7 @@ namespace rlock::cli {
 
 enum ExitStatus : int {
   kDone = 0,
-  kFree = 1,        // status --is-held
+  kFree = 1,        // status --is-held; force-unlock: no such lock is known
   kWarned = kFree,  // doctor
   kUsage = 64,
   kUnavailable = 69,  // no Redis could be used

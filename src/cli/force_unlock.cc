@@ -8,11 +8,13 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
+#include "cli/near_names.h"
 #include "cli/output_people.h"
 #include "cli/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
 #include "lock/history.h"
+#include "lock/known.h"
 #include "lock/quorum.h"
 
 namespace rlock::cli {
@@ -133,9 +135,11 @@ Holders holders_of(const lock::Status& status, const ForceUnlockOptions& options
 Result<bool> is_confirmed(const ForceUnlockOptions& options, const lock::Status& status, const Holders& holders) {
   RLOCK_TRY(print(status_in_full(status)));
   if (options.yes) return true;
-  const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock?"
-                               : holders.all_ended       ? "Free this lock?"
-                                                         : "Take this lock away? A command under it may still run.";
+  const std::string where = " on " + escaped(status.asked, 300);
+  const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock" + where + "?"
+                               : holders.all_ended
+                                   ? "Free this lock" + where + "?"
+                                   : "Take this lock away" + where + "? A command under it may still run.";
   if (RLOCK_TRY(confirm(question))) return true;
   RLOCK_TRY(print("left alone\n"));
   return false;
@@ -179,6 +183,11 @@ Result<int> execute(const ForceUnlockOptions& options) {
                     (doubtful ? "; --protocol set says that it is a lock" : ""));
   }
   if (status.state == lock::Status::State::free) {
+    if (!lock::is_known(client, status, Until{}.at_most(options.timeout))) {
+      log::error(name + ": not known on " + escaped(status.asked, 300) + ": no lock, token, queue or history has this name" +
+                 near_name(client, options.name(), options.timeout));
+      return kFree;
+    }
     RLOCK_TRY(print(name + ": not held\n"));
     return kDone;
   }

@@ -91,7 +91,7 @@ void add_holders(Json& json, const Status& status) {
 }
 
 Json to_json(const Status& status) {
-  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}};
+  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
   if (status.state == Status::State::other_kind) {
     const lock::OtherKind& other = status.other_kind;
     json["other_kind"] = "a " + other.what;
@@ -107,6 +107,7 @@ Json to_json(const Status& status) {
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
+  json["server"] = status.asked;
   if (!status.servers.empty()) json["servers"] = servers_of(status);
   return json;
 }

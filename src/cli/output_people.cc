@@ -13,11 +13,12 @@ namespace {
 
 using lock::Status;
 
+constexpr std::string_view kNotKnown = "free, and no token, queue or history is there";
 constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
 
 std::string state_text(const Status& status) {
   switch (status.state) {
-    case Status::State::free: return "free";
+    case Status::State::free: return status.known ? "free" : "not known here";
     case Status::State::held: break;
     case Status::State::contested: return "contested: nobody holds it on a majority of the servers";
     case Status::State::other_kind: return "not a lock";
@@ -143,7 +144,7 @@ void add_servers(Lines& lines, const Status& status) {
 
 Style style_of(const Status& status) {
   switch (status.state) {
-    case Status::State::free: return Style::good;
+    case Status::State::free: return status.known ? Style::good : Style::bad;
     case Status::State::held: return Style::busy;
     case Status::State::contested:
     case Status::State::other_kind: break;
@@ -204,14 +205,16 @@ std::string place_text(long long ahead) {
                                                       : "th");
 }
 
-std::string status_in_full(const Status& status, const Screen& screen) {
+std::string status_in_full(const Status& status, const Screen& screen, const std::string& near) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
   const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
   Lines lines;
+  lines.add("server", escaped(status.asked, 300));
   lines.add("name", status.name().display());
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
-  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status));
+  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status) + near);
+  if (!status.known) lines.add("", std::string(kNotKnown));
   if (only) add_only_holder(lines, *only, layout);
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);

@@ -10,8 +10,8 @@
 
 namespace rlock::cli {
 
-// One lock in full.
-std::string status_in_full(const lock::Status& status, const Screen& screen = {});
+// One lock in full. `near`: "", or what a name that is not known may have meant, as suggestion() says it.
+std::string status_in_full(const lock::Status& status, const Screen& screen = {}, const std::string& near = "");
 // Several locks, a line each under a heading.
 std::string status_table(const std::vector<lock::Status>& all, const Screen& screen = {});
 

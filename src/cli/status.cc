@@ -6,12 +6,14 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/near_names.h"
 #include "cli/output_json.h"
 #include "cli/output_people.h"
 #include "cli/output_prometheus.h"
 #include "cli/print.h"
 #include "cli/server.h"
 #include "cli/watch.h"
+#include "lock/known.h"
 #include "lock/quorum.h"
 #include "lock/read_history.h"
 
@@ -19,6 +21,10 @@ namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
+
+bool says_what_is_known(const StatusOptions& options) {
+  return options.output == StatusOptions::Output::people || options.output == StatusOptions::Output::json;
+}
 
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
 Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOptions& options, int interrupt,
@@ -29,6 +35,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOption
   for (const lock::LockName& name : options.names) {
     const Until end = until.at_most(options.timeout);
     all.push_back(RLOCK_TRY(options.like ? lock::inspect_string(client, name, end) : lock::inspect(client, name, end)));
+    if (says_what_is_known(options)) all.back().known = lock::is_known(client, all.back(), end);
   }
   return all;
 }
@@ -93,6 +100,12 @@ Result<int> execute(const StatusOptions& options) {
     return kDone;
   }
   const auto all = RLOCK_TRY(look(client, options, -1));
+  const bool in_full = options.output == StatusOptions::Output::people && options.names.size() == 1;
+  if (in_full && !all.front().known) {
+    const std::string near = near_name(client, options.names.front(), options.timeout);
+    RLOCK_TRY(print(status_in_full(all.front(), Screen::of_output(), near)));
+    return kDone;
+  }
   if (options.output == StatusOptions::Output::is_held) return is_held(all);
   RLOCK_TRY(print(shown(all, options)));
   return kDone;

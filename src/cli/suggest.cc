@@ -29,7 +29,10 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;
   for (const std::string_view candidate : candidates) {
     // A word that was not finished is near to what it begins.
-    const std::size_t d = candidate.starts_with(word) && word.size() > 2 ? 1 : distance(word, candidate);
+    const bool begun = candidate.starts_with(word) && word.size() > 2;
+    const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (!begun && longer >= least) continue;
+    const std::size_t d = begun ? 1 : distance(word, candidate);
     if (d < least) {
       least = d;
       nearest = candidate;

@@ -156,6 +156,8 @@ struct Status {
   // overtaken may be among them. 0 of a quorum.
   long long listening = 0;
   std::vector<Server> servers;  // of a quorum; the rest is what a majority of them says
+  std::string asked;            // the address, or those of a quorum, without passwords
+  bool known = true;            // false: see is_known in lock/known.h, which somebody has asked
 
   const LockName& name() const { return lock.name; }
   // The first of them, which is the only one where there is one at most; none if nobody holds it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lock/listing.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -20,11 +21,19 @@ std::optional<LockName> name_in(std::span<const std::string_view> words, const s
   return {};
 }
 
+// A pattern has no alternatives: it is what all of the words begin with.
+std::string pattern_of(std::span<const std::string_view> words) {
+  std::string begin = std::string(words.front()) + ":";
+  for (const std::string_view word : words) {
+    begin.erase(std::ranges::mismatch(begin, std::string(word) + ":").in1, begin.end());
+  }
+  return begin + "*";
+}
+
 // Adds the names that one server keeps. `each`: as in names_with.
 Result<void> add_names(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                        milliseconds exchange, const Until& end, std::set<LockName>& names, std::size_t& size) {
-  // A pattern has no alternatives.
-  const std::string pattern = (words.size() == 1 ? std::string(words.front()) : "rlock") + ":*";
+  const std::string pattern = pattern_of(words);
   std::string cursor = "0";
   do {
     const redis::Reply reply =

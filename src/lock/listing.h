@@ -19,7 +19,7 @@ namespace rlock::lock {
 // about. Errors: those of redis::Client and of within_list_limits.
 Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
                                       milliseconds exchange, const Until& end);
-// The same for those with one of the words, which all begin with "rlock:", in one look at the keys.
+// The same for those with one of the words, in one look at the keys.
 Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                                       milliseconds exchange, const Until& end);
 

@@ -39,7 +39,7 @@ class LockName {
   // The time of a reader's first hold.
   std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + ":rwlock_timeout:1"; }
 
-  std::string token_key() const { return companion("redisson_lock_token"); }
+  std::string token_key() const { return companion(kToken); }
   std::string holder_key() const { return companion(kHolder); }
   std::string control_channel() const { return companion("rlock:control"); }
   std::string queue_key() const { return companion(kQueue); }
@@ -54,7 +54,7 @@ class LockName {
   // The words of keys by which locks can be found. The name that a companion key with that word belongs to; none if the
   // key does not follow the rule.
   static constexpr std::string_view kHolder = "rlock:holder", kQueue = "rlock:queue", kHistory = "rlock:history",
-                                    kTotals = "rlock:totals";
+                                    kTotals = "rlock:totals", kToken = "redisson_lock_token";
   static std::optional<LockName> of_companion(std::string_view word, std::string_view key);
 
   // Of the keys.

@@ -11,8 +11,6 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kLookLimit = 2s;
-
 using State = Status::State;
 
 // How many servers name each holder.
@@ -95,13 +93,18 @@ constexpr auto kAll = [](const auto&, const auto&) { return false; };
 
 using Look = Result<Status> (*)(redis::Client&, const LockName&, const Until&);
 
+Result<Status> with_address(const Servers& servers, Result<Status> status) {
+  if (status) status->asked = servers.display();
+  return status;
+}
+
 Result<Status> look_at_each(Servers& servers, const LockName& name, const Until& until, Look one, Views views) {
-  if (!servers.is_quorum()) return one(servers.only(), name, until);
+  if (!servers.is_quorum()) return with_address(servers, one(servers.only(), name, until));
   const auto look = [&](std::size_t, Member& member, const Until& end) { return one(member.client, name, end); };
   const auto answers = views == Views::all ? servers.ask_each<Status>(look, kLookLimit, until, kAll)
                                            : servers.ask_each<Status>(look, kLookLimit, until, most_answer<Status>);
   RLOCK_TRY(expect_majority(answers));
-  return merged(name, servers, answers);
+  return with_address(servers, merged(name, servers, answers));
 }
 
 }  // namespace
@@ -114,10 +117,11 @@ Result<Status> inspect_string(Servers& servers, const LockName& name, const Unti
   return look_at_each(servers, name, until, inspect_string, Views::all);
 }
 
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
-                                        const std::set<LockName>& also) {
-  if (!servers.is_quorum()) return inspect_all(servers.only(), exchange, until, also);
-  using All = std::vector<Status>;
+namespace {
+
+using All = std::vector<Status>;
+
+Result<All> all_of_quorum(Servers& servers, milliseconds exchange, const Until& until, const std::set<LockName>& also) {
   const auto look = [&](std::size_t, Member& member, const Until& end) {
     return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
   };
@@ -142,6 +146,16 @@ Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange,
     }
     all.push_back(merged(name, servers, answers));
   }
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
+                                        const std::set<LockName>& also) {
+  All all = RLOCK_TRY(servers.is_quorum() ? all_of_quorum(servers, exchange, until, also)
+                                          : inspect_all(servers.only(), exchange, until, also));
+  for (Status& status : all) status.asked = servers.display();
   return all;
 }
 

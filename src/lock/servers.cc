@@ -124,6 +124,12 @@ std::vector<redis::Address> Servers::addresses() const {
   return all;
 }
 
+std::string Servers::display() const {
+  std::string all;
+  for (const auto& member : members_) all += (all.empty() ? "" : " ") + member->client.address().display();
+  return all;
+}
+
 Result<void> Servers::expect_independent() const {
   std::vector<const Elector*> electors;
   std::vector<std::string> addresses;

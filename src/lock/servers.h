@@ -35,7 +35,9 @@ struct Member {
   bool said_missing = false;             // that its vote is missing; until it votes again
 };
 
-// How long one server of a quorum has to answer: a tenth of the lease, but 200 ms at least and 2 s at most.
+// How long one server of a quorum has to answer one who only looks.
+inline constexpr milliseconds kLookLimit = 2s;
+// The same for a vote: a tenth of the lease, but 200 ms at least and 2 s at most.
 milliseconds vote_limit(milliseconds lease);
 
 // Gives back what a server may have granted to attempts that were given up. Errors: those of release; what is left is
@@ -54,6 +56,8 @@ class Servers {
   Member& member(std::size_t i) { return *members_[i]; }
   const Member& member(std::size_t i) const { return *members_[i]; }
   std::vector<redis::Address> addresses() const;
+  // All of them, with a blank between two, without passwords. Safe to show.
+  std::string display() const;
 
   // Those are one server, or one is a replica: errors of expect_independent().
   Result<void> expect_independent() const;

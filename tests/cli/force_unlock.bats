@@ -76,6 +76,23 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   assert_says 'a: not held'
 }
 
+@test "a name that nobody has used has a status of its own, and a near one is named" {
+  rlock run deploy -- true
+  run -1 --separate-stderr rlock force-unlock --yes deploi
+  [[ -z $output && $stderr == *'deploi: not known on '*'; did you mean deploy?' ]]
+  run -0 --separate-stderr rlock force-unlock --yes deploy
+  assert_says 'deploy: not held'
+}
+
+@test "the question names the server" {
+  take a
+  redis_listen srv
+  run -75 on_terminal n "$RLOCK" force-unlock --url "redis://127.0.0.1:$port" a
+  assert_says "Take this lock away on redis://127.0.0.1:$port"
+  redis_listen_no_more srv
+  rlock force-unlock -y a
+}
+
 @test "another program's lock is freed, whatever its count" {
   redis srv hset a "$FOREIGN" 3
   redis srv pexpire a 60000

@@ -21,7 +21,58 @@ foreign() {
 }
 free() { rlock force-unlock -y "$1" >/dev/null; }
 
+# As an address without a password.
+shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
+
+@test "the first line in full is the server that was asked, without the password" {
+  not_over acl 'another user than this one'
+  redis_listen srv
+  redis srv acl setuser alice on '>sesame' '~*' '&*' +@all
+  local url="redis://alice:sesame@127.0.0.1:$port"
+  run -0 --separate-stderr rlock status --url "$url" a
+  [[ ${lines[0]} =~ ^server\ +redis://(alice@)?127\.0\.0\.1:$port && $output != *sesame* ]]
+  run -0 --separate-stderr rlock status --url "$url" --json a
+  [[ $output == *'"server": "redis://'*"127.0.0.1:$port"* && $output != *sesame* ]]
+  redis srv acl deluser alice
+  redis_listen_no_more srv
+}
+
+@test "a name that nobody has used is not known, and a near one is named; one that was used is free" {
+  rlock run deploy -- true
+  run -0 --separate-stderr rlock status deploy
+  [[ $output =~ state\ +free ]]
+  run -0 --separate-stderr rlock status deploi
+  [[ $output =~ state\ +'not known here; did you mean deploy?' ]]
+  run -0 --separate-stderr rlock status no-such-thing
+  [[ $output == *'not known here'* && $output != *'did you mean'* ]]
+  run -0 --separate-stderr rlock status deploy deploi
+  [[ ${lines[1]} =~ ^deploy\ +free$ && ${lines[2]} =~ ^deploi\ +'not known here'$ ]]
+  run -1 rlock status --is-held deploi
+  [[ -z $output ]]
+  run -0 rlock status --names deploi
+  [[ -z $output ]]
+}
+
+@test "a lock that is known by its history or its queue alone is no name that nobody has used" {
+  redis srv xadd 'rlock:history:{h}' '*' outcome released
+  redis srv hset 'rlock:totals:{t}' skips 1
+  local name
+  for name in h t; do
+    run -0 --separate-stderr rlock status "$name"
+    [[ $output =~ state\ +free ]]
+  done
+  redis srv del 'rlock:history:{h}' 'rlock:totals:{t}'
+}
+
+@test "a near name that others have made cannot act on the terminal" {
+  redis srv set $'redisson_lock_token:{depl\x1boy}' 1
+  run -0 --separate-stderr rlock status depl
+  [[ $output != *$'\x1b'* ]]
+  redis srv del $'redisson_lock_token:{depl\x1boy}'
+}
+
 @test "a free lock is shown as free" {
+  rlock run a -- true
   run -0 --separate-stderr rlock status a
   [[ $output == *state*free* && -z $stderr ]]
 }
@@ -48,7 +99,7 @@ free() { rlock force-unlock -y "$1" >/dev/null; }
   foreign c
   run -0 --separate-stderr rlock status a b c
   [[ ${#lines[@]} == 4 && ${lines[0]} =~ ^NAME\ +STATE\ +HOLDER\ +PID\ +FOR\ +EXPIRES\ +WAITING\ +COMMAND\ +REASON$ ]]
-  [[ ${lines[1]} =~ ^a\ +held\ +"$(id -un)@$(uname -n) " && ${lines[2]} =~ ^b\ +free$ ]]
+  [[ ${lines[1]} =~ ^a\ +held\ +"$(id -un)@$(uname -n) " && ${lines[2]} =~ ^b\ +'not known here'$ ]]
   [[ ${lines[3]} =~ ^c\ +held\ +$FOREIGN ]]
   redis srv del c
   free a
@@ -111,7 +162,7 @@ free() { rlock force-unlock -y "$1" >/dev/null; }
   foreign c
   rlock run --lease 45s --reason 'a "b"' a -- "$RLOCK" status --json a b c >json
   redis srv del c
-  OWNER=$FOREIGN python3 - <<'EOF'
+  OWNER=$FOREIGN SERVER=$(shown_server) python3 - <<'EOF'
 import json, os, socket
 with open("json") as file:
     a, b, c = json.load(file)
@@ -119,7 +170,9 @@ assert a["name"] == "a" and a["state"] == "held" and a["holds"] == 1 and a["take
 assert a["host"] == socket.gethostname() and isinstance(a["pid"], int) and a["owner"].endswith(":%d" % a["pid"]), a
 assert a["reason"] == 'a "b"' and a["lease_ms"] == 45000 and 0 < a["expires_in_ms"] <= 45000 and a["user"], a
 assert 0 <= a["held_for_ms"] < 45000 and a["since"].endswith("Z") and a["token"].isdigit() and a["command"], a
-assert b == {"name": "b", "state": "free", "kind": "plain lock", "waiting": 0, "queue": []}, b
+assert b.pop("server") == os.environ["SERVER"], b
+assert b == {"name": "b", "state": "free", "known": False, "kind": "plain lock", "waiting": 0, "queue": []}, b
+assert a["known"] and c["known"], (a, c)
 assert c["owner"] == os.environ["OWNER"] and c["taken_by_rlock"] is False and c["state"] == "held", c
 assert "host" not in c and "pid" not in c, c
 EOF

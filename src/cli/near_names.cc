@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "cli/near_names.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "cli/suggest.h"
+#include "lock/known.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kLongestLook = 2s;
+// The distance of two words costs the product of their lengths.
+constexpr std::size_t kShortest = 3, kLongest = 64, kMost = 20000;
+
+}  // namespace
+
+std::string near_name(lock::Servers& client, const lock::LockName& name, milliseconds exchange) {
+  const std::string shown = name.display();
+  if (shown.size() < kShortest || shown.size() > kLongest) return "";
+  const auto known = lock::known_names(client, exchange, Until{}.at_most(std::min(2 * exchange, kLongestLook)));
+  if (!known) return "";
+  std::vector<std::string> names;
+  for (const lock::LockName& one : *known) {
+    if (names.size() < kMost && one.text().size() <= 2 * kLongest) names.push_back(one.display());
+  }
+  return suggestion(shown, {names.begin(), names.end()});
+}
+
+}  // namespace rlock::cli
