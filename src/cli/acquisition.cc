@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/output_people.h"
+#include "cli/self.h"
 #include "cli/superseding.h"
 #include "cli/wait_report.h"
 #include "lock/history.h"
@@ -23,7 +24,7 @@ class AwaitedLock {
               const Events& events)
       : name_(request.name),
         wait_(options.wait),
-        report_(request.name, options.verbose, events),
+        report_(request.name, options.verbose, events, held_by_ancestors().display_without(request.name)),
         superseding_(client, request, options.timeout, wait) {}
 
   void look(const lock::Acquired& found) {

@@ -42,7 +42,8 @@ TimePoint WaitReport::say_what_is_due() {
     *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
   }
   log::info("waiting for " + name_.display() + ": " + held_by(found) +
-            (found.ahead ? ", you are " + place_text(*found.ahead) : ""));
+            (found.ahead ? ", you are " + place_text(*found.ahead) : "") +
+            (meanwhile_.empty() ? "" : ", you hold " + meanwhile_ + " meanwhile"));
   return say_at_ = now + kSayAgain;
 }
 

@@ -15,8 +15,10 @@ namespace rlock::cli {
 // changes; without a terminal only once it has lasted for a while.
 class WaitReport {
  public:
-  WaitReport(const lock::LockName& name, bool verbose, const Events& events)
-      : name_(name), verbose_(verbose), events_(events) {}
+  // `meanwhile`: the names of locks that those hold under whom this runs, for people; "": none. They stay held while this
+  // waits.
+  WaitReport(const lock::LockName& name, bool verbose, const Events& events, std::string meanwhile)
+      : name_(name), verbose_(verbose), events_(events), meanwhile_(std::move(meanwhile)) {}
 
   // The lock was found held.
   void note(const lock::Acquired& found);
@@ -30,6 +32,7 @@ class WaitReport {
   const lock::LockName& name_;
   bool verbose_;
   const Events& events_;
+  std::string meanwhile_;
   std::optional<std::string> shown_owner_;
   std::optional<long long> shown_ahead_;
   std::optional<lock::Acquired> found_;  // the last time

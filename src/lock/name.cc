@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/date.h"
 #include "base/random.h"
@@ -125,6 +126,20 @@ std::optional<OwnerId> AncestorLocks::owner_of(const LockName& name) const {
     start = end + 1;
   }
   return found;
+}
+
+std::string AncestorLocks::display_without(const LockName& name) const {
+  std::set<LockName> others;
+  for (std::size_t start = 0; start < text_.size();) {
+    const auto end = text_.find('\n', start);
+    const auto blank = text_.find(' ', start);
+    auto other = LockName::parse(std::string_view(text_).substr(blank + 1, end - blank - 1));
+    if (other && *other != name) others.insert(*std::move(other));
+    start = end + 1;
+  }
+  std::string all;
+  for (const LockName& other : others) all += (all.empty() ? "" : ", ") + other.display();
+  return all;
 }
 
 AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) const {

@@ -102,6 +102,8 @@ class AncestorLocks {
   static AncestorLocks parse(std::string_view text);
 
   std::optional<OwnerId> owner_of(const LockName& name) const;
+  // Of the locks other than `name`, each once: "a, b", for messages; "": there is none.
+  std::string display_without(const LockName& name) const;
   // For a child that `owner` holds `name` for, besides what is here.
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 

@@ -22,6 +22,25 @@ held_by_another() {
   redis srv pexpire x 60000
 } >/dev/null
 
+@test "a wait inside another lock says which ones are held meanwhile" {
+  held_by_another
+  # Two jobs that nest in the opposite order wait for each other for ever.
+  rlock run a -- "$RLOCK" run b -- "$RLOCK" run -w 10m x -- touch started 2>err 3>&- &
+  local job=$!
+  wait_until grep -qF 'you hold a, b meanwhile' err
+  [[ $(grep 'waiting for x' err) == *"$FOREIGN"*', you hold a, b meanwhile' ]]
+  redis srv del x
+  wait "$job"
+  [[ -e started ]]
+}
+
+@test "a wait for a lock under which nothing is held says nothing of others" {
+  held_by_another
+  RLOCK_HELD='22222222-2222-3333-4444-555555555555:1 x' rlock run -v -w 1s x -- true 2>err || true
+  grep -q 'waiting for x' err
+  run -1 grep meanwhile err
+}
+
 @test "a RLOCK_HELD of an owner that has lost the lock lets nobody in" {
   held_by_another
   RLOCK_HELD='22222222-2222-3333-4444-555555555555:1 x' run -75 --separate-stderr rlock run -n x -- touch started
