@@ -8,7 +8,7 @@ local kLongest = {owner = 512, host = 512, user = 512, command = 512, reason = 5
 -- {owner, mode, holds, ms left, field, value …}, '' for an absent value. The fields may be those of an earlier owner:
 -- compare the one called owner.
 local function describe(entry)
-  local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept'}
+  local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept', 'renewal'}
   local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}
   for i, name in ipairs(names) do
     entry[3 + 2 * i] = name

@@ -16,19 +16,20 @@
 namespace rlock::cli {
 namespace {
 
-lock::HolderInfo describe_holder(const AcquireOptions& options) {
+lock::HolderInfo describe_holder(const AcquireOptions& options, const lock::LeaseTiming& timing) {
   lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
   if (options.for_pid) {
     // A user who asks for the holder wants to find the process that the lock is for.
     holder.command = "rlock acquire --for-pid";
     holder.pid = *options.for_pid;
     holder.listens = true;
+    holder.renewal = timing.lease;
   }
   return holder;
 }
 
-std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options) {
-  const lock::HolderInfo holder = describe_holder(options);
+std::vector<lock::AcquireRequest> requests_for(const AcquireOptions& options, const lock::LeaseTiming& timing) {
+  const lock::HolderInfo holder = describe_holder(options, timing);
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {
     requests.push_back({.name = name, .mode = options.mode, .lease = options.lease, .holder = holder});
@@ -63,7 +64,7 @@ Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Ho
                        const lock::LeaseTiming& timing, lock::Servers& client, const UniqueFd& watched,
                        const run::Inherited& inherited, run::SignalBlock& signals) {
   if (!options.for_pid) return print_holds(options, holds);
-  const auto in_history = options.history ? std::optional(describe_holder(options)) : std::nullopt;
+  const auto in_history = options.history ? std::optional(describe_holder(options, timing)) : std::nullopt;
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals, in_history));
   RLOCK_TRY(print_holds(options, holds));
   keeper.begin();
@@ -94,7 +95,7 @@ Result<int> execute(const AcquireOptions& options) {
   if (!made && made.error().code == Error::Code::interrupted) end_by_signal();
   lock::Servers client = RLOCK_TRY(std::move(made));
   const Events unwatched;
-  auto acquired = acquire_and_report(client, requests_for(options), timing.renew_at, options, signals, unwatched);
+  auto acquired = acquire_and_report(client, requests_for(options, timing), timing.renew_at, options, signals, unwatched);
   if (!acquired && acquired.error().code == Error::Code::interrupted) end_by_signal();
   const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
   if (holds.empty()) return not_acquired(options, options.wait.conflict_status);

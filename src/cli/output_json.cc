@@ -35,6 +35,8 @@ Json to_json(const lock::HolderView& holding) {
   if (holding.since) json["since"] = date_text(*holding.since);
   if (holding.held_for) json["held_for_ms"] = holding.held_for->count();
   if (holding.lease) json["lease_ms"] = holding.lease->count();
+  if (holding.renewed_ago) json["renewed_ago_ms"] = holding.renewed_ago->count();
+  if (holding.renewed_ago) json["overdue_ms"] = holding.overdue.count();
   return json;
 }
 

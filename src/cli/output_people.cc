@@ -30,6 +30,10 @@ std::string state_text(const Status& status) {
   return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
 }
 
+std::string in_front(std::string_view what, const std::string& text) {
+  return text.empty() ? "" : std::string(what) + text;
+}
+
 std::string expiry_text(const std::optional<milliseconds>& expires_in) {
   return expires_in ? "in " + rough_duration(*expires_in) : "never";
 }
@@ -56,6 +60,13 @@ std::string reason_behind(const lock::HolderInfo& holder) {
   return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
 }
 
+// "not renewed for 7s, overdue since 4s: its host may be gone"; "" where the renewals come in time.
+std::string overdue_text(const lock::HolderView& holder) {
+  if (holder.overdue == 0ms) return "";
+  return "not renewed for " + rough_duration(holder.renewed_ago.value_or(0ms)) + ", overdue since " +
+         rough_duration(holder.overdue) + ": its host may be gone";
+}
+
 // Lines of a key and a value, the values below each other.
 class Lines {
  public:
@@ -78,6 +89,7 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
     lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
   }
   if (holder.lease) lines.add("lease", format_duration(*holder.lease));
+  lines.add("renewal", overdue_text(holder));
 }
 
 void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout layout) {
@@ -95,7 +107,7 @@ void add_holders(Lines& lines, const Status& status) {
   for (const lock::HolderView& one : status.holders) {
     lines.add(std::exchange(first, false) ? "holders" : "",
               (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
-                  expiry_text(one.expires_in) + "\n            " + escaped(one.owner, 200));
+                  expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
   }
   const long long more = status.number - static_cast<long long>(status.holders.size());
   if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
@@ -145,7 +157,7 @@ void add_servers(Lines& lines, const Status& status) {
 Style style_of(const Status& status) {
   switch (status.state) {
     case Status::State::free: return status.known ? Style::good : Style::bad;
-    case Status::State::held: return Style::busy;
+    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
     case Status::State::contested:
     case Status::State::other_kind: break;
   }
@@ -158,7 +170,8 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 }
 
 Row cells_of(const Status& status) {
-  Row row = {status.name().display(), {state_text(status), style_of(status)}};
+  const std::string overdue = is_overdue(status) ? ", overdue" : "";
+  Row row = {status.name().display(), {state_text(status) + overdue, style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
@@ -178,11 +191,16 @@ Row cells_of(const Status& status) {
 
 }  // namespace
 
+bool is_overdue(const Status& status) {
+  return std::ranges::any_of(status.holders, [](const lock::HolderView& one) { return one.overdue > 0ms; });
+}
+
 std::string held_by(const lock::HolderView& holding, long long holders) {
   std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
   text += shown_holder(holding);
   if (holding.described && !holding.who.reason.empty()) text += ", reason " + in_quotes(holding.who.reason);
   if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
+  text += in_front(", ", overdue_text(holding));
   if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/output_prometheus.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace {
 
 // All that is known of one lock; none: that measure has no line.
 struct Measures {
-  std::optional<double> held, waiters, held_seconds, last_status, last_duration, last_end;
+  std::optional<double> held, waiters, held_seconds, overdue, last_status, last_duration, last_end;
   // From 0 on for each: Prometheus sees no increase in a counter that comes with its first 1.
   double losses = 0, skips = 0, forced = 0;
 };
@@ -101,6 +102,9 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     one.waiters = static_cast<double>(status.waiting);
     const lock::HolderView* holder = status.oldest_holder();
     if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);
+    for (const lock::HolderView& each : status.holders) {
+      if (each.renewed_ago) one.overdue = std::max(one.overdue.value_or(0), seconds(each.overdue));
+    }
   }
   for (const lock::PastHold& hold : last) {
     Measures& one = all[hold.name];
@@ -121,6 +125,9 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
   add(text, all, "rlock_held", "gauge", "1 if the lock is held, else 0.", [](const M& m) -> Value { return m.held; });
   add(text, all, "rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
       [](const M& m) -> Value { return m.held_seconds; });
+  add(text, all, "rlock_overdue_seconds", "gauge",
+      "For how long a renewal of its lease has been missing; 0 if the renewals come in time.",
+      [](const M& m) -> Value { return m.overdue; });
   add(text, all, "rlock_waiters", "gauge", "How many wait for it.", [](const M& m) -> Value { return m.waiters; });
   add(text, all, "rlock_last_status", "gauge", "The exit status of the last job that was written down.",
       [](const M& m) -> Value { return m.last_status; });

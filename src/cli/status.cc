@@ -42,7 +42,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOption
 
 std::string in_words(const std::vector<lock::Status>& all, bool listing) {
   const Screen screen = Screen::of_output();
-  if (listing && all.empty()) return fitted("no locks are held through rlock\n", screen);
+  if (listing && all.empty()) return fitted(kNoLocks, screen);
   return !listing && all.size() == 1 ? status_in_full(all.front(), screen) : status_table(all, screen);
 }
 

@@ -34,7 +34,9 @@ std::string essence(const std::vector<Status>& all) {
   for (const Status& status : all) {
     text += status.name().text() + "\n" + std::to_string(status.slots) + status.other_kind.what + "\n";
     std::set<std::string> holders;
-    for (const lock::HolderView& one : status.holders) holders.insert(one.owner + " " + std::to_string(one.holds));
+    for (const lock::HolderView& one : status.holders) {
+      holders.insert(one.owner + " " + std::to_string(one.holds) + (one.overdue > 0ms ? " overdue" : ""));
+    }
     for (const std::string& one : holders) text += one + "\n";
     text += "\n";
     for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
@@ -135,7 +137,7 @@ class View {
   }
 
   std::string picture(const Screen& screen) const {
-    if (listing_ && all_.empty()) return fitted("no locks are held through rlock\n", screen);
+    if (listing_ && all_.empty()) return fitted(kNoLocks, screen);
     const auto wanted = [&](const Status& status) { return single_ || (one_ && status.name() == *one_); };
     const auto found = std::ranges::find_if(all_, wanted);
     if (found != all_.end()) return first_lines(status_in_full(*found, screen), screen);

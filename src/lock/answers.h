@@ -18,6 +18,8 @@ struct HolderInfo {
   long pid = 0;
   bool listens = false;  // it can be asked to stop, see ask_to_stop
   bool ended = false;    // and has left the lock to run out
+  // Each third of this time the holder lets the lease start anew, for so long; 0: it does not, or nobody knows.
+  milliseconds renewal{};
 };
 
 // One hold of a lock, as long as its lease is renewed.
@@ -44,6 +46,8 @@ struct HolderView {
   std::optional<milliseconds> since;  // server's clock, since 1970
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
+  std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or nobody knows
+  milliseconds overdue{};                   // for so long the next renewal has been missing; see overdue_for in lock/lease.h
   std::string token;
 };
 

@@ -34,4 +34,9 @@ Result<LeaseTiming> LeaseTiming::make(milliseconds lease, milliseconds grace, bo
   return timing;
 }
 
+milliseconds overdue_for(milliseconds lease, milliseconds ago) {
+  const milliseconds margin = std::clamp<milliseconds>(lease / 10, 500ms, 5s), missing = ago - lease / 3;
+  return missing > margin ? missing : 0ms;
+}
+
 }  // namespace rlock::lock

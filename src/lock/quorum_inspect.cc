@@ -41,8 +41,14 @@ std::vector<HolderView> holders_on(const Answers<Status>& answers, std::size_t l
   for (const auto& answer : answers) {
     if (!answer || answer->state != State::held) continue;
     for (const HolderView& one : answer->holders) {
-      const auto same = [&](const HolderView& other) { return other.owner == one.owner; };
-      if (counts.at(common_id(one)) >= least && std::ranges::none_of(holders, same)) holders.push_back(one);
+      if (counts.at(common_id(one)) < least) continue;
+      const auto known = std::ranges::find(holders, one.owner, &HolderView::owner);
+      if (known == holders.end()) {
+        holders.push_back(one);
+      } else if (one.renewed_ago && known->renewed_ago && *one.renewed_ago < *known->renewed_ago) {
+        known->renewed_ago = one.renewed_ago;  // it is alive, if it reaches one of them
+        known->overdue = one.overdue;
+      }
     }
   }
   return holders;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "lock/lease.h"
 
 namespace rlock::lock::wire {
 namespace {
@@ -82,10 +83,20 @@ HolderInfo holder_of(Fields& known) {
           .reason = known["reason"],
           .pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
           .listens = known["control"] == "1",
-          .ended = known["kept"] == "1"};
+          .ended = known["kept"] == "1",
+          .renewal = time_in(known["renewal"]).value_or(0ms)};
 }
 
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
+
+// A waiter that was given the lock has not renewed it yet, and for a moment has less time than a renewal gives.
+void add_renewal(HolderView& holding) {
+  const milliseconds lease = holding.who.renewal;
+  if (lease == 0ms || holding.who.ended || !holding.expires_in) return;
+  const milliseconds ago = std::max<milliseconds>(lease - *holding.expires_in, 0ms);
+  holding.renewed_ago = std::min(ago, holding.held_for.value_or(ago));
+  holding.overdue = overdue_for(lease, *holding.renewed_ago);
+}
 
 // A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or
 // ran out; that of a permit is found by its id, and knows the whole owner id.
@@ -106,6 +117,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   holding.since = time_in(known["since"]);
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
   holding.lease = time_in(known["lease"]);
+  add_renewal(holding);
   return holding;
 }
 

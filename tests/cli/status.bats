@@ -37,6 +37,53 @@ shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
   redis_listen_no_more srv
 }
 
+# forsaken OPTION...: the host of a job dies under it, as far as others see; then $1 ms of its lease are left of 60 s.
+forsaken() {
+  source "$TESTS_DIR/lib/job.bash"
+  job_start "${@:2}" x -- sleep 1000
+  job_parts
+  kill_guards
+  redis srv hset 'rlock:holder:{x}' since "$(($(server_us srv) / 1000 - 600000))"
+  redis srv pexpire x "$1"
+}
+
+@test "a holder that has not renewed its lease in time is overdue; in full, as a table, JSON, measures and to those who wait" {
+  forsaken 20000 --lease 60s
+  run -0 --separate-stderr rlock status x
+  [[ $output =~ renewal\ +'not renewed for '(4[0-9]|5[0-9])'s, overdue since '[23][0-9]'s: its host may be gone' ]]
+  run -0 --separate-stderr rlock status
+  [[ ${lines[1]} == x*'held, overdue'* ]]
+  run -0 --separate-stderr rlock status --json x
+  [[ $output =~ '"renewed_ago_ms": '[45][0-9]{4}, && $output =~ '"overdue_ms": '[23][0-9]{4} ]]
+  run -0 --separate-stderr rlock status --prometheus
+  [[ $output =~ 'rlock_overdue_seconds{name="x"} '[23][0-9] ]]
+  run -75 --separate-stderr rlock run -n x -- true
+  [[ $stderr == *'overdue since '* ]]
+  redis srv del x 'rlock:holder:{x}'
+}
+
+@test "a holder that renews in time is not overdue, nor one with as much left" {
+  forsaken 39000 --lease 60s
+  run -0 --separate-stderr rlock status x
+  [[ $output != *overdue* && $output != *renewal* ]]
+  run -0 --separate-stderr rlock status --json x
+  [[ $output == *'"overdue_ms": 0'* ]]
+  redis srv del x 'rlock:holder:{x}'
+}
+
+@test "of a lease that nobody renews nothing is overdue" {
+  forsaken 20000 --lease 60s --no-renew
+  run -0 --separate-stderr rlock status x
+  [[ $output == *held* && $output != *overdue* ]]
+  redis srv del x 'rlock:holder:{x}'
+  rlock acquire y --lease 60s
+  redis srv hset 'rlock:holder:{y}' since 1000
+  redis srv pexpire y 10000
+  run -0 --separate-stderr rlock status --json y
+  [[ $output == *'"held"'* && $output != *overdue* ]]
+  redis srv del y 'rlock:holder:{y}'
+}
+
 @test "a name that nobody has used is not known, and a near one is named; one that was used is free" {
   rlock run deploy -- true
   run -0 --separate-stderr rlock status deploy
@@ -116,7 +163,11 @@ shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
   redis srv del c
 }
 
-@test "without a name and without a lock the list is empty" {
+@test "without a name and without a lock the list is empty, and says what it leaves out" {
+  foreign c
+  run -0 --separate-stderr rlock status
+  assert_says 'no locks are held through rlock; those of other programs are shown by their names: rlock status NAME'
+  redis srv del c
   run -0 --separate-stderr rlock status --names
   [[ -z $output && -z $stderr ]]
   run -0 --separate-stderr rlock status --json

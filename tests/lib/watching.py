@@ -91,7 +91,7 @@ def narrow():
         assert all(len(line) <= columns for line in seen.splitlines()), seen
         assert len(seen.splitlines()) <= 10, seen
         child.send("\r")
-        seen = picture(child, r"^name")
+        seen = picture(child, r"^server")
         assert all(len(line) <= columns for line in seen.splitlines()), seen
         child.send("q")
         assert ended(child) == 0
