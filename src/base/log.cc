@@ -153,6 +153,8 @@ void write(Level level, std::string_view message) {
   logger()->log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
 }
 
+void notice(std::string_view message) { write(isatty(STDERR_FILENO) ? Level::warning : Level::debug, message); }
+
 bool enabled(Level level) { return logger()->should_log(to_spdlog(level)); }
 
 std::string library() {

@@ -33,6 +33,8 @@ void say_held();
 
 void write(Level level, std::string_view message);
 inline void debug(std::string_view message) { write(Level::debug, message); }
+// A warning where standard error is a terminal, else a debug message: for a person, and not for the mail of cron.
+void notice(std::string_view message);
 inline void info(std::string_view message) { write(Level::info, message); }
 inline void warning(std::string_view message) { write(Level::warning, message); }
 inline void error(std::string_view message) { write(Level::error, message); }

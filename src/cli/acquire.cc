@@ -63,7 +63,10 @@ int not_acquired(const AcquireOptions& options, int status) {
 Result<void> hand_over(const AcquireOptions& options, const std::vector<lock::Hold>& holds,
                        const lock::LeaseTiming& timing, lock::Servers& client, const UniqueFd& watched,
                        const run::Inherited& inherited, run::SignalBlock& signals) {
-  if (!options.for_pid) return print_holds(options, holds);
+  if (!options.for_pid) {
+    lock::complete(client, holds);
+    return print_holds(options, holds);
+  }
   const auto in_history = options.history ? std::optional(describe_holder(options, timing)) : std::nullopt;
   auto keeper = RLOCK_TRY(run::Keeper::launch(holds, timing, client, watched, inherited, signals, in_history));
   RLOCK_TRY(print_holds(options, holds));

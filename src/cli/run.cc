@@ -189,6 +189,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
+  if (!options.renew) lock::complete(client, holds);
   const run::Job job = job_for_holds(holds);
   const auto end = run::run_job(job, guards.hand_over(), std::move(client), signals);
   if (!end && end.error().code == Error::Code::interrupted) return ended_by_signal(signals);

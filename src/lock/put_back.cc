@@ -38,7 +38,7 @@ bool is_missing(const AcquireRequest& request, RenewOutcome found) {
 
 // A server that has forgotten the hold has forgotten its token, too, and has granted it under one of its own clock. A
 // hold whose token cannot be raised is none: it is given back, and put back anew.
-void put_back(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
+bool put_back(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
   const TimePoint sent = BootClock::now();
   const auto granted = wire::acquire(member.client, request, sent, Attempts::one, until);
   const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
@@ -48,7 +48,8 @@ void put_back(Member& member, const AcquireRequest& request, const Hold& hold, c
   if (!done && (held || (!granted && granted.error().maybe_executed))) {
     member.debts.push_back({request, BootClock::now() + request.lease});
   }
-  log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold again" : ": lost the hold"));
+  log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold" : ": lacks the hold"));
+  return done;
 }
 
 bool may_lack(const Result<Renewed>& answer) {

@@ -12,8 +12,8 @@ namespace rlock::lock {
 bool is_missing(const AcquireRequest& request, RenewOutcome found);
 
 // The member gets `hold`, which was granted to `request`, again, under the same owner id and with its token. REQUIRES:
-// a majority keeps it; the member may vote. In that member's thread.
-void put_back(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
+// a majority keeps it; the member may vote. In that member's thread. False: it does not have it, as far as is known.
+bool put_back(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
 
 // The answer may come from a server that does not have the hold.
 bool may_lack(const Result<Renewed>& answer);

@@ -13,7 +13,9 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kAskLimit = 2s;  // where no lease is known
+constexpr milliseconds kAskLimit = 2s;         // where no lease is known
+constexpr milliseconds kPutBackLimit = 500ms;  // a release may wait for it
+constexpr milliseconds kCompleteFor = 1s, kFirstPause = 50ms;
 
 Error interrupted_error() { return {Error::Code::interrupted, "interrupted", true}; }
 
@@ -170,16 +172,20 @@ class RenewalRound {
     return std::ranges::all_of(replies, [](const auto& one) { return one.outcome == RenewOutcome::renewed; });
   }
 
-  // Once for each server, until it votes again.
+  // Once for each server, until it votes again. One that is missing since the grant is news for a person; one that goes
+  // while the job runs, and leaves no more than a majority, is a warning for everybody.
   void say_what_is_missing() {
+    const auto has_renewed = [](const auto& answer) { return answer && all_renewed(*answer); };
+    const auto renewed = static_cast<std::size_t>(std::ranges::count_if(answers_, has_renewed));
+    const auto level = renewed > majority_of(answers_.size()) ? log::notice : log::warning;
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       Member& member = servers_.member(i);
-      const bool votes = answers_[i] && all_renewed(*answers_[i]);
+      const bool votes = has_renewed(answers_[i]);
       const bool said = std::exchange(member.said_missing, !votes);
-      if (votes && said) log::info(display(holds_) + ": " + member.address + " votes again");
+      if (votes && said) log::notice(display(holds_) + ": " + member.address + " votes again");
       if (votes || said) continue;
-      log::warning(display(holds_) + ": a majority of the servers keeps the lock, without " +
-                   (answers_[i] ? member.address + ": it has lost it" : answers_[i].error().message));
+      level(display(holds_) + ": a majority of the servers keeps the lock, without " +
+            (answers_[i] ? member.address + ": it has lost it" : answers_[i].error().message));
     }
   }
 
@@ -188,23 +194,35 @@ class RenewalRound {
   // Not of a nested hold: its owner is another process's, whose own hold would be missing beside it.
   void put_back() {
     std::vector<std::vector<Lost>> lost(servers_.size());
-    bool any = false;
-    for (std::size_t i = 0; i < answers_.size(); ++i) {
-      if (!answers_[i]) continue;
-      for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
-        const AcquireRequest* request = request_of(holds_[hold]);
-        if (!request || !is_missing(*request, (*answers_[i])[hold].outcome)) continue;
-        if (servers_.member(i).elector.unfit(request->lease, BootClock::now())) continue;
-        lost[i].push_back({request, &holds_[hold]});
-        any = true;
-      }
-    }
-    if (!any) return;
+    for (std::size_t i = 0; i < servers_.size(); ++i) lost[i] = find_lost(i);
+    if (std::ranges::all_of(lost, &std::vector<Lost>::empty)) return;
     servers_.ask_all(
         [&](std::size_t i, Member& member, const Until& end) {
-          for (const Lost& one : lost[i]) lock::put_back(member, *one.request, *one.hold, end);
+          for (const Lost& one : lost[i]) {
+            if (!lock::put_back(member, *one.request, *one.hold, end)) member.lacks_hold = true;
+          }
         },
-        vote_limit(lease_), until_, [](const auto&) { return false; });
+        std::min(kPutBackLimit, vote_limit(lease_)), Until{until_.deadline, -1}, [](const auto&) { return false; });
+  }
+
+  // The things to be put back there; notes whether there are others, which another has there.
+  std::vector<Lost> find_lost(std::size_t i) {
+    std::vector<Lost> lost;
+    Member& member = servers_.member(i);
+    member.lacks_hold = false;
+    if (!answers_[i]) return lost;
+    for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
+      const RenewOutcome found = (*answers_[i])[hold].outcome;
+      const AcquireRequest* request = request_of(holds_[hold]);
+      if (!request || found == RenewOutcome::renewed) continue;
+      if (member.elector.unfit(request->lease, BootClock::now())) continue;
+      if (is_missing(*request, found)) {
+        lost.push_back({request, &holds_[hold]});
+      } else {
+        member.lacks_hold = true;
+      }
+    }
+    return lost;
   }
 
   // As it was granted; null: it is nested in another one, whose owner it has, or was granted to another process.
@@ -231,6 +249,17 @@ class RenewalRound {
 Result<AllRenewed> renew_all(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until) {
   if (!servers.is_quorum()) return renew_all(servers.only(), holds, lease, until);
   return RenewalRound(servers, holds, lease, until).run();
+}
+
+void complete(Servers& servers, std::span<const Hold> holds) {
+  const Until end = Until{}.at_most(kCompleteFor);
+  const milliseconds lease = holds.front().lease;
+  for (milliseconds pause = kFirstPause; servers.lacks_hold() && !end.over(); pause *= 2) {
+    const auto renewed = renew_all(servers, holds, lease, end);
+    // The next request finds out what that is.
+    if (!renewed || renewed->outcome != RenewOutcome::renewed) return;
+    if (servers.lacks_hold()) wait_for(-1, 0, end.at_most(pause));
+  }
 }
 
 }  // namespace rlock::lock

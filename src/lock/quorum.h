@@ -25,9 +25,14 @@ namespace rlock::lock {
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const std::function<void(std::size_t, const Acquired&)>& on_held);
 
-// With a quorum also puts a hold that a server has lost back there, while a majority keeps it. REQUIRES: no release of
-// one of these holds has begun.
+// With a quorum also puts a hold that a server has lost, or never had, there, while a majority keeps it. lacks_hold() of
+// the servers says whether one still lacks it, because another has its vote: that one is to be asked again soon. This
+// part is not ended by until.interrupt, and takes half a second at most. REQUIRES: no release of one of these holds has
+// begun.
 Result<AllRenewed> renew_all(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until);
+// For holds that nobody renews: puts them on each server that may vote, by rounds as above, as long as one lacks them,
+// and for a second at most. REQUIRES: as above.
+void complete(Servers& servers, std::span<const Hold> holds);
 // The same for an owner of which no more is known; see put_back_where_lost() in lock/put_back.h.
 Result<Renewed> renew(Servers& servers, const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
                       const Until& until);

@@ -70,6 +70,7 @@ class Candidate {
   Election attempt() {
     asked_.clear();
     holds_.clear();
+    for (std::size_t i = 0; i < servers_.size(); ++i) servers_.member(i).lacks_hold = false;
     const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
     const TimePoint sent = BootClock::now();
     for (which_ = 0; which_ < requests_.size(); ++which_) {
@@ -104,6 +105,7 @@ class Candidate {
     if (auto fine = servers_.expect_independent(); !fine) return {.error = std::move(fine).error()};
     errors_ = !errors_in(votes_.back()).empty();
     Election election = elect(request, votes_.back());
+    if (election.outcome == Election::Outcome::held) note_where_held(request, election.answer);
     if (election.outcome == Election::Outcome::granted) {
       note_votes(servers_, request, votes_.back(), *election.owner, sent);
     }
@@ -225,12 +227,34 @@ class Candidate {
     while (!until.over()) {
       const WaitEnd end = wait_for(wakeups_->fd(), POLLIN, until.at_most(meanwhile()));
       if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-      if (end != WaitEnd::ready) continue;
+      if (end != WaitEnd::ready || !frees_a_vote(wakeups_->take())) continue;
       RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
       wakeups_->take();
       return {};
     }
     return pause(random_up_to(kAfterWakeup));
+  }
+
+  // Readers are many, and one that has not answered may have the same holder.
+  void note_where_held(const AcquireRequest& request, const Acquired& found) {
+    const auto holder_of = [](const Acquired& answer) {
+      return answer.holder ? common_id(*answer.holder) : std::string_view();
+    };
+    held_there_.assign(servers_.size(), true);
+    if (request.mode.layout() != Layout::plain) return;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      const Result<Vote>& vote = votes_.back()[i];
+      if (vote) held_there_[i] = holder_of(vote->answer) == holder_of(found);
+    }
+  }
+
+  // A loser that gives its vote back is heard as well. All that wait would ask again then, have that vote for a moment,
+  // and wake all others by giving it back: the holder would find no moment to take it.
+  bool frees_a_vote(const std::vector<bool>& heard) const {
+    for (std::size_t i = 0; i < heard.size(); ++i) {
+      if (heard[i] && held_there_[i]) return true;
+    }
+    return false;
   }
 
   // A password command takes its time, whatever the lease is.
@@ -252,6 +276,7 @@ class Candidate {
   std::vector<AcquireRequest> asked_;  // of this attempt
   std::vector<Answers<Vote>> votes_;   // on them
   std::vector<Hold> holds_;
+  std::vector<bool> held_there_;  // by the holder that a majority has named last, a server each
   std::size_t which_ = 0;  // the index of the one that is asked for
   int contests_ = 0, absences_ = 0;
   bool errors_ = false;  // among the last votes

@@ -64,10 +64,14 @@ void note_votes(Servers& servers, const AcquireRequest& request, const Answers<V
     Member& member = servers.member(i);
     const bool granted = votes[i] && votes[i]->answer.outcome == Acquired::Outcome::granted;
     if (granted && votes[i]->answer.hold->owner == owner) member.renewed_at = sent;
+    // A nested hold is put back by nobody.
+    const bool could_have_it = owner == request.owner && !granted && (!votes[i] || votes[i]->unfit.empty());
+    member.lacks_hold = member.lacks_hold || could_have_it;
     const bool votes_now = votes[i] && is_yes(*votes[i]);
     if (std::exchange(member.said_missing, !votes_now) || votes_now) continue;
-    log::warning(request.name.display() + ": a majority of the servers grants the lock, without " +
-                 why_missing(member, votes[i]));
+    const auto say = !votes[i] && votes[i].error().code != Error::Code::unavailable ? log::warning : log::notice;
+    say(request.name.display() + ": a majority of the servers grants the lock, without " +
+        why_missing(member, votes[i]));
   }
 }
 

@@ -108,8 +108,7 @@ Result<void> pay_debts(Member& member, const Until& until) {
 Servers::Servers(std::vector<redis::Address> addresses) {
   for (redis::Address& address : addresses) {
     std::string shown = escaped(address.display());
-    members_.push_back(
-        std::unique_ptr<Member>(new Member{redis::Client(std::move(address)), std::move(shown), {}, {}, {}, {}, {}}));
+    members_.emplace_back(new Member{.client = redis::Client(std::move(address)), .address = std::move(shown)});
   }
   if (!is_quorum()) return;
   for (const auto& member : members_) {
@@ -128,6 +127,10 @@ std::string Servers::display() const {
   std::string all;
   for (const auto& member : members_) all += (all.empty() ? "" : " ") + member->client.address().display();
   return all;
+}
+
+bool Servers::lacks_hold() const {
+  return std::ranges::any_of(members_, [](const auto& member) { return member->lacks_hold; });
 }
 
 Result<void> Servers::expect_independent() const {

@@ -27,12 +27,14 @@ struct Debt {
 struct Member {
   redis::Client client;
   std::string address;  // for messages
-  Elector elector;
-  std::vector<Debt> debts;
-  std::optional<TimePoint> late_at;      // when it was last waited for in vain
-  std::optional<TimePoint> hung_at;      // the same, with patience
-  std::optional<TimePoint> renewed_at;   // just before the last renewal, or grant, that it has confirmed was sent
+  Elector elector{};
+  std::vector<Debt> debts{};
+  std::optional<TimePoint> late_at{};     // when it was last waited for in vain
+  std::optional<TimePoint> hung_at{};     // the same, with patience
+  std::optional<TimePoint> renewed_at{};  // just before the last renewal, or grant, that it has confirmed was sent
   bool said_missing = false;             // that its vote is missing; until it votes again
+  // It answers and may vote, and lacks a hold that a majority keeps. Right after a grant, also: it has not answered.
+  bool lacks_hold = false;
 };
 
 // How long one server of a quorum has to answer one who only looks.
@@ -66,6 +68,8 @@ class Servers {
   std::vector<AcquireRequest> held;
   // When the last round of renewals that succeeded began.
   std::optional<TimePoint> renewed_at;
+  // One of them lacks a hold: a round of renewals may put it there (lock/quorum.h), now or soon.
+  bool lacks_hold() const;
 
   // Asks all members at once, a thread each. `question(i, member, until)` runs in the thread of member i; it touches
   // that member, and what is there for i alone. Each has `limit`, and no longer than `until`. `enough` is asked in the

@@ -20,10 +20,11 @@ constexpr milliseconds kCommandTime = 10s;  // of a password command
 Wakeups::Wakeups(std::vector<redis::Address> addresses, const std::vector<Lock>& locks)
     : addresses_(std::move(addresses)),
       heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      news_(addresses_.size()) {
   for (const Lock& lock : locks) channels_.push_back(lock.channel());
   try {
-    for (const redis::Address& address : addresses_) threads_.emplace_back([this, &address] { work(address); });
+    for (std::size_t i = 0; i < addresses_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& error) {
     log::debug(std::string("cannot start a thread that listens: ") + error.what());
   }
@@ -34,18 +35,22 @@ Wakeups::~Wakeups() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Wakeups::take() {
+std::vector<bool> Wakeups::take() {
   eventfd_t unused;
   eventfd_read(heard_.get(), &unused);
+  std::vector<bool> where;
+  for (std::atomic<bool>& one : news_) where.push_back(one.exchange(false));
+  return where;
 }
 
-void Wakeups::work(const redis::Address& address) {
-  while (listen(address)) {
+void Wakeups::work(std::size_t which) {
+  while (listen(which)) {
     if (wait_for(-1, 0, Until{TimePoint::max(), stop_.get()}.at_most(kPause)) == WaitEnd::interrupted) return;
   }
 }
 
-bool Wakeups::listen(const redis::Address& address) {
+bool Wakeups::listen(std::size_t which) {
+  const redis::Address& address = addresses_[which];
   const Until forever{TimePoint::max(), stop_.get()};
   const auto may_pass = [](const Error& error) {
     return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
@@ -63,6 +68,7 @@ bool Wakeups::listen(const redis::Address& address) {
   for (;;) {
     const auto message = subscriber->wait(forever);
     if (!message) return may_pass(message.error());
+    news_[which] = true;
     eventfd_write(heard_.get(), 1);
   }
 }

@@ -2,6 +2,7 @@
 // Hears on several servers that a lock was released, for one who waits without standing in a queue.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,16 +24,18 @@ class Wakeups {
 
   // Readable when something was heard, until take().
   int fd() const { return heard_.get(); }
-  void take();
+  // Where it was heard, by the index of the server.
+  std::vector<bool> take();
 
  private:
-  void work(const redis::Address& address);
+  void work(std::size_t which);
   // False: there is no point in listening again.
-  bool listen(const redis::Address& address);
+  bool listen(std::size_t which);
 
   std::vector<redis::Address> addresses_;
   std::vector<std::string> channels_;
   UniqueFd heard_, stop_;
+  std::vector<std::atomic<bool>> news_;  // a server each
   std::vector<std::thread> threads_;
 };
 

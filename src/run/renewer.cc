@@ -42,7 +42,10 @@ Renewer::~Renewer() {
   thread_.join();
 }
 
-void Renewer::begin(TimePoint sent) { watchdog_.emplace(timing_, sent); }
+void Renewer::begin(TimePoint sent) {
+  watchdog_.emplace(timing_, sent);
+  if (client_.lacks_hold()) watchdog_->hurry(BootClock::now());
+}
 
 TimePoint Renewer::starts_at() const {
   return watchdog_ && !thread_.joinable() && !is_lost_ ? watchdog_->next_renewal() : TimePoint::max();
@@ -107,6 +110,7 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
       return;
     case Watchdog::Answer::counts: break;
   }
+  client_.lacks_hold() ? watchdog_->hurry(BootClock::now()) : watchdog_->calm();
   shared_.set_promise(watchdog_->promise());
   eventfd_write(moved_.get(), 1);
   if (failing_) log::warning(display(holds_) + ": renewed again");

@@ -28,7 +28,8 @@ class Renewer {
   // The lock is ours, by a request that was sent at `sent`. REQUIRES: called once.
   void begin(TimePoint sent);
 
-  // When to call start() at the latest, which is the time of the first renewal: most jobs are over before that.
+  // When to call start() at the latest, which is the time of the first renewal: most jobs are over before that, unless
+  // a server of a quorum lacks the hold, which is put there at once.
   // TimePoint::max(): it has been called.
   TimePoint starts_at() const;
   // Starts the thread. `client` belongs to it until stop() has returned; each success is a new promise in `shared`.

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace rlock::run {
+namespace {
+
+constexpr milliseconds kFirstPause = 50ms;
+
+}  // namespace
 
 Watchdog::Watchdog(const lock::LeaseTiming& timing, TimePoint sent)
     : timing_(timing), promise_{sent, 0ms}, next_renewal_(sent + timing.renew_at) {}
@@ -23,6 +28,11 @@ Watchdog::Answer Watchdog::succeeded(TimePoint sent, TimePoint now, milliseconds
   if (usable < timing_.renew_timeout * 2) return Answer::clock_runs_off;
   next_renewal_ = promise_.sent + (shortened_by == 0ms ? timing_.renew_at : std::min(timing_.renew_at, usable / 2));
   return Answer::counts;
+}
+
+void Watchdog::hurry(TimePoint now) {
+  next_renewal_ = std::min(next_renewal_, now + pause_);
+  pause_ = std::clamp<milliseconds>(pause_ * 2, kFirstPause, timing_.lease);
 }
 
 void Watchdog::failed(TimePoint now) { next_renewal_ = now + timing_.retry_every; }

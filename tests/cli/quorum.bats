@@ -51,12 +51,46 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
 }
 listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
 
-@test "a majority is enough; the server that is missing is named once" {
+@test "a majority is enough; a person is told once which server is missing, and the mail of cron is not" {
   redis_stop s3
   run --separate-stderr rlock run job -- true
   show
-  [[ $status == 0 && $stderr == *'a majority of the servers grants the lock, without'*"${RLOCK_URL##* }"* ]]
-  [[ $(grep -c . <<<"$stderr") == 1 ]]
+  [[ $status == 0 && -z $stderr ]]
+  rlock acquire job --lease 60s >owner 2>acquire.err
+  rlock release job --owner "$(cat owner)"
+  [[ ! -s acquire.err ]]
+  run --separate-stderr rlock run -v job -- true
+  [[ $status == 0 && $(grep -c 'a majority of the servers grants the lock, without' <<<"$stderr") == 1 ]]
+  [[ $stderr == *"grants the lock, without ${RLOCK_URL##* }"* ]]
+  run -0 python3 "$TESTS_DIR/lib/terminal.py" never never "$RLOCK" run job -- true
+  show
+  [[ $output == *'warning: job: a majority of the servers grants the lock, without'*"${RLOCK_URL##* }"* ]]
+  [[ $(grep -c . <<<"$output") == 1 ]]
+}
+
+@test "a server that goes while the job runs is a warning for everybody, where it leaves a bare majority" {
+  quorum_stop
+  quorum_start 5
+  redis_stop s5
+  holder --lease 6s
+  redis_stop s4
+  wait_until said 'a majority of the servers keeps the lock, without'
+  touch end
+  job_status
+  show
+  [[ $status == 9 && $stderr == *"$(redis_url s4)"* && $stderr != *"$(redis_url s5)"* ]]
+}
+
+@test "and is none where more than a majority is left" {
+  quorum_stop
+  quorum_start 5
+  holder -v --lease 6s
+  redis_stop s4
+  wait_until said 'a majority of the servers keeps the lock, without'
+  touch end
+  job_status
+  show
+  [[ $status == 9 && $stderr != *warning* ]]
 }
 
 @test "a minority is not: 69, and nothing runs" {
@@ -85,7 +119,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
 @test "a server that was started less than a lease ago has no vote" {
   redis_stop s2
   redis_start s2 # with its own clock: it is young
-  run --separate-stderr rlock run --lease 5s job -- true
+  run --separate-stderr rlock run -v --lease 5s job -- true
   show
   [[ $status == 0 && $stderr == *"$(redis_url s2)"*'started less than a lease ago'* ]]
   redis_stop s3
@@ -580,7 +614,7 @@ slow_s3() {
 
 @test "a user who may not ask INFO has no vote on that server" {
   redis s1 acl setuser default -info >/dev/null
-  run --separate-stderr rlock run job -- true
+  run --separate-stderr rlock run -v job -- true
   show
   [[ $status == 0 && $stderr == *"$(redis_url s1)"*'+info'* ]]
 }

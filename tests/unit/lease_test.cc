@@ -72,6 +72,25 @@ TEST_F(WatchdogTest, TriesAgainSoonAfterAFailure) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms) << "a failure moves no deadline";
 }
 
+TEST_F(WatchdogTest, AServerThatLacksTheHoldIsAskedAtOnceAndThenLessAndLessOften) {
+  TimePoint now = start + 5ms;
+  for (const milliseconds pause : {0ms, 50ms, 100ms, 200ms, 400ms}) {
+    watchdog.hurry(now);
+    EXPECT_EQ(watchdog.next_renewal(), now + pause);
+    now += pause;
+    EXPECT_EQ(watchdog.succeeded(now, now, 30s - pause), Answer::counts);
+    EXPECT_EQ(watchdog.next_renewal(), now + 10s);
+  }
+  for (int i = 0; i < 20; ++i) watchdog.hurry(now);
+  EXPECT_EQ(watchdog.next_renewal(), now + 800ms) << "it is never put off";
+  EXPECT_EQ(watchdog.succeeded(now, now, 30s), Answer::counts);
+  watchdog.hurry(now);
+  EXPECT_EQ(watchdog.next_renewal(), now + 10s) << "nor later than the next renewal";
+  watchdog.calm();
+  watchdog.hurry(now);
+  EXPECT_EQ(watchdog.next_renewal(), now) << "it is another server, or another time";
+}
+
 TEST_F(WatchdogTest, ALateReplyResurrectsNothing) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 23200ms, 20s), Answer::too_late)
       << "the command is being stopped by now";

@@ -1,0 +1,93 @@
+"""How long a hold is on a bare majority: jobs that start at once on three servers, and each vote for one of them.
+
+usage: bare_majority.py RLOCK [ROUNDS [JOBS [OPTION ...]]]; the options are for `rlock run`, `-w 60s` if there are none
+
+In each round JOBS (8) begin at one time, and none has the lock before. From then on the program looks at the three servers
+again and again, every 0.3 ms on an idle machine. The time counts from when two of them name one owner until all three
+do, and is "never" if that has not come after LIMIT seconds. The jobs that wait take the lock one after the other then, without a
+measure.
+"""
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT = 3
+
+
+class Server:
+    def __init__(self, folder):
+        self.path = folder
+        # Its clock is an hour behind when it starts (aged_shim.c): it may vote at once.
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", ""],
+            env={**os.environ, "LD_PRELOAD": SHIM, "AGED_SECONDS": "3600"}, stdout=subprocess.DEVNULL)
+        self.line = socket.socket(socket.AF_UNIX)
+        by = time.monotonic() + 60
+        while self.line.connect_ex(self.path) and time.monotonic() < by:
+            time.sleep(0.02)
+
+    def owner(self, name):
+        """Of a plain lock: the only field of its hash. None: it is free."""
+        self.line.sendall(f"HKEYS {name}\r\n".encode())
+        text = self.line.recv(4096)
+        return text.split(b"\r\n")[2] if text.startswith(b"*1") else None
+
+
+def one_round(servers, name, jobs, options):
+    ended = f"ended-{name}"
+    command = ["sh", "-c", f"until [ -e {ended} ]; do sleep 0.02; done"]
+    running = [subprocess.Popen([RLOCK, "run", "-q", "--lease", "60s", *options, name, "--", *command],
+                                stderr=subprocess.DEVNULL) for _ in range(jobs)]
+    since, by = None, time.monotonic() + 30
+    lasted = None
+    while time.monotonic() < by:
+        owners = [server.owner(name) for server in servers]
+        now = time.monotonic()
+        most = max(owners.count(one) for one in owners if one) if any(owners) else 0
+        if most < 2:
+            since = None
+            continue
+        since = since or now
+        if most == 3:
+            lasted = now - since
+            break
+        if now > since + LIMIT:
+            lasted = float("inf")
+            break
+    open(ended, "w").close()
+    for one in running:
+        one.wait()
+    return lasted
+
+
+def text(span):
+    return f"more than {LIMIT} s" if span == float("inf") else f"{span * 1000:.1f} ms"
+
+
+def main():
+    rounds, jobs = (int(word) for word in (sys.argv[2:4] + ["100", "8"][len(sys.argv[2:4]):]))
+    servers = [Server(f"{os.getcwd()}/s{number}") for number in range(3)]
+    os.environ["RLOCK_URL"] = " ".join("unix://" + server.path for server in servers)
+    spans = [one_round(servers, f"job{number}", jobs, sys.argv[4:] or ["-w", "60s"]) for number in range(rounds)]
+    spans = sorted(span for span in spans if span is not None)
+    for server in servers:
+        server.process.kill()
+    if not spans:
+        sys.exit("nobody had the lock")
+    bare = [span for span in spans if span > 0]
+    if os.environ.get("SHOW"): print([round(s*1000,1) for s in bare])
+    print(f"{len(spans)} starts of {jobs} jobs; p50 {text(spans[len(spans) // 2])}, "
+          f"p99 {text(spans[min(len(spans) - 1, len(spans) * 99 // 100)])}, longest {text(spans[-1])}; "
+          f"{len(bare)} were seen on a bare majority")
+
+
+RLOCK = os.path.abspath(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    SHIM = f"{folder}/aged.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", SHIM, f"{HERE}/../lib/aged_shim.c"], check=True)
+    main()
