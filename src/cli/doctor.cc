@@ -10,6 +10,7 @@
 #include "cli/server.h"
 #include "cli/server_checks.h"
 #include "lock/acl.h"
+#include "lock/ballot.h"
 #include "lock/trial.h"
 #include "redis/server_error.h"
 
@@ -113,6 +114,27 @@ Check check_quorum(const lock::Servers& servers) {
   return {Verdict::fail, "quorum", fine.error().message, "give addresses of independent servers"};
 }
 
+// A minority that does not answer is a warning: the others keep the locks.
+Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const DoctorOptions& options) {
+  std::vector<Result<std::vector<Check>>> found;
+  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.member(i).client, options));
+  const bool enough = static_cast<std::size_t>(std::ranges::count_if(
+                          found, [](const auto& one) { return one.has_value(); })) >= lock::majority_of(servers.size());
+  std::vector<Check> all;
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    all.push_back({Verdict::ok, "server", servers.member(i).address, ""});
+    if (found[i]) {
+      std::ranges::move(*found[i], std::back_inserter(all));
+      continue;
+    }
+    all.push_back({enough ? Verdict::warn : Verdict::fail, "connection", found[i].error().message,
+                   enough ? "a majority answers and keeps the locks: mend it before another one fails"
+                          : "no majority answers, and no lock can be had: mend it"});
+  }
+  all.push_back(check_quorum(servers));
+  return all;
+}
+
 std::string in_words(const std::vector<Check>& checks) {
   constexpr std::size_t kVerdictWidth = 6;
   std::size_t name_width = 15;
@@ -147,16 +169,7 @@ Result<int> execute(const DoctorOptions& options) {
     return kDone;
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
-  std::vector<Check> all;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    auto checks = examine(servers.member(i).client, options);
-    if (!checks && !servers.is_quorum()) return std::unexpected(std::move(checks).error());
-    const std::string& address = servers.member(i).address;
-    if (!checks) checks = {Check{Verdict::fail, "connection", checks.error().message, "a quorum can do without it"}};
-    if (servers.is_quorum()) all.push_back({Verdict::ok, "server", address, ""});
-    std::ranges::move(*checks, std::back_inserter(all));
-  }
-  if (servers.is_quorum()) all.push_back(check_quorum(servers));
+  const auto all = RLOCK_TRY(servers.is_quorum() ? examine_quorum(servers, options) : examine(servers.only(), options));
   RLOCK_TRY(print(options.json ? checks_json(all) : in_words(all)));
   return status_of_all(all);
 }

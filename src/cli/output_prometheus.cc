@@ -79,6 +79,13 @@ std::string number(double value) {
 
 using All = std::map<lock::LockName, Measures>;
 
+void add_measure(std::string& text, std::string_view name, std::string_view type, std::string_view help,
+                 const std::string& lines) {
+  if (lines.empty()) return;
+  text += "# HELP " + std::string(name) + " " + std::string(help) + "\n# TYPE " + std::string(name) + " " +
+          std::string(type) + "\n" + lines;
+}
+
 void add(std::string& text, const All& all, std::string_view name, std::string_view type, std::string_view help,
          std::optional<double> (*measure)(const Measures&)) {
   std::string lines;
@@ -86,15 +93,23 @@ void add(std::string& text, const All& all, std::string_view name, std::string_v
     const auto value = measure(measures);
     if (value) lines += std::string(name) + "{name=\"" + label(lock) + "\"} " + number(*value) + "\n";
   }
-  if (lines.empty()) return;
-  text += "# HELP " + std::string(name) + " " + std::string(help) + "\n# TYPE " + std::string(name) + " " +
-          std::string(type) + "\n" + lines;
+  add_measure(text, name, type, help, lines);
+}
+
+// The addresses are escaped already.
+void add(std::string& text, const std::map<std::string, bool>& servers) {
+  std::string lines;
+  for (const auto& [address, up] : servers) {
+    lines += "rlock_server_up{server=\"" + with_backslashes(address, "\\\"") + "\"} " + (up ? "1\n" : "0\n");
+  }
+  add_measure(text, "rlock_server_up", "gauge", "1 if that server of the quorum answers, else 0.", lines);
 }
 
 }  // namespace
 
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
-                            const std::map<lock::LockName, lock::Totals>& totals) {
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            const std::map<std::string, bool>& servers) {
   All all;
   for (const lock::Status& status : states) {
     Measures& one = all[status.name()];
@@ -141,6 +156,7 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
       [](const M& m) -> Value { return m.skips; });
   add(text, all, "rlock_forced_total", "counter", "How often the lock was taken away.",
       [](const M& m) -> Value { return m.forced; });
+  add(text, servers);
   return text;
 }
 

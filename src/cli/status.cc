@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/near_names.h"
 #include "cli/output_json.h"
@@ -84,7 +86,20 @@ Result<std::string> for_prometheus(lock::Servers& client, const StatusOptions& o
   std::set<lock::LockName> known;
   for (const lock::PastHold& hold : last) known.insert(hold.name);
   for (const auto& [name, unused] : totals) known.insert(name);
-  return prometheus_text(RLOCK_TRY(look(client, options, -1, known)), last, totals);
+  const auto states = RLOCK_TRY(look(client, options, -1, known));
+  std::map<std::string, bool> servers;
+  for (std::size_t i = 0; client.is_quorum() && i < client.size(); ++i) {
+    servers[client.member(i).address] = client.member(i).silence.empty();
+  }
+  return prometheus_text(states, last, totals, servers);
+}
+
+// Below the locks that the other servers of a quorum keep; one lock in full shows each server.
+void say_what_is_missing(const lock::Servers& client) {
+  for (std::size_t i = 0; client.is_quorum() && i < client.size(); ++i) {
+    const std::string& why = client.member(i).silence;
+    if (!why.empty()) log::notice(why + "; the other servers of the quorum have answered");
+  }
 }
 
 }  // namespace
@@ -108,6 +123,7 @@ Result<int> execute(const StatusOptions& options) {
   }
   if (options.output == StatusOptions::Output::is_held) return is_held(all);
   RLOCK_TRY(print(shown(all, options)));
+  if (options.names.size() != 1) say_what_is_missing(client);
   return kDone;
 }
 

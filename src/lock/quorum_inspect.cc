@@ -97,6 +97,13 @@ Result<void> expect_majority(const Answers<Answer>& answers) {
 // All are shown: each has its whole limit.
 constexpr auto kAll = [](const auto&, const auto&) { return false; };
 
+template <class Answer>
+void note_silence(Servers& servers, const Answers<Answer>& answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    servers.member(i).silence = answers[i] ? "" : answers[i].error().message;
+  }
+}
+
 using Look = Result<Status> (*)(redis::Client&, const LockName&, const Until&);
 
 Result<Status> with_address(const Servers& servers, Result<Status> status) {
@@ -109,6 +116,7 @@ Result<Status> look_at_each(Servers& servers, const LockName& name, const Until&
   const auto look = [&](std::size_t, Member& member, const Until& end) { return one(member.client, name, end); };
   const auto answers = views == Views::all ? servers.ask_each<Status>(look, kLookLimit, until, kAll)
                                            : servers.ask_each<Status>(look, kLookLimit, until, most_answer<Status>);
+  note_silence(servers, answers);
   RLOCK_TRY(expect_majority(answers));
   return with_address(servers, merged(name, servers, answers));
 }
@@ -132,6 +140,7 @@ Result<All> all_of_quorum(Servers& servers, milliseconds exchange, const Until& 
     return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
   };
   const auto lists = servers.ask_each<All>(look, exchange, until, kAll);
+  note_silence(servers, lists);
   RLOCK_TRY(expect_majority(lists));
   std::set<LockName> names;
   for (const auto& list : lists) {

@@ -32,9 +32,10 @@ struct Member {
   std::optional<TimePoint> late_at{};     // when it was last waited for in vain
   std::optional<TimePoint> hung_at{};     // the same, with patience
   std::optional<TimePoint> renewed_at{};  // just before the last renewal, or grant, that it has confirmed was sent
-  bool said_missing = false;             // that its vote is missing; until it votes again
+  bool said_missing = false;              // that its vote is missing; until it votes again
   // It answers and may vote, and lacks a hold that a majority keeps. Right after a grant, also: it has not answered.
   bool lacks_hold = false;
+  std::string silence{};  // why it did not answer the last look at locks (inspect of lock/quorum.h); "": it did
 };
 
 // How long one server of a quorum has to answer one who only looks.

@@ -680,3 +680,27 @@ SCRIPT
   show
   [[ $output == *"$(redis_url s1)"* && $output == *"$(redis_url s3)"* && $output == *'3 servers that know nothing of each other'* ]]
 }
+
+@test "a minority that is down is a warning of doctor, a line of status, and a measure; a majority is a failure" {
+  local missing=${RLOCK_URL##* }
+  rlock acquire job --lease 60s >owner
+  run -0 rlock status --prometheus
+  [[ $output == *"rlock_server_up{server=\"$missing\"} 1"* ]]
+  redis_stop s3
+  run -1 rlock doctor
+  show
+  [[ $output == *'warn  connection'*'a majority answers'* && $output != *$'\n'fail* ]]
+  run --separate-stderr rlock status -v
+  show
+  [[ $status == 0 && $stderr == *"$missing"*'the other servers of the quorum have answered'* ]]
+  run --separate-stderr -0 rlock status
+  [[ -z $stderr ]]
+  run -0 rlock status --prometheus
+  show
+  [[ $output == *"rlock_server_up{server=\"$missing\"} 0"* && $output == *"rlock_server_up{server=\"${RLOCK_URL%% *}\"} 1"* ]]
+  [[ $output == *'rlock_held{name="job"} 1'* ]]
+  redis_stop s2
+  run -78 rlock doctor
+  show
+  [[ $output == *'fail  connection'*'no lock can be had'* ]]
+}
