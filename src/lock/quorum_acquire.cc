@@ -21,6 +21,7 @@ constexpr milliseconds kFirstPause = 20ms, kLongestPause = 640ms;  // between at
 constexpr milliseconds kAfterWakeup = 30ms;  // all waiters hear of a release at once
 constexpr int kEnoughTries = 8;              // until a contested lock is reported as such
 constexpr milliseconds kUndoTime = 500ms;    // somebody waits for us
+constexpr milliseconds kPayAgain = 100ms;    // what a server was not told, while nothing else is to be done
 constexpr milliseconds kOvertime = 200ms;    // of the last attempt, after the end of the wait
 
 milliseconds random_up_to(milliseconds most) {
@@ -165,8 +166,18 @@ class Candidate {
     const auto give_back = [](std::size_t, Member& member, const Until& end) {
       if (const auto paid = pay_debts(member, end); !paid) log::debug(paid.error().message);
     };
-    servers_.ask_all(give_back, std::min(kUndoTime, limit()), Until{},
-                     [&](const auto& answered) { return answered.size() >= majority_of(servers_.size()); });
+    const milliseconds patience = std::min(kUndoTime, limit());
+    servers_.ask_all(
+        give_back, patience, Until{},
+        [&](const auto& answered) { return answered.size() >= majority_of(servers_.size()); }, patience);
+  }
+
+  // A server has not been told yet that it is to forget us: nobody has its vote meanwhile.
+  bool in_debt() const {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (!servers_.member(i).debts.empty()) return true;
+    }
+    return false;
   }
 
   // The servers have answered that it is not free. Errors: those of on_held.
@@ -225,8 +236,10 @@ class Candidate {
     }
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
     while (!until.over()) {
-      const WaitEnd end = wait_for(wakeups_->fd(), POLLIN, until.at_most(meanwhile()));
+      const Until look = in_debt() ? until.at_most(kPayAgain) : until;
+      const WaitEnd end = wait_for(wakeups_->fd(), POLLIN, look.at_most(meanwhile()));
       if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+      if (in_debt() && look.over()) pay();
       if (end != WaitEnd::ready || !frees_a_vote(wakeups_->take())) continue;
       RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
       wakeups_->take();

@@ -78,7 +78,6 @@ def main():
     if not spans:
         sys.exit("nobody had the lock")
     bare = [span for span in spans if span > 0]
-    if os.environ.get("SHOW"): print([round(s*1000,1) for s in bare])
     print(f"{len(spans)} starts of {jobs} jobs; p50 {text(spans[len(spans) // 2])}, "
           f"p99 {text(spans[min(len(spans) - 1, len(spans) * 99 // 100)])}, longest {text(spans[-1])}; "
           f"{len(bare)} were seen on a bare majority")

@@ -9,3 +9,9 @@ load ../lib/quorum
   make_aged
   chaos quorum "${SECONDS_UNDER_FIRE:-20}" "$aged"
 }
+
+@test "how long a hold is on a bare majority, where eight jobs start at once" {
+  run python3 -B "$TESTS_DIR/faults/bare_majority.py" "$RLOCK" "${STARTS:-5}" 3>&-
+  echo "# $output" >&3
+  [[ $status == 0 && $output == *'starts of 8 jobs; p50 '* ]]
+}
