@@ -123,6 +123,7 @@ struct Released {
   OtherKind instead;        // other_kind
   std::string token;  // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
   std::string unwritten;  // released, kept: why the history could not be written, "" if it was or is not
+  std::string unsure;  // why it is not known whether the server that has answered still was the master; "": it was
 };
 
 // One that stands in the queue.

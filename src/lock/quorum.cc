@@ -19,9 +19,15 @@ constexpr milliseconds kCompleteFor = 1s, kFirstPause = 50ms;
 
 Error interrupted_error() { return {Error::Code::interrupted, "interrupted", true}; }
 
-}  // namespace
-
-namespace {
+// Behind Sentinels the next request goes to the server that they call the master now: the one that is connected may have
+// been replaced without knowing it. Result: why that is not known; "": it is.
+std::string follow_master(redis::Client& client, const Until& until) {
+  using Standing = redis::Lines::Standing;
+  const auto standing = client.standing(until.at_most(rlock::until(until.deadline) / 2));
+  if (!standing) return standing.error().message;
+  if (*standing == Standing::another) log::debug("the Sentinels name another master now");
+  return *standing == Standing::by_few ? "less than half of the Sentinels answer" : "";
+}
 
 // `patience`: for servers that are slow. One that is not told keeps the lock until the lease has run out.
 Result<Released> release_on_each(Servers& servers, const Lock& lock, const OwnerId& owner, const std::string& hold_id,
@@ -46,7 +52,15 @@ Result<Released> release(Servers& servers, const Lock& lock, const OwnerId& owne
 
 Result<Released> release(Servers& servers, const Hold& hold, const Until& until, milliseconds keep,
                          const HistoryNote* note) {
-  if (!servers.is_quorum()) return release(servers.only(), hold, until, keep, note);
+  if (!servers.is_quorum()) {
+    std::string unsure = follow_master(servers.only(), until);
+    auto released = release(servers.only(), hold, until, keep, note);
+    if (released && !unsure.empty()) {
+      released->unsure = "it is not known whether the server was still the master at the release: " + unsure +
+                         "; if it was not, another job may have had the lock";
+    }
+    return released;
+  }
   return release_on_each(servers, hold.lock, hold.owner, hold.id, until, keep, note, vote_limit(hold.lease));
 }
 
@@ -247,7 +261,10 @@ class RenewalRound {
 }  // namespace
 
 Result<AllRenewed> renew_all(Servers& servers, std::span<const Hold> holds, milliseconds lease, const Until& until) {
-  if (!servers.is_quorum()) return renew_all(servers.only(), holds, lease, until);
+  if (!servers.is_quorum()) {
+    if (const std::string unsure = follow_master(servers.only(), until); !unsure.empty()) log::debug(unsure);
+    return renew_all(servers.only(), holds, lease, until);
+  }
   return RenewalRound(servers, holds, lease, until).run();
 }
 

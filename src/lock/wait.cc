@@ -33,7 +33,8 @@ class Waiter {
 
   Result<Acquired> run() {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
-    auto acquired = acquire(client_, request_, exchange());
+    auto acquired = ask();
+    if (std::exchange(moved_, false)) acquired = ask();
     if (acquired && never_free(*acquired)) {
       acquired->outcome = Acquired::Outcome::immortal;
     } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
@@ -54,6 +55,21 @@ class Waiter {
   }
 
  private:
+  // A grant counts only if the Sentinels, where there are any, still name its server: the same answer that a job gets
+  // that begins now. What another server has granted is left there: it takes on the data of the new master, and until
+  // then this id may be granted the lock again.
+  Result<Acquired> ask() {
+    auto acquired = acquire(client_, request_, exchange());
+    if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
+    auto standing = client_.standing(exchange());
+    if (standing && *standing != redis::Lines::Standing::another) return acquired;
+    moved_ = standing.has_value();
+    Error error = moved_ ? Error{Error::Code::unavailable, request_.name.display() + ": the Sentinels name another master now"}
+                         : std::move(standing).error();
+    error.maybe_executed = true;
+    return std::unexpected(std::move(error));
+  }
+
   Result<Acquired> wait() {
     WaiterChannel channel(
         client_.address(), lock(), request_.owner, policy_, [&] { at_front(channel); }, [&] { return meanwhile(); });
@@ -65,7 +81,14 @@ class Waiter {
       // A waiter that cannot be told of its turn does not stand in the queue.
       request_.queueing = channel.listening() ? std::optional(queueing) : std::nullopt;
       queued_ = queued_ || request_.queueing;
-      auto acquired = acquire(client_, request_, exchange());
+      auto acquired = ask();
+      if (std::exchange(moved_, false) && !end_.over()) {
+        log::warning(acquired.error().message + "; waiting there");
+        channel.end();
+        last_contact = BootClock::now();
+        heard = RLOCK_TRY(channel.wait(end_.at_most(kListenAgain)));
+        continue;
+      }
       // Renewals of other locks go to other servers of a cluster.
       const std::string answered_by = client_.server();
       if (!acquired) {
@@ -193,6 +216,7 @@ class Waiter {
   milliseconds pause_ = kFirstPause;
   bool looked_ = false;  // and it was held
   bool away_ = false;    // the server; that has been said
+  bool moved_ = false;   // the server that has just granted it is not the master any more
 };
 
 }  // namespace

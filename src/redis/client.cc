@@ -110,7 +110,7 @@ Result<std::vector<Client>> Client::parts(const Until& until) {
 
 UniqueFd Client::hand_over() {
   UniqueFd fd;
-  if (lines_.last) fd = lines_.last->release();
+  if (lines_.last && address().kind != Address::Kind::sentinel) fd = lines_.last->release();
   disconnect();
   return fd;
 }
@@ -123,7 +123,7 @@ void Client::adopt(UniqueFd connection) {
 }
 
 void Client::connect_ahead(const Until& until) {
-  if (!address().server.tls) return;
+  if (!address().server.tls && address().kind != Address::Kind::sentinel) return;
   if (auto connected = lines_.to(lines_.last_slot, until); !connected) log::debug(connected.error().message);
 }
 

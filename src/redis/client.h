@@ -90,9 +90,12 @@ class Client {
   }
   void disconnect() { lines_.disconnect(); }
 
+  // As Lines::standing().
+  Result<Lines::Standing> standing(const Until& until) { return lines_.standing(until); }
+
   // Gives the connection of the last command to another process: what sendmsg(2) can send, for adopt() there. Nothing is
-  // open here from then on. Empty: there is none, or it is one of TLS, so that the other one connects when it needs to,
-  // or before by connect_ahead(). In a cluster the other one tries it for whatever it asks for first.
+  // open here from then on. Empty: there is none, or it is one of TLS or to a master that Sentinels have named, which
+  // adopt() would not know, so that the other one connects when it needs to, or before by connect_ahead(). In a cluster the other one tries it for whatever it asks for first.
   UniqueFd hand_over();
   void adopt(UniqueFd connection);
   // Connects now to the server of the last command, if no other process can hand a connection over. Fails in silence:

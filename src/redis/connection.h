@@ -47,6 +47,10 @@ class Connection {
   const std::string& server() const { return server_; }
   const Host& node() const { return node_; }
 
+  // Less than half of the Sentinels have named this server.
+  bool named_by_few() const { return named_by_few_; }
+  void set_named_by_few(bool few) { named_by_few_ = few; }
+
   // A connection that stands already, and has been handed over between two commands.
   static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
   UniqueFd release() { return transport_.release(); }
@@ -93,6 +97,7 @@ class Connection {
   std::vector<Reply> asides_;
   std::optional<Error> no_scripts_;
   bool is_news_ = true;
+  bool named_by_few_ = false;
   bool shown_password_ = false;  // the server has been sent one
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };

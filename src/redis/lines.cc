@@ -5,9 +5,15 @@
 
 #include "base/text.h"
 #include "redis/cluster.h"
+#include "redis/sentinel.h"
 #include "redis/topology.h"
 
 namespace rlock::redis {
+namespace {
+
+constexpr milliseconds kFresh = 200ms;
+
+}  // namespace
 
 std::string Lines::where(const Connection* line) const {
   std::string text = escaped(address_.display());
@@ -88,6 +94,27 @@ Result<void> Lines::learn(std::optional<int> slot, const Until& until) {
   return {};
 }
 
+Result<Lines::Standing> Lines::standing(const Until& until) {
+  if (address_.kind != Address::Kind::sentinel) return Standing::master;
+  Connection* line = RLOCK_TRY(to({}, until));
+  const auto standing = [&] { return line->named_by_few() ? Standing::by_few : Standing::master; };
+  const TimePoint now = BootClock::now();
+  if (now < named_at_ + kFresh) return standing();
+  auto named = find_master(address_, until);
+  if (!named) {
+    Error error = std::move(named).error().in(escaped(address_.display()));
+    if (error.code != Error::Code::interrupted) error.code = Error::Code::unavailable;
+    return std::unexpected(std::move(error));
+  }
+  if (named->master != line->node()) {
+    disconnect();
+    return Standing::another;
+  }
+  named_at_ = now;
+  line->set_named_by_few(!named->by_most);
+  return standing();
+}
+
 Result<Connection*> Lines::to(std::optional<int> slot, const Until& until) {
   if (Connection* ready = RLOCK_TRY(usable(slot))) return ready;
   const bool again = ever_reached;
@@ -99,6 +126,7 @@ Result<Connection*> Lines::to(std::optional<int> slot, const Until& until) {
     RLOCK_TRY(learned);
     if (Connection* ready = RLOCK_TRY(usable(slot))) return ready;
   }
+  named_at_ = BootClock::now();
   Connection* line = keep(RLOCK_TRY((again ? redis::connect_again : redis::connect)(address_, slot, until)));
   if (auto silent = line->expect_silence(); !silent) return std::unexpected(failed(line, silent.error()));
   return line;

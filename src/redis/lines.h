@@ -40,6 +40,18 @@ class Lines {
   // As learn_slots (redis/cluster.h): of a cluster. Keeps the connection if it is to the server that keeps the slot.
   Result<void> learn(std::optional<int> slot, const Until& until);
 
+  // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has hung
+  // until another server took its place goes on as a master for ten seconds more, and so does one after SENTINEL FAILOVER.
+  // If they name another one, the connection is dropped, and the next command goes there. An answer that is less than
+  // 200 ms old counts: no failover is as fast.
+  enum class Standing {
+    master,   // they do; also where there are none
+    by_few,   // those do that answer, and they are less than half
+    another,  // they do not
+  };
+  // Errors: interrupted; unavailable: no Sentinel says it, or the server cannot be connected to.
+  Result<Standing> standing(const Until& until);
+
   // Has `along` sent along with its first command.
   Connection* keep(Connection connection);
   // No command of the round names it any more.
@@ -61,6 +73,7 @@ class Lines {
   bool is_due(const Connection* line) const;
 
   Address address_;
+  TimePoint named_at_{};  // just before the Sentinels were asked who the master is, that is connected
   std::list<Connection> lines_;
 };
 

@@ -67,7 +67,7 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
 
 }  // namespace
 
-Result<Host> find_master(const Address& address, const Until& until) {
+Result<Named> find_master(const Address& address, const Until& until) {
   std::vector<Answer> answers;
   std::size_t unknown = 0, left = address.sentinels.size();
   std::optional<Error> failure;
@@ -86,9 +86,9 @@ Result<Host> find_master(const Address& address, const Until& until) {
     if (!*answer) continue;
     answers.push_back(std::move(**answer));
     const auto agree = std::ranges::count(answers, answers.back().master, &Answer::master);
-    if (2 * static_cast<std::size_t>(agree) > address.sentinels.size()) return answers.back().master;
+    if (2 * static_cast<std::size_t>(agree) > address.sentinels.size()) return Named{answers.back().master, true};
   }
-  if (!answers.empty()) return std::ranges::max_element(answers, {}, &Answer::epoch)->master;
+  if (!answers.empty()) return Named{std::ranges::max_element(answers, {}, &Answer::epoch)->master, false};
   const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
   if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
   if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};

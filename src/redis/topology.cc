@@ -21,10 +21,11 @@ Result<void> expect_master(Connection& connection, const Until& until) {
 
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
   Endpoint server = address.server;
-  const Host master = RLOCK_TRY(find_master(address, until));
-  server.host = master.name;
-  server.port = master.port;
+  const Named named = RLOCK_TRY(find_master(address, until));
+  server.host = named.master.name;
+  server.port = named.master.port;
   auto connection = RLOCK_TRY(Connection::open(server, until));
+  connection.set_named_by_few(!named.by_most);
   auto checked = expect_master(connection, until);
   if (checked) return connection;
   checked.error().maybe_executed = false;

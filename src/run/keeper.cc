@@ -84,6 +84,7 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
   if (course.who) note = course.note_of(holds, index);
   const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, course.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
+  if (!released.unsure.empty()) log::warning(hold.name().display() + ": " + released.unsure);
   if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
   return fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
 }

@@ -17,6 +17,7 @@ using Released = lock::ReleaseOutcome;
 milliseconds briefly(const Job& job) { return std::min<milliseconds>(job.exchange, 1s); }
 
 void report_trouble(const std::string& which, const lock::Released& released) {
+  if (!released.unsure.empty()) log::warning(which + released.unsure);
   if (!released.unwritten.empty()) {
     log::warning(which + "released, but the history could not be written: " + escaped(released.unwritten, 200));
   }

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/duration.h"
 #include "base/log.h"
@@ -45,6 +46,7 @@ Renewer::~Renewer() {
 void Renewer::begin(TimePoint sent) {
   watchdog_.emplace(timing_, sent);
   if (client_.lacks_hold()) watchdog_->hurry(BootClock::now());
+  has_moved();
 }
 
 TimePoint Renewer::starts_at() const {
@@ -84,6 +86,12 @@ void Renewer::work() {
   }
 }
 
+bool Renewer::has_moved() {
+  if (client_.is_quorum()) return false;
+  const std::string before = std::exchange(server_, client_.only().server());
+  return !before.empty() && !server_.empty() && server_ != before;
+}
+
 bool Renewer::renew_once(TimePoint latest) {
   const TimePoint sent = BootClock::now();
   const Until end = Until{sent + timing_.renew_timeout, stop_.get()}.at_most(latest);
@@ -91,7 +99,7 @@ bool Renewer::renew_once(TimePoint latest) {
   if (!renewed) return failed(renewed.error());
   const std::string which = holds_.size() > 1 ? holds_[renewed->at].name().display() + ": " : "";
   if (renewed->outcome == lock::RenewOutcome::renewed) {
-    succeeded(sent, renewed->found);
+    succeeded(sent, has_moved() ? timing_.lease : renewed->found);
   } else if (renewed->outcome == lock::RenewOutcome::free) {
     lose(which + "nobody holds it any more (deleted, or the server lost its data)", renewed->at);
   } else {

@@ -1,0 +1,209 @@
+# The master hangs until the Sentinels have made another server the master, and goes on: for some ten seconds it takes
+# itself for the master still, and so does everybody who is connected to it. FAILOVERS=N says how often (once in a run of
+# all tests), LOCKS=N with how many locks.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  source "$TESTS_DIR/lib/sentinel.bash"
+  not_over sentinel cluster acl 'the tests have Sentinels of their own'
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  sentinels_stop
+}
+
+other_master() { [[ $(master_now s1) != m && $(master_now s2) != m && $(master_now s3) != m ]]; }
+queued() {
+  local number=0 i
+  for ((i = 1; i <= $2; i++)); do number=$((number + $(redis "$1" zcard "rlock:queue:{job$i}"))); done
+  ((number == $2))
+}
+begun() { [[ $(cat log 2>/dev/null | grep -c "^begun $1") -ge $2 ]]; }
+# The Sentinels were asked long ago: an answer of a moment ago would count.
+connected_for_long() { redis m client list | grep -q ' name=rlock:job age=[1-9]'; }
+held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
+
+# Three Sentinels, a master that never becomes a replica again, for as long as a test may take, and two replicas. Its
+# address is in RLOCK_URL.
+servers() {
+  SENTINELS=() SENTINEL_REPLICAS=()
+  sentinels_start 2 3
+  redis m acl setuser default -replicaof -slaveof >/dev/null
+  RLOCK_URL=$(sentinels_url)
+  export RLOCK_URL
+}
+
+# It hangs until another server is the master, whose name is in $master then, and goes on.
+hang() {
+  redis_freeze m
+  wait_until other_master
+  redis_thaw m
+  master=$(master_now)
+}
+
+# The same for locks that no replica has heard of: `also` is done when they hear nothing more.
+hang_after() {
+  redis_freeze r1 && redis_freeze r2
+  redis m client kill type replica >/dev/null
+  "$@"
+  redis_freeze m
+  redis_thaw r1 && redis_thaw r2
+  wait_until other_master
+  redis_thaw m
+  master=$(master_now)
+}
+
+# job I LETTER FILE: job I.LETTER holds lock job$I until FILE is there, and notes whether it ran beside another.
+job() {
+  "$RLOCK" run -q --lease 5s -w 5m "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap $1 >>log
+    echo \$RLOCK_TOKEN >token$1.$2; echo begun $2 >>log; until [[ -e $3 ]]; do sleep 0.1; done" 2>"err$1.$2" 3>&- &
+  jobs+=("$! $1 $2")
+}
+ends() {
+  local one pid status
+  for one in "${jobs[@]}"; do
+    read -r pid one <<<"$one"
+    status=0
+    wait "$pid" || status=$?
+    echo "$one $status" >>ends
+  done
+}
+
+# pairs LOCKS: each lock is held by job a and waited for by job b when the master hangs; a ends when it goes on, and job c
+# comes. Those that ran beside another, where none of the three says that, are in silent.
+pairs() {
+  local locks=$1 i
+  jobs=()
+  rm -f log place* token* a-ends ends all-end err* silent
+  servers
+  for ((i = 1; i <= locks; i++)); do job "$i" a a-ends; done
+  wait_until begun a "$locks"
+  for ((i = 1; i <= locks; i++)); do job "$i" b all-end; done
+  wait_until queued m "$locks"
+  hang
+  for ((i = 1; i <= locks; i++)); do job "$i" c all-end; done
+  touch a-ends
+  # On the old master and on the new one, or on the new one.
+  wait_until begun '[bc]' "$locks"
+  settled() { begun b "$locks" && begun c "$locks" || queued "$master" "$locks"; }
+  wait_until settled
+  touch all-end
+  ends
+  for ((i = 1; i <= locks; i++)); do
+    if grep -qx "overlap $i" log && ! grep -q "^$i . 74$" ends; then echo "$i" >>silent; fi
+  done
+  echo "# $locks locks: ran together $(grep ^overlap log | sort -u | wc -l), without a word $(cat silent 2>/dev/null | wc -l), lost $(grep -c ' 74$' ends || true)" >&3
+}
+
+@test "the master hangs and comes back: of two that run together one ends with 74" {
+  local round
+  for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
+    pairs "${LOCKS:-5}"
+    [[ ! -e silent ]]
+    run ! grep -vE ' (0|74)$' ends
+    sentinels_stop
+  done
+}
+
+@test "a waiter that the old master grants the lock goes to the new one, and waits there" {
+  local owner
+  servers
+  owner=$(rlock acquire --lease 10m job)
+  wait_until held_on r1 job
+  wait_until held_on r2 job
+  job_start job -- touch ran
+  waits() { [[ $(redis "$1" zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits m
+  hang
+  # The old master hands the lock over; the new one has it under its holder.
+  rlock release --url "redis://127.0.0.1:$m_port" --owner "$owner" job
+  listens() { [[ -n $(redis "$master" pubsub channels 'rlock:grant:*') ]]; }
+  wait_until listens
+  wait_until waits "$master"
+  [[ ! -e ran && $(redis m role) == master* ]]
+  rlock release --owner "$owner" job
+  job_status
+  show
+  [[ $status == 0 && -e ran && $stderr == *'the Sentinels name another master'* ]]
+}
+
+@test "a waiter starts nothing while no Sentinel says who is the master" {
+  local owner name
+  servers
+  owner=$(rlock acquire --lease 10m job)
+  job_start -w 5m job -- touch ran
+  waits() { [[ $(redis m zcard 'rlock:queue:{job}') == 1 ]]; }
+  wait_until waits
+  wait_until connected_for_long
+  for name in s1 s2 s3; do redis_stop "$name"; done
+  rlock release --url "redis://127.0.0.1:$m_port" --owner "$owner" job
+  said() { grep -q 'still waiting' "$BATS_TEST_TMPDIR/job.err"; }
+  wait_until said
+  [[ ! -e ran ]]
+  for name in s1 s2 s3; do sentinel_start "$name"; done
+  job_status
+  show
+  [[ $status == 0 && -e ran ]]
+}
+
+@test "a job that ends while the old master still has its lock, and the new one does not: 74, and a word" {
+  servers
+  start() {
+    job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done'
+    wait_until held_on m job
+  }
+  hang_after start
+  run -0 rlock run -n job -- true
+  touch go
+  job_status
+  show
+  [[ $status == 74 && $stderr == *'the lock was lost while the command ran'* ]]
+}
+
+@test "a renewal goes to the new master, though the old one would take it: the lock stays" {
+  servers
+  job_start --lease 6s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  wait_until held_on m job
+  wait_until held_on r1 job
+  wait_until held_on r2 job
+  hang
+  local left
+  left=$(redis "$master" pttl job)
+  renewed() { (($(redis "$master" pttl job) > left)); }
+  wait_until renewed
+  [[ $(redis m role) == master* ]]
+  touch go
+  job_status
+  show
+  [[ $status == 3 && -z $stderr ]]
+  [[ $(redis "$master" exists job) == 0 ]]
+}
+
+@test "a renewal that the new master does not know ends the command with 74" {
+  servers
+  start() {
+    job_start --lease 6s job -- sleep 600
+    wait_until held_on m job
+  }
+  hang_after start
+  job_status
+  show
+  [[ $status == 74 && $stderr == *'nobody holds it any more'* ]]
+}
+
+@test "less than half of the Sentinels answer at the release: the status stays, and a line says what is not known" {
+  servers
+  job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  wait_until held_on m job
+  wait_until connected_for_long
+  redis_stop s1
+  redis_stop s2
+  touch go
+  job_status
+  show
+  [[ $status == 3 && $stderr == *'less than half of the Sentinels'* ]]
+  [[ $(redis m exists job) == 0 ]]
+}
