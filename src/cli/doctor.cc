@@ -40,7 +40,8 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
                      .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
                      .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
                      .default_may_load =
-                         RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange)))};
+                         RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange))),
+                     .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel};
 }
 
 // The server's answer, and the advice, which server_error() puts into the text where a right is missing.

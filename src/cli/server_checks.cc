@@ -106,12 +106,26 @@ long long longest_lag(const ServerInfo& info, long long replicas) {
   return longest;
 }
 
+// 0: there is none.
+long long number_in(const std::optional<std::string>& text) {
+  long long number = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
+// A primary that is cut off from its replicas and from the Sentinels, which make one of them the primary, goes on granting
+// locks without end unless this is set. Not known: nobody can tell.
+bool grants_without_end(const ServerFacts& facts) {
+  if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
+  const long long lag = number_in(facts.replicas_max_lag);
+  return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag > 1000000 || std::chrono::seconds(lag) >= lock::kDefaultLease;
+}
+
 // By when every lease of a primary that was cut off has run out: it stops granting when no replica has answered for
 // `max_lag`, which it looks at each second.
 std::string safe_failover(const std::optional<std::string>& max_lag) {
   const std::string sum = " (min-replicas-max-lag + 1s + the lease of " + format_duration(lock::kDefaultLease) + ")";
-  long long lag = 0;
-  if (max_lag) std::from_chars(max_lag->data(), max_lag->data() + max_lag->size(), lag);
+  const long long lag = number_in(max_lag);
   if (lag <= 0 || lag > 1000000) return "that time" + sum;
   return format_duration(std::chrono::seconds(lag) + 1s + lock::kDefaultLease) + sum;
 }
@@ -127,6 +141,13 @@ Check check_replicas(const ServerFacts& facts) {
                            std::to_string(longest_lag(*facts.info, *replicas)) +
                            "s ago at most; min-replicas-to-write " + to_write + ", min-replicas-max-lag " +
                            escaped(facts.replicas_max_lag.value_or("not known"), 20);
+  if (grants_without_end(facts)) {
+    return {fail, name, seen,
+            "a primary that is cut off grants locks that the Sentinels' next one grants again: on each server, set "
+            "min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
+                format_duration(lock::kDefaultLease) + ", for example 10, and let no failover begin before the primary "
+                "has been away for " + safe_failover("10")};
+  }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
   return {warn, name, seen,
           "a failover forgets locks that the replica has not heard of: " + set +

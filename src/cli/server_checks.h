@@ -16,6 +16,7 @@ struct ServerFacts {
   std::optional<redis::ServerInfo> info;
   std::optional<std::string> appendfsync, replicas_to_write, replicas_max_lag;
   std::optional<bool> default_may_load;  // as redis::default_user_may_load()
+  bool behind_sentinels = false;         // which make a replica the master when they do not hear of this one
 };
 
 // Its version, role, persistence, eviction and replicas, in this order.

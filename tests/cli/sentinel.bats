@@ -164,3 +164,17 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $status == 3 && -z $stderr ]]
   [[ $(redis r1 exists job) == 0 ]]
 }
+
+@test "doctor fails a master that would go on granting without its replicas" {
+  sentinels_start 1 1
+  local url
+  url=$(sentinels_url)
+  run -78 --separate-stderr rlock doctor --url "$url"
+  [[ $output == *'fail  replicas'*'set min-replicas-to-write 1 and min-replicas-max-lag below the lease of 30s'* ]]
+  redis m config set min-replicas-to-write 1 min-replicas-max-lag 30
+  run -78 --separate-stderr rlock doctor --url "$url"
+  [[ $output == *'fail  replicas'* ]]
+  redis m config set min-replicas-max-lag 10
+  run -1 --separate-stderr rlock doctor --url "$url"
+  [[ $output == *'warn  replicas'*'41s (min-replicas-max-lag + 1s + the lease of 30s)'* ]]
+}

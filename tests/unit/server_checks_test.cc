@@ -84,6 +84,20 @@ TEST(ServerChecks, SaysWhenAFailoverIsSafe) {
   EXPECT_EQ(unset.advice.find("set min"), std::string::npos) << unset.advice;
 }
 
+TEST(ServerChecks, FailsSentinelsWhosePrimaryGrantsWithoutReplicas) {
+  const auto check = [](const char* to_write, const char* lag, bool sentinels = true) {
+    return check_of("replicas", "connected_slaves:1\r\nslave0:ip=1,state=online,lag=1",
+                    {.replicas_to_write = to_write, .replicas_max_lag = lag, .behind_sentinels = sentinels});
+  };
+  EXPECT_EQ(check("0", "10").verdict, Verdict::fail);
+  EXPECT_NE(check("0", "10").advice.find("min-replicas-to-write 1"), std::string::npos) << check("0", "10").advice;
+  EXPECT_EQ(check("1", "0").verdict, Verdict::fail);
+  EXPECT_EQ(check("1", "30").verdict, Verdict::fail);
+  EXPECT_EQ(check("1", "29").verdict, Verdict::warn);
+  EXPECT_EQ(check("0", "10", false).verdict, Verdict::warn);
+  EXPECT_EQ(check_of("replicas", "connected_slaves:1", {.behind_sentinels = true}).verdict, Verdict::warn);
+}
+
 // A reading that took `took`, `after` the first one, of a server that has gained `gained` since.
 ClockReading reading(microseconds after, microseconds took, microseconds gained = {}) {
   const TimePoint sent = TimePoint{} + 1h + after;
