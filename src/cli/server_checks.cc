@@ -118,7 +118,7 @@ long long number_in(const std::optional<std::string>& text) {
 bool grants_without_end(const ServerFacts& facts) {
   if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
   const long long lag = number_in(facts.replicas_max_lag);
-  return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag > 1000000 || std::chrono::seconds(lag) >= lock::kDefaultLease;
+  return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag >= lock::kDefaultLease / 1s;
 }
 
 // By when every lease of a primary that was cut off has run out: it stops granting when no replica has answered for

@@ -56,16 +56,16 @@ class Waiter {
 
  private:
   // A grant counts only if the Sentinels, where there are any, still name its server: the same answer that a job gets
-  // that begins now. What another server has granted is left there: it takes on the data of the new master, and until
-  // then this id may be granted the lock again.
+  // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to it,
+  // as this owner id waits on at the new one.
   Result<Acquired> ask() {
     auto acquired = acquire(client_, request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
     auto standing = client_.standing(exchange());
     if (standing && *standing != redis::Lines::Standing::another) return acquired;
     moved_ = standing.has_value();
-    Error error = moved_ ? Error{Error::Code::unavailable, request_.name.display() + ": the Sentinels name another master now"}
-                         : std::move(standing).error();
+    const std::string moved = request_.name.display() + ": the Sentinels name another master now";
+    Error error = moved_ ? Error{Error::Code::unavailable, moved} : std::move(standing).error();
     error.maybe_executed = true;
     return std::unexpected(std::move(error));
   }

@@ -58,7 +58,7 @@ hang_after() {
 
 # job I LETTER FILE: job I.LETTER holds lock job$I until FILE is there, and notes whether it ran beside another.
 job() {
-  "$RLOCK" run -q --lease 5s -w 5m "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap $1 >>log
+  "$RLOCK" run -q --lease 12s -w 5m "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap $1 >>log
     echo \$RLOCK_TOKEN >token$1.$2; echo begun $2 >>log; until [[ -e $3 ]]; do sleep 0.1; done" 2>"err$1.$2" 3>&- &
   jobs+=("$! $1 $2")
 }
