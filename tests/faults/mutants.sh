@@ -323,6 +323,10 @@ mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, whatever it announces' tests/cli/cluster.bats \
   src/redis/slot_map.cc 'if (by_name && ' 'if (false && '
+mutant 'Sentinels are not asked before a release' tests/faults/hung_master.bats \
+  src/lock/quorum.cc 'std::string unsure = follow_master(servers.only(), until);' 'std::string unsure;'
+mutant 'Sentinels are not asked about a server that has granted a lock' tests/faults/hung_master.bats \
+  src/lock/wait.cc 'if (standing && *standing != redis::Lines::Standing::another) return acquired;' 'return acquired;'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
