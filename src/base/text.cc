@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 namespace rlock {
 namespace {
@@ -40,10 +41,37 @@ Rune decode(std::string_view text) {
   return {value, length};
 }
 
-// Characters that are valid but change how their neighbours are shown (Unicode UAX #9, UAX #14).
+struct Range {
+  std::uint32_t first, last;
+
+  friend bool operator<(const Range& range, std::uint32_t c) { return range.last < c; }
+};
+
+bool is_among(std::span<const Range> ranges, std::uint32_t c) {
+  const auto found = std::lower_bound(ranges.begin(), ranges.end(), c);
+  return found != ranges.end() && found->first <= c;
+}
+
+// Characters that are valid but change how their neighbours are shown (Unicode UAX #9, UAX #14), or that show nothing:
+// Default_Ignorable_Code_Point of DerivedCoreProperties.txt, and the marks of an annotation.
 bool deceives(std::uint32_t c) {
-  return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0x061c ||
-         c == 0xfeff;
+  static constexpr Range ranges[] = {
+      {0x00ad, 0x00ad}, {0x034f, 0x034f}, {0x061c, 0x061c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},
+      {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+      {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+  return is_among(ranges, c);
+}
+
+// Characters that look like a space, or like nothing at the end of a line (White_Space of PropList.txt; braille's 0).
+bool is_other_blank(std::uint32_t c) {
+  static constexpr Range ranges[] = {{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
+                                     {0x205f, 0x205f}, {0x2800, 0x2800}, {0x3000, 0x3000}};
+  return is_among(ranges, c);
+}
+
+// A control character, of which C1 has two bytes in UTF-8, or a byte that is not UTF-8.
+bool acts(const Rune& rune) {
+  return rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0);
 }
 
 // A shell takes it as it is, everywhere in a word.
@@ -65,8 +93,7 @@ std::string escaped(std::string_view text, std::size_t limit) {
   while (!text.empty()) {
     if (out.size() >= limit) return out + "…";
     const Rune rune = decode(text);
-    if (rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0)) {
-      // A C1 control has two bytes in UTF-8: show both, byte by byte.
+    if (acts(rune)) {
       out += with_format("\\x%02x", static_cast<unsigned char>(text.front()));
       text.remove_prefix(1);
       continue;
@@ -81,6 +108,15 @@ std::string escaped(std::string_view text, std::size_t limit) {
     text.remove_prefix(rune.length);
   }
   return out;
+}
+
+bool is_what_it_looks_like(std::string_view text) {
+  while (!text.empty()) {
+    const Rune rune = decode(text);
+    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value)) return false;
+    text.remove_prefix(rune.length);
+  }
+  return true;
 }
 
 namespace {

@@ -8,10 +8,15 @@
 namespace rlock {
 
 // `text` with everything escaped that could move a cursor, break a line, or show something in another
-// order than it stands in: control characters (C0, C1, DEL) and bytes that are not UTF-8 as \xNN, line
-// and paragraph separators, zero-width and bidirectional controls as \u{N}, and the backslash as \\.
+// order than it stands in, or that shows nothing: control characters (C0, C1, DEL) and bytes that are not UTF-8 as
+// \xNN, line and paragraph separators, bidirectional controls and invisible characters as \u{N}, and the backslash as
+// \\.
 // Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
 std::string escaped(std::string_view text, std::size_t limit = 1024);
+
+// Whether people who see `text` know what it is: nothing in it needs escaping but backslashes, and its only blank is the
+// space.
+bool is_what_it_looks_like(std::string_view text);
 
 // How many columns of a terminal `text` takes: two for each wide character of East Asia, none for what combines.
 // REQUIRES: escaped text.

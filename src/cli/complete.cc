@@ -145,6 +145,7 @@ Result<void> complete(StatusOptions& options) {
   if (options.watch && options.output == StatusOptions::Output::prometheus) {
     return contradiction("--watch", "--prometheus");
   }
+  if (options.null && options.output != StatusOptions::Output::names) return usage("--null wants --names");
   if (options.output != StatusOptions::Output::is_held) return {};
   if (options.names.empty()) return usage("--is-held wants the NAME of a lock");
   if (options.watch) return contradiction("--watch", "--is-held");

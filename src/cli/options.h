@@ -109,6 +109,7 @@ struct ReleaseOptions : OwnedOptions {};
 struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held, prometheus } output = Output::people;
   bool watch = false;
+  bool null = false;  // all names, with a NUL behind each
 };
 
 // Since 1970; or so long before now, by the clock of the server.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/near_names.h"
 #include "cli/output_json.h"
@@ -48,14 +50,32 @@ std::string in_words(const std::vector<lock::Status>& all, bool listing) {
   return !listing && all.size() == 1 ? status_in_full(all.front(), screen) : status_table(all, screen);
 }
 
+// A script or a Tab puts it on a command line, and somebody reads it there: others have chosen it.
+bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
+
+void warn_of_left_out(std::size_t names) {
+  if (names == 0) return;
+  log::warning(std::to_string(names) + (names == 1 ? " name is" : " names are") +
+               " left out: with a - in front, or with characters that cannot be printed or seen; --null prints all");
+}
+
 // Byte for byte for programs, as ls(1) does it; no name holds a newline. On a terminal what others have put into the
 // name of a lock must not act.
-std::string names_of(const std::vector<lock::Status>& all) {
+std::string names_of(const std::vector<lock::Status>& all, bool null) {
   const bool terminal = isatty(STDOUT_FILENO);
   std::string text;
+  std::size_t left_out = 0;
   for (const lock::Status& status : all) {
-    if (status.state == State::held) text += (terminal ? status.name().display() : status.name().text()) + "\n";
+    if (status.state != State::held) continue;
+    const std::string& name = status.name().text();
+    if (!terminal && !null && !fits_a_line(name)) {
+      ++left_out;
+      continue;
+    }
+    text += terminal ? status.name().display() : name;
+    text += null ? '\0' : '\n';
   }
+  warn_of_left_out(left_out);
   return text;
 }
 
@@ -63,7 +83,7 @@ std::string shown(const std::vector<lock::Status>& all, const StatusOptions& opt
   switch (options.output) {
     case StatusOptions::Output::people: return in_words(all, options.names.empty());
     case StatusOptions::Output::json: return status_json(all, options.watch);
-    case StatusOptions::Output::names: return names_of(all);
+    case StatusOptions::Output::names: return names_of(all, options.null);
     case StatusOptions::Output::prometheus:
     case StatusOptions::Output::is_held: break;
   }

@@ -67,7 +67,7 @@ std::string corrected(const std::vector<std::string>& arguments, const Parsed& p
     line += (i == command ? " -- " : " ") + shell_word(without_password(arguments[i]));
   }
   // To be pasted: a backslash stays what it is, unless there is something that a terminal would act on.
-  return has_control(line) ? escaped(line) : line;
+  return is_what_it_looks_like(line) ? line : escaped(line);
 }
 
 Result<std::vector<std::string>> shell_command(const std::string& text) {

@@ -75,7 +75,7 @@ all_complete() {
 }
 
 # hold NAME: until the end of the test.
-hold() { "$RLOCK" acquire "$1" --lease 5m >/dev/null; }
+hold() { "$RLOCK" acquire --lease 5m -- "$1" >/dev/null; }
 let_go() { redis srv flushall >/dev/null; }
 
 @test "every option of each subcommand is in each script, and no other" {
@@ -183,6 +183,29 @@ TOML
     $'rlock status b\t' 'rlock|status|b "c" $HOME `d` \e!f' \
     $'rlock status \303\274\t' 'rlock|status|über alles; rm *' $'rlock status "\303\274b\t' 'rlock|status|über alles; rm *' \
     $'rlock status \'a l\t' "rlock|status|a lamp's  light"
+  let_go
+}
+
+@test "a name that is an option to rlock is not offered" {
+  hold '--on-acquire=touch PWNED'
+  hold -q
+  all_complete $'rlock run \t' 'rlock|run' $'rlock run --on-acquire=to\t' 'rlock|run|--on-acquire=to' \
+    $'rlock run job --on-acquire=to\t' 'rlock|run|job|--on-acquire=to' $'rlock status -- --on\t' 'rlock|status|--|--on'
+  let_go
+}
+
+@test "names that hold what a terminal acts on, or what nobody sees, are not offered" {
+  local c shell
+  # C1, not UTF-8, bidirectional, a soft hyphen, a tag, zero-width, a variation selector, fillers, blanks.
+  for c in '\u009b' '\x9b' '\u202e' '\u00ad' '\U000e0041' '\u200b' '\ufe0f' '\u3164' '\u115f' '\u180e' '\u2060' '\ufff9' \
+    '\u00a0' '\u2003' '\u2800'; do
+    hold "deploy$(printf "$c")evil"
+  done
+  hold 'deploy größer 日本語'
+  for shell in $(shells); do
+    ONLY=$shell all_complete $'rlock run dep\t' 'rlock|run|deploy größer 日本語' $'rlock run \t' 'rlock|run|deploy größer 日本語'
+    run -1 grep -a evil screen
+  done
   let_go
 }
 

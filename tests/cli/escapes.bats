@@ -266,15 +266,46 @@ odd() {
   harmless
 }
 
-@test "status --names: escaped on a terminal, byte for byte elsewhere" {
+# held NAME...: by another program that writes as rlock does.
+held() {
+  local name
+  for name; do
+    redis srv hset "$name" owner:1 1 >/dev/null
+    redis srv pexpire "$name" 60000 >/dev/null
+    redis srv hset "rlock:holder:{$name}" owner owner:1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
+    redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
+  done
+}
+
+@test "status --names: escaped on a terminal, and elsewhere only names that are what they look like" {
   local name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
-  redis srv hset "$name" owner:1 1 >/dev/null
-  redis srv pexpire "$name" 60000 >/dev/null
-  redis srv hset "rlock:holder:{$name}" owner owner:1 lease 60000 since 1 token 1 host h pid 1 user u >/dev/null
-  redis srv pexpire "rlock:holder:{$name}" 60000 >/dev/null
+  held "$name"
   on_terminal nothing nothing status --names
   [[ $status == 0 && $output == 'x\xc2\x9b31m\u{202e}esrever\xff' ]]
-  rlock status --names >names
-  cmp names <(printf '%s\n' "$name")
-  drop "$name"
+  run -0 --separate-stderr rlock status --names
+  [[ -z $output ]]
+  assert_says '1 name is left out'
+  held 'a b' 'c\d' '--on-acquire=touch PWNED'
+  run -0 --separate-stderr rlock status --names
+  [[ $(sort <<<"$output") == $'a b\nc\\d' ]]
+  assert_says '2 names are left out'
+  assert_says '--null prints all'
+  run -0 --separate-stderr rlock --quiet status --names
+  [[ -z $stderr ]]
+  drop "$name" 'a b' 'c\d' '--on-acquire=touch PWNED'
+}
+
+@test "status --names --null: all names, byte for byte, but on a terminal" {
+  local option name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
+  held "$name" -y
+  for option in -0 --null; do
+    run -0 --separate-stderr rlock status --names "$option" "$name"
+    [[ -z $stderr ]]
+    rlock status --names "$option" | sort -z | cmp - <(printf '%s\0' -y "$name")
+  done
+  on_terminal nothing nothing status --names -0 "$name"
+  [[ $status == 0 && $output == 'x\xc2\x9b31m\u{202e}esrever\xff'* ]]
+  run -64 --separate-stderr rlock status --null
+  assert_says '--null wants --names'
+  drop "$name" -y
 }

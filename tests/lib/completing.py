@@ -53,8 +53,8 @@ class Terminal:
         environment = dict(os.environ, TERM="xterm", HOME=folder, ZDOTDIR=folder, INPUTRC="/dev/null", HISTFILE="/dev/null",
                            LC_ALL="C.UTF-8", XDG_DATA_HOME=folder, XDG_CACHE_HOME=folder, XDG_CONFIG_HOME=folder)
         program, *arguments = command()
-        self.child = pexpect.spawn(program, arguments, timeout=SECONDS, encoding="utf-8", env=environment,
-                                   dimensions=(100, 250))
+        self.child = pexpect.spawn(program, arguments, timeout=SECONDS, encoding="utf-8",
+                                   codec_errors="backslashreplace", env=environment, dimensions=(100, 250))
         self.child.delaybeforesend = None
         self.screen = ""
 

@@ -28,6 +28,26 @@ TEST(Escaped, ShowsBytesThatAreNotUtf8) {
   EXPECT_EQ(escaped("\xf0\x9f\x94\x92"), "\xf0\x9f\x94\x92");
 }
 
+TEST(Escaped, ShowsWhatIsInvisible) {
+  EXPECT_EQ(escaped("a\u00adb"), "a\\u{ad}b") << "soft hyphen";
+  EXPECT_EQ(escaped("a\U000e0041b"), "a\\u{e0041}b") << "tag";
+  EXPECT_EQ(escaped("\U000e0000\U000e0fff"), "\\u{e0000}\\u{e0fff}");
+  EXPECT_EQ(escaped("\u034f\u115f\u1160\u180e\u3164\ufe00\ufe0f\uffa0\ufff9"),
+            "\\u{34f}\\u{115f}\\u{1160}\\u{180e}\\u{3164}\\u{fe00}\\u{fe0f}\\u{ffa0}\\u{fff9}");
+  EXPECT_EQ(escaped("\u00ac\u00ae\ufffc\ufffd\U000e1000"), "\u00ac\u00ae\ufffc\ufffd\U000e1000") << "the neighbours";
+  EXPECT_EQ(escaped("v\u00a02"), "v\u00a02") << "takes a column";
+}
+
+TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
+  for (const char* plain : {"", "deploy 1/2 — größer", "a\\b", "日本語", "e\u0301", "\xf0\x9f\x94\x92"}) {
+    EXPECT_TRUE(is_what_it_looks_like(plain)) << plain;
+  }
+  for (const char* other : {"a\nb", "\x7f", "\u009b", "\x9b", "\u202e", "\u00ad", "\U000e0041", "\ufe0f", "a\u00a0b",
+                            "\u2000", "\u2800", "\u3000"}) {
+    EXPECT_FALSE(is_what_it_looks_like(other)) << escaped(other);
+  }
+}
+
 TEST(Escaped, IsCut) { EXPECT_EQ(escaped("abcdef", 3), "abc…"); }
 
 TEST(ShellWord, QuotesOnlyWhereNeeded) {
