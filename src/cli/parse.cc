@@ -31,7 +31,7 @@ bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
 // An option as CLI11 knows it.
 struct Described {
   const OptionSpec& spec;
-  const CLI::Option* option;
+  CLI::Option* option;
 };
 
 // Describes those of `options` to `app` that may stand on the line: to describe one costs CLI11 more than to read it.
@@ -56,9 +56,29 @@ std::vector<Described> describe_common(CLI::App& app, std::span<const std::strin
   return described;
 }
 
+// The option whose text is a command, as it is found on the line.
+struct CommandFound {
+  int times = 0;
+  std::size_t names_in_front = 0;
+};
+
+// Has CLI11 tell when it finds `command`. As it then forgets the text of an earlier one, these are counted here.
+void note_command(CLI::App& app, std::span<const Described> described, const OptionSpec* command, CommandFound& found) {
+  const auto at = std::ranges::find(described, command, [](const Described& one) { return &one.spec; });
+  if (at == described.end()) return;
+  at->option->trigger_on_parse()->each([&](const std::string&) {
+    ++found.times;
+    found.names_in_front = app.remaining_size();
+  });
+}
+
 // Several of them are those of a quorum.
 void add_addresses(const std::vector<std::string>& given, std::string& all) {
   for (const std::string& address : given) all += (all.empty() ? "" : " ") + address;
+}
+
+std::unexpected<Error> given_twice(const OptionSpec& spec) {
+  return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice");
 }
 
 // Moves what was given from CLI11 to `parsed`.
@@ -71,7 +91,7 @@ Result<void> collect(std::span<const Described> described, Parsed& parsed) {
       continue;
     }
     if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
-      return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice");
+      return given_twice(spec);
     }
     parsed.options.insert_or_assign(&spec, option->results().back());  // of a flag "true", or what stands behind its =
   }
@@ -197,6 +217,8 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   CLI::App app;  // it knows -h and --help by itself
   std::vector<Described> described = describe_common(app, words);
   for (const auto& part : spec.parts) describe(app, words, part, described);
+  CommandFound command;
+  note_command(app, described, spec.command, command);
   app.allow_extras();
   if (!RLOCK_TRY(let_cli11_parse(app, words, &spec))) {
     const bool in_full = std::ranges::find(words, "--help") != words.end();
@@ -205,7 +227,9 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
   if (app.count("--version") > 0 || spec.name == "version") return version();
 
   parsed.subcommand = &spec;
+  if (command.times > 1) return given_twice(*spec.command);
   RLOCK_TRY(collect(described, parsed));
+  parsed.names_in_front = command.names_in_front;
   RLOCK_TRY(collect_words(app, parsed));
   if (spec.name == "help") return help_about(parsed.names);
   return parsed;

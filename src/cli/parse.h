@@ -19,6 +19,7 @@ struct Parsed {
   std::string text;                                  // help or version
   std::map<const OptionSpec*, std::string> options;  // those that are given, with their texts
   std::vector<std::string> names;                    // positional arguments
+  std::size_t names_in_front = 0;                    // of the option that is a command, where that is given
   std::optional<std::vector<std::string>> command;   // what stands after the first --, if there is one
 
   // The text that was given for `option`; null: it was not.

@@ -88,6 +88,11 @@ Result<std::vector<std::string>> command_behind_dashes(const Parsed& parsed) {
 Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vector<std::string>& arguments) {
   const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
+  // sh would make $0, $1 and so on of them; to be taken for names, they would lock what nobody meant.
+  if (text && parsed.names.size() > parsed.names_in_front) {
+    return usage(in_quotes(parsed.names[parsed.names_in_front]) +
+                 " stands behind -c TEXT: names stand in front of -c, arguments of the command in TEXT");
+  }
   if (parsed.names.size() > 1 && !parsed.command && !text) {
     return usage("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
   }

@@ -100,6 +100,22 @@ refused() {
   refused 64 command run x -c true -- touch ran
 }
 
+@test "names stand in front of -c, and no word behind it" {
+  local option
+  for option in -c --command; do
+    refused 64 "'a' stands behind -c" run x "$option" 'touch ran' a b
+    refused 64 "'x' stands behind -c" run "$option" 'touch ran' x
+    refused 64 "'b' stands behind -c" run x "$option" 'touch ran' -w 5s b
+  done
+  refused 64 "'a' stands behind -c" run -n x -w5s '-ctouch ran' a
+  refused 64 "'a' stands behind -c" run x -nc 'touch ran' a
+  refused 64 "'a' stands behind -c" run x '--command=touch ran' a
+  refused 64 '--command is given twice' run x -c 'touch ran' -c 'touch ran'
+  run -0 rlock run x y -nc '"$RLOCK" status --names' -l 20s --reason -c
+  [[ $(sort <<<"$output") == $'x\ny' ]]
+  run -0 rlock run --reason -c x -- true
+}
+
 @test "an unknown option names the nearest" {
   refused 64 'did you mean --wait?' run --waitt 5s x -- touch ran
   refused 64 'did you mean --lease?' acquire --laese 5s x
