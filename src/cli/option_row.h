@@ -23,8 +23,10 @@ enum class Group { general, waiting, kind, supervision, hooks, common };
 struct Setting {
   std::string text;    // a flag's is "true", or what stands behind its =
   std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease": in front of complaints
-  bool on_command_line = false;
+  Source source = Source::fallback;
   int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one
+
+  bool on_command_line() const { return source == Source::option; }
 };
 inline constexpr int kRankOfVariables = 1;
 
@@ -65,7 +67,7 @@ struct SubcommandSpec {
 
 // A mistake on the command line is one of usage; in a variable or a file it is one of configuration.
 inline Error blame(Error error, const Setting& said) {
-  if (!said.on_command_line) error.code = Error::Code::config;
+  if (!said.on_command_line()) error.code = Error::Code::config;
   return std::move(error).in(said.origin);
 }
 

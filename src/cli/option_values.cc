@@ -143,7 +143,7 @@ Result<void> fill_url(CommonOptions& options, const Setting& said) {
   // A password stands in front of an @, also in an address that cannot be read.
   options.url = said.text.contains('@') ? Secret(said.text) : Secret::harmless(said.text);
   options.url_origin = said.origin;
-  options.url_on_command_line = said.on_command_line;
+  options.url_on_command_line = said.on_command_line();
   options.url_rank = said.rank;
   return {};
 }
@@ -160,19 +160,19 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
   if (kind == PasswordFrom::Kind::file) {
     if (auto file = file_name(said.text); !file) return refuse(std::move(file).error().message);
   }
-  from = PasswordFrom{kind, said.text, said.origin, said.rank};
+  from = PasswordFrom{kind, said.text, said.origin, said.source, said.rank};
   return {};
 }
 
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said) {
   options.tls.insecure = RLOCK_TRY(flag_of(said));
-  if (said.on_command_line) options.tls_option = said.origin;
+  if (said.on_command_line()) options.tls_option = said.origin;
   return {};
 }
 
 // --nonblock beats a wait that a variable or a file sets.
 Result<void> fill_wait(LockingOptions& options, const Setting& said) {
-  if (options.nonblock && said.on_command_line) return bad("--nonblock and --wait contradict each other; give one");
+  if (options.nonblock && said.on_command_line()) return bad("--nonblock and --wait contradict each other; give one");
   if (options.nonblock) return {};
   auto limit = parse_duration(said.text);
   if (!limit) return std::unexpected(blame(std::move(limit).error(), said));

@@ -60,7 +60,7 @@ Result<void> fill_tls(CommonOptions& options, const Setting& said) {
   auto name = file_name(said.text);
   if (!name) return std::unexpected(blame(std::move(name).error(), said));
   options.tls.*file = *std::move(name);
-  if (said.on_command_line) options.tls_option = said.origin;
+  if (said.on_command_line()) options.tls_option = said.origin;
   return {};
 }
 // REQUIRES: options.nonblock is filled.

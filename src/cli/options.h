@@ -19,6 +19,9 @@
 
 namespace rlock::cli {
 
+// Who says what a setting is; nobody: its default counts.
+enum class Source { option, environment, profile, file, fallback };
+
 // Where the user wants the password to come from.
 struct PasswordFrom {
   enum class Kind { file, command, terminal };
@@ -26,7 +29,8 @@ struct PasswordFrom {
   Kind kind;
   std::string text;    // the path, or the command
   std::string origin;  // in front of complaints about it
-  int rank;            // of the level on which it was said: a lower one beats it
+  Source source;
+  int rank;  // of the level on which it was said: a lower one beats it
 };
 
 struct CommonOptions {
@@ -148,8 +152,6 @@ struct LocalOptions : CommonOptions {
 
 // The value that counts for a setting, and where it was said. Safe to show.
 struct ShownSetting {
-  enum class Source { option, environment, profile, file, fallback };
-
   std::string name;
   std::optional<std::string> value;  // as an option takes it; none: it is not set, or a secret
   bool secret = false;

@@ -136,36 +136,74 @@ std::unexpected<Error> unknown_subcommand(const std::string& word) {
               "unknown subcommand " + in_quotes(word) + suggestion(word, names) + "; see rlock --help");
 }
 
-// CLI11 would take the next word for the value of `--name=`, which has an empty one.
-std::vector<std::string> with_empty_values(const std::vector<std::string>& words) {
-  std::vector<std::string> out;
-  for (const std::string& word : words) {
-    if (word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1) {
-      out.push_back(word.substr(0, word.size() - 1));
-      out.emplace_back();
-    } else {
-      out.push_back(word);
-    }
+bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }
+
+// Whether an option whose value is the next word ends in `word`.
+bool wants_next_word(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with('-')) return false;
+  if (word.starts_with("--")) {
+    const CLI::Option* option = app.get_option_no_throw(word);
+    return option && !is_flag(*option);
   }
-  return out;
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const CLI::Option* option = app.get_option_no_throw({'-', word[i]});
+    if (!option) return false;
+    if (!is_flag(*option)) return i + 1 == word.size();
+  }
+  return false;
 }
 
-// CLI11 takes {} behind the = of a flag for its default.
-Result<void> check_braces(CLI::App& app, const std::vector<std::string>& words, const SubcommandSpec* spec) {
-  constexpr std::string_view braces = "={}";
-  for (const std::string& word : words) {
-    if (!word.starts_with("--") || !word.ends_with(braces)) continue;
-    const std::string name = word.substr(0, word.size() - braces.size());
-    const CLI::Option* option = app.get_option_no_throw(name);
-    if (!option || option->get_expected_max() != 0) continue;
-    return fail(Error::Code::usage, where(spec) + name + ": '{}' is neither true nor false");
+// CLI11 takes no value from -q=true, and calls its = an option.
+Result<void> check_letters(const CLI::App& app, const std::string& word, const SubcommandSpec* spec) {
+  const std::size_t equals = word.find('=');
+  if (word.starts_with("--") || !word.starts_with('-') || equals == word.npos || equals < 2) return {};
+  const CLI::Option* last = nullptr;
+  for (std::size_t i = 1; i < equals; ++i) {
+    last = app.get_option_no_throw({'-', word[i]});
+    if (!last || !is_flag(*last)) return {};
+  }
+  const std::string name = "--" + last->get_lnames().front();
+  return fail(Error::Code::usage, where(spec) + escaped(word, 100) + ": a letter has no value behind =; write " + name +
+                                      "=true or " + name + "=false");
+}
+
+// Adds `word` to `out` as CLI11 understands it: it would take the next word for the value of `--name=`, which has an
+// empty one, and {} behind the = of a flag for its default.
+Result<void> add_word(const CLI::App& app, const std::string& word, const SubcommandSpec* spec,
+                      std::vector<std::string>& out) {
+  RLOCK_TRY(check_letters(app, word, spec));
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals), value = word.substr(std::min(equals, word.size() - 1) + 1);
+  const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(name) : nullptr;
+  if (option && equals != word.npos && is_flag(*option) && (value.empty() || value == "{}")) {
+    return fail(Error::Code::usage, where(spec) + name + ": " + in_quotes(value) + " is neither true nor false");
+  }
+  if (option && equals + 1 == word.size()) {
+    out.insert(out.end(), {name, ""});
+  } else {
+    out.push_back(word);
   }
   return {};
 }
 
+// The words that `app` is to read, up to the subcommand if it stops there.
+Result<std::vector<std::string>> for_cli11(const CLI::App& app, const std::vector<std::string>& words,
+                                           const SubcommandSpec* spec) {
+  std::vector<std::string> out;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (!spec && !word->starts_with('-')) {
+      out.insert(out.end(), word, words.end());
+      break;
+    }
+    RLOCK_TRY(add_word(app, *word, spec, out));
+    if (wants_next_word(app, *word) && word + 1 != words.end()) out.push_back(*++word);
+  }
+  return out;
+}
+
 // Has CLI11 tell options from other words. False: help was asked for.
-Result<bool> let_cli11_parse(CLI::App& app, std::vector<std::string> words, const SubcommandSpec* spec) {
-  RLOCK_TRY(check_braces(app, words, spec));
+Result<bool> let_cli11_parse(CLI::App& app, const std::vector<std::string>& given, const SubcommandSpec* spec) {
+  std::vector<std::string> words = RLOCK_TRY(for_cli11(app, given, spec));
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(words);
@@ -240,7 +278,7 @@ Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<st
 Result<Parsed> parse(const std::vector<std::string>& arguments) {
   // CLI11 must not see the command: it would take its options for ours.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> rest = with_empty_values({arguments.begin(), dashes});
+  std::vector<std::string> rest(arguments.begin(), dashes);
   Parsed parsed;
   if (!rest.empty() && rest.front().starts_with('-')) {  // options before the subcommand
     CLI::App app;

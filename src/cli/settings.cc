@@ -205,7 +205,7 @@ Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
     // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
     if (variable.value.empty())
       return fail(Error::Code::config, name + " is set but empty; unset it or give it a value");
-    add(subcommand, variable.setting, {std::string(variable.value), name});
+    add(subcommand, variable.setting, {std::string(variable.value), name, Source::environment});
   }
   return {};
 }
@@ -214,7 +214,7 @@ void Settings::add_entries(const SubcommandSpec& subcommand, const File& file, s
   ++rank_;
   for (const ConfigEntry& entry : file.content.entries) {
     if (entry.profile != profile) continue;
-    add(subcommand, entry.name, {entry.text, entry.origin});
+    add(subcommand, entry.name, {entry.text, entry.origin, profile.empty() ? Source::file : Source::profile});
     if (entry.name != url_option().name() || !holds_password(entry)) continue;
     for (const std::string_view url : redis::split_addresses(entry.text)) addresses_.emplace_back(url);
     if (file.chosen && file.can_be_read_again) config_ = file.path;
@@ -258,7 +258,7 @@ std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<
 Result<Settings> Settings::load(const Parsed& parsed) {
   Settings settings;
   for (const auto& [option, text] : parsed.options) {
-    settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), true});
+    settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), Source::option});
   }
   settings.rank_ = kRankOfVariables;
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));

@@ -10,16 +10,6 @@
 namespace rlock::cli {
 namespace {
 
-using Source = ShownSetting::Source;
-
-// As Settings writes origins: an option's dashes, a variable's name, else "FILE:LINE: KEY".
-Source source_of(const Setting& said) {
-  if (said.on_command_line) return Source::option;
-  if (said.origin.starts_with("RLOCK_")) return Source::environment;
-  const std::string_view key = std::string_view(said.origin).substr(said.origin.rfind(": ") + 2);
-  return key.starts_with("profile.") ? Source::profile : Source::file;
-}
-
 // The addresses as they are written in a URL, without passwords.
 Result<std::string> addresses_in(const std::string& text) {
   std::string shown;
@@ -37,7 +27,7 @@ Result<ShownSetting> shown(const OptionSpec& option, const Settings& settings) {
     if (!fallback.empty()) one.value = fallback;
     return one;
   }
-  one.source = source_of(*said);
+  one.source = said->source;
   one.origin = said->origin;
   one.secret = may_be_secret(option) && option.name() != "reason";  // which status shows to everybody
   if (&option == &url_option()) {
@@ -63,9 +53,7 @@ ShownSetting from_variable(std::string name, const char* variable) {
 ShownSetting password(const Settings& settings, const CommonOptions& common) {
   ShownSetting one{.name = "password", .origin = "default"};
   if (const auto& from = common.password_from) {
-    Setting said{"", from->origin};
-    said.on_command_line = from->origin.starts_with("--");
-    return {.name = one.name, .secret = true, .source = source_of(said), .origin = from->origin};
+    return {.name = one.name, .secret = true, .source = from->source, .origin = from->origin};
   }
   for (const char* variable : {"RLOCK_PASSWORD", "REDISCLI_AUTH"}) {
     if (is_set(variable)) return from_variable(one.name, variable);
@@ -74,7 +62,7 @@ ShownSetting password(const Settings& settings, const CommonOptions& common) {
   if (!url) return one;
   for (const std::string_view address : redis::split_addresses(url->text)) {
     if (redis::password_in(address).empty()) continue;
-    return {.name = one.name, .secret = true, .source = source_of(*url), .origin = url->origin};
+    return {.name = one.name, .secret = true, .source = url->source, .origin = url->origin};
   }
   return one;
 }

@@ -74,6 +74,40 @@ busy() {
   done
 }
 
+@test "a flag with nothing behind its = says so, and takes no word for it" {
+  local subcommand flag count=0
+  for subcommand in run acquire renew release status force-unlock history doctor config local; do
+    # Those of -h and -V, too.
+    for flag in $(rlock "$subcommand" --help | sed -nE 's/^  (-.,)?(--[a-z-]+)  .*/\2/p'); do
+      run -64 --separate-stderr rlock "$subcommand" "$flag=" x
+      assert_says "$subcommand: $flag: '' is neither true nor false"
+      count=$((count + 1))
+    done
+  done
+  ((count >= 80))
+  for flag in --quiet --verbose --tls-insecure --version --help; do
+    run -64 --separate-stderr rlock "$flag=" status
+    assert_says "$flag: '' is neither true nor false"
+  done
+}
+
+@test "a letter takes no =" {
+  run -64 --separate-stderr rlock status -q= x
+  assert_says 'status: -q=: a letter has no value behind =; write --quiet=true or --quiet=false'
+  run -64 --separate-stderr rlock run -nq=true x -- touch started
+  assert_says "write --quiet=true"
+  [[ ! -e started ]]
+}
+
+@test "what looks like a flag with = is a value where one stands" {
+  local text
+  for text in --quiet= '--quiet={}' -q= -q=true --lease= --lease; do
+    run -0 --separate-stderr rlock run --reason "$text" x -- "$RLOCK" status --json x
+    [[ $output == *"\"reason\":\"$text\""* || $output == *"\"reason\": \"$text\""* ]]
+  done
+  run -0 --separate-stderr rlock --log-format text run --reason --quiet= x -- true
+}
+
 @test "--yes=false does not answer for anybody" {
   local owner
   owner=$(rlock acquire x --lease 1m)

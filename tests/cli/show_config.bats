@@ -66,6 +66,23 @@ shown() {
   [[ $output != *"$secret"* && $output == *'redis://a:6379 redis://b:6379 redis://c:6379'* ]]
 }
 
+@test "where a setting comes from does not hang on the name of a file" {
+  local file
+  for file in RLOCK_my.toml --lease 'a: profile.toml' 'b: profile.ci.toml'; do
+    printf '%s\n' 'lease = "41s"' 'password-file = "pass"' '[profile.ci]' 'wait = 5' >"./$file"
+    rlock config --json "--config=$file" --profile ci >out
+    run -0 python3 - <<'PYTHON'
+import json
+source = {one["setting"]: one["source"] for one in json.load(open("out"))}
+assert source["lease"] == source["password-file"] == source["password"] == "file", source
+assert (source["wait"], source["config"], source["url"]) == ("profile", "option", "default"), source
+PYTHON
+  done
+  RLOCK_PASSWORD_FILE=x rlock config --json >out
+  run -0 python3 -c 'import json; print({one["setting"]: one["source"] for one in json.load(open("out"))}["password"])'
+  [[ $output == environment ]]
+}
+
 @test "--json: an object for each setting" {
   printf '%s\n' '[profile.ci]' 'lease = "42s"' >"$USER_FILE"
   RLOCK_REASON=$'two\nlines é' RLOCK_ON_LOST=x rlock config --json --profile ci >out
