@@ -111,11 +111,16 @@ std::vector<std::string_view> option_words(const SubcommandSpec* spec) {
 
 std::string where(const SubcommandSpec* spec) { return spec ? std::string(spec->name) + ": " : ""; }
 
+// The end of a message: a suggestion, if there is one, and the help to see.
+std::string hints(const std::string& suggested, const std::string& help) {
+  return suggested + (suggested.empty() ? "; see " : " See ") + help;
+}
+
 std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec) {
   const std::string name = word.substr(0, word.find('='));
+  const std::string help = "rlock " + (spec ? std::string(spec->name) + " " : "") + "--help";
   return fail(Error::Code::usage, where(spec) + "unknown option " + escaped(name, 100) +
-                                      suggestion(name, option_words(spec)) + "; see rlock " +
-                                      (spec ? std::string(spec->name) + " " : "") + "--help");
+                                      hints(suggestion(name, option_words(spec)), help));
 }
 
 // Subcommands as other programs call them.
@@ -133,7 +138,7 @@ std::unexpected<Error> unknown_subcommand(const std::string& word) {
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
   return fail(Error::Code::usage,
-              "unknown subcommand " + in_quotes(word) + suggestion(word, names) + "; see rlock --help");
+              "unknown subcommand " + in_quotes(word) + hints(suggestion(word, names), "rlock --help"));
 }
 
 bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }

@@ -83,6 +83,26 @@ Result<Endpoint> parse_local(std::string_view rest) {
 
 }  // namespace
 
+namespace {
+
+// The address that is meant by one without a scheme of ours; "": nobody can tell, or it may hold a password.
+std::string meant_by(std::string_view url) {
+  constexpr std::string_view kUnix = "unix:", kMark = "://";
+  constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]/";
+  std::string_view path = url;
+  if (path.starts_with(kUnix)) path.remove_prefix(kUnix.size());
+  if (path.starts_with('/')) return path.contains('@') ? "" : "unix://" + std::string(path);
+  const std::size_t mark = url.find(kMark);
+  const bool has_scheme = mark != url.npos;
+  const std::string_view scheme = url.substr(0, has_scheme ? mark : 0);
+  const std::string_view rest = has_scheme ? url.substr(mark + kMark.size()) : url;
+  // A lone word is not shown, and a port is a number.
+  if (rest.find_first_not_of(kHarmless) != rest.npos || (!has_scheme && !rest.contains(':')) || !parse_tcp(rest)) return "";
+  return (scheme.ends_with('s') ? "rediss://" : "redis://") + std::string(rest);
+}
+
+}  // namespace
+
 Result<Endpoint> parse_endpoint(std::string_view url) {
   const auto take = [&](std::string_view scheme) {
     if (!url.starts_with(scheme)) return false;
@@ -99,10 +119,13 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   if (take("local:")) return parse_local(url);
   // Only what stands before the colon can be shown: the rest may hold a password.
   const auto colon = url.find(':');
-  return bad_address((colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos
-                          ? std::string("no scheme")
-                          : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
-                     "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:");
+  const std::string meant = meant_by(url);
+  const bool no_scheme = colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos ||
+                         (!meant.empty() && !url.contains("://") && !url.starts_with("unix:"));
+  return bad_address((no_scheme ? std::string("no scheme") : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
+                     (meant.empty()
+                          ? "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:"
+                          : "; did you mean " + escaped(meant, 300) + "?"));
 }
 
 std::string_view password_in(std::string_view url) {

@@ -116,11 +116,31 @@ refused() {
   run -0 rlock run --reason -c x -- true
 }
 
+@test "an address that lacks its scheme, or has that of another program, names the right one" {
+  local pair
+  for pair in 127.0.0.1:7701=redis://127.0.0.1:7701 cache.example:6379/2=redis://cache.example:6379/2 \
+    '[::1]:6379=redis://[::1]:6379' /run/redis.sock=unix:///run/redis.sock unix:/run/redis.sock=unix:///run/redis.sock \
+    http://h:6379=redis://h:6379 https://h=rediss://h valkey://h=redis://h valkeys://h:1=rediss://h:1; do
+    refused 64 "did you mean ${pair#*=}?" run --url "${pair%%=*}" x -- touch ran
+  done
+  # It may be a password, or hold one.
+  for pair in hunter2 me:hunter2 me:hunter2@h:6379 https://me:hunter2@h hunter2@h:6379 'a:hunter2:7701' '/run/hunter2@h'; do
+    refused 64 'write redis://host:port' run --url "$pair" x -- touch ran
+    [[ $stderr != *hunter2* ]]
+  done
+}
+
 @test "an unknown option names the nearest" {
   refused 64 'did you mean --wait?' run --waitt 5s x -- touch ran
   refused 64 'did you mean --lease?' acquire --laese 5s x
   refused 64 'did you mean --json?' status --jsno x
   refused 64 'did you mean --owner?' release --ownr "$OWNER" x
+  run -64 --separate-stderr rlock run --wiat 5s x -- touch ran
+  [[ $stderr == 'rlock: run: unknown option --wiat; did you mean --wait? See rlock run --help' ]]
+  run -64 --separate-stderr rlock run --xyzzy x -- touch ran
+  [[ $stderr == 'rlock: run: unknown option --xyzzy; see rlock run --help' ]]
+  run -64 --separate-stderr rlock statsu
+  [[ $stderr == "rlock: unknown subcommand 'statsu'; did you mean status? See rlock --help" ]]
   refused 64 --frobnicate run --frobnicate x -- touch ran
   refused 64 -Z run -Z x -- touch ran
 }

@@ -40,6 +40,26 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   assert_says 'state     running'
 }
 
+@test "local stop ends when the process that looks after the server has ended, too" {
+  local keeper
+  rlock run job -- true
+  keeper=$(keepers)
+  [[ -n $keeper ]]
+  kill -STOP "$keeper"
+  run --separate-stderr rlock local stop --timeout 1s
+  kill -CONT "$keeper"
+  [[ $status == 69 ]]
+  assert_says 'the server does not stop'
+  run -0 --separate-stderr rlock local stop
+  run -0 --separate-stderr rlock local status
+  assert_says 'state     not running'
+  rlock run job -- true
+  keeper=$(keepers)
+  run -0 --separate-stderr rlock local stop
+  [[ $output == stopped ]]
+  gone "$keeper"
+}
+
 @test "twenty first uses at once start one server" {
   local i pids=()
   for i in {1..20}; do
