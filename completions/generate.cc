@@ -90,7 +90,7 @@ void each_option(const Use& use) {
 // Whether rlock needs the option to find the same server for a completion. Nobody can answer a question then, and the
 // time is short.
 bool about_server(const OptionSpec& spec) {
-  static constexpr std::string_view kOthers[] = {"ask-password", "timeout", "quiet", "verbose", "log-format"};
+  static constexpr std::string_view kOthers[] = {"ask-password", "server-timeout", "quiet", "verbose", "log-format"};
   return std::ranges::find(kOthers, spec.name()) == std::end(kOthers);
 }
 
@@ -125,8 +125,9 @@ Places for_bash() {
     words[subcommand] += joined(names, " ") + " ";
     const std::string kind = kind_of(spec);
     if (kind.empty()) return;
-    std::vector<std::string> patterns;
-    for (const std::string& name : names) {
+    std::vector<std::string> patterns, known = names;
+    if (!spec.former.empty()) known.push_back("--" + std::string(spec.former));
+    for (const std::string& name : known) {
       patterns.push_back((subcommand.empty() ? "*' " : "'" + subcommand + " ") + name + "'");
     }
     places["KINDS"] += "    " + joined(patterns, " | ") + ") kind='" + kind + "' ;;\n";
@@ -224,7 +225,9 @@ Places for_fish() {
   places["SERVER_FLAGS"] = "            case " + server_options(false, " ") + "\n";
   std::vector<std::string> values;
   for (const OptionSpec& spec : common_options()) {
-    if (!spec.value.empty()) values.push_back("--" + std::string(spec.name()));
+    if (spec.value.empty()) continue;
+    values.push_back("--" + std::string(spec.name()));
+    if (!spec.former.empty()) values.push_back("--" + std::string(spec.former));
   }
   places["WITH_VALUE"] = "            case " + joined(values, " ") + "\n";
   return places;

@@ -67,6 +67,14 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
   }
 }
 
+// timeout(1) and other programs mean the whole wait by that name.
+void warn_of_long_timeout(const CommonOptions& common) {
+  if (common.former_timeout.empty() || common.timeout <= 1min) return;
+  log::warning(common.former_timeout +
+               ": this is the time for one exchange with the server; use --wait to limit the wait. Where you mean one "
+               "exchange, call it server-timeout");
+}
+
 Result<void> name_keys(CommonOptions&) { return {}; }
 
 // From here on a name is the key of its lock.
@@ -130,6 +138,7 @@ Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);
   warn_of_unknown_variables();
+  warn_of_long_timeout(common);
   report(common_options(), settings);
   for (const auto& part : parsed.subcommand->parts) report(part, settings);
 

@@ -26,6 +26,8 @@ struct Setting {
   Source source = Source::fallback;
   int rank = 0;  // of its source: the command line's is 0, and a lower one beats a higher one
 
+  bool former = false;  // by the name that the option had before
+
   bool on_command_line() const { return source == Source::option; }
 };
 inline constexpr int kRankOfVariables = 1;
@@ -44,7 +46,10 @@ struct OptionSpec {
   bool setting = false;
   bool often = false;  // used by many: in the short help of -h, too
 
+  std::string_view former{};  // the long name that it had before, without dashes; still understood, and shown nowhere
+
   constexpr std::string_view name() const { return names.substr(names.find("--") + 2); }
+  constexpr bool is_called(std::string_view word) const { return word == name() || (!former.empty() && word == former); }
 };
 
 struct SubcommandSpec {
@@ -118,6 +123,7 @@ struct Row {
   std::string_view help;
   Group group = Group::general;
   bool setting = false, often = false;
+  std::string_view former{};
 };
 
 // Options that fill members of one struct, so that subcommands can share them.
@@ -131,7 +137,7 @@ consteval Part<Options, count> part(const Row<Options> (&rows)[count]) {
   Part<Options, count> made{};
   for (std::size_t i = 0; i < count; ++i) {
     const Row<Options>& row = rows[i];
-    made.rows[i] = {row.names, row.value, row.fill.fill, row.help, row.group, row.setting, row.often};
+    made.rows[i] = {row.names, row.value, row.fill.fill, row.help, row.group, row.setting, row.often, row.former};
   }
   return made;
 }

@@ -164,6 +164,14 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
   return {};
 }
 
+Result<void> fill_server_timeout(CommonOptions& options, const Setting& said) {
+  const auto span = exchange_time(said.text);
+  if (!span) return std::unexpected(blame(span.error(), said));
+  options.timeout = *span;
+  if (said.former) options.former_timeout = said.origin;
+  return {};
+}
+
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said) {
   options.tls.insecure = RLOCK_TRY(flag_of(said));
   if (said.on_command_line()) options.tls_option = said.origin;

@@ -54,6 +54,7 @@ template <PasswordFrom::Kind kind>
 Result<void> fill_password_from(CommonOptions& options, const Setting& said) {
   return fill_password_from(options, kind, said);
 }
+Result<void> fill_server_timeout(CommonOptions& options, const Setting& said);
 Result<void> fill_tls_insecure(CommonOptions& options, const Setting& said);
 template <std::string redis::TlsSettings::* file>
 Result<void> fill_tls(CommonOptions& options, const Setting& said) {

@@ -46,6 +46,7 @@ struct CommonOptions {
   std::vector<Secret> configured_urls;
   std::optional<std::string> config_for_command, profile_for_command;
   milliseconds timeout = 5s;
+  std::string former_timeout;  // who has said so by the name --timeout, as in an origin; empty: nobody
   bool quiet = false, verbose = false, json_log = false, syslog = false;
 };
 

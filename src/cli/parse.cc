@@ -24,7 +24,7 @@ bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
   return std::ranges::any_of(words, [&](std::string_view word) {
     if (!word.starts_with('-')) return false;
     if (!word.starts_with("--")) return letter != '\0' && word.find(letter) != std::string_view::npos;
-    return word.substr(2, word.find('=') - 2) == spec.name();
+    return spec.is_called(word.substr(2, word.find('=') - 2));
   });
 }
 
@@ -32,6 +32,7 @@ bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
 struct Described {
   const OptionSpec& spec;
   CLI::Option* option;
+  bool former = false;  // by its former name
 };
 
 // Describes those of `options` to `app` that may stand on the line: to describe one costs CLI11 more than to read it.
@@ -40,11 +41,14 @@ void describe(CLI::App& app, std::span<const std::string> words, std::span<const
               std::vector<Described>& described) {
   for (const OptionSpec& spec : options) {
     if (!may_stand_in(words, spec)) continue;
-    const std::string names(spec.names);
-    CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names);
-    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    if (!spec.value.empty()) option->type_name(std::string(spec.value))->type_size(1);
-    described.push_back({spec, option});
+    const auto add = [&](const std::string& names, bool former) {
+      CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names);
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      if (!spec.value.empty()) option->type_name(std::string(spec.value))->type_size(1);
+      described.push_back({spec, option, former});
+    };
+    add(std::string(spec.names), false);
+    if (!spec.former.empty()) add("--" + std::string(spec.former), true);
   }
 }
 
@@ -83,7 +87,7 @@ std::unexpected<Error> given_twice(const OptionSpec& spec) {
 
 // Moves what was given from CLI11 to `parsed`.
 Result<void> collect(std::span<const Described> described, Parsed& parsed) {
-  for (const auto& [spec, option] : described) {
+  for (const auto& [spec, option, former] : described) {
     if (option->count() == 0) continue;
     const bool flag = spec.value.empty();
     if (&spec == &url_option()) {
@@ -93,6 +97,7 @@ Result<void> collect(std::span<const Described> described, Parsed& parsed) {
     if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
       return given_twice(spec);
     }
+    if (former) parsed.by_former_name.insert(&spec);
     parsed.options.insert_or_assign(&spec, option->results().back());  // of a flag "true", or what stands behind its =
   }
   return {};

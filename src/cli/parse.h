@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct Parsed {
   const SubcommandSpec* subcommand = nullptr;        // null: nothing but `text` to print
   std::string text;                                  // help or version
   std::map<const OptionSpec*, std::string> options;  // those that are given, with their texts
+  std::set<const OptionSpec*> by_former_name;        // those of them that are given by the name that they had before
   std::vector<std::string> names;                    // positional arguments
   std::size_t names_in_front = 0;                    // of the option that is a command, where that is given
   std::optional<std::vector<std::string>> command;   // what stands after the first --, if there is one

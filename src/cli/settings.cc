@@ -44,7 +44,7 @@ std::vector<std::string_view> setting_names() {
 const OptionSpec* find_setting(std::string_view name) {
   const OptionSpec* found = nullptr;
   each_setting([&](const OptionSpec& option) {
-    if (option.name() == name) found = &option;
+    if (option.is_called(name)) found = &option;
   });
   return found;
 }
@@ -189,7 +189,11 @@ void Settings::add(const SubcommandSpec& subcommand, std::string_view name, Sett
   setting.rank = rank_;
   const auto add_from = [&](std::span<const OptionSpec> options) {
     for (const OptionSpec& option : options) {
-      if (option.setting && option.name() == name) known_.try_emplace(&option, setting);
+      if (!option.setting || !option.is_called(name)) continue;
+      setting.former = name != option.name();
+      const auto [at, is_new] = known_.try_emplace(&option, setting);
+      // Where one source says both, the name that it has now counts.
+      if (!is_new && at->second.rank == setting.rank && at->second.former && !setting.former) at->second = setting;
     }
   };
   add_from(common_options());
@@ -258,7 +262,11 @@ std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<
 Result<Settings> Settings::load(const Parsed& parsed) {
   Settings settings;
   for (const auto& [option, text] : parsed.options) {
-    settings.known_.try_emplace(option, Setting{text, "--" + std::string(option->name()), Source::option});
+    const bool former = parsed.by_former_name.contains(option);
+    settings.known_.try_emplace(option, Setting{.text = text,
+                                                .origin = "--" + std::string(former ? option->former : option->name()),
+                                                .source = Source::option,
+                                                .former = former});
   }
   settings.rank_ = kRankOfVariables;
   RLOCK_TRY(settings.add_variables(*parsed.subcommand));

@@ -162,7 +162,7 @@ SCRIPT
 }
 
 @test "--export: the value of an option may look like a subcommand, and the text is whole" {
-  echo 'timeout = "5s"' >run
+  echo 'server-timeout = "5s"' >run
   run -0 --separate-stderr rlock --config run acquire --lease 30s --export a
   [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
   rlock force-unlock -y a
@@ -178,7 +178,7 @@ SCRIPT
   [[ $output == 'rlock '[0-9]* ]]
   run -0 --separate-stderr rlock run --reason --export acquire -- echo mine
   [[ $output == mine ]]
-  run -0 --separate-stderr rlock -qv --timeout 9s run --reason --export acquire -- echo mine
+  run -0 --separate-stderr rlock -qv --server-timeout 9s run --reason --export acquire -- echo mine
   [[ $output == mine ]]
   run -0 --separate-stderr rlock acquire --lease 30s --reason --export a
   [[ $output != *exit* ]]

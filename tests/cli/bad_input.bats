@@ -218,7 +218,7 @@ refused() {
 
 @test "what is no duration" {
   local text option
-  for option in --lease --wait --kill-after --timeout; do
+  for option in --lease --wait --kill-after --server-timeout; do
     for text in '' -1 10x 1e999 abc ' ' s 1s2 0x10 '1 s' nan inf 99999999999999999999d; do
       refused 64 "$option" run "$option" "$text" x -- touch ran
     done

@@ -56,7 +56,7 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 @test "an unknown scheme" {
   local address
   for address in ftp://127.0.0.1 http://127.0.0.1:6379 127.0.0.1:6379 localhost redis: ':' ' ' unix: unix://; do
-    run --separate-stderr rlock run --url "$address" --timeout 1s x -- touch ran
+    run --separate-stderr rlock run --url "$address" --server-timeout 1s x -- touch ran
     [[ $status == 64 && $stderr == 'rlock: '* && ! -e ran ]] || {
       echo "$address"
       show
@@ -100,7 +100,7 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 }
 
 @test "no such host" {
-  refused 69 rlock-test.invalid --url redis://rlock-test.invalid --timeout 5s
+  refused 69 rlock-test.invalid --url redis://rlock-test.invalid --server-timeout 5s
 }
 
 @test "a connection that is refused" {
@@ -136,44 +136,44 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
 
 @test "a server that answers garbage: what it said, escaped" {
   odd garbage
-  refused 69 what --url "$url" --timeout 5s
+  refused 69 what --url "$url" --server-timeout 5s
   LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
   python3 -c 'import sys; sys.argv[1].encode()' "$stderr"
 }
 
 @test "a web server" {
   odd http
-  refused 69 HTTP --url "$url" --timeout 5s
+  refused 69 HTTP --url "$url" --server-timeout 5s
 }
 
 @test "a server that stays silent" {
   odd silent
   local begin
   begin=$(now_ms)
-  refused 69 'no answer in time' --url "$url" --timeout 7s
+  refused 69 'no answer in time' --url "$url" --server-timeout 7s
   (($(now_ms) - begin >= 7000)) # the default is 5 s
 }
 
 @test "a server that stays silent is left by every subcommand" {
   odd silent
-  run -69 --separate-stderr rlock acquire --url "$url" --timeout 1s --lease 10s x
-  run -69 --separate-stderr rlock status --url "$url" --timeout 1s
-  run -69 --separate-stderr rlock release --url "$url" --timeout 1s --owner a:1 x
+  run -69 --separate-stderr rlock acquire --url "$url" --server-timeout 1s --lease 10s x
+  run -69 --separate-stderr rlock status --url "$url" --server-timeout 1s
+  run -69 --separate-stderr rlock release --url "$url" --server-timeout 1s --owner a:1 x
 }
 
 @test "a server that closes at once" {
   odd close
-  refused 69 "$url: " --url "$url" --timeout 5s
+  refused 69 "$url: " --url "$url" --server-timeout 5s
 }
 
 @test "a server that answers a byte at a time, past the deadline" {
   odd trickle
-  refused 69 'answer in time' --url "$url" --timeout 1s
+  refused 69 'answer in time' --url "$url" --server-timeout 1s
 }
 
 # bounded: as refused with 69, and less than 256 MiB of memory at the peak.
 bounded() {
-  run -0 python3 - "$RLOCK" run --url "$url" --timeout "$1" x -- touch ran <<'PYTHON'
+  run -0 python3 - "$RLOCK" run --url "$url" --server-timeout "$1" x -- touch ran <<'PYTHON'
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], timeout=60, stderr=subprocess.PIPE)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
@@ -260,7 +260,7 @@ PYTHON
     redis_start other --replicaof 127.0.0.1 1
     redis other config set replica-serve-stale-data "$stale" >/dev/null
     ln -sfn "$other_sock" link
-    rlock run --url "unix://$PWD/link" --timeout 30s x -- touch ran 3>&- &
+    rlock run --url "unix://$PWD/link" --server-timeout 30s x -- touch ran 3>&- &
     local pid=$!
     wait_until_it_evals other
     ln -sfn "$srv_sock" link
@@ -337,7 +337,7 @@ flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
 
 @test "a SCAN that never ends ends" {
   odd scan
-  in_time 69 "$RLOCK" status --url "$url" --timeout 200ms
+  in_time 69 "$RLOCK" status --url "$url" --server-timeout 200ms
   # Or a machine that is too busy for one answer in that time.
   [[ $stderr == *'takes too long'* || $stderr == *'no answer in time'* ]]
 }

@@ -107,7 +107,7 @@ let_go() { redis srv flushall >/dev/null; }
 
 @test "subcommands" {
   all_complete $'rlock sta\t' 'rlock|status' $'rlock -q forc\t' 'rlock|-q|force-unlock' \
-    $'rlock --timeout 5s --log-format=json ren\t' 'rlock|--timeout|5s|--log-format=json|renew' \
+    $'rlock --server-timeout 5s --log-format=json ren\t' 'rlock|--server-timeout|5s|--log-format=json|renew' \
     $'rlock help acq\t' 'rlock|help|acquire' $'rlock local se\t' 'rlock|local|serve'
 }
 

@@ -114,7 +114,7 @@ with_host_file() {
 }
 
 @test "every setting is known in the file, under its long name" {
-  printf '%s\n' '# all of them' "url = \"$RLOCK_URL\"" 'timeout = "4s"' 'quiet = false' 'verbose = true' \
+  printf '%s\n' '# all of them' "url = \"$RLOCK_URL\"" 'server-timeout = "4s"' 'quiet = false' 'verbose = true' \
     'log-format = "json"' 'wait = "3s"' 'conflict-exit-code = 9' 'lease = "40s"' 'kill-after = "2s"' \
     'reason = "why not"' >c.toml
   unset RLOCK_URL
@@ -148,7 +148,7 @@ with_host_file() {
 
 @test "a variable that is set but empty" {
   local variable
-  for variable in RLOCK_URL RLOCK_TIMEOUT RLOCK_CONFIG RLOCK_QUIET RLOCK_VERBOSE RLOCK_LOG_FORMAT RLOCK_WAIT \
+  for variable in RLOCK_URL RLOCK_SERVER_TIMEOUT RLOCK_CONFIG RLOCK_QUIET RLOCK_VERBOSE RLOCK_LOG_FORMAT RLOCK_WAIT \
     RLOCK_CONFLICT_EXIT_CODE RLOCK_LEASE RLOCK_KILL_AFTER RLOCK_REASON RLOCK_PASSWORD_FILE; do
     run -78 --separate-stderr env "$variable=" "$RLOCK" run x -- touch ran
     assert_says "$variable"
@@ -158,7 +158,7 @@ with_host_file() {
 
 @test "a bad value in a variable names the variable" {
   local pair
-  for pair in RLOCK_TIMEOUT=10x RLOCK_QUIET=maybe RLOCK_VERBOSE=2x RLOCK_LOG_FORMAT=xml RLOCK_WAIT=-1 \
+  for pair in RLOCK_SERVER_TIMEOUT=10x RLOCK_QUIET=maybe RLOCK_VERBOSE=2x RLOCK_LOG_FORMAT=xml RLOCK_WAIT=-1 \
     RLOCK_CONFLICT_EXIT_CODE=256 RLOCK_LEASE=10x RLOCK_KILL_AFTER=1e999 RLOCK_LEASE=0.5 RLOCK_LEASE=366d; do
     run -78 --separate-stderr env "$pair" "$RLOCK" run x -- touch ran
     assert_says "${pair%%=*}"
@@ -428,7 +428,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
 
 @test "a bad value: file and setting are named" {
   local line
-  for line in 'lease = "10x"' 'timeout = "abc"' 'wait = "-1"' 'kill-after = ""' 'quiet = "maybe"' \
+  for line in 'lease = "10x"' 'server-timeout = "abc"' 'wait = "-1"' 'kill-after = ""' 'quiet = "maybe"' \
     'log-format = "xml"' 'conflict-exit-code = 256'; do
     echo "$line" >c.toml
     wrong c.toml "${line%% *}"
@@ -779,9 +779,9 @@ own_network() {
   SUDO_USER=alice RLOCK_URL= run -78 --separate-stderr rlock status x
   unset RLOCK_URL
   export SUDO_USER=alice
-  run --separate-stderr rlock --timeout 1s status x # there may be a server
+  run --separate-stderr rlock --server-timeout 1s status x # there may be a server
   assert_says 'uses redis://127.0.0.1:6379, which'
   assert_says 'by RLOCK_URL (which sudo takes away: write sudo --preserve-env=RLOCK_URL), or by'
-  run --separate-stderr rlock --timeout 1s --url redis://127.0.0.1:6379 status x
+  run --separate-stderr rlock --server-timeout 1s --url redis://127.0.0.1:6379 status x
   [[ $stderr != *sudo* ]]
 }

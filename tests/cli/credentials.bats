@@ -138,8 +138,8 @@ no_password() {
 @test "a command that fails, hangs, prints nothing or too much" {
   no_password 'ended with 3' --password-command "echo first; exit 3"
   no_password 'killed by signal 9' --password-command 'echo first; kill -9 $$'
-  no_password 'did not end in time' --timeout 500ms --password-command "sleep 1000; $COMMAND"
-  no_password 'did not end in time' --timeout 500ms --password-command "echo first; exec >/dev/null; sleep 1000; $COMMAND"
+  no_password 'did not end in time' --server-timeout 500ms --password-command "sleep 1000; $COMMAND"
+  no_password 'did not end in time' --server-timeout 500ms --password-command "echo first; exec >/dev/null; sleep 1000; $COMMAND"
   no_password 'printed nothing' --password-command 'echo'
   no_password 'printed nothing' --password-command 'true'
   no_password 'more than 4096 bytes' --password-command 'yes first'
@@ -151,7 +151,7 @@ no_password() {
   run -0 --separate-stderr rlock run --password-command "sh -c \"sleep 1000; $COMMAND\" >/dev/null & $COMMAND" job -- echo ran
   [[ $output == ran ]]
   nothing_left
-  job_start --timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
+  job_start --server-timeout 1m --password-command "touch begun; sh -c \"sleep 1000; $COMMAND\"" job -- touch ran
   wait_until test -e begun
   kill -TERM "$frontend"
   job_status
@@ -166,7 +166,7 @@ no_password() {
       rm -f begun
       # INT is ignored by what a shell without job control starts in the background.
       # shellcheck disable=SC2086 # several words
-      env --default-signal=INT "$RLOCK" --timeout 1m --password-command \
+      env --default-signal=INT "$RLOCK" --server-timeout 1m --password-command \
         "touch begun; sh -c \"trap '' TERM INT; sleep 1000; $COMMAND\"; true" $verb 3>&- >out 2>&1 &
       process=$!
       wait_until test -e begun
@@ -189,12 +189,12 @@ no_password() {
   becomes_root || skip 'this file system heeds no setuid bit'
   chmod 777 .
   local text="echo \$\$ >pid; exec '$helper' --reuid=0 sleep 1000"
-  run -78 --separate-stderr as_nobody timeout -k 1 10 "$RLOCK" run --url "unix://$open_sock" --timeout 500ms --password-command "$text" job -- touch ran
+  run -78 --separate-stderr as_nobody timeout -k 1 10 "$RLOCK" run --url "unix://$open_sock" --server-timeout 500ms --password-command "$text" job -- touch ran
   assert_says 'did not end in time, and could not be stopped: it runs as another user'
   end_of_roots
   for signal in TERM INT; do
     # As as_nobody, which would be a shell around it: the signal is for rlock.
-    setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
+    setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --server-timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
     process=$!
     wait_until is_roots
     kill -"$signal" "$process"

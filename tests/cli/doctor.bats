@@ -137,7 +137,7 @@ PYTHON
 @test "a server that dies while it is asked ends it with 69" {
   start
   redis_freeze srv
-  run -69 --separate-stderr rlock doctor --timeout 100ms
+  run -69 --separate-stderr rlock doctor --server-timeout 100ms
   [[ -z $output ]]
 }
 

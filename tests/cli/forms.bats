@@ -41,7 +41,7 @@ busy() {
   unset RLOCK_URL
   run -0 --separate-stderr rlock --url "$(redis_url srv)" run x -- echo ran
   [[ $output == ran && -z $stderr ]]
-  run -0 --separate-stderr rlock --url="$(redis_url srv)" -q --timeout=3s run x -- echo ran
+  run -0 --separate-stderr rlock --url="$(redis_url srv)" -q --server-timeout=3s run x -- echo ran
   [[ $output == ran ]]
   run -0 --separate-stderr rlock run x --url "$(redis_url srv)" -- echo ran
   [[ $output == ran ]]

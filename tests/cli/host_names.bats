@@ -99,11 +99,11 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ ! -e ran ]]
 }
 
-@test "a name server that is silent: rlock waits for --timeout" {
+@test "a name server that is silent: rlock waits for --server-timeout" {
   local began
   touch silent
   began=$(now_ms)
-  run -69 --separate-stderr at host.rlock.test --timeout 1500ms run x -- touch ran
+  run -69 --separate-stderr at host.rlock.test --server-timeout 1500ms run x -- touch ran
   past 1500
   not past 8000
   assert_says 'no answer from name resolution in time'
@@ -115,7 +115,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   touch silent
   local url=redis://host.rlock.test:$port
   run -69 unshare -m sh -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' sh \
-    strace -f -qq -o trace -e trace=epoll_wait "$RLOCK" --url "$url" --timeout 2500ms run x -- touch ran
+    strace -f -qq -o trace -e trace=epoll_wait "$RLOCK" --url "$url" --server-timeout 2500ms run x -- touch ran
   (($(wc -l <trace) < 50))
 }
 
@@ -144,7 +144,7 @@ in_network_of_its_own() {
     for one; do ip -6 address add "$one" dev lo nodad && ip -6 route replace default dev lo || exit 77; done
     rm up; python3 "$program" "$address" "$PWD" 3>&- & server=$!
     until [ -e up ]; do sleep 0.02; done
-    "$RLOCK" --url "redis://${NAME:-host}.rlock.test:1" --timeout "${TIMEOUT:-3s}" status x; status=$?
+    "$RLOCK" --url "redis://${NAME:-host}.rlock.test:1" --server-timeout "${TIMEOUT:-3s}" status x; status=$?
     kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
 }
 
@@ -177,7 +177,7 @@ in_network_of_its_own() {
 @test "a name server that is silent: a signal ends rlock at once" {
   local pid status=0 began
   touch silent
-  at host.rlock.test --timeout 1m run x -- touch ran 2>said 3>&- &
+  at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
   pid=$!
   wait_until test -e asked
   began=$(now_ms)
@@ -191,7 +191,7 @@ in_network_of_its_own() {
   local pid status=0
   touch drops-known
   printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
-  at host.rlock.test --timeout 1m run x -- touch ran 2>said 3>&- &
+  at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
   pid=$!
   wait_until grep -qsx host.rlock.test asked
   kill -s TERM "$pid"
@@ -201,7 +201,7 @@ in_network_of_its_own() {
 
 @test "a name server that answers what nobody can read" {
   touch garbage
-  run -69 --separate-stderr at host.rlock.test --timeout 3s run x -- touch ran
+  run -69 --separate-stderr at host.rlock.test --server-timeout 3s run x -- touch ran
   [[ ! -e ran && -n $stderr ]]
 }
 

@@ -46,7 +46,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   keeper=$(keepers)
   [[ -n $keeper ]]
   kill -STOP "$keeper"
-  run --separate-stderr rlock local stop --timeout 1s
+  run --separate-stderr rlock local stop --server-timeout 1s
   kill -CONT "$keeper"
   [[ $status == 69 ]]
   assert_says 'the server does not stop'
@@ -205,7 +205,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   head -c 1000000 /dev/zero >"$dir/filler" 2>/dev/null || true
   local i
   for i in {1..60}; do
-    run --separate-stderr rlock acquire "other$i" --lease 1m --timeout 300ms
+    run --separate-stderr rlock acquire "other$i" --lease 1m --server-timeout 300ms
     ((status == 0)) || break
   done
   show
@@ -224,7 +224,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
 @test "the server starts whatever configuration its first user has, and how that is named" {
   local stop=("$RLOCK" local stop --url "local:$dir")
   cd "$BATS_TEST_TMPDIR"
-  echo 'timeout = "20s"' >c.toml
+  echo 'server-timeout = "20s"' >c.toml
   RLOCK_CONFIG=c.toml run -0 --separate-stderr rlock run job -- true
   "${stop[@]}"
   RLOCK_CONFIG=/dev/fd/9 run -0 --separate-stderr rlock run job -- true 9< <(cat c.toml)
@@ -326,15 +326,15 @@ with_crashes() {
   crashes_again
   run -0 --separate-stderr rlock local status
   [[ ${lines[0]} == 'state     does not answer; see the log' ]]
-  run -69 --separate-stderr rlock local stop --timeout 300ms
+  run -69 --separate-stderr rlock local stop --server-timeout 300ms
   assert_says '--yes'
   assert_says "$dir/redis.log"
   rm "$BATS_TEST_TMPDIR/crash"
-  run -75 --separate-stderr rlock local stop --timeout 1m
+  run -75 --separate-stderr rlock local stop --server-timeout 1m
   assert_says "'job'"
   run -0 rlock release job --owner "$owner"
   crashes_again
-  "$RLOCK" local stop --timeout 1m >"$BATS_TEST_TMPDIR/stop.out" 3>&- &
+  "$RLOCK" local stop --server-timeout 1m >"$BATS_TEST_TMPDIR/stop.out" 3>&- &
   local stop=$!
   rm "$BATS_TEST_TMPDIR/crash"
   wait "$stop"
@@ -468,7 +468,7 @@ held() {
 @test "a cleaner that takes socket and lock files away starts no second server" {
   held
   rm -f "$dir"/*.lock "$dir/redis.sock"
-  run --separate-stderr rlock run -n --timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
+  run --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
   show
   [[ $status == 75 && ! -e $BATS_TEST_TMPDIR/second ]]
   one_server
@@ -482,11 +482,11 @@ held() {
   local keeper
   keeper=$(keepers)
   rm -rf "$dir"/*
-  run -69 --separate-stderr rlock run -n --timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
+  run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   one_server
   # A user who waits is told what to do.
   WAIT_SECONDS=30 wait_until test -s "$dir/trouble"
-  run -69 --separate-stderr rlock run -n --timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
+  run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   assert_says "SIGTERM to process $keeper"
   [[ ! -e $BATS_TEST_TMPDIR/second ]]
   touch "$BATS_TEST_TMPDIR/go"

@@ -410,7 +410,7 @@ put_back_by_renew() {
   local before
   before=$(calls s2)
   redis_freeze s3
-  run --separate-stderr rlock --timeout 1s run -n job -- touch ran
+  run --separate-stderr rlock --server-timeout 1s run -n job -- touch ran
   redis_thaw s3
   show
   # Nobody else asks for it: it is the server without an answer that is missing.

@@ -205,10 +205,10 @@ watched() {
     "redis://:$SECRET@[::1" "redis://:$SECRET@" "redis://:$SECRET@127.0.0.1/abc" "unix://:$SECRET@" \
     "redis://:$SECRET%zz@127.0.0.1" "redis:/:$SECRET@127.0.0.1" "user:$SECRET@127.0.0.1" "rediss//:$SECRET@host" \
     "redis://a:$SECRET/x@127.0.0.1" "redis://a:$SECRET?x@127.0.0.1"; do
-    run --separate-stderr rlock run -v --timeout 1s --url "$address" x -- true
+    run --separate-stderr rlock run -v --server-timeout 1s --url "$address" x -- true
     [[ $status == 64 || $status == 69 ]]
     unseen "$SECRET"
-    RLOCK_URL=$address run --separate-stderr rlock run -v --timeout 1s x -- true
+    RLOCK_URL=$address run --separate-stderr rlock run -v --server-timeout 1s x -- true
     [[ $status == 78 || $status == 69 ]]
     unseen "$SECRET"
   done

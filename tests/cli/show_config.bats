@@ -22,7 +22,7 @@ shown() {
   run -0 --separate-stderr rlock config
   [[ -z $stderr && $(grep -c ' default$' <<<"$output") == "${#lines[@]}" ]]
   [[ $(shown url) == 'redis://127.0.0.1:6379 default' ]]
-  [[ $(shown timeout) == '5s default' && $(shown lease) == '30s default' && $(shown leftovers) == 'kill default' ]]
+  [[ $(shown server-timeout) == '5s default' && $(shown lease) == '30s default' && $(shown leftovers) == 'kill default' ]]
   [[ $(shown conflict-exit-code) == '75 default' && $(shown wait) == 'without limit default' ]]
   [[ $(shown quiet) == 'false default' && $(shown on-lost) == '- default' && $(shown config) == '- default' ]]
   # All of those that a configuration file may have.
@@ -32,17 +32,17 @@ shown() {
 }
 
 @test "where a setting comes from: option, variable, profile, file; the strongest counts" {
-  printf '%s\n' 'lease = "41s"' 'timeout = "2s"' '[profile.ci]' 'lease = "42s"' 'wait = 5' >"$USER_FILE"
+  printf '%s\n' 'lease = "41s"' 'server-timeout = "2s"' '[profile.ci]' 'lease = "42s"' 'wait = 5' >"$USER_FILE"
   [[ $(shown lease) == "41s $USER_FILE:1: lease" && $(shown wait) == 'without limit default' ]]
   [[ $(shown config) == "$USER_FILE default" ]]
   [[ $(shown lease --profile ci) == "42s $USER_FILE:4: profile.ci.lease" ]]
   [[ $(shown wait --profile ci) == "5 $USER_FILE:5: profile.ci.wait" && $(shown profile --profile ci) == 'ci --profile' ]]
   [[ $(RLOCK_PROFILE=ci shown profile) == 'ci RLOCK_PROFILE' ]]
   [[ $(RLOCK_LEASE=43s shown lease --profile ci) == '43s RLOCK_LEASE' ]]
-  [[ $(shown timeout) == "2s $USER_FILE:2: timeout" && $(shown timeout --timeout 3s) == '3s --timeout' ]]
+  [[ $(shown server-timeout) == "2s $USER_FILE:2: server-timeout" && $(shown server-timeout --server-timeout 3s) == '3s --server-timeout' ]]
   cp "$USER_FILE" other.toml
   [[ $(shown config --config other.toml) == 'other.toml --config' ]]
-  [[ $(RLOCK_CONFIG=other.toml shown timeout) == '2s other.toml:2: timeout' ]]
+  [[ $(RLOCK_CONFIG=other.toml shown server-timeout) == '2s other.toml:2: server-timeout' ]]
 }
 
 @test "no password is shown, nor a text that may hold one" {

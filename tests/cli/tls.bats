@@ -112,7 +112,7 @@ refused() {
   local port
   port=$(redis_free_port)
   tls_start srv --port "$port"
-  refused 69 'on this port' --url "rediss://localhost:$port" --timeout 1s
+  refused 69 'on this port' --url "rediss://localhost:$port" --server-timeout 1s
   refused 69 'if the server wants TLS, write rediss://' --url "redis://localhost:$srv_tls"
 }
 
@@ -122,7 +122,7 @@ refused() {
   wait_until test -s "$BATS_TEST_TMPDIR/port"
   local began
   began=$(now_ms)
-  refused 69 'did not answer in time' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")" --timeout 1s
+  refused 69 'did not answer in time' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")" --server-timeout 1s
   (($(now_ms) - began < 10000))
 }
 
@@ -141,11 +141,11 @@ refused() {
   openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/unknown.crt" \
     -key "$TLS_DIR/unknown.key" >"$BATS_TEST_TMPDIR/heard" 2>/dev/null <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
   other=$!
-  reachable() { rlock run --timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }
+  reachable() { rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }
   wait_until reachable
   [[ ! -s $BATS_TEST_TMPDIR/heard ]]
   # The same with an authority that knows it: now it would.
-  run ! rlock run --timeout 1s --url "rediss://:s3cret@localhost:$port" --tls-ca "$TLS_DIR/stranger.crt" x -- true
+  run ! rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" --tls-ca "$TLS_DIR/stranger.crt" x -- true
   wait_until grep -q s3cret "$BATS_TEST_TMPDIR/heard"
 }
 
@@ -156,9 +156,9 @@ refused() {
   openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/server.crt" -tls1_1 \
     -cipher 'ALL:@SECLEVEL=0' -key "$TLS_DIR/server.key" >/dev/null 2>&1 <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
   other=$!
-  spoken() { rlock run --timeout 1s --url "rediss://localhost:$port" x -- true 2>&1 | grep -E 'protocol|alert|version'; }
+  spoken() { rlock run --server-timeout 1s --url "rediss://localhost:$port" x -- true 2>&1 | grep -E 'protocol|alert|version'; }
   wait_until spoken
-  run ! rlock run --timeout 1s --url "rediss://localhost:$port" x -- true
+  run ! rlock run --server-timeout 1s --url "rediss://localhost:$port" x -- true
 }
 
 @test "files that are not there, are none, or are for everybody's eyes: 78" {

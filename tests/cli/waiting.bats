@@ -90,7 +90,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
 @test "a waiter whose server goes away says so once, and that it is back; and gets the lock" {
   local owner round
   owner=$(rlock acquire x --lease 1h)
-  wait_for_x a 1 --timeout 300ms
+  wait_for_x a 1 --server-timeout 300ms
   for round in 1 2; do
     redis_kill9 srv
     said() { [[ $(grep -c "$1" err-a) == "$2" ]]; }
@@ -107,7 +107,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
 @test "the same of one that waits for the second of two locks" {
   local owner
   owner=$(rlock acquire x --lease 1h)
-  "$RLOCK" run --timeout 300ms w x -- true >/dev/null 2>err-a 3>&- &
+  "$RLOCK" run --server-timeout 300ms w x -- true >/dev/null 2>err-a 3>&- &
   waiter=$!
   wait_until in_line 1
   redis_freeze srv
@@ -120,7 +120,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
 
 @test "a server that stays away: the waiter ends with 69 when nobody knows its place any more" {
   rlock acquire x --lease 1h
-  wait_for_x a 1 --timeout 300ms --lease 2s
+  wait_for_x a 1 --server-timeout 300ms --lease 2s
   redis_kill9 srv
   local status=0
   wait "$waiter" || status=$?

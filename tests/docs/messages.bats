@@ -67,7 +67,7 @@ job() {
   job 64 'is not a number of slots, from 1 to 1000000' --slots 0
   job 64 'is not a number from -1000 to 1000' --priority 1001
   job 64 'is not a number of replicas' --wait-replicas x
-  job 64 '--timeout: at least 10ms' --timeout 1ms
+  job 64 '--server-timeout: at least 10ms' --server-timeout 1ms
   job 64 '--hook-timeout: a hook needs some time' --hook-timeout 0
 }
 

@@ -68,7 +68,7 @@ job_holds() {
   id=$(rlock acquire "$one" --lease 60s)
   cluster_begin_move "$slot" c1 c2
   redis c1 migrate 127.0.0.1 "$c2_port" "$one" 0 5000
-  run -69 --separate-stderr rlock status --timeout 500ms "$one"
+  run -69 --separate-stderr rlock status --server-timeout 500ms "$one"
   assert_says TRYAGAIN
   assert_says "slot $slot is being moved"
   [[ $stderr == *":$c2_port"*TRYAGAIN* ]] # it is c2 that says so, which c1 names
@@ -108,7 +108,7 @@ job_holds() {
   slot=$(cluster_slot "$one")
   cluster_begin_move "$slot" c1 c2
   # Redis refuses a script on both sides until the move is over: keys that it names do not exist.
-  job_start -v -w 10m --timeout 2s "$one" -- true
+  job_start -v -w 10m --server-timeout 2s "$one" -- true
   ours() { redis c2 client list | sed -n "s/^id=\([0-9]*\) .* name=rlock:.*/\1/p" | grep -vx "${1:-}"; }
   wait_until ours
   connection=$(ours)

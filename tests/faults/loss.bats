@@ -124,7 +124,7 @@ told_at_once() {
   local granted
   granted=$(head -n 1 "$BATS_TEST_TMPDIR/beats")
   redis_freeze srv
-  "$RLOCK" run --timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
+  "$RLOCK" run --server-timeout 30s job -- python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)' \
     >"$BATS_TEST_TMPDIR/second" 2>/dev/null 3>&- &
   local second=$!
   job_status
@@ -230,7 +230,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
   proxy=$!
   wait_until test -S "$BATS_TEST_TMPDIR/p"
   RLOCK_URL=unix://$BATS_TEST_TMPDIR/p
-  job_until_go --timeout 2s
+  job_until_go --server-timeout 2s
   touch "$BATS_TEST_TMPDIR/dead"
   ends_with 3
   [[ -z $stderr && $(redis srv exists job) == 0 ]]
@@ -239,7 +239,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
 # A job whose command ends at once and leaves the server stopped until the lease is over.
 job_that_stops_the_server() {
   began=$(now_ms)
-  job_start --lease 3s -k 300ms --timeout 30s job -- bash -c "$1; kill -STOP $srv_pid; exit 3"
+  job_start --lease 3s -k 300ms --server-timeout 30s job -- bash -c "$1; kill -STOP $srv_pid; exit 3"
   wait_until in_state "$srv_pid" T
   began=$(now_ms)
   wait_until past 3100
@@ -261,7 +261,7 @@ job_that_stops_the_server() {
 }
 
 @test "a server that is gone at the release changes nothing of the job's status" {
-  job_start --timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
+  job_start --server-timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
   job_status
   show
   [[ $status == 5 ]]

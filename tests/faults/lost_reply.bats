@@ -45,7 +45,7 @@ releases() {
 
 @test "every reply lost after acquire: given up in time, and what it may have taken is given back" {
   lose 'rlock acquire' 1000
-  run -69 --separate-stderr rlock run -n --timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
+  run -69 --separate-stderr rlock run -n --server-timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
   [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis srv exists job) == 0 ]]
 }
 

@@ -50,7 +50,7 @@ def start(options, *command, ignored=None):
             signal.signal(other, signal.SIG_IGN if other == ignored else signal.SIG_DFL)
 
     with open("out", "w") as out, open("err", "w") as err:
-        options.job = subprocess.Popen([options.rlock, "run", "-v", "--timeout", "1m", "job", "--", *command], stdout=out, stderr=err,
+        options.job = subprocess.Popen([options.rlock, "run", "-v", "--server-timeout", "1m", "job", "--", *command], stdout=out, stderr=err,
                                        preexec_fn=dispositions, restore_signals=False)
     return options.job
 

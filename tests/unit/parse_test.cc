@@ -29,7 +29,7 @@ TEST(Parse, EverythingAfterTheFirstDashesBelongsToTheCommand) {
 TEST(Parse, TakesCommonOptionsOnBothSides) {
   EXPECT_EQ(*given(*parse({"--url", "local:", "status"}), "url"), "local:");
   EXPECT_EQ(*given(*parse({"status", "--url=local:"}), "url"), "local:");
-  EXPECT_FALSE(parse({"--timeout", "1s", "status", "--timeout", "2s"}));
+  EXPECT_FALSE(parse({"--server-timeout", "1s", "status", "--server-timeout", "2s"}));
 }
 
 TEST(Parse, SeveralAddressesAreOneText) {
