@@ -2,6 +2,7 @@
 #include "base/trust.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "base/account.h"
 #include "base/text.h"
+#include "base/walk_path.h"
 
 namespace rlock {
 namespace {
@@ -51,6 +53,12 @@ bool has_access_list(const std::string& path) {
 
 bool is_trusted(uid_t owner) { return owner == 0 || owner == geteuid() || unmapped(owner); }
 
+Result<void> owned_by_us(const struct stat& info, const std::string& path) {
+  if (is_trusted(info.st_uid)) return {};
+  return fail(Error::Code::config, escaped(path) + ": not trusted, because it belongs to another user (id " +
+                                       std::to_string(info.st_uid) + "); have its owner be you or root");
+}
+
 bool is_mounted_read_only(const std::string& path) {
   struct statvfs info{};
   return statvfs(path.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY);
@@ -60,10 +68,7 @@ bool is_mounted_read_only(const std::string& path) {
 
 Result<void> only_ours_to_change(const struct stat& info, const std::string& path) {
   const auto refused = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
-  if (!is_trusted(info.st_uid)) {
-    return refused("not trusted, because it belongs to another user (id " + std::to_string(info.st_uid) +
-                   "); have its owner be you or root");
-  }
+  RLOCK_TRY(owned_by_us(info, path));
   const bool sticky_folder = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX);
   const bool others = info.st_mode & S_IWOTH;
   if (!(info.st_mode & (S_IWGRP | S_IWOTH)) || sticky_folder || is_mounted_read_only(path)) return {};
@@ -79,6 +84,24 @@ Result<void> only_ours_to_change(const std::string& path) {
   if (stat(path.c_str(), &info) == 0) return only_ours_to_change(info, path);
   if (errno == ENOENT) return {};
   return std::unexpected(system_error(escaped(path)));
+}
+
+Result<void> only_ours_to_lead_to(const std::string& path) {
+  const auto nobody_can_tell = [](const std::string& why) {
+    return fail(Error::Code::config, "cannot tell which folder it is in: " + why);
+  };
+  std::string whole = path;
+  if (!path.starts_with('/')) {
+    char here[PATH_MAX];
+    if (!getcwd(here, sizeof here)) return nobody_can_tell(errno_text(errno));
+    whole = std::string(here) + "/" + path;
+  }
+  auto end = walk_path(whole, ProcLinks::by_path, [](const PathStep& step) {
+    return step.link ? owned_by_us(*step.link, step.path) : only_ours_to_change(step.folder, step.path);
+  });
+  if (end) return {};
+  if (end.error().code == Error::Code::system) return nobody_can_tell(end.error().message);
+  return std::unexpected(std::move(end).error());
 }
 
 }  // namespace rlock

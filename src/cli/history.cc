@@ -12,6 +12,7 @@
 #include "cli/print.h"
 #include "cli/server.h"
 #include "cli/timeline.h"
+#include "cli/write_file.h"
 #include "lock/read_history.h"
 
 namespace rlock::cli {

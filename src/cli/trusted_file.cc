@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
-#include <memory>
 
 #include "base/text.h"
 #include "base/trust.h"
@@ -28,17 +26,11 @@ bool is_null_device(const struct stat& info) {
   return S_ISCHR(info.st_mode) && major(info.st_rdev) == 1 && minor(info.st_rdev) == 3;
 }
 
-// As it is named, and as it is when links have been followed.
+// The one that it is in as the user names it, then all others.
 Result<void> check_folders(const std::string& path) {
-  const auto folder_of = [](const std::string& file) {
-    const std::string folder = std::filesystem::path(file).parent_path().string();
-    return folder.empty() ? "." : folder;
-  };
-  RLOCK_TRY(only_ours_to_change(folder_of(path)));
-  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
-  if (!real && errno == ENOENT) return {};  // it has been removed, as what a shell passes for <<< may be
-  if (!real) return fail(Error::Code::config, "cannot tell which folder it is in: " + errno_text(errno));
-  return only_ours_to_change(folder_of(real.get()));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  RLOCK_TRY(only_ours_to_change(folder.empty() ? "." : folder));
+  return only_ours_to_lead_to(path);
 }
 
 Result<void> check(const struct stat& info, const std::string& path) {

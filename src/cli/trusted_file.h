@@ -16,8 +16,8 @@ namespace rlock::cli {
 class TrustedFile {
  public:
   // Opens a file, a pipe (as <(command) of a shell names one, or a FIFO) or /dev/null. None: nothing is at `path`.
-  // A file must be nobody else's to change, and neither must the folder that it is in, nor the one that a link leads to
-  // (base/trust.h); otherwise root, whose HOME sudo(8) may leave as it was, would run what another user writes.
+  // A file must be nobody else's to change, and neither must any folder or link on the way to it (base/trust.h);
+  // otherwise root, whose HOME sudo(8) may leave as it was, would run what another user writes.
   // A pipe belongs to who made it. Errors (config): says what is wrong with it, and what to do.
   static Result<std::optional<TrustedFile>> open(const std::string& path);
 

@@ -80,10 +80,11 @@ std::string parent_of(const std::string& path) {
 // A user who may write to a folder above ours could move ours away, and the next use would start a second server.
 // Those between a home and ours are made if need be; another's parent has to be there.
 Result<void> see_to_parents(const std::string& folder) {
+  RLOCK_TRY(only_ours_to_lead_to(folder));
   const auto home = rlock::redis::home();
   std::vector<std::string> above = {home ? *home : ""};
   for (const std::string_view part : kBelowHome) above.push_back(above.back() + std::string(part));
-  if (!home || parent_of(folder) != above.back()) return only_ours_to_change(parent_of(folder));
+  if (!home || parent_of(folder) != above.back()) return {};
   for (const std::string& path : above) {
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
       return std::unexpected(Error{Error::Code::config, system_error(escaped(path)).message + std::string(kNameOne)});

@@ -599,6 +599,47 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   [[ ! -e ran ]]
 }
 
+@test "all folders above a file count, also those through which links and the current folder lead" {
+  mkdir -m 777 open
+  mkdir -p open/ours/deep
+  echo 'lease = "41s"' >open/ours/deep/c.toml
+  wrong open/ours/deep/c.toml "chmod go-w $PWD/open"
+  wrong "$PWD/open/ours/deep/c.toml" "chmod go-w $PWD/open"
+  cd open/ours
+  wrong deep/c.toml "chmod go-w ${PWD%/ours}"
+  wrong deep/../deep/c.toml "chmod go-w ${PWD%/ours}"
+  cd ../..
+  exec 9<open/ours/deep/c.toml
+  wrong /dev/fd/9 "chmod go-w $PWD/open"
+  exec 9<&-
+  # The link in the middle is in a folder that others may change; its ends are not.
+  echo 'lease = "41s"' >c.toml
+  ln -s ../c.toml open/middle.toml
+  ln -s open/middle.toml link.toml
+  wrong link.toml "chmod go-w $PWD/open"
+  ln -s . open/here
+  ln -s open/here way
+  wrong way/../c.toml "chmod go-w $PWD/open"
+  chmod 1777 open # as /tmp is: others cannot take what is ours out of it
+  [[ $(lease_of --config open/ours/deep/c.toml) == 41s && $(lease_of --config link.toml) == 41s ]]
+}
+
+@test "a folder or a link of another user on the way to a file is refused, in a sticky folder, too" {
+  foreign
+  mkdir -m 1777 sticky
+  mkdir -p sticky/theirs/ours
+  echo 'lease = "41s"' >sticky/theirs/ours/c.toml
+  chown 65534 sticky/theirs
+  wrong sticky/theirs/ours/c.toml 'sticky/theirs: not trusted, because it belongs to another user'
+  echo 'lease = "41s"' >c.toml
+  ln -s ../c.toml sticky/link.toml
+  ln -s .. sticky/up
+  [[ $(lease_of --config sticky/link.toml) == 41s ]]
+  chown -h 65534 sticky/link.toml sticky/up
+  wrong sticky/link.toml 'sticky/link.toml: not trusted, because it belongs to another user'
+  wrong sticky/up/c.toml 'sticky/up: not trusted, because it belongs to another user'
+}
+
 # Debian has the user daemon, with a group of that name, and the group games.
 @test "the user's own group may write, as where the umask is 002; no other group, and no group of root's" {
   foreign

@@ -456,6 +456,14 @@ own_host() {
   [[ ! -e $BATS_TEST_TMPDIR/started ]]
 }
 
+@test "a folder above which others could replace another is refused" {
+  mkdir -m 777 "$BATS_TEST_TMPDIR/open"
+  mkdir "$BATS_TEST_TMPDIR/open/ours"
+  RLOCK_URL=local:$BATS_TEST_TMPDIR/open/ours/l run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
+  assert_says "chmod go-w $BATS_TEST_TMPDIR/open"
+  [[ ! -e $BATS_TEST_TMPDIR/started && ! -e $BATS_TEST_TMPDIR/open/ours/l ]]
+}
+
 # held: a job holds the lock until the file go is there; $job is its pid.
 held() {
   "$RLOCK" run "$@" job -- sh -c "touch $BATS_TEST_TMPDIR/started; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" \

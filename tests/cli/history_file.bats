@@ -1,0 +1,187 @@
+#!/usr/bin/env bats
+# rlock history --html FILE where other users may write: in their folders, over their files, through their links.
+
+# shellcheck disable=SC2154 # srv_dir: set by redis_start
+
+load ../lib/common
+
+setup_file() {
+  redis_start srv --unixsocketperm 777
+  # For as_nobody.
+  chmod 711 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_RUN_TMPDIR/test" "$BATS_FILE_TMPDIR" "$srv_dir" 2>/dev/null || true
+}
+teardown_file() { redis_stop srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  chmod 755 .
+  rlock run --history a -- true
+  umask 022
+}
+teardown() { [[ ! -v protected ]] || sysctl -qw fs.protected_symlinks="$protected" || true; }
+
+needs_root() { [[ $(id -u) == 0 ]] || skip 'ONLY ROOT CAN MAKE FILES OF OTHER USERS: what they may lead astray is not tested'; }
+mode() { stat -c '%u %a' "$1"; }
+no_leftovers() { [[ -z $(find . -name '*.rlock-*') ]]; }
+
+# with_protection COMMAND...: with fs.protected_symlinks 0 and 1, as far as that may be set here.
+with_protection() {
+  local value
+  [[ -v protected ]] || protected=$(</proc/sys/fs/protected_symlinks)
+  for value in 1 0; do
+    sysctl -qw fs.protected_symlinks=$value 2>/dev/null || [[ $protected == "$value" ]] || continue
+    "$@"
+  done
+}
+
+@test "a page in the place of another user's file has none of its permissions: no set-id, sticky or execute bit" {
+  needs_root
+  local bits
+  mkdir theirs
+  for bits in 6777 4755 2775 1777 777 600 444; do
+    echo old >theirs/page.html
+    chown 65534:65534 theirs theirs/page.html
+    chmod "$bits" theirs/page.html
+    rlock history --html theirs/page.html
+    [[ $(mode theirs/page.html) == '0 644' && $(tail -n 1 theirs/page.html) == '</html>' ]]
+  done
+  no_leftovers
+}
+
+@test "a page in the place of a file of ours has its permissions to read and write, and never another" {
+  local bits wanted
+  while read -r bits wanted; do
+    echo old >page.html
+    chmod "$bits" page.html
+    rlock history --html page.html
+    [[ $(mode page.html) == "$(id -u) $wanted" ]]
+  done <<'MODES'
+6755 644
+4711 600
+755 644
+640 640
+600 600
+606 604
+666 644
+660 640
+6777 644
+MODES
+  rm page.html
+  (umask 077 && rlock history --html page.html)
+  [[ $(mode page.html) == "$(id -u) 600" ]]
+}
+
+@test "another group than that of the old page cannot read it" {
+  needs_root
+  echo old >page.html
+  chown 0:65534 page.html
+  chmod 640 page.html
+  rlock history --html page.html
+  [[ $(stat -c '%g %a' page.html) == '65534 640' ]]
+}
+
+@test "a file that open(2) would not let us write stays" {
+  needs_root
+  needs_nobody
+  mkdir -m 777 open
+  echo root >open/page.html
+  run -71 --separate-stderr as_nobody "$RLOCK" history --html open/page.html
+  [[ $stderr == *'open/page.html: Permission denied'* && $(<open/page.html) == root ]]
+  # It is not ours, but everybody may write to it.
+  chmod 666 open/page.html
+  run -0 --separate-stderr as_nobody "$RLOCK" history --html open/page.html
+  [[ $(mode open/page.html) == '65534 644' ]]
+}
+
+# refused LINK: no page is written through it, and it stays as it is.
+refused() {
+  local before
+  before=$(stat -c '%N %u' "$1")
+  run -78 --separate-stderr rlock history --html "$1"
+  [[ $stderr == *"$1: a link that rlock does not follow, because it $2"*'name the file that it leads to' ]]
+  [[ $(stat -c '%N %u' "$1") == "$before" && $(<target) == mine && ! -e new ]]
+}
+
+@test "a link in a sticky folder is refused, whoever has made it and whatever fs.protected_symlinks says" {
+  echo mine >target
+  mkdir -m 1777 sticky
+  ln -s ../target sticky/own
+  ln -s ../new sticky/to-nothing
+  ln -s .. sticky/folder
+  ln -s sticky/own to-own
+  [[ $(id -u) != 0 ]] || chown -h 65534 sticky/to-nothing sticky/folder
+  each() {
+    refused sticky/own 'is in a folder in which others may make links'
+    refused sticky/to-nothing 'is in a folder'
+    run -78 --separate-stderr rlock history --html to-own
+    [[ $stderr == *'sticky/own: a link that'* && $(<target) == mine ]]
+    run -78 --separate-stderr rlock history --html sticky/folder/target
+    [[ $stderr == *'sticky/folder: a link that'* && $(<target) == mine ]]
+  }
+  with_protection each
+  # Without a link all is well.
+  rlock history --html sticky/page.html
+  rlock history --html sticky/page.html
+  [[ $(mode sticky/page.html) == "$(id -u) 644" ]]
+}
+
+@test "a link of another user is refused, unless the folder is theirs, too" {
+  needs_root
+  echo mine >target
+  mkdir -m 777 open
+  mkdir theirs group
+  chmod 775 group
+  ln -s ../target open/theirs
+  ln -s ../target group/theirs
+  ln -s ../target theirs/page.html
+  chown -h 65534 open/theirs group/theirs theirs theirs/page.html
+  each() {
+    refused open/theirs 'belongs to another user (id 65534)'
+    refused group/theirs 'belongs to another user (id 65534)'
+  }
+  with_protection each
+  rlock history --html theirs/page.html
+  [[ -L theirs/page.html && $(tail -n 1 target) == '</html>' ]]
+}
+
+@test "links of ours, of root and of the folder's owner are followed outside of sticky folders" {
+  needs_root
+  needs_nobody
+  mkdir -m 777 pages
+  mkdir theirs
+  ln -s ../pages/page.html theirs/of-root
+  ln -s ../pages theirs/folder
+  chown 65534 theirs
+  as_nobody "$RLOCK" history --html theirs/of-root
+  as_nobody "$RLOCK" history --html theirs/folder/second.html
+  [[ $(ls pages) == $'page.html\nsecond.html' ]]
+}
+
+@test "a file or a pipe that another user has put into a sticky folder is not written to" {
+  needs_root
+  mkdir -m 1777 sticky
+  echo theirs >sticky/file
+  mkfifo -m 666 sticky/pipe
+  chown 65534 sticky/file sticky/pipe
+  local name
+  for name in file pipe; do
+    run -78 --separate-stderr rlock history --html "sticky/$name"
+    [[ $stderr == *"sticky/$name: not written, because it belongs to another user (id 65534), and is in a folder in which others may make files; name another file"* ]]
+  done
+  [[ $(<sticky/file) == theirs ]]
+}
+
+@test "a folder that is exchanged while the page is written is not written to" {
+  command -v strace >/dev/null && strace true 2>/dev/null || skip 'NO STRACE HERE: a folder that is exchanged meanwhile is not tested'
+  mkdir pages elsewhere
+  strace -f -qq -o trace -e trace=renameat,rename,renameat2 -e inject=renameat,rename,renameat2:delay_enter=3s \
+    "$RLOCK" history --html pages/page.html 3>&- &
+  local writer=$!
+  written() { ls pages/page.html.rlock-*; }
+  wait_until written
+  mv pages moved
+  ln -s elsewhere pages
+  wait "$writer"
+  [[ $(ls moved) == page.html && -z $(ls elsewhere) ]]
+}
