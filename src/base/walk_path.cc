@@ -75,7 +75,7 @@ class Walk {
       return std::nullopt;
     }
     if (last) return PathEnd{std::move(folder_), name, there, in_proc};
-    // What is mounted on demand is mounted for those that go through it, not for those that look at it: open(2).
+    // A look does not mount what is mounted on demand; the way through it does (open(2), O_PATH).
     if (S_ISLNK(there.st_mode) || is_on(next, AUTOFS_SUPER_MAGIC)) {
       next = UniqueFd(openat(folder_.get(), (name + "/.").c_str(), kEnter));
       if (!next) return failed(errno);

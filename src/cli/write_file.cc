@@ -42,7 +42,7 @@ Result<void> judge_link(const PathStep& step) {
                                        "; name the file that it leads to");
 }
 
-// What is there already, in a sticky folder.
+// Of the file or pipe that is there already.
 Result<void> judge_target(const struct stat& folder, const struct stat& there, const std::string& what) {
   if (!is_sticky(folder) || there.st_uid == geteuid() || there.st_uid == folder.st_uid) return {};
   return fail(Error::Code::config, what + ": not written, because it " + owner_text(there) +
@@ -72,7 +72,7 @@ Result<void> write_as_it_is(const PathEnd& file, std::string_view text, const st
   return write_all(fd.get(), text, what);
 }
 
-// What the new file gets of the old one, so that the same people may read it.
+// The new file gets these of the old one, so that the same people may read it.
 struct Permissions {
   mode_t mode = 0666;  // before the umask
   std::optional<gid_t> group;
