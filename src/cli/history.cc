@@ -32,23 +32,38 @@ struct Found {
   bool older = false;
 };
 
+std::size_t limit_of(const HistoryOptions& options) { return static_cast<std::size_t>(*options.limit); }
+
+lock::HistoryQuery query_of(const HistoryOptions& options, std::size_t limit) {
+  lock::HistoryQuery query{.names = options.names, .limit = limit, .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  return query;
+}
+
 Result<Found> find(const HistoryOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
-  const auto limit = static_cast<std::size_t>(*options.limit);
-  lock::HistoryQuery query{.names = options.names, .limit = limit + 1, .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
-  Found found{RLOCK_TRY(lock::read_history(client, query, options.timeout))};
+  const std::size_t limit = limit_of(options);
+  Found found{RLOCK_TRY(lock::read_history(client, query_of(options, limit + 1), options.timeout))};
   found.older = found.holds.size() > limit;
   if (found.older) found.holds.pop_back();
   return found;
+}
+
+// As they come.
+Result<void> print_json(const HistoryOptions& options) {
+  lock::Servers client = RLOCK_TRY(client_for(options));
+  HoldsAsJson json(print);
+  RLOCK_TRY(lock::each_past_hold(client, query_of(options, limit_of(options)), options.timeout,
+                                 [&](const lock::PastHold& hold) { return json.add(hold); }));
+  return json.end();
 }
 
 Result<void> show(const Found& found, const HistoryOptions& options) {
   const auto& holds = found.holds;
   const Screen screen = Screen::of_output();
   switch (options.output) {
-    case Output::json: return print_each_json(holds, print);
     case Output::html: return write_file(options.html, history_page(holds, found.older, since_1970()));
+    case Output::json:
     case Output::timeline:
     case Output::people: break;
   }
@@ -61,6 +76,10 @@ Result<void> show(const Found& found, const HistoryOptions& options) {
 }  // namespace
 
 Result<int> execute(const HistoryOptions& options) {
+  if (options.output == Output::json) {
+    RLOCK_TRY(print_json(options));
+    return kDone;
+  }
   RLOCK_TRY(show(RLOCK_TRY(find(options)), options));
   return kDone;
 }

@@ -146,17 +146,14 @@ std::string status_json(const std::vector<Status>& all, bool one_line) {
   return dump(array_of(all), one_line ? -1 : 2) + "\n";
 }
 
-Result<void> print_each_json(const std::vector<lock::PastHold>& holds, Result<void> (*print)(std::string_view)) {
+Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
   constexpr std::size_t kPiece = std::size_t{64} << 10;
-  std::string piece = "[";
-  for (const lock::PastHold& hold : holds) {
-    piece += (&hold == &holds.front() ? "\n  " : ",\n  ") + dump(to_json(hold));
-    if (piece.size() < kPiece) continue;
-    RLOCK_TRY(print(piece));
-    piece.clear();
-  }
-  return print(piece + "\n]\n");
+  piece_ += (std::exchange(empty_, false) ? "\n  " : ",\n  ") + dump(to_json(hold));
+  if (piece_.size() < kPiece) return {};
+  return print_(std::exchange(piece_, {}));
 }
+
+Result<void> HoldsAsJson::end() { return print_(std::exchange(piece_, {}) + "\n]\n"); }
 
 std::string holds_json(const std::vector<lock::Hold>& holds) {
   Json all = Json::array();

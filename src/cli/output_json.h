@@ -19,8 +19,22 @@ namespace rlock::cli {
 // An array, on one line if asked so.
 std::string status_json(const std::vector<lock::Status>& all, bool one_line = false);
 
-// An array of holds that are over, an object a line, written piece by piece by `print`: there may be many.
-Result<void> print_each_json(const std::vector<lock::PastHold>& holds, Result<void> (*print)(std::string_view));
+// An array of holds that are over, an object a line, written piece by piece: there may be many. Nothing is written
+// before a piece is full or the end has come.
+class HoldsAsJson {
+ public:
+  using Print = Result<void> (*)(std::string_view);
+  explicit HoldsAsJson(Print print) : print_(print) {}
+
+  // Errors: those of `print`.
+  Result<void> add(const lock::PastHold& hold);
+  Result<void> end();
+
+ private:
+  Print print_;
+  std::string piece_ = "[";
+  bool empty_ = true;
+};
 
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);

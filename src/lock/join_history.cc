@@ -37,6 +37,7 @@ PastHold one_of(const std::vector<PastHold>& seen) {
 }  // namespace
 
 void StreamOfHolds::add(PastHold entry) {
+  const std::size_t before = seen_++;
   const auto found = open_.find(entry.owner);
   if (found != open_.end() && are_one(holds_[found->second].outcome, entry.outcome)) {
     PastHold& hold = holds_[found->second];
@@ -49,10 +50,28 @@ void StreamOfHolds::add(PastHold entry) {
   const bool open = entry.outcome == Outcome::gone || entry.outcome == Outcome::forced;
   if (open && !entry.owner.empty()) open_.insert_or_assign(entry.owner, holds_.size());
   holds_.push_back(std::move(entry));
+  seen_before_.push_back(before);
+}
+
+std::vector<PastHold> StreamOfHolds::take_settled(std::size_t far) {
+  const auto is_open = [&](std::size_t i) {
+    const auto found = open_.find(holds_[i].owner);
+    return found != open_.end() && found->second == i;
+  };
+  std::size_t settled = 0;
+  while (settled < holds_.size() && (!is_open(settled) || seen_ - seen_before_[settled] > far)) ++settled;
+  const auto end = static_cast<std::ptrdiff_t>(settled);
+  std::vector<PastHold> taken(std::make_move_iterator(holds_.begin()), std::make_move_iterator(holds_.begin() + end));
+  holds_.erase(holds_.begin(), holds_.begin() + end);
+  seen_before_.erase(seen_before_.begin(), seen_before_.begin() + end);
+  std::erase_if(open_, [&](const auto& open) { return open.second < settled; });
+  for (auto& [owner, i] : open_) i -= settled;
+  return taken;
 }
 
 std::vector<PastHold> StreamOfHolds::take(std::size_t limit) {
   open_.clear();
+  seen_before_.clear();
   if (holds_.size() > limit) holds_.erase(holds_.begin() + static_cast<std::ptrdiff_t>(limit), holds_.end());
   return std::exchange(holds_, {});
 }

@@ -27,12 +27,17 @@ class StreamOfHolds {
   std::size_t size() const { return holds_.size(); }
   // An older entry may belong to one of them.
   bool open() const { return !open_.empty(); }
+  // Newest first: those in front of the first one of which the other entry may still come, which is so for as many older
+  // entries as `far`. The others stay.
+  std::vector<PastHold> take_settled(std::size_t far);
   // Newest first, `limit` at most. Nothing is here from then on.
   std::vector<PastHold> take(std::size_t limit);
 
  private:
   std::function<bool(const PastHold&)> wanted_;
   std::vector<PastHold> holds_;
+  std::vector<std::size_t> seen_before_;  // of each hold, the entries that came before its own
+  std::size_t seen_ = 0;
   std::map<std::string, std::size_t> open_;  // by the owner, the index
 };
 

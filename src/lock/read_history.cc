@@ -8,165 +8,27 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "lock/history_reader.h"
 #include "lock/join_history.h"
 #include "lock/listing.h"
 #include "lock/tally.h"
-#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
 
 using Past = std::vector<PastHold>;
 
-// Entries that are asked for at once. A page of long texts may be more than a reply may be: then of a few, or of one.
-constexpr std::size_t kPage = 500, kShortPage = 20;
 // Locks that are asked for together, and the entries that they may answer with together.
 constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
-
-void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
-
-using Commands = std::vector<std::vector<std::string>>;
-
-redis::Words words_of(const std::vector<std::string>& command) { return {command.begin(), command.end()}; }
-
-Error takes_too_long() {
-  return {Error::Code::unavailable, "reading the history takes too long; ask for less of it"};
-}
-
-// Sends commands that only read, all before the first reply. Those without an answer are sent again, alone: one that is
-// too long costs all behind it theirs. Errors: it takes too long.
-Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, const Commands& commands,
-                                                       milliseconds exchange, const Until& end) {
-  if (end.over()) return std::unexpected(takes_too_long());
-  std::vector<redis::Words> all;
-  for (const auto& command : commands) all.push_back(words_of(command));
-  auto replies = client.call_all(all, end.at_most(exchange));
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (replies[i]) continue;
-    const Error::Code code = replies[i].error().code;
-    const bool unanswered = code == Error::Code::unavailable || code == Error::Code::protocol;
-    if (unanswered) replies[i] = client.insist(all[i], end.at_most(exchange));
-  }
-  return replies;
-}
 
 // Entries that are asked for at first.
 std::size_t first_page(const HistoryQuery& query) {
   return query.failed ? kPage : std::clamp(query.limit, std::size_t{1}, kPage);
 }
 
-bool is_wanted(const PastHold& hold, const HistoryQuery& query) {
-  return !(query.failed && hold.fine()) && !(query.since && hold.ended < *query.since);
-}
-
-// The history of one lock, page by page.
-class Reader {
- public:
-  Reader(redis::Client& client, const LockName& name, const HistoryQuery& query, milliseconds exchange,
-         const Until& end)
-      : client_(client),
-        name_(name),
-        query_(query),
-        exchange_(exchange),
-        end_(end),
-        key_(name.history_key()),
-        page_(first_page(query)),
-        found_([&query](const PastHold& hold) { return is_wanted(hold, query); }) {}
-
-  // The next page.
-  std::vector<std::string> command() const {
-    return {"XREVRANGE", key_, newest_, "-", "COUNT", std::to_string(number_wanted())};
-  }
-
-  // All of it, which begins with `reply`, the one to the first command().
-  Result<Past> read(Result<redis::Reply> reply) {
-    RLOCK_TRY(take_page(std::move(reply)));
-    while (!over_) {
-      if (end_.over()) return std::unexpected(takes_too_long());
-      const auto next = command();
-      RLOCK_TRY(take_page(client_.insist(words_of(next), end_.at_most(exchange_))));
-    }
-    if (odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
-    return found_.take(query_.limit);
-  }
-
- private:
-  Result<void> take_page(Result<redis::Reply> reply) {
-    const std::size_t page = number_wanted();
-    if (!reply && reply.error().code == Error::Code::protocol) {
-      ask_for_less(page, reply.error());
-      return {};
-    }
-    if (!reply && reply.error().code == Error::Code::wrong_kind) {
-      over_ = true;
-      warn(name_, "the key " + escaped(key_) + " is no stream; delete it");
-      return {};
-    }
-    RLOCK_TRY(reply);
-    take(reply->elements);
-    over_ = over_ || reply->elements.size() < page;
-    page_ = std::min(page_ * 4, longest_);
-    return {};
-  }
-
-  std::size_t number_wanted() const { return beyond_ ? std::min(page_, kShortPage) : page_; }
-
-  // A reply of `page` entries is none that can be read: pages grow again, but to less than that. One entry alone cannot
-  // be passed over: nobody knows its id.
-  void ask_for_less(std::size_t page, const Error& error) {
-    if (page == 1) {
-      over_ = true;
-      warn(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
-    }
-    longest_ = std::max(page - 1, std::size_t{1});
-    page_ = page > kShortPage ? kShortPage : 1;
-  }
-
-  void take(const std::vector<redis::Reply>& entries) {
-    bool too_old = false;
-    for (const redis::Reply& entry : entries) {
-      auto hold = read_entry(name_, entry);
-      newest_ = "(" + entry.at(0).as_text();
-      if (!hold) {
-        ++odd_;
-        continue;
-      }
-      too_old = query_.since && hold->written < *query_.since;
-      found_.add(*std::move(hold));
-    }
-    const bool enough = too_old || found_.size() >= query_.limit;
-    over_ = enough && (beyond_ || !found_.open());
-    beyond_ = enough;  // the other entry of a hold stands a few entries further on, if there is one
-  }
-
-  redis::Client& client_;
-  const LockName& name_;
-  const HistoryQuery& query_;
-  milliseconds exchange_;
-  Until end_;
-  std::string key_, newest_ = "+";
-  std::size_t page_, longest_ = kPage, odd_ = 0;
-  StreamOfHolds found_;
-  bool over_ = false, beyond_ = false;
-};
-
-// How many holds there are follows the limit, or the number of names, which has one.
-std::size_t size_of_texts(const PastHold& hold) {
-  std::size_t size = 0;
-  for (const std::string* text : {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user,
-                                  &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.by}) {
-    size += text->size();
-  }
-  return size;
-}
-
 Result<Past> read_one_server(redis::Client& client, HistoryQuery query, milliseconds exchange) {
   const Until end = Until{}.at_most(kLongestReading * exchange);
-  if (query.within) {
-    const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
-    query.since = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)) - *query.within;
-  }
+  RLOCK_TRY(set_since(client, query, end.at_most(exchange)));
   std::set<LockName> names(query.names.begin(), query.names.end());
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, 0, exchange, end));
@@ -175,6 +37,7 @@ Result<Past> read_one_server(redis::Client& client, HistoryQuery query, millisec
   const auto add = [&](const LockName& name, Result<Past> one) -> Result<void> {
     if (!one && listing && is_of_others(one.error())) return {};
     if (!one) return std::unexpected(Error(one.error()).in(name.display()));
+    // How many holds there are follows the limit, or the number of names, which has one.
     if (query.of_each) {
       for (const PastHold& hold : *one) size += size_of_texts(hold);
       RLOCK_TRY(within_list_limits(size, end));
@@ -185,12 +48,12 @@ Result<Past> read_one_server(redis::Client& client, HistoryQuery query, millisec
   };
   const std::size_t together = std::clamp(kEntriesTogether / first_page(query), std::size_t{1}, kLocksTogether);
   for (auto name = names.begin(); name != names.end();) {
-    std::vector<Reader> readers;
+    std::vector<HistoryReader> readers;
     Commands commands;
     std::vector<const LockName*> asked;
     for (; name != names.end() && readers.size() < together; ++name) {
       asked.push_back(&*name);
-      commands.push_back(readers.emplace_back(client, *name, query, exchange, end).command());
+      commands.push_back(readers.emplace_back(client, *name, query, exchange, end, first_page(query)).command());
     }
     auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
     for (std::size_t i = 0; i < readers.size(); ++i) RLOCK_TRY(add(*asked[i], readers[i].read(std::move(replies[i]))));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -29,6 +30,13 @@ struct HistoryQuery {
 // it takes too long.
 inline constexpr int kLongestReading = 60;
 Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange);
+
+// The same, one after the other, for those who do not keep them: memory does not follow the limit, but the number of
+// locks and the length of their texts, which may be 32 MiB (protocol otherwise); of a quorum it does. Those of all locks
+// come in the order in which they were written, which is that in which they ended unless the clock of the server was set
+// back. An error may come after some holds. The time that `each` takes does not count. Errors: also those of `each`.
+Result<void> each_past_hold(Servers& servers, const HistoryQuery& query, milliseconds exchange,
+                            const std::function<Result<void>(const PastHold&)>& each);
 
 // The totals of the named locks, or with no names of all that have some; then those of a lock that
 // cannot be read are passed over with a warning. Of a quorum: the largest of all servers.
