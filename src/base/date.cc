@@ -5,22 +5,48 @@
 
 namespace rlock {
 
-std::string date_text(milliseconds since_1970) {
+namespace {
+
+std::optional<std::tm> parts_of(milliseconds since_1970, Zone zone) {
   const std::time_t seconds = static_cast<std::time_t>(since_1970.count() / 1000);
   std::tm parts{};
+  if (zone == Zone::local) tzset();  // localtime_r(3) need not
+  if (!(zone == Zone::local ? localtime_r(&seconds, &parts) : gmtime_r(&seconds, &parts))) return {};
+  return parts;
+}
+
+}  // namespace
+
+std::string date_text(milliseconds since_1970, Zone zone) {
+  const auto parts = parts_of(since_1970, zone);
   char text[32];
-  if (!gmtime_r(&seconds, &parts) || !std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)) return "?";
-  return text;
+  if (!parts || !std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &*parts)) return "?";
+  std::string date = text;
+  if (parts->tm_gmtoff == 0) return date.replace(date.size() - 5, 5, "Z");
+  return date.insert(date.size() - 2, ":");
+}
+
+milliseconds ahead_of_utc(milliseconds since_1970, Zone zone) {
+  const auto parts = parts_of(since_1970, zone);
+  return std::chrono::seconds(parts ? parts->tm_gmtoff : 0);
+}
+
+milliseconds begin_of_day(int days_ago) {
+  std::tm day = parts_of(since_1970(), Zone::local).value_or(std::tm{});
+  day.tm_hour = day.tm_min = day.tm_sec = 0;
+  day.tm_mday -= days_ago;
+  day.tm_isdst = -1;  // to be found out
+  return std::chrono::seconds(std::mktime(&day));
 }
 
 std::optional<milliseconds> parse_date(const std::string& text) {
-  for (const char* form : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%MZ",
+  for (const char* form : {"%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%MZ",
                            "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
     std::tm parts{};
     const char* rest = strptime(text.c_str(), form, &parts);
     if (!rest || *rest != '\0') continue;
     const std::tm read = parts;
-    const std::time_t seconds = timegm(&parts);
+    const std::time_t seconds = timegm(&parts) - read.tm_gmtoff;
     // A 31st of February is no date.
     if (seconds < 0 || parts.tm_mday != read.tm_mday || parts.tm_mon != read.tm_mon) return {};
     return std::chrono::seconds(seconds);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rlock history: the holds that are over.
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "cli/timeline.h"
 #include "cli/write_file.h"
 #include "lock/read_history.h"
+#include "lock/stream_history.h"
 
 namespace rlock::cli {
 namespace {
@@ -61,15 +64,18 @@ Result<void> print_json(const HistoryOptions& options) {
 Result<void> show(const Found& found, const HistoryOptions& options) {
   const auto& holds = found.holds;
   const Screen screen = Screen::of_output();
+  const bool to_people_here = options.output != Output::html && isatty(STDOUT_FILENO) == 1;
+  const Zone zone = options.local || to_people_here ? Zone::local : Zone::utc;
   switch (options.output) {
-    case Output::html: return write_file(options.html, history_page(holds, found.older, since_1970()));
+    case Output::html: return write_file(options.html, history_page(holds, found.older, since_1970(), zone));
     case Output::json:
     case Output::timeline:
     case Output::people: break;
   }
   const bool some_wanted = options.failed || options.since;
   if (holds.empty()) return print(fitted(some_wanted ? kNoneOfThose : kNothing, screen));
-  const std::string text = options.output == Output::timeline ? timeline(holds, screen) : history_table(holds, screen);
+  const std::string text =
+      options.output == Output::timeline ? timeline(holds, screen, zone) : history_table(holds, screen, zone);
   return print(text + (found.older ? fitted(kOlder, screen) : ""));
 }
 

@@ -72,14 +72,36 @@ Result<int> number_of_entries(const std::string& text) {
   return number(text, 1, 100'000, "a number of holds, from 1 to 100000");
 }
 
+namespace {
+
+// "2 days ago", as people say it, or "2 days", as parse_duration reads it: "2d". Other texts stay as they are.
+std::string as_duration(std::string text) {
+  constexpr std::string_view kAgo = " ago";
+  if (text.ends_with(kAgo)) text.erase(text.size() - kAgo.size());
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  if (end == 0 || end == text.npos) return text;
+  const std::size_t begin = text.find_first_not_of(' ', end);
+  if (begin == text.npos) return text;
+  std::string unit = text.substr(begin);
+  if (unit.size() > 2 && unit.ends_with('s')) unit.pop_back();
+  for (const auto& [word, letter] : {std::pair("second", "s"), {"sec", "s"}, {"minute", "m"}, {"min", "m"},
+                                     {"hour", "h"}, {"day", "d"}}) {
+    if (unit == word) unit = letter;
+  }
+  return text.substr(0, end) + unit;
+}
+
+}  // namespace
+
 Result<PointInTime> point_in_time(const std::string& text) {
+  if (text == "today" || text == "yesterday") return PointInTime{begin_of_day(text == "today" ? 0 : 1)};
   if (const auto date = parse_date(text)) return PointInTime{*date};
   // Seconds have a few digits; eight of them are a date that lacks its hyphens.
   const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
-  const auto span = parse_duration(text);
+  const auto span = parse_duration(as_duration(text));
   if (!span || ambiguous) {
     return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a duration, "
-                                 "such as 2h");
+                                 "such as 2h or \"2 days ago\", nor today or yesterday");
   }
   return PointInTime{*span, true};
 }

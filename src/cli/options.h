@@ -128,7 +128,7 @@ struct HistoryOptions : NamingOptions {
   std::string html;  // the file
   std::optional<int> limit;
   std::optional<PointInTime> since;
-  bool failed = false;
+  bool failed = false, local = false;
 };
 
 struct ForceUnlockOptions : NamingOptions {

@@ -48,7 +48,7 @@ std::string signal_text(int signal) {
 }
 
 std::string end_text(const PastHold& hold) {
-  if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "0" : "status " + std::to_string(*hold.value)) : "?";
+  if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
   if (hold.end == "signalled") return hold.value ? signal_text(*hold.value) : "signal";
   if (hold.end == "timed-out") return "too long";
   if (hold.end == "hook-failed") return "hook failed";
@@ -59,8 +59,8 @@ std::string end_text(const PastHold& hold) {
 }
 
 // "2026-01-31T12:00:00Z", or "01-31 12:00".
-std::string ended_text(const PastHold& hold, bool shortly) {
-  std::string text = date_text(hold.ended);
+std::string ended_text(const PastHold& hold, Zone zone, bool shortly) {
+  std::string text = date_text(hold.ended, zone);
   if (!shortly || text.size() < 16) return text;
   return text.substr(5, 5) + " " + text.substr(11, 5);
 }
@@ -71,7 +71,7 @@ struct Layout {
   bool ended = true, short_dates = false, held = true, waited = true;
   std::size_t name = std::string::npos;  // columns at most
 
-  static Layout of(const std::vector<PastHold>& holds, const Screen& screen) {
+  static Layout of(const std::vector<PastHold>& holds, const Screen& screen, Zone zone) {
     Layout layout;
     if (!screen.width) return layout;
     constexpr std::size_t kGap = 2, kShortestName = 8, kEnoughOfResult = 12;
@@ -81,8 +81,8 @@ struct Layout {
       held = std::max(held, columns(span(hold.held)));
       waited = std::max(waited, columns(span(hold.waited)));
       result = std::max(result, columns(result_text(hold)));
-      dates = std::max(dates, columns(ended_text(hold, false)));
-      short_dates = std::max(short_dates, columns(ended_text(hold, true)));
+      dates = std::max(dates, columns(ended_text(hold, zone, false)));
+      short_dates = std::max(short_dates, columns(ended_text(hold, zone, true)));
     }
     // The columns that the others leave to names.
     const auto left = [&] {
@@ -117,8 +117,8 @@ std::string holder_text(const PastHold& hold) {
   return escaped(hold.who.user, 40) + "@" + escaped(hold.who.host, 80);
 }
 
-std::string history_table(const std::vector<PastHold>& holds, const Screen& screen) {
-  const Layout layout = Layout::of(holds, screen);
+std::string history_table(const std::vector<PastHold>& holds, const Screen& screen, Zone zone) {
+  const Layout layout = Layout::of(holds, screen, zone);
   std::vector<Row> rows = {{}};
   const auto add = [&](bool wanted, Cell cell) {
     if (wanted) rows.back().push_back(std::move(cell));
@@ -131,7 +131,7 @@ std::string history_table(const std::vector<PastHold>& holds, const Screen& scre
   for (const char* heading : {"RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) add_head(true, heading);
   for (const PastHold& hold : holds) {
     rows.emplace_back();
-    add(layout.ended, ended_text(hold, layout.short_dates));
+    add(layout.ended, ended_text(hold, zone, layout.short_dates));
     add(true, cut_to(hold.name.display(), layout.name));
     add(layout.held, span(hold.held));
     add(layout.waited, span(hold.waited));

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "base/date.h"
 #include "cli/table.h"
 #include "lock/history.h"
 
 namespace rlock::cli {
 
 // A line for each, in their order, under a heading.
-std::string history_table(const std::vector<lock::PastHold>& holds, const Screen& screen);
+std::string history_table(const std::vector<lock::PastHold>& holds, const Screen& screen, Zone zone = Zone::utc);
 
-// The outcome of the job: "0", "status 3", "SIGKILL", "lost: why", "taken away by whom".
+// The outcome of the job: "ok", "exit 3", "SIGKILL", "lost: why", "taken away by whom".
 std::string result_text(const lock::PastHold& hold);
 
 // "alice@ci-7"; "-" where nobody knows.

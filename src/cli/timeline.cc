@@ -36,8 +36,8 @@ std::string padded(std::string text, std::size_t width) {
 
 class Picture {
  public:
-  Picture(const std::vector<PastHold>& holds, const Screen& screen)
-      : holds_(holds), screen_(screen), marks_(screen.unicode ? kBlocks : kAscii), span_(span_of(holds)) {
+  Picture(const std::vector<PastHold>& holds, const Screen& screen, Zone zone)
+      : holds_(holds), screen_(screen), zone_(zone), marks_(screen.unicode ? kBlocks : kAscii), span_(span_of(holds)) {
     const std::size_t width = std::max(screen.width.value_or(kUnknownWidth), kNarrowest);
     label_ = std::min(width / 3, kLongestLabel);
     bars_ = width - label_ - 1;
@@ -61,7 +61,7 @@ class Picture {
 
   // The first and the last time, as far as there is room.
   std::string axis() const {
-    std::string begin = date_text(span_.begin), end = date_text(span_.end);
+    std::string begin = date_text(span_.begin, zone_), end = date_text(span_.end, zone_);
     // Of "2026-01-31T12:00:00Z" without the seconds, the date, the time.
     constexpr std::pair<std::size_t, std::size_t> kToTheMinute{0, 16}, kDate{0, 10}, kTime{11, 8};
     const bool of_days = span_.length() > std::chrono::days(1);
@@ -88,13 +88,17 @@ class Picture {
   }
 
   std::string legend() const {
-    return fitted(std::string(marks_.waited) + " waited  " + std::string(marks_.fine) + " held  " +
-                      std::string(marks_.bad) + " failed, lost or taken away\n",
-                  screen_);
+    const auto mark = [](std::string_view bar, const char* meaning) { return std::string(bar) + " " + meaning; };
+    return rlock::cli::line_of({{mark(marks_.waited, "waited"), Style::busy},
+                                {mark(marks_.fine, "held"), Style::good},
+                                {mark(marks_.bad, "failed, lost or taken away"), Style::bad}},
+                               {0, 0, 0}, screen_) +
+           "\n";
   }
 
   const std::vector<PastHold>& holds_;
   const Screen& screen_;
+  const Zone zone_;
   Marks marks_;
   Span span_;
   std::size_t label_ = 0, bars_ = 0;
@@ -123,8 +127,8 @@ ByLock by_lock(const std::vector<PastHold>& holds) {
   return all;
 }
 
-std::string timeline(const std::vector<PastHold>& holds, const Screen& screen) {
-  return Picture(holds, screen).text();
+std::string timeline(const std::vector<PastHold>& holds, const Screen& screen, Zone zone) {
+  return Picture(holds, screen, zone).text();
 }
 
 }  // namespace rlock::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/date.h"
 #include "cli/table.h"
 #include "lock/history.h"
 
@@ -30,6 +31,6 @@ using ByLock = std::map<lock::LockName, std::vector<const lock::PastHold*>>;
 ByLock by_lock(const std::vector<lock::PastHold>& holds);
 
 // For a screen of any width; 100 columns where it has none. A line for each hold. REQUIRES: at least one hold.
-std::string timeline(const std::vector<lock::PastHold>& holds, const Screen& screen);
+std::string timeline(const std::vector<lock::PastHold>& holds, const Screen& screen, Zone zone = Zone::utc);
 
 }  // namespace rlock::cli

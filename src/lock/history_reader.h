@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The history of one lock on one server, page by page. lock/read_history.h is for callers.
+// The history of one lock on one server, page by page. lock/read_history.h and lock/stream_history.h are for callers.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/wait.h"
+#include "lock/history_query.h"
 #include "lock/join_history.h"
-#include "lock/read_history.h"
 #include "redis/client.h"
 
 namespace rlock::lock {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The histories of many locks as one, of which only the next few holds are in memory.
+#include "lock/stream_history.h"
+
 #include <algorithm>
 #include <deque>
 #include <limits>

@@ -41,7 +41,7 @@ entry() {
   (($(redis srv pttl 'rlock:history:{a}') > 2500000000))
   run -0 --separate-stderr rlock history
   [[ ${lines[0]} =~ ^ENDED\ +NAME\ +HELD\ +WAITED\ +RESULT\ +HOLDER\ +PID\ +COMMAND\ +REASON$ && ${#lines[@]} == 4 ]]
-  [[ ${lines[1]} == *SIGKILL* && ${lines[2]} == *'status 3'* && ${lines[3]} == *'release 1.4' && -z $stderr ]]
+  [[ ${lines[1]} == *SIGKILL* && ${lines[2]} == *'exit 3'* && ${lines[3]} == *'release 1.4' && -z $stderr ]]
 }
 
 @test "how long it waited and was held" {
@@ -610,7 +610,7 @@ LINES
     on_terminal "$columns" "'$RLOCK'" history >seen
     grep -q NAME seen
     grep -q 'RESULT' seen
-    grep -q 'status 3' seen
+    grep -q 'exit 3' seen
     grep -qE 'a-na.*…' seen
     grep -qE 'short +.*lost' seen
     (($(widest <seen) <= columns))
@@ -618,7 +618,7 @@ LINES
   on_terminal 40 "'$RLOCK'" history >seen
   grep -q '^11-14 22:13 ' seen
   on_terminal 100 "'$RLOCK'" history >seen
-  grep -q '2023-11-14T22:13:20Z  a-name-of-thirty-one-characters-x  1s    1s      status 3' seen
+  grep -q '2023-11-14T22:13:20Z  a-name-of-thirty-one-characters-x  1s    1s      exit 3' seen
 }
 
 @test "in a page failed holds are told by more than a colour, and long names break" {
