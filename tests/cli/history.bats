@@ -780,3 +780,86 @@ PYTHON
   FIELDS=owner run -0 holds --limit 3
   [[ $output == $'taken\n6016\n6015' ]]
 }
+
+@test "--since takes today, yesterday and durations as people say them" {
+  local time
+  rlock run now -- true
+  at "$(($(wall_ms) - 90 * 60000))" hours outcome released owner 1
+  at "$(($(date -d '00:00 yesterday' +%s) * 1000 + 1000))" yesterday outcome released owner 2
+  at "$(($(date -d '00:00 yesterday' +%s) * 1000 - 1000))" before outcome released owner 3
+  export FIELDS=name
+  for time in '1 hour ago' '1 hour' '60 minutes' '30 min ago' '2000 seconds' '1h ago' '0.5 hours'; do
+    run -0 holds --since "$time" now hours
+    [[ $output == now ]]
+  done
+  for time in '2 hours' '2 hours ago' '1 day' '2 days' '2 days ago' '120 mins'; do
+    run -0 holds --since "$time" now hours
+    [[ $output == $'now\nhours' ]]
+  done
+  run -0 holds --since yesterday now yesterday before
+  [[ $output == $'now\nyesterday' ]]
+  run -0 holds --since today now yesterday before
+  [[ $output == now || $output == '' ]] # at midnight
+  for time in 'ago' 'days' '2 dayss' '2 moons' '1 hour later' 'yesterday ago'; do
+    run -64 --separate-stderr rlock history --since "$time"
+    [[ $stderr == *'is neither a date'* ]]
+  done
+}
+
+@test "times are local on a terminal and with --local, with the zone; UTC elsewhere" {
+  at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
+  export TZ=XYZ-5:30
+  run -0 rlock history
+  [[ $output == *2023-11-14T22:13:20Z* ]]
+  run -0 rlock history --local
+  [[ $output == *2023-11-15T03:43:20+05:30* && $output == *' ok '* ]]
+  run -0 rlock history --local --timeline
+  [[ $output == *2023-11-15T03:43:20+05:30* ]]
+  on_terminal 120 "'$RLOCK'" history >seen
+  grep -q '2023-11-15T03:43:20+05:30' seen
+  FIELDS=ended run -0 holds --local
+  [[ $output == 2023-11-14T22:13:20Z ]]
+  rlock history --html page.html
+  grep -q '<td>2023-11-14T22:13:20Z</td>' page.html
+  rlock history --local --html page.html
+  grep -q '<td>2023-11-15T03:43:20+05:30</td>' page.html
+  # Such a time is one for --since.
+  FIELDS=owner run -0 holds --since 2023-11-15T03:43:20+05:30
+  [[ $output == 1 ]]
+  FIELDS=owner run -0 holds --since 2023-11-15T03:43:21+05:30
+  [[ -z $output ]]
+}
+
+@test "a page paints no bar over another, counts those that find no lane, names bars, and has ticks" {
+  local i
+  for i in $(seq 50); do at "170000000$((1000 + i))" a outcome released owner "$i" user "u$i" host h held 60000 end exited value 0; done
+  rlock history --html page.html
+  python3 - <<'PYTHON'
+import re
+page = open("page.html").read()
+bars = [(kind, float(left), float(width), int(top), text) for kind, left, width, top, text in re.findall(
+    r'<b class="(\w+)" style="left:([\d.]+)%;width:([\d.]+)%;top:(\d+)px"[^>]*>([^<]*)</b>', page)]
+assert len([bar for bar in bars if bar[0] == "fine"]) == 40, bars
+assert [bar[4] for bar in bars if bar[0] == "more"] == ["+10"], bars
+assert bars[0][4] == "u1@h"
+for lane in {bar[3] for bar in bars}:
+    here = sorted(bar[1:3] for bar in bars if bar[3] == lane)
+    assert all(a[0] + a[1] <= b[0] + .01 for a, b in zip(here, here[1:])), here
+assert 2 <= len(re.findall(r"<u style", page)) <= 6 and re.search(r'class="ticks"><i style="left:[\d.]+%">\d\d:\d\d', page)
+height = int(re.search(r'class="chart" style="height:(\d+)px', page)[1])
+assert height >= max(bar[3] for bar in bars) + 20
+PYTHON
+}
+
+@test "the legend of --timeline has the colours of the bars" {
+  at 1700000000000 a outcome released owner 1 held 1000 waited 1000 end exited value 0
+  at 1700000009000 a outcome gone owner 2 held 1000 end lost
+  LC_ALL=C.UTF-8 python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols 100; unset NO_COLOR; TERM=xterm '$RLOCK' history --timeline" >seen
+  python3 - <<'PYTHON'
+import re
+text = open("seen", encoding="utf-8").read()
+for mark in "░█▓":
+    colours = re.findall(r"\x1b\[([\d;]+)m" + mark, text)
+    assert len(colours) >= 2 and len(set(colours)) == 1, (mark, colours, text)
+PYTHON
+}
