@@ -21,7 +21,7 @@ local function hand_over(asker, most, first)
       break
     end
     forget(first)
-    if waiter and (first == asker or tell(first, 'granted')) then
+    if waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter[3]
       grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}

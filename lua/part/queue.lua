@@ -1,9 +1,11 @@
 -- queue: who waits for a lock, in which order, and who of them lives.
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> its record (waiter.lua); and the fields
--- 'open' (when the last release was, if it was an open one) and 'latest' (the waiter that the next --replace-waiting
--- replaces). <waiters>:<id> says by whom a waiter was replaced, until that has asked.
--- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead.
+-- 'open' (when the last release was, if it was an open one), 'latest' (the waiter that the next --replace-waiting
+-- replaces) and 'came' (see may_come()). <waiters>:<id> says by whom a waiter was replaced, until that has asked.
+-- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead, if it
+-- has listened to this very server. The queue may have come here from another one: in a cluster with its slot, by a
+-- failover, or from the disk after a restart. Its waiters have to connect again, and keep their places meanwhile.
 -- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
 --                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
 --                 'front'        the same, but the lock may have been released before: look
@@ -51,10 +53,43 @@ local function forget(id)
   part(id)
 end
 
--- False: nobody listens there. Without the right to publish nobody can say.
-local function tell(id, what)
+-- This run of this server, as far as it may be known; else ''.
+local run_id
+local function this_server()
+  if not run_id then
+    local info = redis.pcall('info', 'server')
+    run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+  end
+  return run_id
+end
+
+-- The server of a waiter's record: this one, if it listens here.
+local function where_it_listens(id, known)
+  local asked, found = pcall(listeners_of, grants .. id)  -- a missing right is noticed when all is written
+  local here = asked and found[2] > 0 and this_server() or ''
+  return here ~= '' and here or known and known[8] or nil
+end
+
+-- Whether a waiter that does not listen here has listened to another server last, and may come yet. Those that live
+-- connect again at once: when the first one that was called has not come within the time of a grant, nobody is waited for
+-- any more. 'came' says which server was the new one, and when that call was. `called`: this is such a call.
+local function may_come(waiter, called)
+  local here = waiter[8] and this_server() or ''
+  if here == '' or waiter[8] == here then
+    return false
+  end
+  local came = peek('hget', waiters, 'came') or ''
+  local since = string.sub(came, 1, #here + 1) == here .. ' ' and number_in(string.sub(came, #here + 2), 0)
+  if not since and called then
+    redis.pcall('hset', waiters, 'came', here .. ' ' .. text(now))
+  end
+  return not since or since <= now and now < since + kGrant
+end
+
+-- False: it is dead. Without the right to publish nobody can say. `waiter`: its record, unless that does not matter.
+local function tell(id, what, waiter)
   local heard = publish(grants .. id, what)
-  return type(heard) == 'table' or heard > 0
+  return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
 end
 
 -- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more, or none was
@@ -65,7 +100,8 @@ local function tell_first(what, known)
     if not has_time() then
       return
     end
-    if living(front) and tell(front, what) then
+    local waiter = living(front)
+    if waiter and tell(front, what, waiter) then
       break
     end
     forget(front)
@@ -90,7 +126,9 @@ local function dead_waiters(asker)
   end
   local listeners = #ids > 0 and listeners_of(unpack(channels))
   for i, id in ipairs(ids) do
-    if id ~= asker and (listeners[2 * i] == 0 or (i == 1 and not living(id))) then
+    local silent = listeners[2 * i] == 0
+    local waiter = (silent or i == 1) and living(id)
+    if id ~= asker and (silent and not (waiter and may_come(waiter)) or i == 1 and not waiter) then
       dead[#dead + 1] = id
     end
   end

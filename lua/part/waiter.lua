@@ -1,8 +1,9 @@
 -- waiter: what is known of one that waits.
 --
 -- A record of the waiters' hash, packed: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
--- version}. The version is that of the wire, kWire; records of before it have none. A later version only adds elements, so
--- that rlock reads the records of earlier and later ones alike.
+-- version, server}. The version is that of the wire, kWire; records of before it have none. A later version only adds
+-- elements, so that rlock reads the records of earlier and later ones alike. The server is the run id of the last one on
+-- which the waiter was found to listen; records of 1.0 have none.
 
 local kWire = 1
 
@@ -16,7 +17,8 @@ local function record_of(id)
   local known, waiter = pcall(cmsgpack.unpack, packed)
   if not known or type(waiter) ~= 'table' or not (number_in(waiter[1], 0) and number_in(waiter[2], 0) and
     number_in(waiter[3], 1, kLongestLease)) or type(waiter[4]) ~= 'string' or type(waiter[5]) ~= 'table' or
-    #waiter[5] > 64 or #waiter[5] % 2 ~= 0 or type(waiter[6]) ~= 'string' then
+    #waiter[5] > 64 or #waiter[5] % 2 ~= 0 or type(waiter[6]) ~= 'string' or
+    waiter[8] ~= nil and (type(waiter[8]) ~= 'string' or #waiter[8] > 40) then
     return
   end
   for _, field in ipairs(waiter[5]) do

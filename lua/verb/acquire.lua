@@ -178,7 +178,8 @@ if wait then
   end
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
-  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode, kWire}))
+  redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode, kWire,
+    where_it_listens(owner, known)}))
   keep_queue()
 end
 

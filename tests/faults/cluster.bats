@@ -1,9 +1,11 @@
 # A cluster under jobs: slots move to and fro, and a master dies. RUNS=N says how many jobs there are (60 in a run of all
-# tests). Each runs alone or ends with a status that the documents name, and nothing is left.
+# tests). Each runs alone or ends with a status that the documents name, and nothing is left. MOVES=N says how often a slot
+# moves below a queue (2 in a run of all tests).
 
 unset TEST_OVER # these have clusters of their own
 
 load ../lib/common
+load ../lib/job
 
 setup() {
   source "$TESTS_DIR/lib/cluster.bash"
@@ -11,6 +13,7 @@ setup() {
 }
 teardown() {
   touch over
+  [[ -z ${waiters:-} ]] || kill -CONT "${waiters[@]}" 2>/dev/null || true
   [[ -z ${mover:-} ]] || wait "$mover" || true
   cluster_stop
 }
@@ -115,4 +118,56 @@ move_to_and_fro() {
   tokens_grow tokens-*
   local name
   for name in c1 c2r1 c3; do wait_until clean_in_time "$name"; done
+}
+
+@test "a slot moves, and the lock is released before one of its waiters is there again: they keep their order" {
+  cluster_start 2
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL
+  local name owner at=c1 to=c2 round
+  name=$(cluster_name c1)
+  for ((round = 1; round <= ${MOVES:-2}; round++)); do
+    owner=$(rlock acquire "$name" --lease 10m)
+    line_up "$name" "$at" 5
+    stop_waiters
+    cluster_move "$(cluster_slot "$name")" "$at" "$to"
+    rlock release "$name" --owner "$owner"
+    kill -CONT "${waiters[@]}"
+    had_their_turns 5
+    read -r at to <<<"$to $at"
+  done
+}
+
+@test "a slot moves, and the lock is released at once: its waiters keep their order" {
+  cluster_start 2
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL
+  local name owner at=c1 to=c2 round
+  name=$(cluster_name c1)
+  for ((round = 1; round <= ${MOVES:-2}; round++)); do
+    owner=$(rlock acquire "$name" --lease 10m)
+    line_up "$name" "$at" 5
+    cluster_move "$(cluster_slot "$name")" "$at" "$to"
+    rlock release "$name" --owner "$owner"
+    had_their_turns 5
+    read -r at to <<<"$to $at"
+  done
+}
+
+@test "a waiter that dies while its slot moves holds the next one up for five seconds at most" {
+  cluster_start 2
+  RLOCK_URL=$(cluster_url)
+  export RLOCK_URL
+  local name owner
+  name=$(cluster_name c1)
+  owner=$(rlock acquire "$name" --lease 10m)
+  line_up "$name" c1 3
+  kill -STOP "${waiters[0]}"
+  wait_until in_state "${waiters[0]}" T
+  cluster_move "$(cluster_slot "$name")" c1 c2
+  kill -KILL "${waiters[0]}"
+  rlock release "$name" --owner "$owner"
+  (($(redis c2 pttl "$name") <= 5000))
+  wait "${waiters[1]}" "${waiters[2]}"
+  [[ $(<order) == $'2\n3' ]]
 }

@@ -13,7 +13,7 @@ undeclared() {
 import re
 import sys
 
-NO_KEY = {"time", "publish", "pubsub"}
+NO_KEY = {"time", "publish", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same is true of
 # the mark that a hold was taken away, which is the history's.

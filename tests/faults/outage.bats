@@ -14,6 +14,7 @@ setup() {
 
 teardown() {
   [[ -z ${proxy:-} ]] || kill "$proxy"
+  [[ -z ${waiters:-} ]] || kill -CONT "${waiters[@]}" 2>/dev/null || true
   redis_stop srv
 }
 
@@ -110,4 +111,17 @@ while True:
   echo "# TERM $(($(<term) - sent)) ms after the renewal was sent (18200 on a quiet machine), KILL $((kill - sent)) (18300)" >&3
   ((answered >= sent + 1500))
   ((kill >= sent + 18300 - 1000 && kill <= sent + 18300 + 1000))
+}
+
+@test "the server restarts with its data, and the lock is released before one of its waiters is there again: they keep their order" {
+  local owner
+  owner=$(rlock acquire --lease 10m job)
+  line_up job srv 4
+  stop_waiters
+  redis_kill9 srv
+  redis_start srv --appendonly yes
+  rlock release job --owner "$owner"
+  kill -CONT "${waiters[@]}"
+  had_their_turns 4
+  assert_clean srv
 }

@@ -4,6 +4,10 @@
 #   job_parts                                    sets $monitor and $command
 #   job_status                                   waits for its end; sets $status as a shell sees it
 #   kill_guards                                  SIGKILL for both guards, at one instant for what they can see
+#   line_up NAME SERVER NUMBER                   so many jobs wait for the lock there, one behind the other; sets $waiters.
+#                                                Each writes its number to the file "order" when it runs
+#   stop_waiters                                 SIGSTOP for all of these
+#   had_their_turns NUMBER                       waits for their ends: they have run in the order in which they came
 #   tree FILE                                    a command: a tree of processes that is hard to end
 #   heartbeat FILE                               a command: writes the time every 20 ms, for ever
 #   naps PID ...                                 how often the threads of these processes have gone to sleep so far
@@ -39,6 +43,29 @@ kill_guards() {
   wait_until gone "$monitor"
   kill -KILL "$frontend"
   wait_until gone "$frontend"
+}
+
+line_up() {
+  local i
+  waiters=()
+  waits() { [[ $(redis "$2" zcard "rlock:queue:{$1}") == "$3" ]]; }
+  for ((i = 1; i <= $3; i++)); do
+    "$RLOCK" run --lease 10s -w 10m "$1" -- bash -c "echo $i >>order" 2>>err 3>&- &
+    waiters+=($!)
+    wait_until waits "$1" "$2" "$i"
+  done
+}
+stop_waiters() {
+  local waiter
+  kill -STOP "${waiters[@]}"
+  for waiter in "${waiters[@]}"; do wait_until in_state "$waiter" T; done
+}
+had_their_turns() {
+  local waiter
+  for waiter in "${waiters[@]}"; do wait "$waiter"; done
+  echo "order: $(paste -sd' ' order)"
+  [[ $(<order) == "$(seq "$1")" ]]
+  rm order
 }
 
 # The command, a grandchild that ignores TERM, a daemon in a session of its own; each writes its pid to the file.

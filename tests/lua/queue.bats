@@ -422,3 +422,73 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 --keep-empty-lines inspect
   [[ $output == *$'\n2\n'*$'\nhost\nh\npid\nb\nuser\nu\n'*$'\nhost\nh\npid\nc\nuser\nu'* ]]
 }
+
+# heard_elsewhere ID ...: as if the queue had come from another server since they were heard of.
+heard_elsewhere() {
+  local id
+  for id; do
+    redis srv eval "local waiter = cmsgpack.unpack(redis.call('hget', KEYS[1], ARGV[1]))
+      assert(#waiter[8] == 40)
+      waiter[8] = string.rep('0', 40)
+      redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack(waiter))" 1 "$waiters" "$(id_of "$id")"
+  done
+}
+
+@test "the queue has come from another server: one that does not listen here yet keeps its place" {
+  listen b c
+  acquire a 30000 ha ''
+  enqueue b 20000 hb
+  enqueue c 20000 hc
+  leaves_the_line b
+  leaves_the_line c
+  heard_elsewhere b c
+  run -0 renew a 30000
+  [[ ${lines[2]} == 0 ]]
+  release nobody nothing
+  [[ $(in_queue) == 'b c' ]]
+  release a ha
+  [[ $(owner_of) == b && $(in_queue) == c ]] && (($(redis srv pttl "$lock") <= 5000))
+  listen b c
+  run -0 enqueue c 20000 hc
+  [[ ${lines[0]} == held && ${lines[2]} == 0 ]]
+  run -0 enqueue b 20000 hb
+  [[ ${lines[0]} == granted ]]
+  release b hb
+  [[ $(owner_of) == c ]]
+}
+
+@test "the queue has come from another server: one that has looked here, and one of before, is dead if it does not listen" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 20000 hb
+  enqueue c 20000 hc
+  enqueue d 20000 hd
+  heard_elsewhere b d
+  enqueue b 20000 hb
+  leaves_the_line b
+  leaves_the_line c
+  redis srv eval "local waiter = cmsgpack.unpack(redis.call('hget', KEYS[1], ARGV[1]))
+    redis.call('hset', KEYS[1], ARGV[1], cmsgpack.pack({unpack(waiter, 1, 7)}))" 1 "$waiters" "$(id_of c)"
+  run -0 renew a 30000
+  [[ ${lines[2]} == 1 ]]
+  release a ha
+  [[ $(owner_of) == d && -z $(in_queue) ]]
+}
+
+@test "the queue has come from another server: nobody is waited for when the first one has not come in time" {
+  listen b c d
+  acquire a 30000 ha ''
+  enqueue b 20000 hb
+  enqueue c 20000 hc
+  enqueue d 20000 hd
+  leaves_the_line b
+  leaves_the_line c
+  heard_elsewhere b c
+  release a ha
+  [[ $(owner_of) == b ]]
+  # As if five seconds had passed.
+  redis srv hset "$waiters" came "$(redis srv info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p') $(($(date +%s%3N) - 6000))"
+  redis srv del "$lock" "$holder"
+  run -0 acquire x 30000 hx ''
+  [[ $(owner_of) == d && -z $(in_queue) ]]
+}
