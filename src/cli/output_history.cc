@@ -109,7 +109,7 @@ std::string result_text(const PastHold& hold) {
     return "taken away" + (hold.by.empty() ? "" : " by " + escaped(hold.by, 200)) + why;
   }
   if (hold.lost()) return "lost" + why;
-  return end_text(hold);
+  return end_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }
 
 std::string holder_text(const PastHold& hold) {

@@ -126,6 +126,7 @@ Json to_json(const lock::PastHold& hold) {
   if (!hold.end.empty()) json["result"] = hold.end;
   if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
   if (!hold.why.empty()) json["why"] = hold.why;
+  if (!hold.leftovers.empty()) json["leftovers"] = hold.leftovers;
   if (!hold.by.empty()) json["taken_away_by"] = hold.by;
   if (!hold.kind.empty()) json["kind"] = hold.kind;
   json["owner"] = hold.owner;

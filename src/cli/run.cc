@@ -102,6 +102,7 @@ run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds
       .max_hold = options.max_hold,
       .min_hold = options.min_hold,
       .leftovers = options.leftovers,
+      .leftovers_kept_by = "--leftovers wait or ignore",
       .isolate = options.isolate,
       .hooks = options.hooks,
       .inherited = inherited,

@@ -66,6 +66,7 @@ std::vector<std::string> fields_of(const PastHold& hold) {
                                                      {"end", hold.end},
                                                      {"value", number(hold.value)},
                                                      {"why", hold.why},
+                                                     {"leftovers", hold.leftovers},
                                                      {"by", hold.by}};
   std::vector<std::string> fields;
   for (const auto& [field, value] : all) {
@@ -100,6 +101,7 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
   const auto value = number_in(known["value"]);
   if (value && *value >= 0 && *value <= 255) hold.value = static_cast<int>(*value);
   hold.why = known["why"];
+  hold.leftovers = known["leftovers"];
   hold.by = known["by"];
   return hold;
 }

@@ -34,6 +34,7 @@ struct PastHold {
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
+  std::string leftovers;     // that the command has left, and that were ended because of that: names and pids
   std::string by;            // who has taken it away, or has asked for it with success
 
   std::optional<milliseconds> since() const { return held ? std::optional(ended - *held) : std::nullopt; }

@@ -28,7 +28,8 @@ bool is_wanted(const PastHold& hold, const HistoryQuery& query) {
 std::size_t size_of_texts(const PastHold& hold) {
   std::size_t size = 0;
   for (const std::string* text : {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user,
-                                  &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.by}) {
+                                  &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.leftovers,
+                                  &hold.by}) {
     size += text->size();
   }
   return size;

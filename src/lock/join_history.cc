@@ -13,6 +13,7 @@ using Outcome = PastHold::Outcome;
 // Adds from another entry of the same hold, where this one lacks it.
 void complete(PastHold& hold, const PastHold& other) {
   if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
+  if (hold.leftovers.empty()) hold.leftovers = other.leftovers;
   if (hold.by.empty()) hold.by = other.by;
   if (!hold.waited) hold.waited = other.waited;
 }

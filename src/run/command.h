@@ -77,6 +77,7 @@ class GatedCommand {
   // Nothing runs in its namespace but the first process of it, which waits for us. REQUIRES: the command has ended.
   bool only_init_left() const;
   bool has_namespace() const { return isolation_.init > 0; }
+  pid_t init() const { return isolation_.init; }  // the first process of its namespace; -1: there is none
   int proc_failure() const { return isolation_.proc_failure; }
 
  private:

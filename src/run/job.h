@@ -34,6 +34,7 @@ struct Job {
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   Leftovers leftovers = Leftovers::kill;
+  std::string leftovers_kept_by;  // the option with which they are not ended, for messages
   bool isolate = false;
   Hooks hooks;
   Inherited inherited;  // what guards let go of

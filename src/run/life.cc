@@ -12,6 +12,8 @@ namespace {
 // Signals that come so soon after another event belong to it: timeout(1) sends its signal to a process and then to its
 // group, and a Ctrl-C reaches the command and us at once.
 constexpr milliseconds kSameMoment = 50ms;
+// A process that reads what the command has written ends so soon after it, where it can.
+constexpr milliseconds kLastMoment = 50ms;
 // Signals that come before the command can get them; more than that is a flood.
 constexpr std::size_t kMostHeldBack = 1000;
 
@@ -107,6 +109,11 @@ TimePoint Life::next(const Deadlines& deadlines) const { return std::ranges::min
 
 bool Life::minds_leftovers() const {
   return command_ended_ && !hook_runs() && force_ == Force::calm && stage_ != Stage::releasing && stage_ != Stage::over;
+}
+
+TimePoint Life::leftovers_count_at() const {
+  const bool at_once = command_killed_ || plan_.leftovers != Leftovers::kill;
+  return *command_ended_ + (at_once ? milliseconds(0) : kLastMoment);
 }
 
 void Life::go(const LifeEvent& event) {

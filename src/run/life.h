@@ -133,6 +133,10 @@ class Life {
 
   // It matters whether the command, which has ended, has left anything behind.
   bool minds_leftovers() const;
+  // Until then the processes that it has left may end by themselves, as the last part of a pipeline does: they are not
+  // `left_behind` before.
+  // REQUIRES: minds_leftovers().
+  TimePoint leftovers_count_at() const;
 
  private:
   enum class Hook { none, running, late, over };

@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/charges.h"
+#include "run/left_behind.h"
 #include "run/life.h"
 #include "run/release.h"
 #include "run/suspend.h"
@@ -141,6 +142,7 @@ class Monitor {
     if (stopped_alone(shared_)) charges_.frontend.wake();
     while (const auto due = life_.due(now, deadlines())) fall_due(*due, now);
     happen({.kind = Kind::looked, .now = now});
+    leftovers_count_at_ = TimePoint::max();
     if (life_.minds_leftovers() && !charges_.command.only_init_left()) clear_up(now);
     termination_.go_on(now);
     if (charges_.command.status()) charges_.command.tidy_namespace(termination_.killing());
@@ -174,6 +176,12 @@ class Monitor {
 
   // The command has ended, and something of it may be left.
   void clear_up(TimePoint now) {
+    if (const TimePoint then = life_.leftovers_count_at(); now < then) {
+      leftovers_count_at_ = then;
+      return;
+    }
+    const bool unexpected = job_.leftovers == Leftovers::kill && life_.verdict().kind == JobEnd::Kind::exited;
+    if (unexpected) left_ = LeftBehind::now(charges_.command.init());
     happen({.kind = Kind::left_behind, .now = now});
     if (life_.force() == Force::calm) return;
     log::debug(job_.name() + ": the command has ended and left processes behind; stopping them");
@@ -181,7 +189,8 @@ class Monitor {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    const TimePoint next = std::min(life_.next(deadlines()), loss_ ? TimePoint::max() : charges_.lock.goes_on_at());
+    const TimePoint next = std::min({life_.next(deadlines()), leftovers_count_at_,
+                                     loss_ ? TimePoint::max() : charges_.lock.goes_on_at()});
     // It may have been about to stop when it was told to go on.
     if (stopped_alone(shared_)) return std::min(next, BootClock::now() + kWakeAgain);
     // There is more than init, or it would have ended, and we may not have seen it.
@@ -279,7 +288,10 @@ class Monitor {
     charges_.lock.stop();
     const bool keeps = life_.opened() && shared_.exec_errno == 0 && !charges_.lock.asked();
     const TimePoint keep_until = keeps ? *life_.begun() + job_.min_hold : TimePoint{};
-    if (give_back(client_, job_, shared_, {life_.verdict(), life_.begun(), loss_, keep_until})) happen(Kind::lost);
+    if (give_back(client_, job_, shared_, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who})) {
+      happen(Kind::lost);
+    }
+    report_ended(job_.name(), left_, job_.leftovers_kept_by);
     happen(Kind::released);
   }
 
@@ -295,7 +307,9 @@ class Monitor {
   Life life_;
   Termination termination_;
   std::optional<Loss> loss_;  // the one that was reported
-  pid_t hook_ = -1;           // that runs
+  LeftBehind left_;           // by the command, and ended because of that
+  TimePoint leftovers_count_at_ = TimePoint::max();  // as far as there are any
+  pid_t hook_ = -1;                                  // that runs
 };
 
 }  // namespace

@@ -47,6 +47,7 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
   const TimePoint begun = outcome.begun.value_or(now);
   past.held = std::chrono::duration_cast<milliseconds>(now - begun);
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
+  past.leftovers = outcome.left_behind;
   tell_end(past, job, index, outcome);
   if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
     past.value = outcome.end.value;

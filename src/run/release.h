@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "lock/quorum.h"
 #include "run/guard_state.h"
@@ -26,6 +27,7 @@ struct Outcome {
   std::optional<TimePoint> begun;  // with the lock
   std::optional<Loss> loss;        // what is known of one
   TimePoint keep_until{};          // for --min-hold
+  std::string left_behind{};       // as LeftBehind::who; "": nothing
 };
 
 // Gives all its locks back. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody

@@ -282,14 +282,17 @@ Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive&
   return killing.finish();
 }
 
-std::string describe_process(pid_t pid) {
+std::string name_of_process(pid_t pid) {
   char name[64] = "";
   const UniqueFd fd(open(("/proc/" + std::to_string(pid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t length = fd ? read(fd.get(), name, sizeof name) : -1;
-  std::string text = "pid " + std::to_string(pid);
   // With a newline at its end.
-  if (length > 1) text += " (" + escaped({name, static_cast<std::size_t>(length - 1)}) + ")";
-  return text;
+  return length > 1 ? std::string(name, static_cast<std::size_t>(length - 1)) : "";
+}
+
+std::string describe_process(pid_t pid) {
+  const std::string number = "pid " + std::to_string(pid), name = name_of_process(pid);
+  return name.empty() ? number : number + " (" + escaped(name) + ")";
 }
 
 std::set<pid_t> children_so_far() {

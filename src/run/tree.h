@@ -58,6 +58,9 @@ struct Killed {
 // is left is known from waitpid(2) alone: call it until then.
 Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const std::function<void()>& alive);
 
+// Its name, as it has set it, 15 bytes at most (proc(5), /proc/PID/comm); "" if it cannot be read.
+std::string name_of_process(pid_t pid);
+
 // "pid 4242 (tar)", for people; the name is escaped.
 std::string describe_process(pid_t pid);
 

@@ -44,6 +44,20 @@ entry() {
   [[ ${lines[1]} == *SIGKILL* && ${lines[2]} == *'exit 3'* && ${lines[3]} == *'release 1.4' && -z $stderr ]]
 }
 
+@test "the processes that the command left, and that were ended with it, are in its entry" {
+  run -0 rlock run a -- bash -c 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >pid
+    until [[ $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
+  rlock run a -- true
+  FIELDS='result status fine leftovers' run -0 holds
+  [[ $output == $'exited 0 True -\nexited 0 True '"sleep (pid $(<pid))" ]]
+  run -0 rlock history
+  [[ ${lines[2]} == *" 0; left sleep (pid $(<pid)) "* && ${lines[1]} != *left* ]]
+  # An entry of somebody else.
+  entry a outcome released end exited value 0 leftovers $'\033[31mx'
+  run -0 rlock history --limit 1
+  [[ $output == *'0; left \x1b[31mx '* ]]
+}
+
 @test "how long it waited and was held" {
   local owner began waiter
   owner=$(RLOCK_HISTORY=false rlock acquire a --lease 1m)

@@ -323,6 +323,73 @@ leave() {
   free
 }
 
+# leave_named NAME...: a command that leaves a daemon of each of these names behind, and writes their pids to $pids.
+leave_named() {
+  local name
+  : >"$pids"
+  for name; do
+    cp "$(command -v sleep)" "$name"
+    echo "setsid ./$name 1000 </dev/null >/dev/null 2>&1 & echo \$! >>$pids"
+  done
+  # Until each has its name.
+  echo "while read -r pid; do until [[ \$(readlink /proc/\$pid/exe) == $PWD/* ]]; do sleep 0.02; done; done <$pids;"
+}
+
+@test "--leftovers kill, and without it: the processes that were ended are named on one line, whatever the status" {
+  local status_of how ids
+  for how in '' --leftovers=kill; do
+    for status_of in 0 3; do
+      run -$status_of --separate-stderr rlock run $how a -- bash -c "$(leave_named app builder) exit $status_of"
+      show
+      mapfile -t ids <"$pids"
+      [[ $stderr == "rlock: warning: a: ended 2 processes that the command left: app (pid ${ids[0]}), builder (pid ${ids[1]}); --leftovers wait or ignore keeps them" ]]
+      all_gone "$pids"
+      free
+    done
+  done
+  run -0 --separate-stderr rlock run -q a -- bash -c "$(leave_named app)"
+  [[ -z $stderr ]]
+}
+
+@test "--leftovers kill: of many that were ended three are named, with what a name holds escaped" {
+  run -0 --separate-stderr rlock run a -- bash -c "$(leave_named app one two three) exit 0"
+  assert_says 'ended 4 processes that the command left: app (pid '
+  all_gone "$pids"
+  [[ $stderr == *'), one (pid '*'), two (pid '*') and 1 more; '* ]]
+  run -0 --separate-stderr rlock run a -- bash -c "
+    bash -c 'printf \"\\033[31mx\" >/proc/self/comm; echo \$\$ >>named; read -r _ <hold' &
+    until [[ -s named ]]; do sleep 0.02; done" < <(mkfifo hold)
+  show
+  [[ $stderr == "rlock: warning: a: ended 1 process that the command left: \\x1b[31mx (pid $(<named)); --leftovers wait or ignore keeps it" ]]
+}
+
+@test "processes that end by themselves, that are kept, or that end with a job that is stopped, are not named" {
+  # A zombie.
+  run -0 --separate-stderr rlock run a -- python3 -c 'import os
+pid = os.fork()
+pid or os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
+  [[ -z $stderr ]]
+  local how
+  for how in wait ignore; do
+    : >"$pids"
+    run -0 --separate-stderr rlock run --leftovers "$how" a -- bash -c "$(leave 'setsid' '')"
+    [[ -z $stderr ]]
+  done
+  wait_until all_gone "$pids"
+  run -137 --separate-stderr rlock run a -- bash -c "$(leave_named app) kill -9 \$\$"
+  [[ -z $stderr ]]
+  run -124 --separate-stderr rlock run --max-hold 2s a -- bash -c "$(leave_named app) sleep 1000"
+  [[ $stderr != *'ended'* ]]
+}
+
+@test "a leftover has a moment to end by itself before SIGTERM" {
+  run -0 rlock run a -- bash -c "
+    bash -c 'trap \"date +%s%3N >term; exit\" TERM; echo \$\$ >>$pids; while :; do sleep 0.01; done' &
+    until [[ -s $pids ]]; do sleep 0.02; done; date +%s%3N >ended"
+  (($(<term) >= $(<ended) + 50))
+}
+
 @test "--leftovers kill: at once if the command itself was killed by KILL" {
   run -137 rlock run --lease 2h -k 10m --leftovers kill a -- bash -c "
     (trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &

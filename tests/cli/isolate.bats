@@ -174,6 +174,16 @@ PYTHON
   free
 }
 
+@test "the processes that the command left are named, the first one of the namespace is not" {
+  run -0 --separate-stderr rlock run --isolate a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
+    until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
+  assert_says 'that the command left: '
+  assert_says 'ended 1 process '
+  assert_says 'sleep (pid '
+  run -0 --separate-stderr rlock run --isolate a -- true
+  [[ -z $stderr ]]
+}
+
 @test "--max-hold: 124, and all of it is dead" {
   run -124 rlock run --isolate --max-hold 600ms -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
   sleepers 0
