@@ -56,7 +56,7 @@ says() {
       listing) line=(status) ;;
       *) line=("$subcommand") ;;
     esac
-    run --separate-stderr rlock --timeout 2s "${options[@]}" "${line[@]}"
+    run --separate-stderr rlock --server-timeout 2s "${options[@]}" "${line[@]}"
     [[ $status == "$wanted" && ${stderr_lines[-1]} == 'rlock: '*"$what"*"; $advice"* && ! -e ran ]] || {
       echo "$subcommand is to end with $wanted and say: $what … $advice"
       show
