@@ -49,11 +49,13 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   run -1 rlock run a -- false
   run -137 rlock run a -- sh -c 'kill -9 $$'
   rlock run --min-hold 10s m -- true
+  rlock run l -- sh -c "sleep 1000 >/dev/null 2>&1 &"
   rlock acquire f --lease 1m
   rlock force-unlock -y f
   run -74 rlock run e -- sh -c "redis-cli -s $srv_sock del e >/dev/null"
   rlock history --json >all
-  [[ $(wc -l <all) == 8 ]]
+  [[ $(wc -l <all) == 9 ]]
+  grep -q leftovers all
   fits history <all
   rlock history --json none | fits history
   rlock doctor --json >doctor || [[ $? == 1 ]]
