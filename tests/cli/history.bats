@@ -51,11 +51,11 @@ entry() {
   FIELDS='result status fine leftovers' run -0 holds
   [[ $output == $'exited 0 True -\nexited 0 True '"sleep (pid $(<pid))" ]]
   run -0 rlock history
-  [[ ${lines[2]} == *" 0; left sleep (pid $(<pid)) "* && ${lines[1]} != *left* ]]
+  [[ ${lines[2]} == *" ok; left sleep (pid $(<pid)) "* && ${lines[1]} != *left* ]]
   # An entry of somebody else.
   entry a outcome released end exited value 0 leftovers $'\033[31mx'
   run -0 rlock history --limit 1
-  [[ $output == *'0; left \x1b[31mx '* ]]
+  [[ $output == *'ok; left \x1b[31mx '* ]]
 }
 
 @test "how long it waited and was held" {

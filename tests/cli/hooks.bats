@@ -275,7 +275,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   job_status
   show
   [[ $status == 74 && -e lost ]]
-  assert_says 'warning: a: on-lost hook ended with 3'
+  assert_says 'warning: a: --on-lost hook ended with 3'
 }
 
 @test "on-lost runs without the lock: another may hold it" {

@@ -84,7 +84,7 @@ refused() {
 
 @test "signed by an authority that nobody has named: 69" {
   TLS_CERTIFICATE=unknown tls_start srv
-  refused 69 'name the authority that has signed it (tls-ca)' --url "rediss://localhost:$srv_tls"
+  refused 69 'name the authority that has signed it (--tls-ca)' --url "rediss://localhost:$srv_tls"
 }
 
 @test "signed by itself: 69, and trusted only by who names it" {
@@ -101,7 +101,7 @@ refused() {
 @test "a server that wants a certificate of ours gets it" {
   tls_start srv --tls-auth-clients yes
   local url=rediss://localhost:$srv_tls
-  refused 69 'the server wants a certificate of ours; give one (tls-cert, tls-key)' --url "$url"
+  refused 69 'the server wants a certificate of ours; give one (--tls-cert, --tls-key)' --url "$url"
   refused 69 'refused us' --url "$url" --tls-cert "$TLS_DIR/strange_client.crt" --tls-key "$TLS_DIR/strange_client.key"
   chmod 600 "$TLS_DIR/client.key"
   run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key" x -- echo mine
@@ -168,7 +168,7 @@ refused() {
   echo nonsense >"$BATS_TEST_TMPDIR/nonsense"
   refused 78 'tls-ca' --url "$url" --tls-ca "$BATS_TEST_TMPDIR/nonsense"
   refused 78 'tls-cert' --url "$url" --tls-cert "$BATS_TEST_TMPDIR/nonsense" --tls-key "$TLS_DIR/client.pem"
-  refused 78 'tls-key without tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
+  refused 78 '--tls-key without --tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
   cp "$TLS_DIR/client.key" "$BATS_TEST_TMPDIR/open.key"
   chmod 644 "$BATS_TEST_TMPDIR/open.key"
   refused 78 'others may read the key; chmod 600' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$BATS_TEST_TMPDIR/open.key"
