@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC1091
-# Sourced by scripts that need packages: need_packages NAME... installs those that are missing.
+# Sourced by scripts that need packages, or build: need_packages NAME... installs those that are missing; build ... builds.
 
 # A build needs these.
 # shellcheck disable=SC2034
@@ -57,4 +57,32 @@ need_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 sh -c "
     apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null" ||
     fail "these packages could not be installed:$missing"
+}
+
+# build PRESET FOLDER TARGET [OPTION...]: configures the preset, whose folder this is, with cmake's options, and builds
+# the target. On a terminal a line shows how far it is.
+build() {
+  build_preset=$1 build_folder=$2 build_target=$3
+  shift 3
+  cmake --preset "$build_preset" -G Ninja "$@" >build.log 2>&1 || build_failed
+  # A pipe gives no status.
+  { NINJA_STATUS='[%f/%t] ' cmake --build "$build_folder" --target "$build_target" && echo built; } 2>&1 |
+    tee -a build.log | { if [ -t 1 ]; then build_steps; else cat >/dev/null; fi; }
+  [ "$(tail -n 1 build.log)" = built ] || build_failed
+  rm -f build.log
+}
+
+# One line that is written again and again: [steps done/all].
+build_steps() {
+  while read -r step; do
+    case $step in
+      '['*/*']'*) printf '\r%s] ' "${step%%]*}" ;;
+    esac
+  done
+  printf '\r\033[K'
+}
+
+build_failed() {
+  tail -n 40 build.log >&2
+  fail 'the build failed; the whole output is in build.log'
 }

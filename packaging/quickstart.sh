@@ -13,13 +13,8 @@ cd "$(dirname "$0")/.."
 need_packages $BUILD_PACKAGES
 own build
 
-say 'Building build/rlock (about a minute) ...'
-cmake --preset release -G Ninja -DBUILD_TESTING=OFF >build.log 2>&1 &&
-  cmake --build build --target rlock >>build.log 2>&1 || {
-  tail -n 30 build.log >&2
-  fail 'the build failed; the whole output is in build.log'
-}
-rm -f build.log
+say 'Building build/rlock (two to four minutes on two free cores) ...'
+build release build rlock -DBUILD_TESTING=OFF
 
 say 'Running a command under the lock "hello", on a private Redis server:'
 set -x

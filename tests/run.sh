@@ -35,11 +35,7 @@ need_packages $PACKAGES
 own "$build"
 
 say "Building (preset $preset) ..."
-cmake --preset "$preset" -G Ninja -DBUILD_TESTING=ON >build.log 2>&1 && cmake --build "$build" >>build.log 2>&1 || {
-  tail -n 40 build.log >&2
-  fail 'the build failed; the whole output is in build.log'
-}
-rm -f build.log
+build "$preset" "$build" all -DBUILD_TESTING=ON
 
 say 'Unit tests'
 "$build/unit_tests" --gtest_brief=1

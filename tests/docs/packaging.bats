@@ -177,6 +177,63 @@ END
   run -1 grep -aoE "[ -~]*$parts[ -~]*" "$RLOCK"
 }
 
+# The toolchain file that packaging/musl writes for this processor, with the system's compiler in the folder.
+toolchain() {
+  local tool
+  folder=$PWD/parts zig=zig cross='' processor=$(uname -m)
+  mkdir -p parts/bin parts/include parts/lib
+  for tool in c++ ar ranlib strip; do ln -sf "$(command -v "$tool")" "parts/bin/$tool"; done
+  ln -sf /usr/lib/"$processor"-linux-gnu/lib*.a parts/lib/
+  eval "$(sed -n '/^cat >"$folder\/toolchain.cmake" <<END$/,/^END$/p' "$ROOT/packaging/musl")"
+}
+
+@test "the line that packaging/musl prints builds with its compiler and libraries, and wants no GTest" {
+  local line
+  line=$(sed -n 's/^#   \(cmake .*\)/\1/p' "$ROOT/packaging/musl")
+  [[ $line == *FOLDER/toolchain.cmake* ]]
+  # The end of the script prints it with the path of the folder.
+  grep -qF "${line//FOLDER/'$folder'}\"" "$ROOT/packaging/musl"
+  toolchain
+  cd "$ROOT"
+  # Its first half, where no GTest is; the second takes minutes.
+  line=${line%% && *}
+  line=${line//FOLDER/$folder}
+  eval "$line -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON" >"$folder/log" 2>&1 || { cat "$folder/log" && return 1; }
+  grep -q '^build rlock: ' "$folder/build/build.ninja"
+  run -1 grep -c unit_tests "$folder/build/build.ninja"
+}
+
+# A project whose build takes three steps, and what shows how far it is.
+small_project() {
+  mkdir small
+  cd small || return
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(small LANGUAGES NONE)' 'foreach(step 1 2 3)' \
+    '  add_custom_command(OUTPUT made${step} COMMAND ${CMAKE_COMMAND} -E $<IF:$<STREQUAL:${step},${BAD}>,false,true>)' \
+    '  list(APPEND all made${step})' 'endforeach()' 'add_custom_target(everything DEPENDS ${all})' >CMakeLists.txt
+  echo '{ "version": 3, "configurePresets": [{ "name": "p", "binaryDir": "${sourceDir}/b" }] }' >CMakePresets.json
+  printf '. "%s/packaging/install.sh"\nbuild p b everything "$@"\necho went on\n' "$ROOT" >script
+}
+
+@test "on a terminal a build shows how far it is; elsewhere it is silent" {
+  small_project
+  run -0 sh script
+  [[ $output == "went on" && ! -e build.log ]]
+  rm -r b
+  run -0 script -qec 'sh script' /dev/null
+  [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
+}
+
+@test "a build that fails shows why, keeps its output, and the script ends" {
+  small_project
+  run -1 sh script -DBAD=2
+  [[ $output == *FAILED*'the whole output is in build.log'* && $output != *"went on"* && -s build.log ]]
+  run -1 script -qec 'sh script -DBAD=2' /dev/null
+  [[ $output == *'the whole output is in build.log'* && $output != *"went on"* ]]
+  echo nonsense >CMakeLists.txt
+  run -1 sh script
+  [[ $output == *'Parse error'*'the whole output is in build.log'* && $output != *"went on"* ]]
+}
+
 @test "a library whose licence is not known is told of, not passed over" {
   needs_static_build
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
