@@ -50,10 +50,11 @@ class Terminal:
         shell = ["bash", "--norc", "--noprofile", "-i"]
         if not CHECK:
             shell = ["unshare", "--mount", "--uts", "sh", "-euc",
-                     f'hostname {host}; mount --bind "$1" /etc/passwd; shift; exec setpriv --reuid={user} --regid={user} '
-                     '--clear-groups "$@"', "sh", stage.passwd, *shell]
+                     f'hostname {host}; mount --bind "$1" /etc/passwd; mount -t tmpfs tmpfs /run; ln -s "$2" /run/redis.sock; '
+                     f'shift 2; exec setpriv --reuid={user} --regid={user} --clear-groups "$@"',
+                     "sh", stage.passwd, stage.socket, *shell]
         environment = {"PATH": f"{stage.folder}/bin:/usr/bin:/bin", "HOME": stage.folder, "USER": person, "TERM": "xterm-256color",
-                       "LANG": "C.UTF-8", "RLOCK_URL": "unix://" + stage.socket, "HISTFILE": "/dev/null",
+                       "LANG": "C.UTF-8", "RLOCK_URL": "unix://" + (stage.socket if CHECK else "/run/redis.sock"), "HISTFILE": "/dev/null",
                        "XDG_CONFIG_HOME": "/nonexistent", "TAKES": str(takes), "RLOCK_HISTORY": "true",
                        # The first words of a job in the background stand in front of the next prompt.
                        "PROMPT_COMMAND": '[ -e begun ] || until [ -z "$(jobs -p)" ] || [ -e begun ]; do sleep 0.05; done',
@@ -238,7 +239,7 @@ SCENES = {"waiting": waiting, "status": status, "watch": watch, "history": histo
 # Each run has its own of these.
 MASKS = [(r"[\w.-]+@[\w.-]+(?= )", "USER@HOST"), (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+", "OWNER"), (r"\d{16}", "TOKEN"),
          (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"), (r"\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b", "DURATION"), (r"(?<=\[1\] )\d+", "PID"),
-         (r"(?<=pid )\d+", "PID"), (r"(USER@HOST +)\d+", r"\1PID"), 
+         (r"unix://\S+", "SERVER"), (r"(?<=pid )\d+", "PID"), (r"(USER@HOST +)\d+", r"\1PID"), 
          (r" +(REASON|\w*…)$", ""), (r"[░█▓][░█▓ ]*", "BAR"), (r" {2,}", "  ")]
 
 

@@ -1,4 +1,4 @@
-# What makes a fault in the program harder to use: readelf(1) and nm(1) read what the compiler has made of it.
+# The program is hardened: readelf(1) and nm(1) read what the compiler has made of it.
 
 load ../lib/common
 

@@ -81,7 +81,7 @@ job() {
   job 64 'is none of kill, wait and ignore' --leftovers keep
   job 64 'names no file' --tls-ca=
   job 64 'the text is empty' --on-lost=
-  job 78 'tls-key without tls-cert: a key alone shows nothing' --url rediss://127.0.0.1:1 --tls-key k
+  job 78 '--tls-key without --tls-cert: a key alone shows nothing' --url rediss://127.0.0.1:1 --tls-key k
   RLOCK_QUIET=maybe job 78 'is neither true nor false'
 }
 

@@ -165,7 +165,7 @@ pairs() {
 
 @test "a renewal goes to the new master, though the old one would take it: the lock stays" {
   servers
-  job_start --lease 6s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
+  job_start --lease 12s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
   wait_until held_on m job
   wait_until held_on r1 job
   wait_until held_on r2 job
@@ -178,7 +178,8 @@ pairs() {
   touch go
   job_status
   show
-  [[ $status == 3 && -z $stderr ]]
+  # A renewal that met the master while it hung is told of, and comes again.
+  [[ $status == 3 && $stderr != *lost* ]]
   [[ $(redis "$master" exists job) == 0 ]]
 }
 
