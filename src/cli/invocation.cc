@@ -71,8 +71,8 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
 void warn_of_long_timeout(const CommonOptions& common) {
   if (common.former_timeout.empty() || common.timeout <= 1min) return;
   log::warning(common.former_timeout +
-               ": this is the time for one exchange with the server; use --wait to limit the wait. Where you mean one "
-               "exchange, call it server-timeout");
+               ": this is the time for one exchange with the server; use --wait to limit the wait. If you mean one "
+               "exchange, call it --server-timeout");
 }
 
 Result<void> name_keys(CommonOptions&) { return {}; }

@@ -96,7 +96,7 @@ assert settings["lease"]["origin"] == sys.argv[1] + ":2: profile.ci.lease"
 assert of("reason") == ("two\nlines é", False, "environment")
 assert of("on-lost") == (None, True, "environment")
 assert of("profile") == ("ci", False, "option")
-assert of("timeout") == ("5s", False, "default")
+assert of("server-timeout") == ("5s", False, "default")
 assert of("tls-cert") == (None, False, "default")
 PYTHON
 }
