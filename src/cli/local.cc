@@ -93,7 +93,7 @@ Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) 
   if (auto reply = client.call({"SHUTDOWN"}, until); !reply && !reply.error().maybe_executed) {
     return std::unexpected(std::move(reply).error());
   }
-  // Whoever looks next must not find the process that looks after the server, and the next use must not meet it.
+  // The next one who looks must not find the process that looks after the server, and the next use must not meet it.
   while (RLOCK_TRY(server.answers(until)) || server.served_by()) {
     if (until.over()) return does_not_stop(server);
     wait_for(-1, 0, until.at_most(10ms));

@@ -19,7 +19,7 @@
 
 namespace rlock::cli {
 
-// Who says what a setting is; nobody: its default counts.
+// The place that says what a setting is; nobody: its default counts.
 enum class Source { option, environment, profile, file, fallback };
 
 // Where the user wants the password to come from.

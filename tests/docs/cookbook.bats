@@ -52,7 +52,7 @@ rows() {
   local script name
   blocks "$BOOK"
   for script in $(ls block.* | sort -V); do
-    # What it takes away is held.
+    # A lock that it takes away is held.
     for name in $(sed -n 's/^rlock force-unlock --yes //p' "$script"); do rlock acquire "$name" --lease 1m >/dev/null; done
     follow "$script" || { show && cat "$script" && return 1; }
     redis srv flushall >/dev/null # kept by --min-hold
