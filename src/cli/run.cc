@@ -41,10 +41,13 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
   return requests;
 }
 
-// As split_addresses() reads them back.
-std::string display(const std::vector<redis::Address>& addresses) {
+// As split_addresses() reads them back. A user who has shown no password is left out: the word may be the password.
+std::string urls_for_command(std::vector<redis::Address> addresses) {
   std::string all;
-  for (const redis::Address& address : addresses) all += (all.empty() ? "" : " ") + address.display();
+  for (redis::Address& address : addresses) {
+    if (!address.server.has_password()) address.server.user.clear();
+    all += (all.empty() ? "" : " ") + address.url();
+  }
   return all;
 }
 
@@ -54,7 +57,7 @@ std::vector<std::string> environment_for(const RunOptions& options, const std::v
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
   std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
-                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + display(addresses)};
+                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + urls_for_command(addresses)};
   // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
   const auto name_file = [&](const char* variable, const std::string& path) {
     unsetenv(variable);

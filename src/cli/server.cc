@@ -24,7 +24,7 @@ bool by_default = false;  // nothing has named the server of client_for
 // One address, or several.
 void hide_password(char* urls) {
   for (const std::string_view url : redis::split_addresses(urls)) {
-    const std::string_view password = redis::password_in(url);
+    const std::string_view password = redis::secret_in(url);
     if (!password.empty()) std::fill_n(urls + (password.data() - urls), password.size(), '*');
   }
 }
@@ -35,7 +35,7 @@ std::optional<Secret> configured_password(const CommonOptions& options, const re
   std::optional<Secret> password;
   for (const Secret& url : options.configured_urls) {
     const auto configured = redis::parse_address(url.text());
-    if (!configured || configured->display() != address.display()) continue;
+    if (!configured || configured->url() != address.url()) continue;
     if (!password) password = configured->server.password;
   }
   return password;

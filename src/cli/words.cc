@@ -50,7 +50,7 @@ Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
 }
 
 std::string without_password(std::string word) {
-  const std::string_view password = redis::password_in(word);
+  const std::string_view password = redis::secret_in(word);
   if (password.empty()) return word;
   return word.replace(static_cast<std::size_t>(password.data() - word.data()), password.size(), "***");
 }

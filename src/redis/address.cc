@@ -98,13 +98,13 @@ Result<Address> parse_address(std::string_view url) {
   return Address{.server = RLOCK_TRY(parse_endpoint(url))};
 }
 
-std::string Address::display() const {
-  if (kind == Kind::server) return server.display();
+std::string Address::text(const std::string& alone, const std::string& login) const {
+  if (kind == Kind::server) return alone;
   std::string hosts;
   for (const Host& host : kind == Kind::cluster ? seeds : sentinels) hosts += (hosts.empty() ? "" : ",") + host.display();
   const std::string scheme = server.tls ? "rediss" : "redis";
-  if (kind == Kind::cluster) return scheme + "+cluster://" + server.display_login() + hosts + server.display_db();
-  return scheme + "+sentinel://" + server.display_login() + hosts + "/" + percent_encoded(master, "/") +
+  if (kind == Kind::cluster) return scheme + "+cluster://" + login + hosts + server.display_db();
+  return scheme + "+sentinel://" + login + hosts + "/" + percent_encoded(master, "/") +
          server.display_db();
 }
 

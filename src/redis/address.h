@@ -25,8 +25,13 @@ struct Address {
   std::vector<Host> seeds;      // cluster: servers of it to begin with
   std::shared_ptr<SlotMap> slots;  // cluster: what is known of it, for all copies of this address; else null
 
-  // As a URL that parse_address reads back, without passwords. Safe to show and to log.
-  std::string display() const;
+  // As a URL, without what is or may be a password. Safe to show and to log.
+  std::string display() const { return text(server.display(), server.display_login()); }
+  // The same with the user, whatever it is, as parse_address reads it back. Not to be shown.
+  std::string url() const { return text(server.url(), server.login()); }
+
+ private:
+  std::string text(const std::string& alone, const std::string& login) const;
 };
 
 // The addresses in `text`: one, or several with blanks between them, as parts of it. A blank that no address follows

@@ -17,6 +17,11 @@ Result<void> check_length(const std::string& path, std::size_t more) {
                      std::to_string(path.size() + more));
 }
 
+// The part in front of the colon, where there is one, is a user; an @ there ends a word without a colon.
+bool may_be_password(std::string_view user, std::string_view info) {
+  return user.size() == info.size() || user.contains('@');
+}
+
 // Reads `user:password@` off the front of `rest`.
 Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   const std::string_view info = userinfo_of(rest);
@@ -24,6 +29,7 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   rest.remove_prefix(info.size() + 1);
   const auto colon = info.find(':');
   endpoint.user = RLOCK_TRY(percent_decoded(info.substr(0, colon), "user"));
+  endpoint.hides_user = may_be_password(info.substr(0, colon), info);
   if (colon != std::string_view::npos) {
     const std::string_view password = info.substr(colon + 1);
     if (password.contains("://")) {
@@ -101,6 +107,11 @@ std::string meant_by(std::string_view url) {
   return (scheme.ends_with('s') ? "rediss://" : "redis://") + std::string(rest);
 }
 
+std::string_view userinfo_in(std::string_view url) {
+  const auto scheme = url.find("://");
+  return scheme == std::string_view::npos ? std::string_view{} : userinfo_of(url.substr(scheme + 3));
+}
+
 }  // namespace
 
 Result<Endpoint> parse_endpoint(std::string_view url) {
@@ -129,23 +140,26 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
 }
 
 std::string_view password_in(std::string_view url) {
-  const auto scheme = url.find("://");
-  if (scheme == std::string_view::npos) return {};
-  const std::string_view info = userinfo_of(url.substr(scheme + 3));
+  const std::string_view info = userinfo_in(url);
   const auto colon = info.find(':');
   return colon == std::string_view::npos ? std::string_view{} : info.substr(colon + 1);
 }
 
-std::string Endpoint::display_login() const { return user.empty() ? "" : percent_encoded(user, ":/") + "@"; }
+std::string_view secret_in(std::string_view url) {
+  const std::string_view info = userinfo_in(url);
+  return may_be_password(info.substr(0, info.find(':')), info) ? info : password_in(url);
+}
+
+std::string Endpoint::login() const { return user.empty() ? "" : percent_encoded(user, ":/") + "@"; }
 
 std::string Endpoint::display_db() const { return db ? "/" + std::to_string(db) : ""; }
 
-std::string Endpoint::display() const {
+std::string Endpoint::text(const std::string& login) const {
   if (kind == Kind::local) return "local:" + percent_encoded(path);
   if (kind == Kind::unix_socket) {
-    return "unix://" + display_login() + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
+    return "unix://" + login + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
   }
-  return (tls ? "rediss://" : "redis://") + display_login() + Host{host, port}.display() + display_db();
+  return (tls ? "rediss://" : "redis://") + login + Host{host, port}.display() + display_db();
 }
 
 }  // namespace rlock::redis

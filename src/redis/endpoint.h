@@ -36,6 +36,7 @@ struct Endpoint {
       path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
   int db = 0;
   std::string user;  // empty: AUTH with the password alone
+  bool hides_user = false;  // it stands in the address where redis-cli(1) has a password, and may be one
   std::optional<Secret> password;
   std::optional<PasswordSource> password_source;  // beats `password`
   // For a user whom the server refuses: where the password comes from, or how to give one; never a part of it.
@@ -48,11 +49,17 @@ struct Endpoint {
   // unix_socket, local: where the socket is.
   std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }
 
-  // The address as a URL that parse_endpoint reads back, without the password. Safe to show and to log.
-  std::string display() const;
-  // Parts of it: "user@", "/3", empty where there is nothing to say.
-  std::string display_login() const;
+  // The address as a URL, without what is or may be a password. Safe to show and to log.
+  std::string display() const { return text(display_login()); }
+  // The same with the user, whatever it is, as parse_endpoint reads it back. Not to be shown.
+  std::string url() const { return text(login()); }
+  // Parts of them: "user@", "/3", empty where there is nothing to say.
+  std::string display_login() const { return hides_user && !user.empty() ? "***@" : login(); }
+  std::string login() const;
   std::string display_db() const;
+
+ private:
+  std::string text(const std::string& login) const;
 };
 
 // Reads redis://[user[:password]@]host[:port][/db], rediss:// in the same way for TLS,
@@ -62,7 +69,9 @@ struct Endpoint {
 // Errors (usage): anything else. The message never holds what may be a password.
 Result<Endpoint> parse_endpoint(std::string_view url);
 
-// Where the password stands in `url`, as a part of it; empty if there is none. For wiping it from argv.
+// Where the password stands in `url`, as a part of it; empty if there is none.
 std::string_view password_in(std::string_view url);
+// The same of what may be one: also a word without a colon. For wiping it from argv.
+std::string_view secret_in(std::string_view url);
 
 }  // namespace rlock::redis

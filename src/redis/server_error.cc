@@ -38,6 +38,8 @@ constexpr std::string_view
     kNoDatabase = "name a database that the server has, as in redis://host/0",
     kOnlyDatabase = "a server of a cluster has database 0 alone: leave the database out of the address",
     kNeedlessPassword = "the server knows no password for this user: leave it out, or name a user (redis://USER@host)",
+    kLoneWord = "what stands alone in front of the @ is taken for a user; if it is the password, write "
+                "redis://:PASSWORD@host",
     kOfCluster = "it is a server of a cluster: write redis+cluster:// in place of redis://";
 
 // The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.
@@ -178,6 +180,7 @@ Error with_login(Error error, const Endpoint& endpoint) {
   const bool of_password = says("wants a password") || says("WRONGPASS") || says("invalid password");
   // A user who has not logged in is the user `default`, who may lack rights.
   const bool as_anybody = error.code == denied && !endpoint.has_password();
+  if (of_password && as_anybody && endpoint.hides_user) add_advice(error, kLoneWord);
   if (of_password || as_anybody) add_advice(error, endpoint.about_password);
   return error;
 }

@@ -174,6 +174,68 @@ watched() {
   watched -- --config c.toml
 }
 
+# redis-cli takes the word alone in front of the @ for the password; rlock takes it for a user, and may be wrong.
+@test "a word alone in front of the @: no output has it, and it is said how to write a password" {
+  local url line
+  url=$(with_secret "$URL" "$SECRET")
+  for line in 'run x -- touch ran' 'acquire x --lease 5s' 'renew x --owner a:1 --lease 5s' 'release x --owner a:1' 'force-unlock --yes --now x' status \
+    'status x' 'status --json x' 'history x' doctor 'doctor --json'; do
+    run -77 --separate-stderr rlock -v --log-format json --url "$url" $line
+    [[ $output$stderr == *'write redis://:PASSWORD@host'* && ! -e ran ]]
+    unseen "$SECRET"
+    RLOCK_URL=$url run -77 --separate-stderr rlock -v $line
+    unseen "$SECRET"
+  done
+  echo "url = \"$url\"" >c.toml
+  for line in '' --json; do
+    run -0 --separate-stderr rlock config --config c.toml $line
+    [[ $output == *'***@'* ]]
+    unseen "$SECRET"
+  done
+  # A command line that lacks its --.
+  run -64 --separate-stderr rlock run x --url "$url" true --no-such
+  unseen "$SECRET"
+}
+
+@test "a word alone in front of the @: no error about the address has it" {
+  local address
+  for address in "redis://$SECRET@127.0.0.1:0" "ftp://$SECRET@127.0.0.1" "redis://$SECRET@[::1" "redis://$SECRET@127.0.0.1/abc" \
+    "unix://$SECRET@" "redis://$SECRET%zz@127.0.0.1" "redis:/$SECRET@127.0.0.1" "$SECRET@127.0.0.1" "redis:$SECRET@127.0.0.1" \
+    "redis+sentinel://$SECRET@127.0.0.1" "redis+cluster://$SECRET@127.0.0.1:1,$SECRET@127.0.0.1:2" \
+    "redis+sentinel://$SECRET@127.0.0.1:1,$SECRET@127.0.0.1:2/m" "redis://$SECRET@a:1,redis://$SECRET@b"; do
+    run --separate-stderr rlock run -v --server-timeout 1s --url "$address" x -- true
+    [[ $status == @(64|69) ]]
+    unseen "$SECRET"
+    RLOCK_URL=$address run --separate-stderr rlock status -v --server-timeout 1s
+    [[ $status == @(78|69) ]]
+    unseen "$SECRET"
+  done
+}
+
+@test "processes: a word alone in front of the @, of a server that wants no password" {
+  not_over sentinel acl 'the server wants a password'
+  redis_start turn
+  local url
+  url=$(redis_url turn)
+  watched "RLOCK_URL=$(with_secret "$url" "$SECRET")" --
+  grep -qxF "RLOCK_URL=$url" child
+  watched -- --url "$(with_secret "$url" "$SECRET")"
+  redis_stop turn
+}
+
+@test "a user in the address and a password from elsewhere: it works, the command has the user, and no output has it" {
+  REDISCLI_AUTH=$SECRET redis srv acl setuser "$OTHER" on '>sesame' '~*' '&*' +@all >/dev/null
+  local url
+  url=$(with_secret "$URL" "$OTHER")
+  secret_file sesame
+  run -0 --separate-stderr rlock run -v --url "$url" --password-file pass x -- "$RLOCK" status -v x
+  [[ $output == *'***@'* ]]
+  unseen "$OTHER"
+  run -0 --separate-stderr rlock run --url "$url" --password-file pass x -- printenv RLOCK_URL
+  [[ $output == "$url" ]]
+  REDISCLI_AUTH=$SECRET redis srv acl deluser "$OTHER" >/dev/null
+}
+
 @test "no message has it: the wrong password" {
   local format
   for format in text json; do

@@ -5,6 +5,7 @@
 # | error      | what is said                                  | what to do                                          |
 # |------------|-----------------------------------------------|-----------------------------------------------------|
 # | NOAUTH     | the server wants a password                   | give one by …; under `rlock run`: put it into a file |
+# | the same, a word alone in front of the @ | taken for a user     | if it is the password, write redis://:PASSWORD@host |
 # | WRONGPASS  | the password came from SOURCE                 | correct it there                                    |
 # | AUTH … without any password configured | knows no password for this user | leave it out, or name a user            |
 # | NOPERM     | the right                                     | grant the rights that rlock doctor --acl prints     |
@@ -72,6 +73,13 @@ change=(run acquire)
   options=(--url "$url")
   says 77 'the server wants a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
   RLOCK_HELD=1 says 77 'the server wants a password: ' 'no password was given: this runs under `rlock run`' status doctor
+}
+
+@test "no password, but a word alone in front of the @: how a password is written" {
+  start --requirepass s3cret
+  options=(--url "unix://s3cret@$srv_sock")
+  says 77 'the server wants a password: ' 'what stands alone in front of the @ is taken for a user; if it is the password, write redis://:PASSWORD@host' "${all[@]}"
+  [[ $stderr$output != *s3cret* ]]
 }
 
 @test "a wrong password: which of the sources it came from, and never the password" {

@@ -28,8 +28,15 @@ TEST(Address, ReadsWhatEndpointsAre) {
 TEST(Address, WhatIsShownIsReadBack) {
   for (const char* url : {"redis+sentinel://a:26379/m", "rediss+sentinel://u@a:1,[::1]:2/m%2Fn/3", "redis://h:1/2",
                           "redis+sentinel://%2C:26379/%40"}) {
-    EXPECT_EQ(parse_address(url)->display(), url);
+    EXPECT_EQ(parse_address(url)->url(), url);
   }
+}
+
+TEST(Address, NeverShowsALoneWord) {
+  EXPECT_EQ(parse_address("redis+cluster://hunter2@a:1,b/3")->display(), "redis+cluster://***@a:1,b:6379/3");
+  EXPECT_EQ(parse_address("rediss+sentinel://hunter2@a:1/m")->display(), "rediss+sentinel://***@a:1/m");
+  EXPECT_EQ(parse_address("redis+cluster://hunter2@a:1,hunter2@b:1")->display(), "redis+cluster://***@b:1");
+  EXPECT_EQ(parse_address("redis+sentinel://hunter2@a,hunter2@b/m")->display(), "redis+sentinel://***@b:26379/m");
 }
 
 TEST(Address, RefusesTheRestAndShowsNoPassword) {
@@ -37,7 +44,9 @@ TEST(Address, RefusesTheRestAndShowsNoPassword) {
                           "redis+sentinel://a,/m", "redis+sentinel://,a/m", "redis+sentinel://u:hunter2@a,b:x/m",
                           "redis+sentinel://u:hunter2@a/m/x", "redis+sentinel://u:hunter2@a/m/1/2",
                           "redis+sentinel://a/m?x=1", "redis+sentinel://a,redis://b/m", "redis+sentinel://a:1,redis://b:2/m", "redis+sentinel://a/%00",
-                          "redis+sentinel://a/%0a", "redis://u:hunter2@a,b", "redis+sentinels://a/m"}) {
+                          "redis+sentinel://a/%0a", "redis://u:hunter2@a,b",
+                          "redis+sentinel://hunter2@a", "redis+sentinel://hunter2%@a/m", "redis+cluster://hunter2@a,",
+                          "redis+cluster://hunter2@a:0", "redis+cluster:/hunter2@a", "redis+clusters://hunter2@a", "redis+sentinels://a/m"}) {
     const auto address = parse_address(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, Error::Code::usage) << url;

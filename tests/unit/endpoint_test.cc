@@ -131,16 +131,50 @@ TEST(Endpoint, NeverShowsAPassword) {
   }
 }
 
-TEST(Endpoint, DisplayIsReadBack) {
+// redis-cli takes the word for a password.
+TEST(Endpoint, NeverShowsALoneWord) {
+  EXPECT_EQ(parse_endpoint("redis://hunter2@h:1/2")->display(), "redis://***@h:1/2");
+  EXPECT_EQ(parse_endpoint("unix://hunter2@/s")->display(), "unix://***@/s");
+  EXPECT_EQ(parse_endpoint("redis://u:@h:1")->display(), "redis://u@h:1");
+  for (const char* url :
+       {"redis://hunter%32@h", "rediss://hunter%3A2@h", "redis://hunter2%3ax@h", "redis://hunter2@x@h",
+        "redis://hunter2@a:1@b", "redis://hunter2@a,redis://hunter2@b", "redis://hunter2/x@h"}) {
+    const auto endpoint = parse_endpoint(url);
+    ASSERT_TRUE(endpoint) << url;
+    EXPECT_EQ(endpoint->display().find("hunter"), std::string::npos) << endpoint->display();
+    EXPECT_EQ(parse_endpoint(endpoint->url())->user, endpoint->user) << url;
+  }
+  for (const char* url :
+       {"redis://hunter2@h:0", "redis://hunter2@h/x", "reds://hunter2@h", "hunter2@h", "hunter2@h:6379",
+        "redis://hunter2%@h", "redis://hunter2%00@h", "unix://hunter2@x", "unix:hunter2@/s", "redis://hunter2@h?x",
+        "redis:hunter2@h", "redis:/hunter2@h", "redis//hunter2@h:1", "local:hunter2@h", "/hunter2@h",
+        "redis://hunter2@a,b", "redis://hunter2@a:1,redis://hunter2@b", "redis://hunter2@[h]"}) {
+    const auto endpoint = parse_endpoint(url);
+    ASSERT_FALSE(endpoint) << url;
+    EXPECT_EQ(endpoint.error().message.find("hunter"), std::string::npos) << endpoint.error().message;
+  }
+}
+
+TEST(Endpoint, UrlIsReadBack) {
   for (const char* url :
        {"redis://h:1", "redis://al%40ice@h:1/2", "unix:///a%20b?db=1", "local:", "local:/d%25", "redis://[::1]:6379"}) {
     const auto endpoint = *parse_endpoint(url);
-    const auto again = *parse_endpoint(endpoint.display());
+    const auto again = *parse_endpoint(endpoint.url());
     EXPECT_EQ(again.host, endpoint.host);
     EXPECT_EQ(again.path, endpoint.path);
     EXPECT_EQ(again.user, endpoint.user);
     EXPECT_EQ(again.db, endpoint.db);
   }
+}
+
+TEST(SecretIn, FindsItsPlace) {
+  EXPECT_EQ(secret_in("redis://u:pw@h"), "pw");
+  EXPECT_EQ(secret_in("--url=redis://:p@w@h"), "p@w");
+  EXPECT_EQ(secret_in("redis://pw@h"), "pw");
+  EXPECT_EQ(secret_in("redis+cluster://pw@a:1,pw@b:1"), "pw@a:1,pw");
+  EXPECT_EQ(secret_in("unix://pw@/s"), "pw");
+  EXPECT_EQ(secret_in("redis://h:6379"), "");
+  EXPECT_EQ(secret_in("just a word"), "");
 }
 
 TEST(PasswordIn, FindsItsPlace) {
