@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "redis/audience.h"
 
 namespace rlock::redis {
 namespace {
@@ -48,6 +49,9 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   if (has_control(address.master)) return bad_address("the name of the master holds a control character");
   // The rest is read as it is for one server.
   address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(path.substr(end))));
+  // One that hangs, and the one that takes its place.
+  address.server.audience =
+      std::make_shared<Audience>(std::vector<Host>{}, std::max<std::size_t>(2, address.sentinels.size()));
   return address;
 }
 
@@ -57,6 +61,7 @@ Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
   Address address{.kind = Address::Kind::cluster};
   address.seeds = RLOCK_TRY(read_hosts(rest.substr(0, end), kClusterPort, kClusterForm));
   address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(rest.substr(end))));
+  address.server.audience = std::make_shared<Audience>(address.seeds, address.seeds.size());
   address.slots = std::make_shared<SlotMap>();
   return address;
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "redis/audience.h"
 #include "redis/cluster.h"
 #include "redis/exchange.h"
 #include "redis/server_error.h"
@@ -52,6 +53,7 @@ Result<Reply> Client::checked(Sent& one) {
     return std::unexpected(std::move(error));
   }
   if (one.line && one.line->has_leftovers()) return std::unexpected(lines_.failed(one.line, too_much()));
+  if (const auto& audience = address().server.audience) audience->served();
   return std::move(*one.reply);
 }
 
@@ -146,12 +148,17 @@ void Client::keep_password_from_children() const {
 Result<Reply> Client::insist(const Words& command, const Until& until) {
   bool maybe_executed = false;
   const auto slot = address().slots ? slot_of_command(command) : std::nullopt;
+  std::optional<Error> before;
   for (milliseconds pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
+    const bool cut_short = rlock::until(until.deadline) < pause;
     auto reply = call(command, lines_.open(slot) ? until.at_most(rlock::until(until.deadline) / 2) : until);
     if (reply) return reply;
     Error& error = reply.error();
     maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;
     if (error.code != Error::Code::unavailable || !lines_.ever_reached) return reply;
+    // The last one, which had less time than the pause, knows no more than the one before.
+    if (before && cut_short) return std::unexpected(Error{before->code, before->message, maybe_executed});
+    before = error;
     log::debug(error.message + "; trying again");
     if (wait_for(-1, 0, until.at_most(pause)) == WaitEnd::interrupted) {
       error.code = Error::Code::interrupted;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "redis/audience.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {
@@ -28,6 +29,7 @@ Result<Connection> ask(const Address& address, const Host& node, const Until& un
   }
   auto read = address.slots->read(*reply, node, address.server.tls.has_value());
   if (!read) return named(std::move(read).error());
+  address.server.audience->expect(address.slots->nodes(address.seeds).size());
   return connection;
 }
 
@@ -66,6 +68,10 @@ Result<Connection> learn_slots(const Address& unread, const Until& until) {
     if (until.over()) break;
     // One that is silent leaves time for the others, and for what the slot is wanted for.
     const milliseconds share = rlock::until(until.deadline) / static_cast<int>(1 + left--);
+    if (auto may = endpoint_of(address, node).may_get_password(); !may) {
+      if (!failure) failure = std::move(may).error();
+      continue;
+    }
     auto connection = ask(address, node, until.at_most(std::min(kForOne, share)));
     if (connection) return connection;
     Error& error = connection.error();
@@ -94,6 +100,7 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
     const bool another = lost && owner != lost;
     // A server that is cut off from the others may name it again.
     if (!lost || another) {
+      RLOCK_TRY(endpoint_of(address, *owner).may_get_password());
       const Until first = until.at_most(rlock::until(until.deadline) / 2);
       auto connection = Connection::open(endpoint_of(address, *owner), another ? until : first);
       if (connection || connection.error().code != Error::Code::unavailable) return connection;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "redis/audience.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {
@@ -38,6 +39,7 @@ Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
 }  // namespace
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until) {
+  RLOCK_TRY(endpoint.may_get_password());
   Connection connection(RLOCK_TRY(Transport::open(endpoint, until)));
   connection.server_ = endpoint.display();
   connection.node_ = {endpoint.host, endpoint.port};
@@ -59,6 +61,7 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   std::string bytes;
   if (endpoint.has_password()) {
     const Secret password = RLOCK_TRY(password_for(endpoint, until));
+    if (endpoint.audience) endpoint.audience->add({endpoint.host, endpoint.port});
     asked.push_back("AUTH");
     shown_password_ = true;
     reader_->keep_quiet();

@@ -27,7 +27,7 @@ class Connection {
  public:
   // Connects, then AUTH and SELECT where the endpoint asks for them. Both are answered before anything
   // else is sent: a server that refuses them would run the next command as another user or in another
-  // database. Errors: those of Transport::open; denied; config (no such database).
+  // database. Errors: those of Transport::open and Endpoint::may_get_password; denied; config (no such database).
   static Result<Connection> open(const Endpoint& endpoint, const Until& until);
 
   // Sends `command` in one write with the next one; its reply is read before that one's, and asides() has it. A server

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include "base/text.h"
+#include "redis/audience.h"
 #include "redis/url.h"
 
 namespace rlock::redis {
@@ -148,6 +149,14 @@ std::string_view password_in(std::string_view url) {
 std::string_view secret_in(std::string_view url) {
   const std::string_view info = userinfo_in(url);
   return may_be_password(info.substr(0, info.find(':')), info) ? info : password_in(url);
+}
+
+Result<void> Endpoint::may_get_password() const {
+  if (!audience || !has_password() || audience->admits({host, port})) return {};
+  return fail(Error::Code::unavailable,
+              escaped(display()) +
+                  ": the password is not sent to yet another server: none of those that have got it serves, and they name "
+                  "others; check what they say by redis-cli CLUSTER SLOTS, Sentinels by SENTINEL MASTERS");
 }
 
 std::string Endpoint::login() const { return user.empty() ? "" : percent_encoded(user, ":/") + "@"; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct PasswordSource {
   bool starts_processes = false;
 };
 
+class Audience;
+
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local };
 
@@ -44,6 +47,10 @@ struct Endpoint {
 
   std::string client_name;                        // what CLIENT LIST shows of our connections; empty: nothing
 
+  std::shared_ptr<Audience> audience;  // of a server that others name: who may get the password; else null
+
+  // Error: unavailable, as the audience says.
+  Result<void> may_get_password() const;
   bool has_password() const { return password || password_source; }
 
   // unix_socket, local: where the socket is.

@@ -5,13 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "redis/audience.h"
 #include "redis/cluster.h"
 
 namespace rlock::redis {
 namespace {
 
-// How often one exchange follows servers that send it on, and how long it waits where a slot is between two of them.
-constexpr int kMostRedirections = 6;
+// How long it waits where a slot is between two servers.
 constexpr milliseconds kBetween = 50ms;
 
 // Nothing was executed: the server takes the connection for one that has shown no password.
@@ -23,6 +23,7 @@ class Exchange {
   Exchange(Lines& lines, const Heard& heard, const Until& until) : lines_(lines), heard_(heard), until_(until) {}
 
   void run() {
+    if (const auto& audience = lines_.address().server.audience) audience->begin(lines_.round.size());
     bool shown = false;
     for (int redirected = 0;; ++redirected) {
       send_to_open();

@@ -458,3 +458,30 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   [[ $output == ran && -z $stderr ]]
   refused 64 address --url "redis://[::1:$port"
 }
+
+# sent_on MODE SCHEME PATH MOST: a server of that kind names ever more hosts; in a wait of 5 s MOST get the password.
+# Without a limit, a hundred do.
+sent_on() {
+  local hosts
+  : >auths
+  odd "$1" "$PWD/auths"
+  RLOCK_PASSWORD=s3cret refused 69 'the password is not sent to yet another server' -v -w 5s --url "$2://${url#*//}$3"
+  kill "$odd_pid"
+  wait_until gone "$odd_pid"
+  hosts=$(sort -u auths | wc -l)
+  echo "$1: $hosts hosts, $(wc -l <auths) times"
+  ((hosts > 1 && hosts <= $4))
+}
+
+# The pauses after which one more gets it take 1, 3, 7 and 15 s altogether; the last exchange may take 5 s.
+@test "a server of a cluster that sends rlock on to ever new hosts: few get the password, and the wait ends" {
+  not_over tls sentinel cluster acl 'each server is odd'
+  sent_on moved redis+cluster '' 4
+  sent_on ask redis+cluster '' 4
+  sent_on crowd redis+cluster '' 11
+}
+
+@test "Sentinels that name a new master each time: few get the password, and the wait ends" {
+  not_over tls sentinel cluster acl 'each server is odd'
+  sent_on masters redis+sentinel /m 5
+}

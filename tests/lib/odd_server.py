@@ -31,6 +31,11 @@ refuse     the lock is held; whoever subscribes gets the error TEXT without end
 message    the lock is held; whoever subscribes gets the message TEXT without end
 scan       a SCAN never ends, and finds nothing
 names      a SCAN never ends, and finds other names of 500 bytes each time
+moved, ask  it is a cluster of one, and sends on to a new host with each command: it is that one, too. Here and below
+           TEXT is a file that gets a line for each AUTH: the host that it was sent to
+crowd      the same with MOVED, and the list of slots has a thousand hosts
+masters    it is a Sentinel, and names a new master at each question; it is all of them, and none of them has a script
+masters-grant  the same, but the masters grant
 loading    it says what a Redis says that loads its data after a start, which a real one does too slowly or too soon for a test
 """
 import itertools
@@ -42,6 +47,8 @@ import time
 
 CHUNK = 1 << 16
 SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan names loading".split()
+MANY = "moved ask crowd masters masters-grant".split()
+SPEAKING += MANY
 kept = []
 
 
@@ -72,10 +79,35 @@ def encoded(value):
 fresh = itertools.count()
 
 
-def answer(mode, text, words):
+def new_host():
+    number = next(fresh)
+    return b"127.1.%d.%d" % (number // 250, number % 250 + 1)
+
+
+def answer_of_many(mode, here, words):
+    """None: as the others do."""
+    host, port = here
+    if words[0] == b"CLUSTER":
+        names = [b"127.2.%d.%d" % (i // 250, i % 250 + 1) for i in range(1000)] if mode == "crowd" else [host.encode()]
+        share = 16384 // len(names)
+        return encoded([[i * share, 16383 if name == names[-1] else (i + 1) * share - 1, [name, port, b"%040d" % i]]
+                        for i, name in enumerate(names)])
+    if words[0] in (b"AUTH", b"ASKING", b"CLIENT", b"SUBSCRIBE", b"SSUBSCRIBE", b"SENTINEL", b"ROLE"):
+        return {b"SENTINEL": encoded([b"ip", new_host(), b"port", b"%d" % port]), b"ROLE": encoded([b"master", 0, []]),
+                b"CLIENT": b"+OK\r\n", b"ASKING": b"+OK\r\n"}.get(words[0])
+    if mode in ("moved", "ask", "crowd"):
+        return b"-%s 1 %s:%d\r\n" % (b"ASK" if mode == "ask" else b"MOVED", new_host(), port)
+    return b"-READONLY You can't write against a read only replica.\r\n" if mode == "masters" else None
+
+
+def answer(mode, text, words, here):
     """To one command."""
     if mode == "wrong" and words[0] == text.split()[0]:
         return text.split(maxsplit=1)[1].replace(b"|", b"\r\n") + b"\r\n"
+    if mode in MANY:
+        said = answer_of_many(mode, here, words)
+        if said:
+            return said
     if mode == "loading":
         seconds, microseconds = divmod(time.time_ns() // 1000, 1000000)
         said = {b"TIME": [b"%d" % seconds, b"%d" % microseconds], b"CONFIG": [],
@@ -83,6 +115,9 @@ def answer(mode, text, words):
                          b"# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"}.get(words[0])
         return b"-LOADING Redis is loading the dataset in memory\r\n" if said is None else encoded(said)
     if words[0] == b"AUTH":
+        if mode in MANY:
+            with open(text, "a") as file:
+                print(here[0], file=file)
         said = b" ".join([text] + [b"'%s'" % word for word in words]).replace(b"\r", b" ").replace(b"\n", b" ")
         return {"repeat": b"-%s\r\n" % said, "behind": b"+OK\r\n-%s\r\n" % said}.get(mode, b"+OK\r\n")
     if words[0] == b"SCAN":
@@ -118,7 +153,7 @@ def speak(mode, text, connection, number):
         if mode == "once" and number == 1:
             connection.sendall(b"-%s\r\n" % text)
             continue
-        connection.sendall(answer(mode, text, words))
+        connection.sendall(answer(mode, text, words, connection.getsockname()))
         if words[0] == b"SUBSCRIBE" and mode in ("confirm", "refuse", "message"):
             flood = {"confirm": encoded([b"subscribe", words[1], 1]), "refuse": b"-%s\r\n" % text,
                      "message": encoded([b"message", words[1], text])}[mode]
@@ -164,7 +199,7 @@ def serve(mode, text, connection, number):
 def main():
     mode, text = sys.argv[1], os.fsencode(sys.argv[2] if len(sys.argv) > 2 else "")
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(("" if mode in MANY else "127.0.0.1", 0))
     listener.listen(64)
     print(listener.getsockname()[1], flush=True)
     for number in itertools.count(1):
