@@ -163,6 +163,27 @@ over_tls() {
   all_clean
 }
 
+@test "with a password: a slot moves to a server that has joined since the job began" {
+  start
+  local name server
+  name=$(cluster_name c3)
+  export RLOCK_PASSWORD=secret REDISCLI_AUTH=secret
+  for server in c1 c2 c3; do REDISCLI_AUTH='' redis $server config set requirepass secret; done
+  job_start --lease 10s "$name" -- bash -c 'until [[ -e go ]]; do sleep 0.02; done'
+  wait_until held_on c3 "$name"
+  cluster_node c4 --requirepass secret
+  cluster_join c4
+  wait_until cluster_ok c4
+  cluster_move "$(cluster_slot "$name")" c3 c4
+  wait_until eval '(($(calls c4) > 0))' # it is renewed there
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  run -0 --separate-stderr rlock run -n "$name" -- echo mine
+  [[ $output == mine && -z $stderr ]]
+}
+
 @test "over TLS a server has the name that it announces" {
   over_tls DNS:localhost
   start 1 0 --cluster-announce-hostname localhost
