@@ -459,13 +459,13 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   refused 64 address --url "redis://[::1:$port"
 }
 
-# sent_on MODE SCHEME PATH MOST: a server of that kind names ever more hosts; in a wait of 5 s MOST get the password.
-# Without a limit, a hundred do.
+# sent_on MODE SCHEME PATH MOST [OPTION ...]: a server of that kind names ever more hosts; in a wait of 5 s MOST get the
+# password. Without a limit, fifty do, of a crowd a thousand.
 sent_on() {
   local hosts
   : >auths
   odd "$1" "$PWD/auths"
-  RLOCK_PASSWORD=s3cret refused 69 'the password is not sent to yet another server' -v -w 5s --url "$2://${url#*//}$3"
+  RLOCK_PASSWORD=s3cret refused 69 'the password is not sent to yet another server' -w 5s --url "$2://${url#*//}$3" "${@:5}"
   kill "$odd_pid"
   wait_until gone "$odd_pid"
   hosts=$(sort -u auths | wc -l)
@@ -478,10 +478,10 @@ sent_on() {
   not_over tls sentinel cluster acl 'each server is odd'
   sent_on moved redis+cluster '' 4
   sent_on ask redis+cluster '' 4
-  sent_on crowd redis+cluster '' 11
+  sent_on crowd redis+cluster '' 11 -v
 }
 
 @test "Sentinels that name a new master each time: few get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'
-  sent_on masters redis+sentinel /m 5
+  sent_on masters redis+sentinel /m 5 -v
 }
