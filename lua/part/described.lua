@@ -4,8 +4,8 @@ local function remove(key)
   redis.call('del', key)
 end
 
-local function description_of(owner, field)
-  local found = peek('hmget', key_of(owner), 'owner', field or 'owner')
+local function description_of(owner, ...)
+  local found = peek('hmget', key_of(owner), 'owner', ...)
   local described = found and found[1] ~= false
-  return key_of(owner), described, described and found[2]
+  return key_of(owner), described, described and found[2], described and found[3]
 end

@@ -6,9 +6,22 @@
 
 local kEntries = 10000
 
--- Says that a hold was taken away, until its owner has noticed: it is no loss then. Not declared either.
+-- Says that a hold was taken away, or is written down as lost, until its owner has noticed: it is no loss then. Not
+-- declared either.
 local function taken_key(owner)
   return holds .. owner .. ':taken'
+end
+
+local function add_to_total(totals, total)
+  local added = redis.pcall('hincrby', totals, total, 1)
+  redis.pcall('pexpire', totals, kMonth)
+  return added
+end
+
+local function add_entry(history, outcome, ended, ...)
+  local written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', ended, ...)
+  redis.pcall('pexpire', history, kMonth)
+  return written
 end
 
 -- Adds one to the total `total`, '' for none, and an entry of the fields from ARGV[first] on, if there are any.
@@ -18,17 +31,14 @@ local function record(at, total, outcome, first)
   local totals, history = ARGV[at], ARGV[at + 1]
   local added, written
   if total ~= '' then
-    added = redis.pcall('hincrby', totals, total, 1)
-    redis.pcall('pexpire', totals, kMonth)
+    added = add_to_total(totals, total)
   end
   if ARGV[first] then
     -- The id is later than the time if the clock was ahead when the entry before this one was written. The time is asked
     -- for here: no other release needs it.
     local clock = redis.pcall('time')
     local ended = clock[1] and clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3) or ''
-    written = redis.pcall('xadd', history, 'maxlen', '~', kEntries, '*', 'outcome', outcome, 'ended', ended,
-      unpack(ARGV, first))
-    redis.pcall('pexpire', history, kMonth)
+    written = add_entry(history, outcome, ended, unpack(ARGV, first))
   end
   return type(added) == 'table' and added.err or type(written) == 'table' and written.err or nil
 end

@@ -27,10 +27,10 @@ local function remove(key)
   redis.call('pexpire', key, 0)
 end
 
-local function description_of(owner, field)
-  local found = peek('hmget', holder, 'owner', field or 'owner')
+local function description_of(owner, ...)
+  local found = peek('hmget', holder, 'owner', ...)
   local described = found and found[1] == owner
-  return holder, described, described and found[2]
+  return holder, described, described and found[2], described and found[3]
 end
 
 local function slots()

@@ -39,19 +39,38 @@
 
 --- include part/base
 --- include part/grant
+--- include part/due
 
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 
 --- if plain
 -- Most locks are free, and nobody waits: nothing is there that a grant would have to look at.
-if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue) == 0 then
-  local token = next_token()
-  if not token then
+local granted
+if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, due) == 0 then
+  granted = next_token()
+  if not granted then
     return {'no-token'}
   end
-  grant(owner, token, lease, hold, fields, lease, mode, true)
+  grant(owner, granted, lease, hold, fields, lease, mode, true)
+  if fields[#fields - 1] ~= 'history' then
+    return {'granted', owner, granted}
+  end
+end
+--- end
+
+-- By the reply its owner learns of it.
+local function granted_now(token)
+  if fields[#fields - 1] == 'history' then
+    redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(fields))
+    lease_ends_in(owner, tonumber(lease))
+  end
   return {'granted', owner, token}
+end
+
+--- if plain
+if granted then
+  return granted_now(granted)
 end
 --- end
 
@@ -65,7 +84,7 @@ if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
   expire(owner, lease)
-  return {'granted', owner, known_token(token)}
+  return granted_now(known_token(token))
 end
 
 --- include part/handoff
@@ -95,7 +114,7 @@ if heir ~= '' and count then
   if slots_instead then
     return {'other-slots', slots_instead}
   end
-  local description, _, granted = description_of(heir, 'lease')
+  local description, _, granted, in_history = description_of(heir, 'lease', 'history')
   granted = number_in(granted, 1, kLongestLease) or lease
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
@@ -105,6 +124,9 @@ if heir ~= '' and count then
     set_count(heir, count + 1)
   end
   redis.call('pexpire', description, until_ms)
+  if in_history then
+    lease_ends_in(heir, until_ms)
+  end
   return {'granted', heir, known_token(peek('hget', description, 'token'))}
 end
 
@@ -119,8 +141,11 @@ if slots_instead then
 end
 
 local free = available(mode)
-if free and not next_token() then
-  return {'no-token'}
+if free then
+  if not next_token() then
+    return {'no-token'}
+  end
+  write_down_the_lost()
 end
 
 local first = first_waiter()
@@ -190,12 +215,12 @@ local turn, open = others_turn()
 if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   local tokens = hand_over(wait and owner or nil)
   if tokens and tokens[owner] then
-    return {'granted', owner, tokens[owner]}
+    return granted_now(tokens[owner])
   end
   if not wait and not first_waiter() and available(mode) then
     local token = next_token()
     grant(owner, token, lease, hold, fields, lease, mode)
-    return {'granted', owner, token}
+    return granted_now(token)
   end
 end
 if unfinished then

@@ -17,7 +17,7 @@
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
 --- include part/base
---- include part/history
+--- include part/due
 --- include layout
 --- include part/handoff
 
@@ -55,6 +55,7 @@ local unwritten
 if ARGV[kNote] then
   -- The owner notices when it renews or releases, and has ended when its lease has, or soon after.
   redis.pcall('set', taken_key(owner), '1', 'px', text(math.max(left, 0) + kNoticed))
+  no_longer_due(owner)
   unwritten = record(kNote, 'forced', 'forced', kNote + 2)
 end
 local fault = hand_off(payload)

@@ -13,6 +13,7 @@
 -- Sent twice: the second finds it raised. The token never gets smaller.
 
 --- include part/base
+--- include part/due
 --- include layout
 
 local owner, token = ARGV[5], ARGV[6]
@@ -28,8 +29,12 @@ end
 if (known or 0) < tonumber(token) then
   redis.call('set', token_key, token)
 end
-local description, described = description_of(owner)
+local description, described, in_history = description_of(owner, 'history')
 if described then
   redis.call('hset', description, 'token', token)
+end
+-- The servers of a quorum know by it that they speak of the same hold.
+if in_history and redis.pcall('exists', entry_key(owner)) == 1 then
+  redis.pcall('hset', entry_key(owner), 'token', token)
 end
 return {'raised'}

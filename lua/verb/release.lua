@@ -32,7 +32,7 @@
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include part/base
---- include part/history
+--- include part/due
 --- include layout
 
 --- if string
@@ -64,9 +64,9 @@ local function remember(outcome)
 end
 
 local count = count_of(owner)
-local description, described, held
+local description, described, held, in_history
 if count then
-  description, described, held = description_of(owner, hold)
+  description, described, held, in_history = description_of(owner, hold, 'history')
 end
 -- A hold that is still there was not given back by an earlier sending.
 local before = not held and remember_for ~= '0' and text_at(outcome_key)
@@ -86,6 +86,9 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   end
   payload = drop(owner)
   outcome = remember('released')
+  if in_history then
+    no_longer_due(owner)
+  end
   if total then
     unwritten = record(kNote, total, total == 'forced' and total or outcome, kNote + 3)
   end
@@ -122,10 +125,16 @@ if count then
   end
   expire(owner, keep)
   pcall(tell_holding)  -- the waiters count on the lease
+  if in_history then
+    no_longer_due(owner)
+  end
   unwritten = total and record(kNote, total, 'kept', kNote + 3)
   return {remember('kept'), keep, '', unwritten and 0, unwritten}
 end
 
+if ARGV[kNote + 3] then
+  no_longer_due(owner)
+end
 if total and not only_if_held and not before then
   if remember_for ~= '0' then
     redis.pcall('set', outcome_key, 'noted', 'px', remember_for)

@@ -15,6 +15,7 @@
 -- with the same owner id was promised stays true. Works on a server that is out of memory.
 
 --- include part/base
+--- include part/due
 --- include layout
 --- include part/queue
 
@@ -24,7 +25,7 @@ if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
 
-local description, _, granted = description_of(owner, 'lease')
+local description, _, granted, in_history = description_of(owner, 'lease', 'history')
 local ttl = left_of(owner)
 granted = number_in(granted, 1, kLongestLease)
 if lease == 0 then
@@ -40,6 +41,9 @@ redis.call('pexpire', description, granted and until_ms or redis.call('pttl', de
 expire(owner, until_ms)
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
+end
+if in_history then
+  lease_ends_in(owner, until_ms)
 end
 local known, dead = pcall(dead_waiters)  -- no renewal fails because of those who wait
 return {'renewed', ttl, known and #dead > 0 and 1 or 0}

@@ -18,6 +18,7 @@ namespace {
 
 lock::HolderInfo describe_holder(const AcquireOptions& options, const lock::LeaseTiming& timing) {
   lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
+  holder.in_history = options.history;
   if (options.for_pid) {
     // A user who asks for the holder wants to find the process that the lock is for.
     holder.command = "rlock acquire --for-pid";

@@ -108,6 +108,7 @@ std::string result_text(const PastHold& hold) {
   if (hold.taken_away()) {
     return "taken away" + (hold.by.empty() ? "" : " by " + escaped(hold.by, 200)) + why;
   }
+  if (hold.expired()) return "lease ran out";
   if (hold.lost()) return "lost" + why;
   return end_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }

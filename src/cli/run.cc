@@ -28,6 +28,7 @@ std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
   const lock::AncestorLocks held = held_by_ancestors();
   lock::HolderInfo self = describe_self(options.shown_command, options.reason);
   self.listens = true;
+  self.in_history = options.history;
   if (options.renew) self.renewal = options.timing.lease;
   std::vector<lock::AcquireRequest> requests;
   for (const lock::LockName& name : options.names) {

@@ -17,6 +17,7 @@ struct HolderInfo {
   std::string host, user, command, reason;
   long pid = 0;
   bool listens = false;  // it can be asked to stop, see ask_to_stop
+  bool in_history = false;  // it writes its hold down when that is over
   bool ended = false;    // and has left the lock to run out
   // Each third of this time the holder lets the lease start anew, for so long; 0: it does not, or nobody knows.
   milliseconds renewal{};

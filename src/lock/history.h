@@ -29,7 +29,7 @@ struct PastHold {
   std::string owner, token, kind;  // kind: the noun of its layout
   HolderInfo who;
   // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because of
-  // another lock of the same job; released by hand; or "" where nobody knows. Of another version, or of somebody else, it
+  // another lock of the same job; released by hand; expired, as the next grant has found it; or "" where nobody knows. Of another version, or of somebody else, it
   // may be any text.
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
@@ -39,6 +39,8 @@ struct PastHold {
 
   std::optional<milliseconds> since() const { return held ? std::optional(ended - *held) : std::nullopt; }
   bool taken_away() const { return outcome == Outcome::forced || !by.empty(); }
+  // Its lease ran out, and its job has not said why: it died, or sleeps.
+  bool expired() const { return outcome == Outcome::gone && end == "expired"; }
   // Its holder did not hold it to the end.
   bool lost() const { return outcome == Outcome::gone || end == "lost"; }
   // The command succeeded, or nobody said that it did not, and the lock was released by its holder.

@@ -19,11 +19,11 @@ Error takes_too_long() {
   return {Error::Code::unavailable, "reading the history takes too long; ask for less of it"};
 }
 
+}  // namespace
+
 bool is_wanted(const PastHold& hold, const HistoryQuery& query) {
   return !(query.failed && hold.fine()) && !(query.since && hold.ended < *query.since);
 }
-
-}  // namespace
 
 std::size_t size_of_texts(const PastHold& hold) {
   std::size_t size = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -28,8 +29,13 @@ Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, co
 // Sets `since` by the clock of the server where `within` is wanted. Errors: those of redis::Client.
 Result<void> set_since(redis::Client& client, HistoryQuery& query, const Until& until);
 
+bool is_wanted(const PastHold& hold, const HistoryQuery& query);
+
 // In bytes.
 std::size_t size_of_texts(const PastHold& hold);
+
+// The keys by which the locks with a history are found.
+inline constexpr std::string_view kHistories[] = {LockName::kHistory, LockName::kHold};
 
 class HistoryReader {
  public:

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "lock/ballot.h"
+
 namespace rlock::lock {
 namespace {
 
@@ -18,8 +20,9 @@ void complete(PastHold& hold, const PastHold& other) {
   if (!hold.waited) hold.waited = other.waited;
 }
 
-bool are_one(Outcome newer, Outcome older) {
-  return newer == Outcome::gone ? older == Outcome::forced : newer == Outcome::forced && older == Outcome::kept;
+bool are_one(const PastHold& newer, const PastHold& older) {
+  if (newer.outcome == Outcome::gone) return older.outcome == Outcome::forced || (older.expired() && !newer.expired());
+  return newer.outcome == Outcome::forced && older.outcome == Outcome::kept;
 }
 
 // REQUIRES: there is one.
@@ -40,10 +43,10 @@ PastHold one_of(const std::vector<PastHold>& seen) {
 void StreamOfHolds::add(PastHold entry) {
   const std::size_t before = seen_++;
   const auto found = open_.find(entry.owner);
-  if (found != open_.end() && are_one(holds_[found->second].outcome, entry.outcome)) {
+  if (found != open_.end() && are_one(holds_[found->second], entry)) {
     PastHold& hold = holds_[found->second];
     complete(hold, entry);
-    hold.outcome = Outcome::forced;
+    if (!entry.expired()) hold.outcome = Outcome::forced;
     open_.erase(found);
     return;
   }
@@ -101,7 +104,11 @@ std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& ser
       seen[key].push_back(hold);
     }
   }
-  for (const auto& [key, holds] : seen) all.push_back(one_of(holds));
+  for (const auto& [key, holds] : seen) {
+    PastHold hold = one_of(holds);
+    // One that has run out on a minority may have gone on.
+    if (!hold.expired() || holds.size() >= majority_of(servers.size())) all.push_back(std::move(hold));
+  }
   return newest_of(std::move(all), limit);
 }
 

@@ -14,7 +14,7 @@
 namespace rlock::lock {
 
 // Those of one stream. A hold has two entries where it was taken away: that, and before it that it was kept, or after
-// it that its holder found it gone. An owner of another program may hold a lock many times: its holds stay apart.
+// it that its holder found it gone; or where its lease ran out, and its holder noticed that later. An owner of another program may hold a lock many times: its holds stay apart.
 class StreamOfHolds {
  public:
   // `wanted`: of which holds; it is asked when all is known that decides: an entry that tells more of a hold makes none
@@ -46,7 +46,7 @@ std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit);
 
 // The holds that the servers of a quorum have, taken together, newest first, `limit` at most. Holds of the same lock,
 // owner and token on several servers are one, the newest with the newest; its outcome is forced if one server says so,
-// else that which most say.
+// else that which most say. One whose lease ran out is one only where most say so.
 std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit);
 
 }  // namespace rlock::lock

@@ -13,7 +13,7 @@ namespace {
 // A user may lack the right to some of them.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   const std::string keys[] = {name.text(),      name.token_key(),   name.holder_key(), name.queue_key(),
-                              name.waiters_key(), name.history_key(), name.totals_key()};
+                              name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};
   redis::Words command = {"EXISTS"};
   for (const std::string& key : keys) command.push_back(key);
   const auto reply = client.insist(command, until);

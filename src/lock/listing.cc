@@ -14,9 +14,14 @@ constexpr std::string_view kAskByName = "; ask for locks by their names";
 // Of a name in a set: with its place in the tree.
 constexpr std::size_t kName = sizeof(LockName) + 4 * sizeof(void*);
 
-std::optional<LockName> name_in(std::span<const std::string_view> words, const std::string& key) {
+std::optional<LockName> name_in(std::span<const std::string_view> words, std::string_view key) {
   for (const std::string_view word : words) {
-    if (key.starts_with(word) && key.find(':', word.size()) == word.size()) return LockName::of_companion(word, key);
+    if (!key.starts_with(word) || key.find(':', word.size()) != word.size()) continue;
+    if (word == LockName::kHold) {
+      if (!key.ends_with(LockName::kDue)) return {};
+      key.remove_suffix(LockName::kDue.size());
+    }
+    return LockName::of_companion(word, key);
   }
   return {};
 }

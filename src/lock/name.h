@@ -49,12 +49,18 @@ class LockName {
   // The beginning of the channel of one waiter; its id follows.
   std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
   // The beginning of the keys that describe single holders of a shared lock; their ids follow.
-  std::string hold_key_prefix() const { return companion("rlock:hold") + ":"; }
+  std::string hold_key_prefix() const { return companion(kHold) + ":"; }
+
+  // Which holds are to be written down, and what is to be written of one (lua/part/due.lua).
+  std::string due_key() const { return companion(kHold) + std::string(kDue); }
+  std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 
   // The words of keys by which locks can be found. The name that a companion key with that word belongs to; none if the
   // key does not follow the rule.
   static constexpr std::string_view kHolder = "rlock:holder", kQueue = "rlock:queue", kHistory = "rlock:history",
-                                    kTotals = "rlock:totals", kToken = "redisson_lock_token";
+                                    kTotals = "rlock:totals", kToken = "redisson_lock_token", kHold = "rlock:hold";
+  // Of the keys with kHold only the one with this end is found: the others are those of single holders.
+  static constexpr std::string_view kDue = ":due";
   static std::optional<LockName> of_companion(std::string_view word, std::string_view key);
 
   // Of the keys.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "lock/due.h"
 #include "lock/history_reader.h"
 #include "lock/join_history.h"
 #include "lock/listing.h"
@@ -31,8 +32,10 @@ Result<Past> read_one_server(redis::Client& client, HistoryQuery query, millisec
   RLOCK_TRY(set_since(client, query, end.at_most(exchange)));
   std::set<LockName> names(query.names.begin(), query.names.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, LockName::kHistory, 0, exchange, end));
+  if (listing) names = RLOCK_TRY(names_with(client, kHistories, 0, exchange, end));
   Past all;
+  if (!query.of_each) all = RLOCK_TRY(read_due(client, names, exchange, end));
+  std::erase_if(all, [&](const PastHold& hold) { return !is_wanted(hold, query); });
   std::size_t size = 0;
   const auto add = [&](const LockName& name, Result<Past> one) -> Result<void> {
     if (!one && listing && is_of_others(one.error())) return {};

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "lock/due.h"
 #include "lock/history_reader.h"
 #include "lock/listing.h"
 #include "lock/read_history.h"
@@ -22,12 +23,12 @@ constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
 using Each = std::function<Result<void>(const PastHold&)>;
 
 struct Source {
-  HistoryReader reader;
+  std::optional<HistoryReader> reader;  // none: all of it is ready
   std::size_t number;        // those of the same time come in the order of their names
   milliseconds next{};       // when its next hold was written, or no earlier than that
   std::deque<PastHold> ready;
 
-  bool over() const { return ready.empty() && reader.over(); }
+  bool over() const { return ready.empty() && (!reader || reader->over()); }
 };
 
 struct Later {
@@ -49,8 +50,9 @@ class Merge {
     RLOCK_TRY(set_since(client_, query_, end_.at_most(exchange_)));
     names_ = {query_.names.begin(), query_.names.end()};
     listing_ = names_.empty();
-    if (listing_) names_ = RLOCK_TRY(names_with(client_, LockName::kHistory, 0, exchange_, end_));
+    if (listing_) names_ = RLOCK_TRY(names_with(client_, kHistories, 0, exchange_, end_));
     RLOCK_TRY(begin());
+    RLOCK_TRY(add_due());
     for (std::size_t told = 0; told < limit_ && !waiting_.empty();) {
       Source* const first = waiting_.top();
       if (first->ready.empty()) {
@@ -91,6 +93,19 @@ class Merge {
     return load(some);
   }
 
+  // The holds that no history has yet.
+  Result<void> add_due() {
+    auto due = std::make_unique<Source>(std::nullopt, sources_.size());
+    for (PastHold& hold : RLOCK_TRY(read_due(client_, names_, exchange_, end_))) {
+      if (!is_wanted(hold, query_)) continue;
+      size_ += size_of(hold);
+      due->ready.push_back(std::move(hold));
+    }
+    wait_with(*due, milliseconds::max());
+    sources_.push_back(std::move(due));
+    return {};
+  }
+
   // Those of which as many others have a newer hold as are wanted: there may be many locks, and a low limit.
   void forget_late_ones() {
     if (waiting_.size() < 2 * limit_ + kLocksTogether) return;
@@ -121,17 +136,17 @@ class Merge {
   Result<void> load(const std::vector<Source*>& some) {
     if (some.empty()) return {};
     Commands commands;
-    for (const Source* source : some) commands.push_back(source->reader.command());
+    for (const Source* source : some) commands.push_back(source->reader->command());
     auto replies = RLOCK_TRY(ask_together(client_, commands, exchange_, end_));
     for (std::size_t i = 0; i < some.size(); ++i) RLOCK_TRY(take(*some[i], std::move(replies[i])));
     return {};
   }
 
   Result<void> take(Source& source, Result<redis::Reply> reply) {
-    auto taken = source.reader.take_page(std::move(reply));
+    auto taken = source.reader->take_page(std::move(reply));
     if (!taken && listing_ && is_of_others(taken.error())) return {};
-    if (!taken) return std::unexpected(std::move(taken).error().in(source.reader.name().display()));
-    for (PastHold& hold : source.reader.take_settled()) {
+    if (!taken) return std::unexpected(std::move(taken).error().in(source.reader->name().display()));
+    for (PastHold& hold : source.reader->take_settled()) {
       size_ += size_of(hold);
       source.ready.push_back(std::move(hold));
     }

@@ -57,10 +57,11 @@ Result<std::optional<Acquired>> acquire(redis::Client& client, const AcquireRequ
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
   std::vector<std::string> words;
   const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
+  const std::string in_history(holder.in_history ? noun(lock.layout) : "");
   const std::pair<const char*, std::string> fields[] = {
       {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
       {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""},
-      {"renewal", renewal}};
+      {"renewal", renewal},        {"history", in_history}};  // that at the end: lua/part/due.lua
   for (const auto& [field, value] : fields) {
     if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
   }

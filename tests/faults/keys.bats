@@ -16,7 +16,7 @@ import sys
 NO_KEY = {"time", "publish", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same is true of
-# the mark that a hold was taken away, which is the history's.
+# the marks that a hold was taken away, and that an entry is due, which are the history's.
 EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:")
 # The description of a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
 # knows it. The other holds of a reader are counted on the server.
@@ -25,7 +25,7 @@ LATER_HOLD = re.compile(r":rwlock_timeout:([2-9]|\d\d+)$")
 
 
 def is_known(key):
-    if key.startswith(EXEMPT) or key.endswith(":taken") or LATER_HOLD.search(key):
+    if key.startswith(EXEMPT) or key.endswith((":taken", ":due", ":entry")) or LATER_HOLD.search(key):
         return False
     owner = BY_OWNER.match(key)
     owner = owner and (owner[1] or owner[2])

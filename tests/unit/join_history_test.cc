@@ -38,6 +38,21 @@ TEST(JoinHistory, JoinsTheTwoEntriesOfOneHold) {
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::kept, "o", "exited")}), "o forced exited;");
 }
 
+TEST(JoinHistory, AnOwnerThatNoticesLaterThatItsLeaseRanOutHasOneHold) {
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::gone, "o", "expired")}), "o gone lost;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o"), past(1, Outcome::gone, "o", "expired")}), "o gone expired;");
+  EXPECT_EQ(joined({past(2, Outcome::gone, "o", "expired"), past(1, Outcome::gone, "o", "expired")}),
+            "o gone expired;o gone expired;");
+}
+
+TEST(JoinHistory, ALeaseHasRunOutWhereMostServersSaySo) {
+  const std::vector<PastHold> expired = {past(1, Outcome::gone, "o", "expired", "7")};
+  EXPECT_EQ(words(merged_holds({expired, expired, {}}, 9)), "o gone expired;");
+  EXPECT_EQ(words(merged_holds({expired, {}, {}}, 9)), "");
+  const std::vector<PastHold> released = {past(2, Outcome::released, "o", "exited", "7")};
+  EXPECT_EQ(words(merged_holds({{released[0], expired[0]}, released, released}, 9)), "o released exited;");
+}
+
 TEST(JoinHistory, LeavesOthersApart) {
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}), "o forced ;o forced ;");
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::released, "o", "released")}),

@@ -1,0 +1,65 @@
+-- due: the holds whose jobs want an entry in the history, and have not written it yet. A job that dies with its host
+-- writes none: the next grant does it, when the lease has run out; `rlock history` shows it before (src/lock/due.cc).
+--
+--   <holds>due            a sorted set, owner -> when its lease ends (ms)
+--   <holds><owner>:entry  a hash of what is to be written: since (ms), token, and the words of the grant; among them
+--                         'history', the kind of the lock, which stands at their end
+-- Neither is declared: no hold depends on them. Both live for a month more than the lease, but go with the release.
+
+--- include part/history
+
+local due = holds .. 'due'
+
+local function entry_key(owner)
+  return holds .. owner .. ':entry'
+end
+
+local function lease_ends_in(owner, ttl)
+  local keep = text(ttl + kMonth)
+  redis.pcall('zadd', due, text(now + ttl), owner)
+  redis.pcall('pexpire', due, keep)
+  redis.pcall('pexpire', entry_key(owner), keep)
+end
+
+-- Somebody has written it, or nobody wants it.
+local function no_longer_due(owner)
+  redis.pcall('zrem', due, owner)
+  redis.pcall('del', entry_key(owner))
+end
+
+-- As long as its owner may sleep and then notice by itself.
+local kSleeps = 24 * 3600 * 1000
+
+local function write_down(owner, ended)
+  local entry = {'owner', owner, 'end', 'expired'}
+  local names = {'token', 'history', 'host', 'pid', 'user', 'command', 'reason'}
+  local known = redis.pcall('hmget', entry_key(owner), 'since', unpack(names))
+  local since = number_in(known[1], 0, ended)
+  if since then
+    entry[5], entry[6] = 'held', text(ended - since)
+  end
+  for i, name in ipairs(names) do
+    local value = known[i + 1]
+    if type(value) == 'string' and value ~= '' then
+      entry[#entry + 1] = name == 'history' and 'kind' or name
+      entry[#entry + 1] = string.sub(value, 1, 512)
+    end
+  end
+  if fault_of(add_entry('rlock:history:' .. tag, 'gone', text(ended), unpack(entry))) ~= '' then
+    return false
+  end
+  add_to_total('rlock:totals:' .. tag, 'losses')
+  redis.pcall('set', taken_key(owner), '1', 'px', kSleeps)
+  return true
+end
+
+-- Some of those whose lease has run out; the next grant goes on. An entry that this user may not write stays due.
+local function write_down_the_lost()
+  local ends = redis.pcall('zrangebyscore', due, '-inf', text(now), 'withscores', 'limit', 0, 10)
+  for i = 1, #ends, 2 do
+    local owner, ended = ends[i], number_in(ends[i + 1], 0)
+    if not ended or #owner > 512 or count_of(owner) or write_down(owner, ended) then
+      no_longer_due(owner)
+    end
+  end
+end

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# A job with --history that dies with its host writes nothing: the next grant does, and rlock history shows it before.
+
+load ../lib/common
+load ../lib/job
+load ../lib/quorum
+
+setup() {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { redis_stop srv; }
+
+# dies NAME [OPTION...]: a job with --history and a lease of $lease, or a second; all of it is killed at one instant.
+dies() {
+  local name=$1
+  shift
+  rm -f ready
+  job_start --history --reason 'release 1.4' --lease "${lease:-1s}" "$@" "$name" -- sh -c 'echo >ready; exec sleep 600'
+  wait_until test -e ready
+  job_parts
+  kill_guards
+  kill -KILL "$command" 2>/dev/null || true
+}
+ended() { [[ $(redis srv exists "$1") == 0 ]]; }
+over() { (($(redis srv zcount "rlock:hold:{$1}:due" -inf "$(server_ms)") > 0)); }
+server_ms() {
+  local time
+  mapfile -t time < <(redis srv time)
+  echo "${time[0]}$(printf '%06d' "${time[1]}" | cut -c 1-3)"
+}
+holds() {
+  rlock history --json "$@" | python3 -c '
+import json, os, sys
+for hold in json.load(sys.stdin):
+    print(*[hold.get(field, "-") for field in os.environ["FIELDS"].split()])'
+}
+entries() { redis srv xlen "rlock:history:{$1}"; }
+losses() { redis srv hget "rlock:totals:{$1}" losses; }
+keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || true; }
+
+@test "a job that dies with its host is in the history: the next grant writes it down, once" {
+  dies a
+  wait_until ended a
+  # Nobody has asked for the lock since.
+  FIELDS='outcome result lost fine name kind reason' run -0 holds
+  [[ $output == 'gone expired True False a plain lock release 1.4' && $(entries a) == 0 ]]
+  run -0 rlock history
+  [[ ${lines[1]} == *' lease ran out '*release\ 1.4* && ${#lines[@]} == 2 ]]
+  rlock run a -- true
+  [[ $(entries a) == 1 && $(losses a) == 1 && -z $(keys_left) ]]
+  rlock run a -- true
+  rlock run --history a -- true
+  [[ $(entries a) == 2 && $(losses a) == 1 && -z $(keys_left) ]]
+  FIELDS='outcome result' run -0 holds
+  [[ $output == $'released exited\ngone expired' ]]
+  FIELDS='user host pid held_ms' run -0 holds --failed
+  read -r user host pid held <<<"$output"
+  [[ $user == "$(id -un)" && $host == "$(uname -n)" && $pid == "$frontend" ]]
+  ((held >= 1000))
+  rlock history --html page.html
+  grep -q '<td[^>]*>lease ran out' page.html
+  run -0 rlock history --failed
+  [[ ${lines[1]} == *' lease ran out '* && ${#lines[@]} == 2 ]]
+  (($(redis srv pttl 'rlock:history:{a}') > 2500000000 && $(redis srv pttl 'rlock:totals:{a}') > 2500000000))
+}
+
+@test "readers, slots and strings that die are written down as well" {
+  local kind
+  dies r -s
+  dies s --slots 2
+  dies p --protocol set
+  wait_until over r
+  wait_until over s
+  wait_until over p
+  FIELDS='name kind result' run -0 holds
+  [[ $(sort <<<"$output") == $'p string lock expired\nr read-write lock expired\ns semaphore expired' ]]
+  rlock run -s r -- true
+  rlock run --slots 2 s -- true
+  rlock run --protocol set p -- true
+  for kind in r s p; do [[ $(entries $kind) == 1 && $(losses $kind) == 1 ]]; done
+  FIELDS='name kind result' run -0 holds
+  [[ $(sort <<<"$output") == $'p string lock expired\nr read-write lock expired\ns semaphore expired' ]]
+  [[ -z $(keys_left) ]]
+}
+
+@test "a waiter that comes after the dead one writes it down; each job that renews is no dead one" {
+  local waiter
+  dies a
+  rlock run -q --wait 10m a -- true
+  [[ $(entries a) == 1 && $(losses a) == 1 ]]
+  "$RLOCK" run --history --lease 1s -s b -- sleep 600 3>&- &
+  waiter=$!
+  wait_until rlock status --is-held b
+  wait_until past 2500
+  FIELDS=result run -0 holds b
+  [[ -z $output ]]
+  rlock run -s b -- true
+  [[ $(entries b) == 0 ]]
+  kill "$waiter"
+  wait "$waiter" || true
+  FIELDS=result run -0 holds b
+  [[ $output == signalled && -z $(losses b) && -z $(keys_left) ]]
+}
+
+@test "a nested run that lets the lease last longer lets its hold be over later" {
+  rlock run --history --no-renew --lease 5s a -- "$RLOCK" run --no-renew --lease 10m a -- \
+    redis-cli -s "$srv_sock" zrange 'rlock:hold:{a}:due' 0 -1 withscores >due
+  (($(tail -n 1 due) > $(server_ms) + 60000))
+  [[ $(entries a) == 1 && -z $(keys_left) ]]
+}
+
+@test "a job that sleeps past its lease and then writes its own entry is one hold, and one loss" {
+  job_start --history --lease 1s a -- sleep 600
+  job_parts
+  kill -STOP "$frontend" "$monitor"
+  wait_until over a
+  rlock run a -- true
+  [[ $(entries a) == 1 && $(losses a) == 1 ]]
+  # The frontend would kill the monitor, which writes the entry.
+  kill -CONT "$monitor"
+  twice() { [[ $(entries a) == 2 ]]; }
+  wait_until twice
+  kill -CONT "$frontend" 2>/dev/null || true # the monitor may have ended it
+  wait "$frontend" || true
+  FIELDS='outcome result lost' run -0 holds
+  [[ $output == 'gone lost True' && $(losses a) == 1 ]]
+}
+
+@test "who releases, gives up or takes away leaves nothing behind" {
+  local owner
+  rlock run --history a -- true
+  rlock run --history --min-hold 10s m -- true
+  owner=$(rlock acquire --history b --lease 1m)
+  [[ -n $(keys_left) ]]
+  rlock release b --owner "$owner"
+  rlock acquire --history c --lease 1m
+  rlock force-unlock --history -y --now c
+  rlock acquire d --lease 1m
+  run -75 rlock run --history -n e d -- true
+  rlock run --history -s r -- true
+  rlock run --history --slots 2 s -- true
+  rlock run --history --protocol set p -- true
+  rlock run --history n -- "$RLOCK" run --history n -- true
+  [[ -z $(keys_left) ]]
+  # All of it has a time.
+  local key
+  rlock acquire --history x --lease 1m
+  for key in $(redis srv --raw keys 'rlock:hold:*'); do (($(redis srv pttl "$key") > 0)); done
+}
+
+@test "what others have put there neither breaks a grant nor a history, and is written once" {
+  local i long
+  redis srv set 'rlock:hold:{a}:due' text
+  rlock run --history a -- true
+  redis srv del 'rlock:hold:{a}:due'
+  long=$(head -c 100000 /dev/zero | tr '\0' o)
+  redis srv zadd 'rlock:hold:{a}:due' -inf minus 5 "$long" 1 $'o\e[2J' 7 mode 8 text
+  redis srv hset $'rlock:hold:{a}:o\e[2J:entry' since 99999999999999999999 host $'h\e' command "$long"
+  redis srv set 'rlock:hold:{a}:text:entry' text
+  run -0 rlock history a
+  [[ $output == *'lease ran out'* && $output != *$'\e'* ]]
+  rlock run a -- true
+  [[ $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
+  run -0 rlock history a
+  [[ $output == *'lease ran out'* && $output != *$'\e'* ]]
+  # Ten a grant at most; none is lost.
+  for i in $(seq 25); do redis srv zadd 'rlock:hold:{b}:due' "$i" "owner:$i" >/dev/null; done
+  rlock run b -- true
+  [[ $(entries b) == 10 ]]
+  rlock run b -- true
+  rlock run b -- true
+  [[ $(entries b) == 25 && $(losses b) == 25 ]]
+  # A key of another type where the entry belongs: the grant stands.
+  redis srv set 'rlock:history:{c}' text
+  redis srv zadd 'rlock:hold:{c}:due' 5 owner:1
+  rlock run c -- true
+  [[ -z $(losses c) ]]
+}
+
+@test "a user without the right to the histories is granted the lock, and leaves the entry to others" {
+  not_over acl tls cluster 'the user is one of the test, with a password'
+  redis srv acl setuser few reset on '>pw' '~?' '~{*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' \
+    '~rlock:waiters:*' '~redisson_lock_*' '&*' +@all >/dev/null
+  redis srv zadd 'rlock:hold:{a}:due' 5 owner:1
+  RLOCK_PASSWORD=pw run -0 --separate-stderr rlock --url "unix://few@$srv_sock" run a -- true
+  [[ -z $stderr && $(redis srv zcard 'rlock:hold:{a}:due') == 1 ]]
+  rlock run a -- true
+  [[ $(entries a) == 1 && $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
+}
+
+@test "of a quorum a hold counts as dead where most of its servers say so" {
+  quorum_start 3
+  lease=2s dies q
+  seen() { FIELDS='name outcome result' holds | grep -qx 'q gone expired'; }
+  wait_until seen
+  # One that a minority has lost may have gone on.
+  redis s2 zadd 'rlock:hold:{z}:due' 5 owner:1
+  redis s2 xadd 'rlock:history:{y}' '*' outcome gone end expired owner owner:1
+  FIELDS=name run -0 holds
+  [[ $output == q ]]
+  rlock run q -- true
+  FIELDS='name outcome result' run -0 holds
+  [[ $output == 'q gone expired' ]]
+  [[ $(on_servers xlen 'rlock:history:{q}') == *1*1* && $(on_servers hget 'rlock:totals:{q}' losses) == *1*1* ]]
+  quorum_stop
+}
