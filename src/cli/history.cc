@@ -23,8 +23,8 @@ namespace {
 
 using Output = HistoryOptions::Output;
 
-constexpr const char* kNothing =
-    "no holds are written down here; run jobs with --history, or with RLOCK_HISTORY=true, to have them written\n";
+constexpr const char* kNothingYet =
+    "nothing yet: a job has asked for a history, and its hold is written down when it is over\n";
 constexpr const char* kNoneOfThose = "no such holds are written down here\n";
 
 constexpr const char* kOlder = "older holds: --limit\n";
@@ -33,7 +33,16 @@ constexpr const char* kOlder = "older holds: --limit\n";
 struct Found {
   std::vector<lock::PastHold> holds;
   bool older = false;
+  bool wanted = true;  // false: there are none, because nobody has asked for any
 };
+
+std::string nobody_has_asked(std::size_t names) {
+  const auto [who, what] = names == 0   ? std::pair("no job", "jobs")
+                           : names == 1 ? std::pair("no job of this name", "it")
+                                        : std::pair("no job of these names", "them");
+  return std::string(who) + " has asked for a history in the last 30 days; run " + what +
+         " with --history, or with RLOCK_HISTORY=true\n";
+}
 
 std::size_t limit_of(const HistoryOptions& options) { return static_cast<std::size_t>(*options.limit); }
 
@@ -49,6 +58,9 @@ Result<Found> find(const HistoryOptions& options) {
   Found found{RLOCK_TRY(lock::read_history(client, query_of(options, limit + 1), options.timeout))};
   found.older = found.holds.size() > limit;
   if (found.older) found.holds.pop_back();
+  if (found.holds.empty()) {
+    found.wanted = RLOCK_TRY(lock::history_is_wanted(client, options.names, options.timeout));
+  }
   return found;
 }
 
@@ -72,8 +84,10 @@ Result<void> show(const Found& found, const HistoryOptions& options) {
     case Output::timeline:
     case Output::people: break;
   }
-  const bool some_wanted = options.failed || options.since;
-  if (holds.empty()) return print(fitted(some_wanted ? kNoneOfThose : kNothing, screen));
+  if (holds.empty()) {
+    if (options.failed || options.since) return print(fitted(kNoneOfThose, screen));
+    return print(fitted(found.wanted ? kNothingYet : nobody_has_asked(options.names.size()), screen));
+  }
   const std::string text =
       options.output == Output::timeline ? timeline(holds, screen, zone) : history_table(holds, screen, zone);
   return print(text + (found.older ? fitted(kOlder, screen) : ""));

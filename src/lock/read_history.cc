@@ -98,6 +98,18 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   return all;
 }
 
+Result<bool> wanted_on(redis::Client& client, const std::vector<LockName>& names, milliseconds exchange) {
+  const Until end = Until{}.at_most(kLongestReading * exchange);
+  constexpr std::string_view kWords[] = {LockName::kHistory, LockName::kTotals, LockName::kHold};
+  if (names.empty()) return !RLOCK_TRY(names_with(client, kWords, 0, exchange, end)).empty();
+  Commands commands;
+  for (const LockName& name : names) {
+    commands.push_back({"EXISTS", name.history_key(), name.totals_key(), name.due_key()});
+  }
+  const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
+  return std::ranges::any_of(replies, [](const auto& reply) { return reply && reply->as_number() > 0; });
+}
+
 // The answers of those that have given one; each server of a quorum has written for itself.
 template <class Answer, class Ask>
 Result<std::vector<Answer>> ask_majority(Servers& servers, const Ask& ask, milliseconds exchange) {
@@ -138,6 +150,13 @@ Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vect
     }
   }
   return all;
+}
+
+Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange) {
+  if (!servers.is_quorum()) return wanted_on(servers.only(), names, exchange);
+  const auto given = RLOCK_TRY(ask_majority<bool>(
+      servers, [&](redis::Client& client) { return wanted_on(client, names, exchange); }, exchange));
+  return std::ranges::find(given, true) != given.end();
 }
 
 }  // namespace rlock::lock

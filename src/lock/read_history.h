@@ -25,4 +25,8 @@ Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery&
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
                                                milliseconds exchange);
 
+// Whether a job has asked for a history of one of these locks lately, or with no names of any: one that holds its lock, or
+// that has not got it, has no entry. Errors: as read_history.
+Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange);
+
 }  // namespace rlock::lock

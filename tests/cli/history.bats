@@ -208,7 +208,7 @@ entry() {
   done
   run -64 rlock history --limit 0
   run -0 --separate-stderr rlock history nothing
-  [[ $output == 'no holds are written down here'* ]]
+  [[ $output == 'no job of this name has asked for a history '* ]]
   run -0 --separate-stderr rlock history --failed b
   [[ $output == 'no such holds are written down here' ]]
   run -0 --separate-stderr rlock history --since 1h --timeline old

@@ -191,6 +191,35 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(entries a) == 1 && $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
 }
 
+@test "an empty history says whether nobody has asked for one, or nothing is over yet" {
+  local job days='for a history in the last 30 days' how='with --history, or with RLOCK_HISTORY=true'
+  run -0 rlock history
+  [[ $output == "no job has asked $days; run jobs $how" ]]
+  rlock run a -- true
+  run -0 rlock history a
+  [[ $output == "no job of this name has asked $days; run it $how" ]]
+  run -0 rlock history a b
+  [[ $output == "no job of these names has asked $days; run them $how" ]]
+  "$RLOCK" run --history a -- sleep 600 3>&- &
+  job=$!
+  wait_until rlock status --is-held a
+  run -0 rlock history a
+  [[ $output == 'nothing yet: a job has asked for a history, and its hold is written down when it is over' ]]
+  run -0 rlock history
+  [[ $output == 'nothing yet: '* ]]
+  run -0 rlock history b
+  [[ $output == 'no job of this name '* ]]
+  kill "$job"
+  wait "$job" || true
+  run -0 rlock history a
+  [[ $output == *SIGTERM* ]]
+  # One that did not get the lock had asked for it, too.
+  rlock acquire c --lease 1m
+  run -75 rlock run --history -n c -- true
+  run -0 rlock history c
+  [[ $output == 'nothing yet: '* ]]
+}
+
 @test "of a quorum a hold counts as dead where most of its servers say so" {
   quorum_start 3
   lease=2s dies q
