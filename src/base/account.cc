@@ -110,6 +110,14 @@ File open_text(std::string& text) {
 
 }  // namespace
 
+bool is_first_group_of_another(gid_t group, uid_t user) {
+  const File file = open_file("/etc/passwd");
+  while (const passwd* entry = file ? fgetpwent(file.get()) : nullptr) {
+    if (entry->pw_gid == group && entry->pw_uid != user) return true;
+  }
+  return false;
+}
+
 std::optional<Account> account_of(uid_t user) {
   const auto make = [](const passwd& entry) {
     return Account{.name = entry.pw_name, .home = entry.pw_dir, .group = entry.pw_gid};

@@ -28,5 +28,7 @@ struct Group {
 // The entry in passwd(5), or in group(5). None: there is none, or the database does not answer within two seconds.
 std::optional<Account> account_of(uid_t user);
 std::optional<Group> group_of(gid_t group);
+// Whether it is the first group of another user in /etc/passwd. Other databases cannot be asked for that.
+bool is_first_group_of_another(gid_t group, uid_t user);
 
 }  // namespace rlock

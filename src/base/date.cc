@@ -40,16 +40,18 @@ milliseconds begin_of_day(int days_ago) {
 }
 
 std::optional<milliseconds> parse_date(const std::string& text) {
-  for (const char* form : {"%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%MZ",
-                           "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
-    std::tm parts{};
-    const char* rest = strptime(text.c_str(), form, &parts);
-    if (!rest || *rest != '\0') continue;
-    const std::tm read = parts;
-    const std::time_t seconds = timegm(&parts) - read.tm_gmtoff;
-    // A 31st of February is no date.
-    if (seconds < 0 || parts.tm_mday != read.tm_mday || parts.tm_mon != read.tm_mon) return {};
-    return std::chrono::seconds(seconds);
+  for (const char* date : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
+    for (const char* zone : {"", "Z", "%z"}) {
+      const std::string form = std::string(date) + zone;
+      std::tm parts{};
+      const char* rest = strptime(text.c_str(), form.c_str(), &parts);
+      if (!rest || *rest != '\0') continue;
+      const std::tm read = parts;
+      const std::time_t seconds = timegm(&parts) - read.tm_gmtoff;
+      // A 31st of February is no date.
+      if (seconds < 0 || parts.tm_mday != read.tm_mday || parts.tm_mon != read.tm_mon) return {};
+      return std::chrono::seconds(seconds);
+    }
   }
   return {};
 }

@@ -58,7 +58,8 @@ bool deceives(std::uint32_t c) {
   static constexpr Range ranges[] = {
       {0x00ad, 0x00ad}, {0x034f, 0x034f}, {0x061c, 0x061c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},
       {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
-      {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+      {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x13430, 0x1345f}, {0x16fe4, 0x16fe4}, {0x1bca0, 0x1bca3},
+      {0x1d159, 0x1d159}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
   return is_among(ranges, c);
 }
 
@@ -68,6 +69,26 @@ bool is_other_blank(std::uint32_t c) {
                                      {0x205f, 0x205f}, {0x2800, 0x2800}, {0x3000, 0x3000}};
   return is_among(ranges, c);
 }
+
+// Characters without a meaning that all share: their font decides what they look like.
+bool is_private(std::uint32_t c) { return (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000; }
+
+// wcwidth(3) knows the characters of the current locale, and the one that we start in has ASCII alone.
+class InUnicode {
+ public:
+  InUnicode() {
+    static const locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (unicode) former_ = uselocale(unicode);
+  }
+  InUnicode(const InUnicode&) = delete;
+  InUnicode& operator=(const InUnicode&) = delete;
+  ~InUnicode() {
+    if (former_) uselocale(former_);
+  }
+
+ private:
+  locale_t former_ = nullptr;
+};
 
 // A control character, of which C1 has two bytes in UTF-8, or a byte that is not UTF-8.
 bool acts(const Rune& rune) {
@@ -111,9 +132,14 @@ std::string escaped(std::string_view text, std::size_t limit) {
 }
 
 bool is_what_it_looks_like(std::string_view text) {
-  while (!text.empty()) {
+  if (text.starts_with(' ') || text.ends_with(' ')) return false;
+  const InUnicode locale;
+  for (bool begins = true; !text.empty(); begins = false) {
     const Rune rune = decode(text);
-    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value)) return false;
+    if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
+    const int width = wcwidth(static_cast<wchar_t>(rune.value));
+    // Not known as a character, or a mark that would be drawn on what stands before the text.
+    if (width < 0 || (begins && width == 0)) return false;
     text.remove_prefix(rune.length);
   }
   return true;
@@ -127,9 +153,7 @@ struct Beginning {
 };
 
 Beginning beginning(std::string_view text, std::size_t most) {
-  // wcwidth(3) knows the characters of the current locale, and the one that we start in has ASCII alone.
-  static const locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-  const locale_t former = unicode ? uselocale(unicode) : nullptr;
+  const InUnicode locale;
   Beginning found;
   while (found.bytes < text.size()) {
     const Rune rune = decode(text.substr(found.bytes));
@@ -139,7 +163,6 @@ Beginning beginning(std::string_view text, std::size_t most) {
     found.width += width;
     found.bytes += std::max<std::size_t>(rune.length, 1);
   }
-  if (former) uselocale(former);
   return found;
 }
 

@@ -14,8 +14,8 @@ namespace rlock {
 // Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
-// Whether people who see `text` know what it is: nothing in it needs escaping but backslashes, and its only blank is the
-// space.
+// Whether people who see `text` know what it is: nothing in it needs escaping but backslashes, its only blank is the
+// space, which stands at neither end, and all of its characters are known to libc and have one meaning.
 bool is_what_it_looks_like(std::string_view text);
 
 // How many columns of a terminal `text` takes: two for each wide character of East Asia, none for what combines.

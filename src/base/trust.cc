@@ -40,7 +40,7 @@ bool unmapped(uid_t user) {
 bool only_we_are_in(gid_t group) {
   if (geteuid() == 0) return false;
   const auto us = account_of(geteuid());
-  if (!us || us->group != group) return false;
+  if (!us || us->group != group || is_first_group_of_another(group, geteuid())) return false;
   const auto entry = group_of(group);
   if (!entry || entry->name != us->name) return false;
   return std::ranges::all_of(entry->members, [&](const std::string& member) { return member == us->name; });

@@ -79,7 +79,10 @@ Result<void> show(const Found& found, const HistoryOptions& options) {
   const bool to_people_here = options.output != Output::html && isatty(STDOUT_FILENO) == 1;
   const Zone zone = options.local || to_people_here ? Zone::local : Zone::utc;
   switch (options.output) {
-    case Output::html: return write_file(options.html, history_page(holds, found.older, since_1970(), zone));
+    case Output::html: {
+      const std::string page = history_page(holds, found.older, since_1970(), zone);
+      return options.html == "-" ? print(page) : write_file(options.html, page);
+    }
     case Output::json:
     case Output::timeline:
     case Output::people: break;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/suggest.h"
 #include "lock/known.h"
 
@@ -24,7 +25,9 @@ std::string near_name(lock::Servers& client, const lock::LockName& name, millise
   if (!known) return "";
   std::vector<std::string> names;
   for (const lock::LockName& one : *known) {
-    if (names.size() < kMost && one.text().size() <= 2 * kLongest) names.push_back(one.display());
+    // Others may have chosen it.
+    if (names.size() >= kMost || one.text().size() > 2 * kLongest || !is_what_it_looks_like(one.text())) continue;
+    names.push_back(shell_word(one.text()));
   }
   return suggestion(shown, {names.begin(), names.end()});
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/trust.h"
 #include "cli/environment.h"
 #include "cli/passwords.h"
 #include "cli/trusted_file.h"
@@ -41,10 +42,18 @@ std::optional<Secret> configured_password(const CommonOptions& options, const re
   return password;
 }
 
+// Of authorities.
+Result<void> check_folder(const char* option, const std::string& path) {
+  auto ours = only_ours_to_lead_to(path + "/.");
+  if (ours) ours = only_ours_to_change(path);
+  return ours ? ours : std::unexpected(std::move(ours).error().in(option));
+}
+
 // Nobody else may change a file that decides whom we trust, or read a key.
 Result<void> check_tls_file(const char* option, const std::string& path, bool secret) {
+  if (path.empty()) return {};
   std::error_code unknown;
-  if (path.empty() || std::filesystem::is_directory(path, unknown)) return {};
+  if (std::filesystem::is_directory(path, unknown)) return check_folder(option, path);
   const auto bad_file = [&](const std::string& why) {
     return fail(Error::Code::config, std::string(option) + " " + escaped(path) + ": " + why);
   };

@@ -62,7 +62,13 @@ Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
   file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file.fd_ && (errno == EMFILE || errno == ENFILE)) return std::unexpected(system_error(escaped(path)));
-  if (!file.fd_ || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
+  const int refused = file.fd_ ? 0 : errno;
+  if (refused == EACCES) {
+    // The kernel does not say which link or folder it was (fs.protected_symlinks).
+    auto folders = only_ours_to_lead_to(path);
+    if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
+  }
+  if (refused != 0 || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(refused ? refused : errno));
   RLOCK_TRY(check(file.info_, path));
   return file;
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr int kWrite = O_WRONLY | O_NOCTTY | O_CLOEXEC;
+constexpr const char* kAccessList = "system.posix_acl_access";  // acl(5)
 
 // In which others may make files and links, but not remove ours.
 bool is_sticky(const struct stat& folder) {
@@ -86,16 +88,26 @@ Result<Permissions> permissions_of(const PathEnd& file, const std::string& what)
   struct stat old{};
   if (!fd || fstat(fd.get(), &old) != 0) return std::unexpected(system_error(what));
   if (!S_ISREG(old.st_mode) || old.st_uid != geteuid()) return Permissions{};
-  return Permissions{old.st_mode & 0666, old.st_gid};
+  // Beside an access control list the group's bits say how much that list allows, and not what the group may.
+  const bool listed = fgetxattr(fd.get(), kAccessList, nullptr, 0) > 0;
+  return Permissions{old.st_mode & (listed ? 0606 : 0666), old.st_gid};
+}
+
+mode_t umask_now() {
+  const mode_t now = umask(077);
+  umask(now);
+  return now;
 }
 
 // Of a new file, which is empty and has at most these permissions.
 void give(int fd, const Permissions& wanted) {
   struct stat made{};
   if (!wanted.group || fstat(fd, &made) != 0) return;
+  // The folder may have given it a list; the old one had none that is kept.
+  if (fremovexattr(fd, kAccessList) != 0 && errno != ENODATA && errno != EOPNOTSUPP) return;
   mode_t mode = wanted.mode;
   // If others could write to it, the umask says who may do what.
-  if (mode & (S_IWGRP | S_IWOTH)) mode &= made.st_mode;
+  if (mode & (S_IWGRP | S_IWOTH)) mode &= ~umask_now();
   // Another group must not read what the old one could.
   if (made.st_gid != *wanted.group && fchown(fd, static_cast<uid_t>(-1), *wanted.group) != 0) mode &= ~mode_t{S_IRWXG};
   static_cast<void>(fchmod(fd, mode));
@@ -108,8 +120,11 @@ Result<void> replace(const PathEnd& file, std::string_view text, const std::stri
   const std::string added = ".rlock-" + random_uuid().substr(0, 8), beside = file.name + added;
   const UniqueFd fd(openat(folder, beside.c_str(), kWrite | O_CREAT | O_EXCL | O_NOFOLLOW, wanted.mode));
   if (!fd) {
-    Error refused = system_error(what + " is written as " + what + added + " first: that file");
-    refused.message += "; name another file, in a folder in which you may make files";
+    const int number = errno;
+    Error refused = system_error(what + " is written as " + what + added + " first: that file", number);
+    if (number == EACCES || number == EPERM || number == EROFS) {
+      refused.message += "; name another file, in a folder in which you may make files";
+    }
     return std::unexpected(std::move(refused));
   }
   give(fd.get(), wanted);

@@ -107,6 +107,12 @@ std::vector<PastHold> HistoryReader::take_settled() {
   return over_ ? found_.take(found_.size()) : found_.take_settled(std::max(longest_, kShortPage));
 }
 
+std::size_t HistoryReader::size_held_back() const {
+  std::size_t size = 0;
+  for (const PastHold& hold : found_.holds()) size += sizeof hold + size_of_texts(hold);
+  return size;
+}
+
 // A reply of `page` entries is none that can be read: pages grow again, but to less than that. One entry alone cannot
 // be passed over: nobody knows its id.
 void HistoryReader::ask_for_less(std::size_t page, const Error& error) {

@@ -59,6 +59,9 @@ class HistoryReader {
   // Takes the holds of the pages so far about which the next pages can say no more; at the end all.
   std::vector<PastHold> take_settled();
 
+  // The holds that wait for the next pages, in bytes.
+  std::size_t size_held_back() const;
+
   const LockName& name() const { return name_; }
 
  private:

@@ -25,6 +25,7 @@ class StreamOfHolds {
   void add(PastHold entry);
 
   std::size_t size() const { return holds_.size(); }
+  const std::vector<PastHold>& holds() const { return holds_; }
   // An older entry may belong to one of them.
   bool open() const { return !open_.empty(); }
   // Newest first: those in front of the first one of which the other entry may still come, which is so for as many older

@@ -25,8 +25,14 @@ std::string follow_master(redis::Client& client, const Until& until) {
   using Standing = redis::Lines::Standing;
   const auto standing = client.standing(until.at_most(rlock::until(until.deadline) / 2));
   if (!standing) return standing.error().message;
-  if (*standing == Standing::another) log::debug("the Sentinels name another master now");
-  return *standing == Standing::by_few ? "less than half of the Sentinels answer" : "";
+  switch (*standing) {
+    case Standing::master: break;
+    case Standing::another: log::debug("the Sentinels name another master now"); break;
+    case Standing::by_few: return "no more than half of the Sentinels answer";
+    case Standing::another_by_few:
+      return "no more than half of the Sentinels answer, and they name another master";
+  }
+  return "";
 }
 
 // `patience`: for servers that are slow. One that is not told keeps the lock until the lease has run out.

@@ -27,6 +27,7 @@ struct Source {
   std::size_t number;        // those of the same time come in the order of their names
   milliseconds next{};       // when its next hold was written, or no earlier than that
   std::deque<PastHold> ready;
+  std::size_t held_back = 0;  // in bytes, by the reader
 
   bool over() const { return ready.empty() && (!reader || reader->over()); }
 };
@@ -117,6 +118,7 @@ class Merge {
         continue;
       }
       for (const PastHold& hold : source->ready) size_ -= size_of(hold);
+      size_ -= source->held_back;
       sources_[source->number].reset();
     }
     waiting_ = std::move(kept);
@@ -150,6 +152,8 @@ class Merge {
       size_ += size_of(hold);
       source.ready.push_back(std::move(hold));
     }
+    size_ -= std::exchange(source.held_back, source.reader->size_held_back());
+    size_ += source.held_back;
     RLOCK_TRY(within_list_limits(size_, end_));
     wait_with(source, source.next == milliseconds{} ? milliseconds::max() : source.next);
     return {};
@@ -168,7 +172,7 @@ class Merge {
   Until end_ = Until{}.at_most(kLongestReading * exchange_);
   std::set<LockName> names_;
   bool listing_ = false;
-  std::size_t size_ = 0;  // of all holds that are ready
+  std::size_t size_ = 0;  // of all holds that are ready or held back
   std::vector<std::unique_ptr<Source>> sources_;
   Waiting waiting_;
 };

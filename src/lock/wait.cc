@@ -61,11 +61,14 @@ class Waiter {
   Result<Acquired> ask() {
     auto acquired = acquire(client_, request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
+    using Standing = redis::Lines::Standing;
     auto standing = client_.standing(exchange());
-    if (standing && *standing != redis::Lines::Standing::another) return acquired;
-    moved_ = standing.has_value();
-    const std::string moved = request_.name.display() + ": the Sentinels name another master now";
-    Error error = moved_ ? Error{Error::Code::unavailable, moved} : std::move(standing).error();
+    if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;
+    moved_ = standing && *standing == Standing::another;
+    const std::string named = moved_ ? ": the Sentinels name another master now"
+                                     : ": no more than half of the Sentinels answer, and they name another master";
+    Error error = standing ? Error{Error::Code::unavailable, request_.name.display() + named}
+                           : std::move(standing).error();
     error.maybe_executed = true;
     return std::unexpected(std::move(error));
   }

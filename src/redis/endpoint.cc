@@ -84,6 +84,8 @@ Result<Endpoint> parse_local(std::string_view rest) {
   if (!rest.empty() && !endpoint.path.starts_with('/')) {
     return bad_address("local: wants nothing or an absolute folder after it, as in local:/var/lib/rlock");
   }
+  // Behind a slash the kernel follows a link, which the folder must not be.
+  while (endpoint.path.size() > 1 && endpoint.path.ends_with('/')) endpoint.path.pop_back();
   RLOCK_TRY(check_length(endpoint.path, 1 + kLocalSocket.size()));
   return endpoint;
 }

@@ -107,6 +107,7 @@ Result<Lines::Standing> Lines::standing(const Until& until) {
     return std::unexpected(std::move(error));
   }
   if (named->master != line->node()) {
+    if (!named->by_most) return Standing::another_by_few;
     disconnect();
     return Standing::another;
   }

@@ -179,10 +179,13 @@ Result<UniqueFd> LocalServer::claim() const {
 
 std::optional<pid_t> LocalServer::served_by() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info{};
+  // The process is to be ended by its user alone.
+  if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) return {};
   struct flock in_the_way{};
   in_the_way.l_type = F_WRLCK;
   in_the_way.l_whence = SEEK_SET;
-  if (!folder || fcntl(folder.get(), F_GETLK, &in_the_way) != 0 || in_the_way.l_type == F_UNLCK) return {};
+  if (fcntl(folder.get(), F_GETLK, &in_the_way) != 0 || in_the_way.l_type == F_UNLCK) return {};
   return in_the_way.l_pid;
 }
 

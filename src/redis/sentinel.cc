@@ -12,7 +12,8 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;       // at most
+// At most, at first and where too few have answered by then: one that hangs shall not hold up each start and release.
+constexpr milliseconds kAtFirst = 200ms, kForOne = 1s;
 constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
 
 struct Answer {
@@ -65,35 +66,76 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   return *answer;
 }
 
+// One question to all Sentinels of an address.
+class Poll {
+ public:
+  explicit Poll(const Address& address) : address_(address) {
+    for (const Host& host : address.sentinels) asked_.push_back({.host = host});
+  }
+
+  // Asks those that have not answered, each for `most` and its share of the time left. Result: the server that more than
+  // half of all name, if there is one. Errors: interrupted.
+  Result<std::optional<Host>> ask_silent_ones(milliseconds most, const Until& until) {
+    auto left = static_cast<int>(std::ranges::count(asked_, true, &Asked::silent));
+    for (Asked& one : asked_) {
+      if (!one.silent || until.over()) continue;
+      // One that hangs leaves time for the others.
+      const milliseconds share = rlock::until(until.deadline) / left--;
+      auto answer = ask(address_, one.host, until.at_most(std::min(most, share)));
+      one.silent = !answer && answer.error().code == Error::Code::unavailable;
+      if (answer) {
+        one.error.reset();
+        if (!*answer) ++unknown_;
+        if (*answer) answers_.push_back(std::move(**answer));
+        if (*answer && is_named_by_most(answers_.back().master)) return answers_.back().master;
+      } else {
+        if (answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
+        one.error = std::move(answer).error();
+        one.error->maybe_executed = false;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // No server is named by more than half.
+  Result<Named> by_few() const {
+    if (!answers_.empty()) return Named{std::ranges::max_element(answers_, {}, &Answer::epoch)->master, false};
+    const std::string nobody = "no Sentinel knows a master " + in_quotes(address_.master);
+    if (unknown_ == asked_.size()) return fail(Error::Code::config, nobody);
+    std::optional<Error> failure;
+    for (const Asked& one : asked_) {
+      if (one.error) failure = failure ? both(*failure, *one.error) : one.error;
+    }
+    if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
+    if (unknown_ > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
+    return std::unexpected(std::move(*failure));
+  }
+
+ private:
+  struct Asked {
+    Host host;
+    bool silent = true;
+    std::optional<Error> error;
+  };
+
+  bool is_named_by_most(const Host& master) const {
+    return 2 * static_cast<std::size_t>(std::ranges::count(answers_, master, &Answer::master)) > asked_.size();
+  }
+
+  const Address& address_;
+  std::vector<Asked> asked_;
+  std::vector<Answer> answers_;
+  std::size_t unknown_ = 0;
+};
+
 }  // namespace
 
 Result<Named> find_master(const Address& address, const Until& until) {
-  std::vector<Answer> answers;
-  std::size_t unknown = 0, left = address.sentinels.size();
-  std::optional<Error> failure;
-  for (const Host& sentinel : address.sentinels) {
-    if (until.over()) break;
-    // One that is silent leaves time for the others.
-    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
-    auto answer = ask(address, sentinel, until.at_most(std::min(kForOne, share)));
-    if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
-    if (!answer) {
-      failure = failure ? both(*failure, answer.error()) : std::move(answer).error();
-      failure->maybe_executed = false;
-      continue;
-    }
-    if (!*answer) ++unknown;
-    if (!*answer) continue;
-    answers.push_back(std::move(**answer));
-    const auto agree = std::ranges::count(answers, answers.back().master, &Answer::master);
-    if (2 * static_cast<std::size_t>(agree) > address.sentinels.size()) return Named{answers.back().master, true};
+  Poll poll(address);
+  for (const milliseconds most : {kAtFirst, kForOne}) {
+    if (const auto master = RLOCK_TRY(poll.ask_silent_ones(most, until))) return Named{*master, true};
   }
-  if (!answers.empty()) return Named{std::ranges::max_element(answers, {}, &Answer::epoch)->master, false};
-  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
-  if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
-  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
-  if (unknown > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
-  return std::unexpected(std::move(*failure));
+  return poll.by_few();
 }
 
 }  // namespace rlock::redis

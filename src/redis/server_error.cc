@@ -35,6 +35,7 @@ constexpr std::string_view
     kBusy = "a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL",
     kClusterDown = "a part of the cluster is missing: see redis-cli --cluster check",
     kTooManyClients = "end clients that nobody needs, or raise the server's maxclients",
+    kProtected = "without a password it serves its own host alone: set one there (requirepass)",
     kNoDatabase = "name a database that the server has, as in redis://host/0",
     kOnlyDatabase = "a server of a cluster has database 0 alone: leave the database out of the address",
     kNeedlessPassword = "the server knows no password for this user: leave it out, or name a user (redis://USER@host)",
@@ -50,6 +51,7 @@ constexpr std::string_view kCutShort = "access a non local key";
 
 constexpr Meaning kFirstWords[] = {
     {"NOAUTH", denied},
+    {"DENIED", protocol, kProtected},
     {"WRONGPASS", denied},
     {"NOPERM", denied, kAdviceOnRights},
     {"WRONGTYPE", wrong_kind},

@@ -656,6 +656,12 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   chgrp games "$folder/c.toml"
   run -78 --separate-stderr "${as[@]}"
   assert_says 'because its group may write'
+  # Another user has it as the first group, which no list of members shows.
+  chgrp daemon "$folder/c.toml"
+  cp /etc/passwd passwd
+  echo "other:x:54321:$(id -g daemon)::/:/bin/sh" >>passwd
+  run -78 --separate-stderr unshare -m sh -c 'mount --bind passwd /etc/passwd && exec "$@"' sh "${as[@]}"
+  assert_says 'because its group may write'
   chown root:root "$folder" "$folder/c.toml"
   run -78 --separate-stderr "${as[@]}"
   wrong "$folder/c.toml" 'because its group may write'

@@ -689,7 +689,7 @@ PYTHON
   local long
   long=$(printf 'n%.0s' {1..250})
   run -71 --separate-stderr rlock history --html "$long"
-  [[ $stderr == *"$long is written as "*"$long.rlock-"*' first: that file: '*'; name another file, in a folder '* ]]
+  [[ $stderr == *"$long is written as "*"$long.rlock-"*' first: that file: File name too long' ]]
   run -64 rlock history --html ''
   run -64 --separate-stderr rlock history --html x --json
   [[ $stderr == *'contradict each other'* ]]

@@ -185,3 +185,34 @@ refused() {
   wait "$writer"
   [[ $(ls moved) == page.html && -z $(ls elsewhere) ]]
 }
+
+# Of the user 65534 and of the file's group, which has no right: acl(5), in the kernel's form.
+give_list() {
+  python3 - "$1" "$2" <<'PY'
+import os, struct, sys
+entries = [(1, 6, 0xffffffff), (2, 4, 65534), (4, 0, 0xffffffff), (16, 6, 0xffffffff), (32, 0, 0xffffffff)]
+os.setxattr(sys.argv[1], sys.argv[2], struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *one) for one in entries))
+PY
+}
+
+@test "a page in the place of one with an access control list is no more open than that was" {
+  echo old >page.html
+  give_list page.html system.posix_acl_access 2>/dev/null || skip 'this file system has no access control lists'
+  [[ $(mode page.html) == "$(id -u) 660" ]]
+  rlock history --html page.html
+  [[ $(mode page.html) == "$(id -u) 600" ]]
+  # A list that the folder gives to new files opens no page that was closed.
+  mkdir folder
+  give_list folder system.posix_acl_default
+  echo old >folder/page.html
+  python3 -c 'import os; os.removexattr("folder/page.html", "system.posix_acl_access")'
+  chmod 660 folder/page.html
+  (umask 077 && rlock history --html folder/page.html)
+  [[ $(mode folder/page.html) == "$(id -u) 600" ]]
+  run -1 python3 -c 'import os; os.getxattr("folder/page.html", "system.posix_acl_access")'
+}
+
+@test "--html - is standard output" {
+  rlock history --html - >out
+  [[ $(tail -n 1 out) == '</html>' && ! -e - ]]
+}

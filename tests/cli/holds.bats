@@ -347,6 +347,9 @@ leave_named() {
       free
     done
   done
+  # Of a command that dies by a fault of its own, too.
+  run -139 --separate-stderr rlock run a -- bash -c "$(leave_named app) kill -SEGV \$\$"
+  assert_says 'ended 1 process that the command left: app (pid '
   run -0 --separate-stderr rlock run -q a -- bash -c "$(leave_named app)"
   [[ -z $stderr ]]
 }

@@ -150,6 +150,27 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   mkdir -m 700 "$BATS_TEST_TMPDIR/real"
   ln -s "$BATS_TEST_TMPDIR/real" "$dir"
   run --separate-stderr -78 rlock run job -- true
+  run --separate-stderr -78 rlock run --url "local:$dir/" job -- true
+}
+
+@test "local stop of a folder of another user ends no process" {
+  ((EUID == 0)) || skip "only root can give a folder away"
+  mkdir -m 700 "$dir"
+  python3 - "$dir" 3>&- <<'PY' &
+import fcntl, os, struct, sys, time
+os.chown(sys.argv[1], 65534, -1)
+fd = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.fcntl(fd, fcntl.F_SETLK, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))
+open(sys.argv[1] + '/ready', 'w').close()
+time.sleep(1000)
+PY
+  local theirs=$!
+  wait_until test -e "$dir/ready"
+  run --separate-stderr rlock local stop --yes
+  show
+  kill -0 "$theirs"
+  kill "$theirs"
+  chown 0 "$dir"
 }
 
 @test "a folder of another user is refused" {

@@ -177,6 +177,26 @@ refused() {
   refused 64 'is no address for TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
 }
 
+@test "a folder of authorities that another user owns or may change: 78" {
+  [[ $(id -u) == 0 ]] || skip 'ONLY ROOT CAN GIVE FOLDERS TO OTHER USERS: foreign folders of authorities are not tested'
+  tls_start srv
+  local url=rediss://localhost:$srv_tls folder=$BATS_TEST_TMPDIR/authorities
+  mkdir "$folder"
+  cp "$TLS_DIR/ca.crt" "$folder/"
+  openssl rehash "$folder"
+  rlock run --url "$url" --tls-ca "$folder" x -- true
+  chmod 777 "$folder"
+  refused 78 'chmod go-w' --url "$url" --tls-ca "$folder"
+  chmod 755 "$folder"
+  chown 65534 "$folder"
+  refused 78 'it belongs to another user' --url "$url" --tls-ca "$folder"
+  chown 0 "$folder"
+  mkdir "$BATS_TEST_TMPDIR/theirs"
+  mv "$folder" "$BATS_TEST_TMPDIR/theirs/"
+  chown 65534 "$BATS_TEST_TMPDIR/theirs"
+  refused 78 'it belongs to another user' --url "$url" --tls-ca "$BATS_TEST_TMPDIR/theirs/authorities"
+}
+
 @test "a start without TLS does nothing of it: no file of authorities is opened, nothing is asked for" {
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
   cd "$BATS_TEST_TMPDIR"

@@ -15,6 +15,7 @@ missing_in() {
   has 'a table of addresses that nobody can write (RELRO)' '^ *GNU_RELRO'
   has 'all addresses looked up at the start (BIND_NOW)' '\((FLAGS|FLAGS_1|BIND_NOW)\).*NOW'
   has 'a stack that is no code' '^ *GNU_STACK .* RW '
+  ! grep -q TEXTREL elf || echo 'code that nobody writes to'
   ! grep -qE '^ *LOAD .* RWE ' elf || echo 'no memory that can be both written and executed'
 }
 
@@ -26,6 +27,7 @@ needs_own_build() {
 @test "the program is at another address in each run, and its tables cannot be written" {
   run -0 missing_in "$RLOCK"
   [[ -z $output ]] || { echo "missing: $output" && return 1; }
+  if grep -qsx 'RLOCK_STATIC:BOOL=ON' "$BUILD/CMakeCache.txt"; then run -1 grep -E 'INTERP|NEEDED' elf; fi
   # A program without all of it is told from one that has it.
   echo 'int main() {}' >plain.c
   cc -no-pie -Wl,-z,norelro,-z,execstack -o plain plain.c
@@ -39,15 +41,10 @@ needs_own_build() {
   for flag in -fPIE -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS; do
     run -1 grep -vE -e "$flag|\"(directory|file|output)\"|^[][{}, ]*$" "$BUILD/compile_commands.json"
   done
-  # And they did something: a canary, a copy that knows the size of its target, an index that is compared.
+  # And they did something: a canary, a copy that knows the size of its target (musl has no such functions).
   nm -C "$BUILD"/librlock_*.a >symbols 2>/dev/null
   grep -q ' U __stack_chk_fail$' symbols
-  if grep -q ' U std::__glibcxx_assert_fail' symbols; then
-    grep -qE ' U __[a-z_]+_chk$' symbols
-  else
-    # musl has no such functions, and libc++ ends the program by an instruction.
-    [[ -n $(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt") ]]
-  fi
+  [[ -n $(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt") ]] || grep -qE ' U __[a-z_]+_chk$' symbols
   # The processor's own marks for jumps (Intel, AMD; on ARM the symbol is another, and the mark is the same section).
   ar p "$BUILD/librlock_base.a" text.cc.o >text.o
   LC_ALL=C readelf -nW text.o >notes
@@ -55,4 +52,19 @@ needs_own_build() {
     x86_64) grep -q 'x86 feature: .*IBT.*SHSTK' notes ;;
     aarch64) grep -q 'AArch64 feature: .*BTI.*PAC' notes ;;
   esac
+}
+
+@test "an index and an optional beyond their end end the program" {
+  needs_own_build
+  local compile
+  compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*text\.cc",*$/\1/p' "$BUILD/compile_commands.json")
+  [[ $compile == *-D_GLIBCXX_ASSERTIONS* ]]
+  printf '%s\n' '#include <optional>' '#include <vector>' 'int main(int argc, char**) {' '  std::vector<int> three(3);' \
+    '  std::optional<int> none;' '  return argc == 1 ? three[2] : argc == 2 ? three[argc + 1] : *none;' '}' >probe.cc
+  eval "$compile -O0 -U_FORTIFY_SOURCE -o probe probe.cc"
+  ./probe
+  run ./probe 1
+  ((status > 128))
+  run ./probe 1 2
+  ((status > 128))
 }

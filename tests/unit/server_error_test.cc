@@ -9,6 +9,11 @@ namespace {
 
 using enum Error::Code;
 
+TEST(ServerError, SaysWhatToDoAboutProtectedMode) {
+  const auto error = server_error("DENIED Redis is running in protected mode because protected mode is enabled and …");
+  EXPECT_TRUE(error.message.contains("set one there (requirepass)")) << error.message;
+}
+
 TEST(ServerError, KnowsTheFirstWord) {
   EXPECT_EQ(server_error("NOAUTH Authentication required.").code, denied);
   EXPECT_EQ(server_error("WRONGPASS invalid username-password pair or user is disabled.").code, denied);
