@@ -29,8 +29,10 @@ bool is_null_device(const struct stat& info) {
 // The one that it is in as the user names it, then all others.
 Result<void> check_folders(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  RLOCK_TRY(only_ours_to_change(folder.empty() ? "." : folder));
-  return only_ours_to_lead_to(path);
+  const auto nearest = only_ours_to_change(folder.empty() ? "." : folder);
+  const auto all = only_ours_to_lead_to(path);
+  // The kernel may not let us look through a link (fs.protected_symlinks), and does not say through which.
+  return !nearest && (all || nearest.error().code != Error::Code::system) ? nearest : all;
 }
 
 Result<void> check(const struct stat& info, const std::string& path) {
