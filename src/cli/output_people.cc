@@ -60,10 +60,10 @@ std::string reason_behind(const lock::HolderInfo& holder) {
   return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
 }
 
-// "not renewed for 7s, overdue since 4s: its host may be gone"; "" where the renewals come in time.
+// "not renewed for 7s, overdue for 4s: its host may be gone"; "" where the renewals come in time.
 std::string overdue_text(const lock::HolderView& holder) {
   if (holder.overdue == 0ms) return "";
-  return "not renewed for " + rough_duration(holder.renewed_ago.value_or(0ms)) + ", overdue since " +
+  return "not renewed for " + rough_duration(holder.renewed_ago.value_or(0ms)) + ", overdue for " +
          rough_duration(holder.overdue) + ": its host may be gone";
 }
 

@@ -121,7 +121,7 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   }
   const auto [code, count] = most_common(codes);
   return {count >= majority_of(voters) ? code : Error::Code::unavailable,
-          "only " + of_so_many(voters - errors.size(), voters) + " servers have answered" + why, maybe_executed};
+          "only " + of_so_many(voters - errors.size(), voters) + " servers answered" + why, maybe_executed};
 }
 
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {

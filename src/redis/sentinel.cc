@@ -73,8 +73,8 @@ class Poll {
     for (const Host& host : address.sentinels) asked_.push_back({.host = host});
   }
 
-  // Asks those that have not answered, each for `most` and its share of the time left. Result: the server that more than
-  // half of all name, if there is one. Errors: interrupted.
+  // Asks those that have not answered, each for `most` and its share of the time left. Result: the master, if more than
+  // half of all have named one. Errors: interrupted.
   Result<std::optional<Host>> ask_silent_ones(milliseconds most, const Until& until) {
     auto left = static_cast<int>(std::ranges::count(asked_, true, &Asked::silent));
     for (Asked& one : asked_) {
@@ -87,7 +87,7 @@ class Poll {
         one.error.reset();
         if (!*answer) ++unknown_;
         if (*answer) answers_.push_back(std::move(**answer));
-        if (*answer && is_named_by_most(answers_.back().master)) return answers_.back().master;
+        if (2 * answers_.size() > asked_.size()) return latest();
       } else {
         if (answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
         one.error = std::move(answer).error();
@@ -97,9 +97,9 @@ class Poll {
     return std::nullopt;
   }
 
-  // No server is named by more than half.
+  // No more than half have named a master.
   Result<Named> by_few() const {
-    if (!answers_.empty()) return Named{std::ranges::max_element(answers_, {}, &Answer::epoch)->master, false};
+    if (!answers_.empty()) return Named{latest(), false};
     const std::string nobody = "no Sentinel knows a master " + in_quotes(address_.master);
     if (unknown_ == asked_.size()) return fail(Error::Code::config, nobody);
     std::optional<Error> failure;
@@ -118,9 +118,8 @@ class Poll {
     std::optional<Error> error;
   };
 
-  bool is_named_by_most(const Host& master) const {
-    return 2 * static_cast<std::size_t>(std::ranges::count(answers_, master, &Answer::master)) > asked_.size();
-  }
+  // Of the latest failover that any of them has heard of: the others learn of it within a second.
+  const Host& latest() const { return std::ranges::max_element(answers_, {}, &Answer::epoch)->master; }
 
   const Address& address_;
   std::vector<Asked> asked_;

@@ -50,7 +50,7 @@ forsaken() {
 @test "a holder that has not renewed its lease in time is overdue; in full, as a table, JSON, measures and to those who wait" {
   forsaken 20000 --lease 60s
   run -0 --separate-stderr rlock status x
-  [[ $output =~ renewal\ +'not renewed for '(4[0-9]|5[0-9])'s, overdue since '[23][0-9]'s: its host may be gone' ]]
+  [[ $output =~ renewal\ +'not renewed for '(4[0-9]|5[0-9])'s, overdue for '[23][0-9]'s: its host may be gone' ]]
   run -0 --separate-stderr rlock status
   [[ ${lines[1]} == x*'held, overdue'* ]]
   run -0 --separate-stderr rlock status --json x
@@ -58,7 +58,7 @@ forsaken() {
   run -0 --separate-stderr rlock status --prometheus
   [[ $output =~ 'rlock_overdue_seconds{name="x"} '[23][0-9] ]]
   run -75 --separate-stderr rlock run -n x -- true
-  [[ $stderr == *'overdue since '* ]]
+  [[ $stderr == *'overdue for '* ]]
   redis srv del x 'rlock:holder:{x}'
 }
 
