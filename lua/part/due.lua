@@ -55,10 +55,13 @@ end
 
 -- Some of those whose lease has run out; the next grant goes on. An entry that this user may not write stays due.
 local function write_down_the_lost()
-  local ends = redis.pcall('zrangebyscore', due, '-inf', text(now), 'withscores', 'limit', 0, 10)
+  local ends = redis.pcall('zrange', due, '-inf', text(now), 'byscore', 'limit', 0, 10, 'withscores')
   for i = 1, #ends, 2 do
     local owner, ended = ends[i], number_in(ends[i + 1], 0)
-    if not ended or #owner > 512 or count_of(owner) or write_down(owner, ended) then
+    if ended and #owner <= 512 and count_of(owner) then
+      -- Somebody has renewed it who knows nothing of this.
+      lease_ends_in(owner, math.max(left_of(owner), 1))
+    elseif not ended or #owner > 512 or write_down(owner, ended) then
       no_longer_due(owner)
     end
   end

@@ -55,8 +55,8 @@ local unwritten
 if ARGV[kNote] then
   -- The owner notices when it renews or releases, and has ended when its lease has, or soon after.
   redis.pcall('set', taken_key(owner), '1', 'px', text(math.max(left, 0) + kNoticed))
-  no_longer_due(owner)
   unwritten = record(kNote, 'forced', 'forced', kNote + 2)
 end
+no_longer_due(owner)
 local fault = hand_off(payload)
 return with_more({'released', 0, fault, unwritten and 0, unwritten})

@@ -85,6 +85,8 @@ class InUnicode {
   ~InUnicode() {
     if (former_) uselocale(former_);
   }
+  // Some systems have none.
+  bool is_there() const { return former_ != nullptr; }
 
  private:
   locale_t former_ = nullptr;
@@ -137,7 +139,7 @@ bool is_what_it_looks_like(std::string_view text) {
   for (bool begins = true; !text.empty(); begins = false) {
     const Rune rune = decode(text);
     if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
-    const int width = wcwidth(static_cast<wchar_t>(rune.value));
+    const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
     // Not known as a character, or a mark that would be drawn on what stands before the text.
     if (width < 0 || (begins && width == 0)) return false;
     text.remove_prefix(rune.length);

@@ -27,9 +27,10 @@ std::string near_name(lock::Servers& client, const lock::LockName& name, millise
   for (const lock::LockName& one : *known) {
     // Others may have chosen it.
     if (names.size() >= kMost || one.text().size() > 2 * kLongest || !is_what_it_looks_like(one.text())) continue;
-    names.push_back(shell_word(one.text()));
+    names.push_back(one.text());
   }
-  return suggestion(shown, {names.begin(), names.end()});
+  const std::string_view found = nearest(name.text(), {names.begin(), names.end()});
+  return found.empty() ? "" : "; did you mean " + shell_word(found) + "?";
 }
 
 }  // namespace rlock::cli

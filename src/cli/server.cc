@@ -42,10 +42,23 @@ std::optional<Secret> configured_password(const CommonOptions& options, const re
   return password;
 }
 
+// "5ed36f99.0"
+bool is_hashed(const std::string& name) {
+  return name.size() > 9 && name[8] == '.' && name.find_first_not_of("0123456789abcdef") == 8;
+}
+
 // Of authorities.
 Result<void> check_folder(const char* option, const std::string& path) {
   auto ours = only_ours_to_lead_to(path + "/.");
   if (ours) ours = only_ours_to_change(path);
+  std::error_code failed;
+  for (auto file = std::filesystem::directory_iterator(path, failed); ours && !failed && file != end(file);
+       file.increment(failed)) {
+    // OpenSSL reads those alone that are named by a hash (openssl-rehash(1)).
+    if (!is_hashed(file->path().filename().string())) continue;
+    if (const auto opened = TrustedFile::open(file->path().string()); !opened) ours = std::unexpected(opened.error());
+  }
+  if (ours && failed) ours = fail(Error::Code::config, escaped(path) + ": " + failed.message());
   return ours ? ours : std::unexpected(std::move(ours).error().in(option));
 }
 

@@ -24,8 +24,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
-  std::string_view nearest;
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string_view found;
   std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;
   for (const std::string_view candidate : candidates) {
     // A word that was not finished is near to what it begins.
@@ -35,10 +35,15 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
     const std::size_t d = begun ? 1 : distance(word, candidate);
     if (d < least) {
       least = d;
-      nearest = candidate;
+      found = candidate;
     }
   }
-  return nearest.empty() ? "" : "; did you mean " + std::string(nearest) + "?";
+  return found;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string_view found = nearest(word, candidates);
+  return found.empty() ? "" : "; did you mean " + std::string(found) + "?";
 }
 
 }  // namespace rlock::cli

@@ -15,6 +15,8 @@ namespace {
 using redis::Reply;
 
 constexpr std::size_t kLocksTogether = 100, kHoldsTogether = 100;
+// As lua/part/due.lua has it, in bytes; and the text of a score.
+constexpr std::size_t kLongestOwner = 512, kLongestNumber = 32;
 
 struct Due {
   const LockName* name;
@@ -48,6 +50,7 @@ Result<std::vector<Due>> find(redis::Client& client, const std::set<LockName>& n
   const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
   const auto now = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)).count();
   std::vector<Due> all;
+  std::size_t size = 0;
   for (auto name = names.begin(); name != names.end();) {
     Commands commands;
     auto answered = name;
@@ -58,9 +61,13 @@ Result<std::vector<Due>> find(redis::Client& client, const std::set<LockName>& n
     for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
       const LockName& asked = *answered++;
       for (std::size_t i = 0; reply && i + 1 < reply->elements.size(); i += 2) {
-        all.push_back({&asked, reply->at(i).as_text(), reply->at(i + 1).as_text()});
+        Due due{&asked, reply->at(i).as_text(), reply->at(i + 1).as_text()};
+        if (due.owner.size() > kLongestOwner || due.ended.size() > kLongestNumber) continue;
+        size += sizeof due + due.owner.size() + due.ended.size();
+        all.push_back(std::move(due));
       }
     }
+    RLOCK_TRY(within_list_limits(size, end));
   }
   return all;
 }

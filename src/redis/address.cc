@@ -49,6 +49,7 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   if (has_control(address.master)) return bad_address("the name of the master holds a control character");
   // The rest is read as it is for one server.
   address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(path.substr(end))));
+  address.silent = std::make_shared<SilentSentinels>();
   // One that hangs, and the one that takes its place.
   address.server.audience =
       std::make_shared<Audience>(std::vector<Host>{}, std::max<std::size_t>(2, address.sentinels.size()));
@@ -101,6 +102,18 @@ Result<Address> parse_address(std::string_view url) {
     if (rest.starts_with(cluster)) return parse_cluster(of_server, rest.substr(cluster.size()));
   }
   return Address{.server = RLOCK_TRY(parse_endpoint(url))};
+}
+
+std::vector<Host> SilentSentinels::last(std::vector<Host> all) const {
+  const std::lock_guard guard(mutex_);
+  std::ranges::stable_partition(all, [&](const Host& one) { return std::ranges::find(hosts_, one) == hosts_.end(); });
+  return all;
+}
+
+void SilentSentinels::note(const Host& sentinel, bool silent) {
+  const std::lock_guard guard(mutex_);
+  std::erase(hosts_, sentinel);
+  if (silent) hosts_.push_back(sentinel);
 }
 
 std::string Address::text(const std::string& alone, const std::string& login) const {

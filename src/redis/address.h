@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,18 @@
 
 namespace rlock::redis {
 
+// The Sentinels that did not answer the last time: one that hangs costs a process a second once, and not each time.
+class SilentSentinels {
+ public:
+  // `all`, these behind the others.
+  std::vector<Host> last(std::vector<Host> all) const;
+  void note(const Host& sentinel, bool silent);
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Host> hosts_;
+};
+
 struct Address {
   enum class Kind { server, sentinel, cluster };
 
@@ -23,6 +36,7 @@ struct Address {
   Endpoint sentinel;            // with which password
   std::string master;           // as the Sentinels call it
   std::vector<Host> seeds;      // cluster: servers of it to begin with
+  std::shared_ptr<SilentSentinels> silent;  // sentinel: for all copies of this address; else null
   std::shared_ptr<SlotMap> slots;  // cluster: what is known of it, for all copies of this address; else null
 
   // As a URL, without what is or may be a password. Safe to show and to log.

@@ -48,8 +48,13 @@ class Connection {
   const Host& node() const { return node_; }
 
   // Less than half of the Sentinels have named this server.
+  // By Sentinels: whether by no more than half of them, and the epoch of the failover that they know of.
   bool named_by_few() const { return named_by_few_; }
-  void set_named_by_few(bool few) { named_by_few_ = few; }
+  long long named_in() const { return named_in_; }
+  void set_named(bool by_few, long long epoch) {
+    named_by_few_ = by_few;
+    named_in_ = epoch;
+  }
 
   // A connection that stands already, and has been handed over between two commands.
   static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
@@ -98,6 +103,7 @@ class Connection {
   std::optional<Error> no_scripts_;
   bool is_news_ = true;
   bool named_by_few_ = false;
+  long long named_in_ = 0;
   bool shown_password_ = false;  // the server has been sent one
   bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
 };

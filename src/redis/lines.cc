@@ -107,12 +107,13 @@ Result<Lines::Standing> Lines::standing(const Until& until) {
     return std::unexpected(std::move(error));
   }
   if (named->master != line->node()) {
-    if (!named->by_most) return Standing::another_by_few;
+    // A few may have missed a failover, but none can have heard of one that was not agreed upon.
+    if (!named->by_most && named->epoch <= line->named_in()) return Standing::another_by_few;
     disconnect();
     return Standing::another;
   }
   named_at_ = now;
-  line->set_named_by_few(!named->by_most);
+  line->set_named(!named->by_most, named->epoch);
   return standing();
 }
 

@@ -42,14 +42,14 @@ class Lines {
 
   // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has hung
   // until another server took its place goes on as a master for ten seconds more, and so does one after SENTINEL FAILOVER.
-  // If most of them name another one, the connection is dropped, and the next command goes there. A few may know less
-  // than those who named this one, and move nobody. An answer that is less than 200 ms old counts: no failover is as
+  // If they name another one, the connection is dropped, and the next command goes there. A few that know of no later
+  // failover than those who named this one move nobody. An answer that is less than 200 ms old counts: no failover is as
   // fast.
   enum class Standing {
     master,          // they do; also where there are none
     by_few,          // those do that answer, and they are no more than half
     another,         // they do not
-    another_by_few,  // those do not that answer, and they are no more than half
+    another_by_few,  // those do not that answer, but they are no more than half, and know of no later failover
   };
   // Errors: interrupted; unavailable: no Sentinel says it, or the server cannot be connected to.
   Result<Standing> standing(const Until& until);

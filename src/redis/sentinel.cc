@@ -12,8 +12,7 @@
 namespace rlock::redis {
 namespace {
 
-// At most, at first and where too few have answered by then: one that hangs shall not hold up each start and release.
-constexpr milliseconds kAtFirst = 200ms, kForOne = 1s;
+constexpr milliseconds kForOne = 1s;       // at most
 constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
 
 struct Answer {
@@ -66,75 +65,43 @@ Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, 
   return *answer;
 }
 
-// One question to all Sentinels of an address.
-class Poll {
- public:
-  explicit Poll(const Address& address) : address_(address) {
-    for (const Host& host : address.sentinels) asked_.push_back({.host = host});
-  }
-
-  // Asks those that have not answered, each for `most` and its share of the time left. Result: the master, if more than
-  // half of all have named one. Errors: interrupted.
-  Result<std::optional<Host>> ask_silent_ones(milliseconds most, const Until& until) {
-    auto left = static_cast<int>(std::ranges::count(asked_, true, &Asked::silent));
-    for (Asked& one : asked_) {
-      if (!one.silent || until.over()) continue;
-      // One that hangs leaves time for the others.
-      const milliseconds share = rlock::until(until.deadline) / left--;
-      auto answer = ask(address_, one.host, until.at_most(std::min(most, share)));
-      one.silent = !answer && answer.error().code == Error::Code::unavailable;
-      if (answer) {
-        one.error.reset();
-        if (!*answer) ++unknown_;
-        if (*answer) answers_.push_back(std::move(**answer));
-        if (2 * answers_.size() > asked_.size()) return latest();
-      } else {
-        if (answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
-        one.error = std::move(answer).error();
-        one.error->maybe_executed = false;
-      }
-    }
-    return std::nullopt;
-  }
-
-  // No more than half have named a master.
-  Result<Named> by_few() const {
-    if (!answers_.empty()) return Named{latest(), false};
-    const std::string nobody = "no Sentinel knows a master " + in_quotes(address_.master);
-    if (unknown_ == asked_.size()) return fail(Error::Code::config, nobody);
-    std::optional<Error> failure;
-    for (const Asked& one : asked_) {
-      if (one.error) failure = failure ? both(*failure, *one.error) : one.error;
-    }
-    if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
-    if (unknown_ > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
-    return std::unexpected(std::move(*failure));
-  }
-
- private:
-  struct Asked {
-    Host host;
-    bool silent = true;
-    std::optional<Error> error;
-  };
-
-  // Of the latest failover that any of them has heard of: the others learn of it within a second.
-  const Host& latest() const { return std::ranges::max_element(answers_, {}, &Answer::epoch)->master; }
-
-  const Address& address_;
-  std::vector<Asked> asked_;
-  std::vector<Answer> answers_;
-  std::size_t unknown_ = 0;
-};
+// Of the latest failover that any of them has heard of: the others learn of it within a second.
+const Answer& latest(const std::vector<Answer>& answers) {
+  return *std::ranges::max_element(answers, {}, &Answer::epoch);
+}
 
 }  // namespace
 
 Result<Named> find_master(const Address& address, const Until& until) {
-  Poll poll(address);
-  for (const milliseconds most : {kAtFirst, kForOne}) {
-    if (const auto master = RLOCK_TRY(poll.ask_silent_ones(most, until))) return Named{*master, true};
+  std::vector<Answer> answers;
+  std::size_t unknown = 0, left = address.sentinels.size();
+  std::optional<Error> failure;
+  for (const Host& sentinel : address.silent->last(address.sentinels)) {
+    if (until.over()) break;
+    // One that is silent leaves time for the others.
+    const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
+    auto answer = ask(address, sentinel, until.at_most(std::min(kForOne, share)));
+    if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
+    address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
+    if (!answer) {
+      failure = failure ? both(*failure, answer.error()) : std::move(answer).error();
+      failure->maybe_executed = false;
+      continue;
+    }
+    if (!*answer) ++unknown;
+    if (!*answer) continue;
+    answers.push_back(std::move(**answer));
+    if (2 * answers.size() > address.sentinels.size()) break;
   }
-  return poll.by_few();
+  if (!answers.empty()) {
+    const Answer& named = latest(answers);
+    return Named{named.master, 2 * answers.size() > address.sentinels.size(), named.epoch};
+  }
+  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
+  if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
+  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
+  if (unknown > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
+  return std::unexpected(std::move(*failure));
 }
 
 }  // namespace rlock::redis

@@ -11,12 +11,13 @@ namespace rlock::redis {
 struct Named {
   Host master;
   bool by_most = false;  // more than half of the Sentinels have answered
+  long long epoch = 0;   // of the failover by which it became the master
 };
 
-// Asks the Sentinels one after the other, each for its share of the time left and 200 ms at most, then once more those
-// that were silent, for a second at most, until more than half of them have named a master. Of these answers, and of
-// fewer where there are no more, the one with the highest configuration epoch counts: it comes from the latest failover
-// that any of them has heard of, while a Sentinel behind a partition goes on naming the old master.
+// Asks the Sentinels one after the other, those last that did not answer the last time, each for its share of the time
+// left and a second at most, until more than half of them have named a master. Of these answers, and of fewer where there
+// are no more, the one with the highest configuration epoch counts: it comes from the latest failover that any of them has
+// heard of, while a Sentinel behind a partition goes on naming the old master.
 // Errors: unavailable (none that knows the master answers, and some may later), untrusted, denied (all of them refuse
 // us), config (all of them answer, and none knows the master), interrupted.
 // REQUIRES: the address is one of Sentinels.

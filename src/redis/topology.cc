@@ -25,7 +25,7 @@ Result<Connection> connect_to_master(const Address& address, const Until& until)
   server.host = named.master.name;
   server.port = named.master.port;
   auto connection = RLOCK_TRY(Connection::open(server, until));
-  connection.set_named_by_few(!named.by_most);
+  connection.set_named(!named.by_most, named.epoch);
   auto checked = expect_master(connection, until);
   if (checked) return connection;
   checked.error().maybe_executed = false;

@@ -420,7 +420,7 @@ another_agent() {
 }
 
 # asks ANSWER COMMAND...: types it when the prompt is there.
-asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix://worker@' "$@"; }
+asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix://***@' "$@"; }
 
 @test "--ask-password asks on the terminal, and does not show the answer" {
   run -0 asks first "$RLOCK" run --ask-password job -- echo ran
