@@ -229,8 +229,8 @@ class RenewalRound {
   std::vector<Lost> find_lost(std::size_t i) {
     std::vector<Lost> lost;
     Member& member = servers_.member(i);
-    if (!answers_[i]) return lost;  // it may lack it still
     member.lacks_hold = false;
+    if (!answers_[i]) return lost;
     for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
       const RenewOutcome found = (*answers_[i])[hold].outcome;
       const AcquireRequest* request = request_of(holds_[hold]);
