@@ -6,8 +6,8 @@
 
 local kEntries = 10000
 
--- Says that a hold was taken away, or is written down as lost, until its owner has noticed: it is no loss then. Not
--- declared either.
+-- Marks a hold that was taken away, or that the history has as lost already, until its owner notices: that is no second
+-- loss. Not declared either.
 local function taken_key(owner)
   return holds .. owner .. ':taken'
 end

@@ -15,8 +15,8 @@ namespace rlock {
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
 // Whether people who see `text` know what it is: nothing in it needs escaping but backslashes, its only blank is the
-// space, which stands at neither end, and all of its characters have one meaning and are known to libc, if that knows any beyond
-// ASCII.
+// space, which stands at neither end, and all of its characters have one meaning and are known to libc, if
+// that knows any beyond ASCII.
 bool is_what_it_looks_like(std::string_view text);
 
 // How many columns of a terminal `text` takes: two for each wide character of East Asia, none for what combines.

@@ -46,10 +46,7 @@ bool only_we_are_in(gid_t group) {
   return std::ranges::all_of(entry->members, [&](const std::string& member) { return member == us->name; });
 }
 
-// The mode's bits for the group stand for all that an access control list allows (acl(5)).
-bool has_access_list(const std::string& path) {
-  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
-}
+bool has_access_list(const std::string& path) { return getxattr(path.c_str(), kAccessList, nullptr, 0) > 0; }
 
 bool is_trusted(uid_t owner) { return owner == 0 || owner == geteuid() || unmapped(owner); }
 

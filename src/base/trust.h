@@ -10,6 +10,10 @@
 
 namespace rlock {
 
+// The extended attribute that is the access control list of a file (acl(5)). Beside one, the mode's bits for the group
+// say how much the list allows, and not what the group may.
+inline constexpr const char* kAccessList = "system.posix_acl_access";
+
 // As sshd(8) has it with StrictModes on Debian: what we rely on belongs to root or to us, and neither its group, unless
 // that is our own with nobody else in it, nor others may write to it.
 // A folder that is sticky (as /tmp is) may be written by others: they cannot take our files out of it. Files that

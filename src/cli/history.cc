@@ -44,6 +44,9 @@ std::string nobody_has_asked(std::size_t names) {
          " with --history, or with RLOCK_HISTORY=true\n";
 }
 
+// Not all of them: that there are none says nothing of the others.
+bool wants_some(const HistoryOptions& options) { return options.failed || options.since; }
+
 std::size_t limit_of(const HistoryOptions& options) { return static_cast<std::size_t>(*options.limit); }
 
 lock::HistoryQuery query_of(const HistoryOptions& options, std::size_t limit) {
@@ -58,7 +61,7 @@ Result<Found> find(const HistoryOptions& options) {
   Found found{RLOCK_TRY(lock::read_history(client, query_of(options, limit + 1), options.timeout))};
   found.older = found.holds.size() > limit;
   if (found.older) found.holds.pop_back();
-  if (found.holds.empty()) {
+  if (found.holds.empty() && options.output != Output::html && !wants_some(options)) {
     found.wanted = RLOCK_TRY(lock::history_is_wanted(client, options.names, options.timeout));
   }
   return found;
@@ -88,7 +91,7 @@ Result<void> show(const Found& found, const HistoryOptions& options) {
     case Output::people: break;
   }
   if (holds.empty()) {
-    if (options.failed || options.since) return print(fitted(kNoneOfThose, screen));
+    if (wants_some(options)) return print(fitted(kNoneOfThose, screen));
     return print(fitted(found.wanted ? kNothingYet : nobody_has_asked(options.names.size()), screen));
   }
   const std::string text =

@@ -47,6 +47,17 @@ Result<void> check(const struct stat& info, const std::string& path) {
   return {};
 }
 
+// Of an open(2) that failed by this number.
+std::unexpected<Error> not_opened(const std::string& path, int number) {
+  if (number == EMFILE || number == ENFILE) return std::unexpected(system_error(escaped(path), number));
+  if (number == EACCES) {
+    // The kernel does not say which link or folder it was (fs.protected_symlinks).
+    auto folders = only_ours_to_lead_to(path);
+    if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
+  }
+  return bad_file(path, errno_text(number));
+}
+
 // As read(2), but with an error where `buffer` is full and there is more.
 ssize_t read_some(int fd, std::span<char> buffer) {
   if (!buffer.empty()) return read(fd, buffer.data(), buffer.size());
@@ -63,14 +74,8 @@ Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
   file.path_ = path;
   file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-  if (!file.fd_ && (errno == EMFILE || errno == ENFILE)) return std::unexpected(system_error(escaped(path)));
-  const int refused = file.fd_ ? 0 : errno;
-  if (refused == EACCES) {
-    // The kernel does not say which link or folder it was (fs.protected_symlinks).
-    auto folders = only_ours_to_lead_to(path);
-    if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
-  }
-  if (refused != 0 || fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(refused ? refused : errno));
+  if (!file.fd_) return not_opened(path, errno);
+  if (fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
   RLOCK_TRY(check(file.info_, path));
   return file;
 }

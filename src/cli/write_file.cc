@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "base/trust.h"
 #include "base/unique_fd.h"
 #include "base/walk_path.h"
 
@@ -21,7 +22,6 @@ namespace rlock::cli {
 namespace {
 
 constexpr int kWrite = O_WRONLY | O_NOCTTY | O_CLOEXEC;
-constexpr const char* kAccessList = "system.posix_acl_access";  // acl(5)
 
 // In which others may make files and links, but not remove ours.
 bool is_sticky(const struct stat& folder) {
@@ -88,7 +88,6 @@ Result<Permissions> permissions_of(const PathEnd& file, const std::string& what)
   struct stat old{};
   if (!fd || fstat(fd.get(), &old) != 0) return std::unexpected(system_error(what));
   if (!S_ISREG(old.st_mode) || old.st_uid != geteuid()) return Permissions{};
-  // Beside an access control list the group's bits say how much that list allows, and not what the group may.
   const bool listed = fgetxattr(fd.get(), kAccessList, nullptr, 0) > 0;
   return Permissions{old.st_mode & (listed ? 0606 : 0666), old.st_gid};
 }

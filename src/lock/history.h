@@ -29,8 +29,8 @@ struct PastHold {
   std::string owner, token, kind;  // kind: the noun of its layout
   HolderInfo who;
   // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because of
-  // another lock of the same job; released by hand; expired, as the next grant has found it; or "" where nobody knows. Of another version, or of somebody else, it
-  // may be any text.
+  // another lock of the same job; released by hand; expired, as the next grant has found it; or "" where nobody knows.
+  // Of another version, or of somebody else, it may be any text.
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped

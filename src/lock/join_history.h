@@ -14,7 +14,8 @@
 namespace rlock::lock {
 
 // Those of one stream. A hold has two entries where it was taken away: that, and before it that it was kept, or after
-// it that its holder found it gone; or where its lease ran out, and its holder noticed that later. An owner of another program may hold a lock many times: its holds stay apart.
+// it that its holder found it gone; or where its lease ran out, and its holder noticed that later. An owner of another
+// program may hold a lock many times: its holds stay apart.
 class StreamOfHolds {
  public:
   // `wanted`: of which holds; it is asked when all is known that decides: an entry that tells more of a hold makes none

@@ -51,7 +51,7 @@ class LockName {
   // The beginning of the keys that describe single holders of a shared lock; their ids follow.
   std::string hold_key_prefix() const { return companion(kHold) + ":"; }
 
-  // Which holds are to be written down, and what is to be written of one (lua/part/due.lua).
+  // The holds that still need an entry in the history, and the fields of one such entry (lua/part/due.lua).
   std::string due_key() const { return companion(kHold) + std::string(kDue); }
   std::string entry_key(const std::string& owner) const { return hold_key_prefix() + owner + ":entry"; }
 

@@ -25,7 +25,8 @@ Result<Connection> learn_slots(const Address& address, const Until& until);
 // A connection to the server that keeps `slot`; none: to any that keeps one. Asks who it is where that is not known, and
 // asks another server where it cannot be reached: a replica may have taken its place. The first one that names the lost one
 // again is cut off, perhaps, and one more is asked.
-// One that may not get the password ends the search. Errors: those of learn_slots and Connection::open; unavailable (nobody keeps the slot).
+// One that may not get the password ends the search. Errors: those of learn_slots and Connection::open; unavailable
+// (nobody keeps the slot).
 Result<Connection> connect_to_owner(const Address& address, std::optional<int> slot, const Until& until);
 
 }  // namespace rlock::redis

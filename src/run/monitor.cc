@@ -180,13 +180,14 @@ class Monitor {
       leftovers_count_at_ = then;
       return;
     }
-    if (job_.leftovers == Leftovers::kill && ended_unasked(life_.verdict())) left_ = LeftBehind::now(charges_.command.init());
+    const bool unexpected = job_.leftovers == Leftovers::kill && ended_unasked(life_.verdict());
+    if (unexpected) left_ = LeftBehind::now(charges_.command.init());
     happen({.kind = Kind::left_behind, .now = now});
     if (life_.force() == Force::calm) return;
     log::debug(job_.name() + ": the command has ended and left processes behind; stopping them");
   }
 
-  // By itself, or by a fault of its own: nobody has asked it to stop, and knows that all of it does.
+  // By itself, or by a fault of its own: nobody who asked it to stop expects that all of it does.
   static bool ended_unasked(const JobEnd& end) {
     constexpr int kRequests[] = {SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
     return end.kind == JobEnd::Kind::exited ||
