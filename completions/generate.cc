@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/help.h"
-#include "cli/option_table.h"
+#include "options/help.h"
+#include "options/option_table.h"
 
 namespace rlock::cli {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/export_wanted.h"
+#include "options/export_wanted.h"
 #include "cli/invocation.h"
-#include "cli/output_shell.h"
-#include "cli/print.h"
+#include "show/output_shell.h"
+#include "show/print.h"
 #include "cli/server.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/output_people.h"
+#include "show/output_people.h"
 #include "cli/self.h"
 #include "cli/superseding.h"
-#include "cli/wait_report.h"
+#include "show/wait_report.h"
 #include "lock/history.h"
 
 namespace rlock::cli {

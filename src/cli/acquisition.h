@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "cli/events.h"
-#include "cli/options.h"
+#include "show/events.h"
+#include "options/options.h"
 #include "lock/quorum.h"
 #include "run/signals.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/output_json.h"
-#include "cli/print.h"
+#include "show/output_json.h"
+#include "show/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"

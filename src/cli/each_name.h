@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "cli/exit_status.h"
+#include "options/exit_status.h"
 #include "cli/server.h"
 #include "lock/name.h"
 

@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/confirm.h"
 #include "cli/near_names.h"
-#include "cli/output_people.h"
-#include "cli/print.h"
+#include "show/output_people.h"
+#include "show/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
 #include "lock/history.h"
@@ -22,7 +22,7 @@ namespace {
 
 std::unexpected<Error> not_ours(const std::string& message) { return fail(Error::Code::wrong_kind, message); }
 
-constexpr milliseconds kAskAgain = 200ms;
+constexpr milliseconds kLookAgain = 200ms;
 // A job listens from a second after its grant, so it has been heard of by then.
 constexpr milliseconds kSilence = 2s;
 
@@ -62,7 +62,7 @@ Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& opti
                            bool alone) {
   bool heard = false;
   TimePoint speak_at = BootClock::now() + kSilence;
-  for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kAskAgain))) {
+  for (const Until end = Until{}.at_most(*options.wait);; wait_for(-1, 0, end.at_most(kLookAgain))) {
     const Until exchange = Until{}.at_most(options.timeout);
     for (const lock::OwnerId& owner : owners) {
       const bool hears =

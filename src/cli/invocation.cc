@@ -7,13 +7,14 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/complete.h"
-#include "cli/output_json.h"
-#include "cli/parse.h"
-#include "cli/passwords.h"
-#include "cli/settings.h"
-#include "cli/shown_settings.h"
-#include "cli/words.h"
+#include "options/complete.h"
+#include "show/output_json.h"
+#include "options/parse.h"
+#include "options/passwords.h"
+#include "options/settings.h"
+#include "options/shown_settings.h"
+#include "cli/version.h"
+#include "options/words.h"
 
 namespace rlock::cli {
 namespace {
@@ -133,7 +134,7 @@ Result<void> read(PrintText&, const Parsed&, const Settings&, const std::vector<
 Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
   if (wants_json(arguments)) log::start(log::Level::info, json_log_line);
   const Parsed parsed = RLOCK_TRY(parse(arguments));
-  if (!parsed.subcommand) return PrintText{parsed.text};
+  if (!parsed.subcommand) return PrintText{parsed.version ? version_text() : parsed.text};
   const Settings settings = RLOCK_TRY(Settings::load(parsed));
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);

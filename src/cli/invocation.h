@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 

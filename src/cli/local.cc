@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/print.h"
+#include "show/print.h"
 #include "cli/server.h"
 #include "lock/verbs.h"
 #include "run/daemon.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/suggest.h"
+#include "options/suggest.h"
 #include "lock/known.h"
 
 namespace rlock::cli {

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "cli/environment.h"
-#include "cli/passwords.h"
-#include "cli/trusted_file.h"
+#include "options/environment.h"
+#include "options/passwords.h"
+#include "options/trusted_file.h"
 #include "run/daemon.h"
 
 namespace rlock::cli {

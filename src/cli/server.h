@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "cli/options.h"
+#include "options/options.h"
 #include "lock/servers.h"
 #include "redis/local_server.h"
 

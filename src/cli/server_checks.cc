@@ -16,7 +16,6 @@ namespace {
 using redis::ClockReading;
 using redis::ServerInfo;
 using std::chrono::microseconds;
-using enum Verdict;
 
 constexpr int kNearlyFull = 90;                  // percent of the memory
 constexpr milliseconds kLongestStep = 10ms;      // of a clock that runs evenly
@@ -27,7 +26,7 @@ constexpr std::pair<int, int> kOldest = {6, 2};  // the oldest Redis that rlock 
 std::string shown(const ServerInfo& info, std::string_view field) { return escaped(info.text(field), 60); }
 
 Check unknown(std::string_view name, const std::string& command) {
-  return {warn, name, "not known, because the server does not say it by " + command,
+  return {Verdict::warn, name, "not known, because the server does not say it by " + command,
           "run rlock doctor as a user with the right to " + command};
 }
 
@@ -43,17 +42,17 @@ Check check_version(const ServerInfo& info) {
   constexpr std::string_view name = "version";
   const std::string untested = "rlock is tested with Redis 6.2 to 8 and Valkey 8: use one of them";
   // Each of them claims to be a Redis as well.
-  if (info.has("dragonfly_version")) return {warn, name, "Dragonfly " + shown(info, "dragonfly_version"), untested};
-  if (info.has("mvcc_depth")) return {warn, name, "KeyDB " + shown(info, "redis_version"), untested};
-  if (info.has("valkey_version")) return {ok, name, "Valkey " + shown(info, "valkey_version"), ""};
+  if (info.has("dragonfly_version")) return {Verdict::warn, name, "Dragonfly " + shown(info, "dragonfly_version"), untested};
+  if (info.has("mvcc_depth")) return {Verdict::warn, name, "KeyDB " + shown(info, "redis_version"), untested};
+  if (info.has("valkey_version")) return {Verdict::ok, name, "Valkey " + shown(info, "valkey_version"), ""};
   const bool old = version_of(info.text("redis_version")) < kOldest;
-  return {old ? warn : ok, name, "Redis " + shown(info, "redis_version"), old ? untested : ""};
+  return {old ? Verdict::warn : Verdict::ok, name, "Redis " + shown(info, "redis_version"), old ? untested : ""};
 }
 
 Check check_role(const ServerInfo& info) {
-  if (info.text("role") == "master") return {ok, "role", "primary", ""};
+  if (info.text("role") == "master") return {Verdict::ok, "role", "primary", ""};
   if (info.text("role") != "slave") return unknown("role", "INFO");
-  return {fail, "role", "a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
+  return {Verdict::fail, "role", "a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
           "it cannot be written to: use the address of the primary"};
 }
 
@@ -62,19 +61,19 @@ Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
   const auto enabled = info.number("aof_enabled");
   if (!enabled) return unknown(name, "INFO");
   if (*enabled == 0) {
-    return {warn, name, "no append-only file",
+    return {Verdict::warn, name, "no append-only file",
             "a restart forgets the locks that were granted since the last snapshot: set appendonly yes"};
   }
   const std::string file = "an append-only file";
   if (facts.default_may_load == false) {
-    return {warn, name, file + ", which the server loads with the rights of the user default, who lacks some",
+    return {Verdict::warn, name, file + ", which the server loads with the rights of the user default, who lacks some",
             "a restart forgets locks: give that user its rights (~* &* +@all), also where it is off"};
   }
   const auto& appendfsync = facts.appendfsync;
-  if (!appendfsync) return {ok, name, file + "; appendfsync is not known: this user may not ask (CONFIG GET)", ""};
+  if (!appendfsync) return {Verdict::ok, name, file + "; appendfsync is not known: this user may not ask (CONFIG GET)", ""};
   const std::string seen = file + ", appendfsync " + escaped(*appendfsync, 60);
-  if (*appendfsync != "no") return {ok, name, seen, ""};
-  return {warn, name, seen,
+  if (*appendfsync != "no") return {Verdict::ok, name, seen, ""};
+  return {Verdict::warn, name, seen,
           "a power failure forgets the locks that the system has not written yet: set appendfsync everysec"};
 }
 
@@ -82,16 +81,16 @@ Check check_eviction(const ServerInfo& info) {
   constexpr std::string_view name = "eviction";
   const auto most = info.number("maxmemory"), used = info.number("used_memory");
   if (!most || !used) return unknown(name, "INFO");
-  if (*most <= 0) return {ok, name, "no limit of memory", ""};
+  if (*most <= 0) return {Verdict::ok, name, "no limit of memory", ""};
   const std::string policy = shown(info, "maxmemory_policy");
   if (policy.empty()) return unknown(name, "INFO");
   const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
   const std::string seen = std::to_string(percent) + " % of maxmemory used, maxmemory-policy " + policy;
   if (redis::evicts_by(info)) {
-    return {fail, name, seen, "the server may evict a lock that is held: set maxmemory-policy noeviction"};
+    return {Verdict::fail, name, seen, "the server may evict a lock that is held: set maxmemory-policy noeviction"};
   }
-  if (percent < kNearlyFull) return {ok, name, seen, ""};
-  return {warn, name, seen, "a server without memory grants no locks: raise maxmemory, or delete keys"};
+  if (percent < kNearlyFull) return {Verdict::ok, name, seen, ""};
+  return {Verdict::warn, name, seen, "a server without memory grants no locks: raise maxmemory, or delete keys"};
 }
 
 // The longest time since one of the replicas was heard of, in seconds, as "slave0:…,lag=1" says it.
@@ -135,21 +134,21 @@ Check check_replicas(const ServerFacts& facts) {
   constexpr std::string_view name = "replicas";
   const auto replicas = facts.info->number("connected_slaves");
   if (!replicas) return unknown(name, "INFO");
-  if (*replicas <= 0) return {ok, name, "none", ""};
+  if (*replicas <= 0) return {Verdict::ok, name, "none", ""};
   const std::string to_write = escaped(facts.replicas_to_write.value_or("not known"), 20);
   const std::string seen = std::to_string(*replicas) + " connected, heard of " +
                            std::to_string(longest_lag(*facts.info, *replicas)) +
                            "s ago at most; min-replicas-to-write " + to_write + ", min-replicas-max-lag " +
                            escaped(facts.replicas_max_lag.value_or("not known"), 20);
   if (grants_without_end(facts)) {
-    return {fail, name, seen,
+    return {Verdict::fail, name, seen,
             "a primary that is cut off grants locks that the Sentinels' next one grants again: on each server, set "
             "min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
                 format_duration(lock::kDefaultLease) + ", for example 10, and let no failover begin before the primary "
                 "has been away for " + safe_failover("10")};
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
-  return {warn, name, seen,
+  return {Verdict::warn, name, seen,
           "a failover forgets locks that the replica has not heard of: " + set +
               "let none begin before the primary has been away for " + safe_failover(facts.replicas_max_lag) +
               ", nor by hand"};
@@ -197,26 +196,26 @@ Check check_round_trip(std::span<const ClockReading> readings) {
   }
   const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
   std::ranges::nth_element(spans, middle);
-  return {ok, "round trip", ms_text(*middle) + ", median of " + std::to_string(spans.size()), ""};
+  return {Verdict::ok, "round trip", ms_text(*middle) + ", median of " + std::to_string(spans.size()), ""};
 }
 
 Check check_clock(std::span<const ClockReading> readings) {
   const ClockReading& last = readings.back();
-  if (!last.server) return {fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
+  if (!last.server) return {Verdict::fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
   const auto step = step_between(readings);
   if (step > kLongestStep) {
-    return {warn, "clock", "stepped by " + ms_text(step) + " while it was looked at",
+    return {Verdict::warn, "clock", "stepped by " + ms_text(step) + " while it was looked at",
             "steps of more than 500 ms end locks too early: have the server's host slew its clock"};
   }
   const auto ahead = std::chrono::duration_cast<milliseconds>(*last.server - last.ours);
   const std::string ours = ahead < 0ms ? "behind" : "ahead of";
-  return {ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours", ""};
+  return {Verdict::ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours", ""};
 }
 
 Check check_slots(int servers, int without) {
   const std::string seen = std::to_string(servers) + " servers share the locks";
-  if (without == 0) return {ok, "cluster", seen, ""};
-  return {fail, "cluster", seen + "; " + std::to_string(without) + " of 16384 hash slots have no server",
+  if (without == 0) return {Verdict::ok, "cluster", seen, ""};
+  return {Verdict::fail, "cluster", seen + "; " + std::to_string(without) + " of 16384 hash slots have no server",
           "give them to one (redis-cli --cluster fix): locks whose slot nobody keeps cannot be had"};
 }
 
@@ -225,10 +224,10 @@ Check check_certificate(const redis::CertificateLife& life) {
   const std::string whose = life.of_authority ? "that of an authority in its chain is " : "";
   const std::string advice = life.of_authority ? "have the server's chain signed anew, and give it to all clients (--tls-ca)"
                                                : "renew the server's certificate";
-  if (life.lasts < 0ms) return {fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
+  if (life.lasts < 0ms) return {Verdict::fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
   const std::string seen = whose + "valid for " + rough_duration(life.lasts);
-  if (life.lasts >= kRenewalTime) return {ok, name, seen, ""};
-  return {warn, name, seen, advice};
+  if (life.lasts >= kRenewalTime) return {Verdict::ok, name, seen, ""};
+  return {Verdict::warn, name, seen, advice};
 }
 
 }  // namespace rlock::cli

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "cli/check.h"
+#include "show/check.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
 

@@ -10,10 +10,10 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;  // at most
+constexpr milliseconds kForOneNode = 1s;  // at most
 constexpr int kMostTeachers = 2;      // of one attempt, after an owner was lost
 
-Result<Connection> ask(const Address& address, const Host& node, const Until& until) {
+Result<Connection> ask_node(const Address& address, const Host& node, const Until& until) {
   const Endpoint endpoint = endpoint_of(address, node);
   auto connection = RLOCK_TRY(Connection::open(endpoint, until));
   const auto named = [&](Error error) { return std::unexpected(std::move(error).in(escaped(endpoint.display()))); };
@@ -72,7 +72,7 @@ Result<Connection> learn_slots(const Address& unread, const Until& until) {
       if (!failure) failure = std::move(may).error();
       continue;
     }
-    auto connection = ask(address, node, until.at_most(std::min(kForOne, share)));
+    auto connection = ask_node(address, node, until.at_most(std::min(kForOneNode, share)));
     if (connection) return connection;
     Error& error = connection.error();
     error.maybe_executed = false;

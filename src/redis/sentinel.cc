@@ -12,7 +12,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;       // at most
+constexpr milliseconds kForOneSentinel = 1s;       // at most
 constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
 
 struct Answer {
@@ -20,7 +20,7 @@ struct Answer {
   long long epoch = 0;
 };
 
-Endpoint endpoint_of(const Address& address, const Host& sentinel) {
+Endpoint sentinel_endpoint(const Address& address, const Host& sentinel) {
   Endpoint endpoint = address.sentinel;
   endpoint.host = sentinel.name;
   endpoint.port = sentinel.port;
@@ -51,8 +51,8 @@ Error refusal(const std::string& text) {
 }
 
 // None: it does not know that master.
-Result<std::optional<Answer>> ask(const Address& address, const Host& sentinel, const Until& until) {
-  const Endpoint endpoint = endpoint_of(address, sentinel);
+Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
+  const Endpoint endpoint = sentinel_endpoint(address, sentinel);
   auto connection = RLOCK_TRY(Connection::open(endpoint, until));
   const auto named = [&](Error error) { return std::unexpected(std::move(error).in(escaped(endpoint.display()))); };
   if (auto sent = connection.send({"SENTINEL", "MASTER", address.master}, until); !sent) return named(sent.error());
@@ -80,7 +80,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
     if (until.over()) break;
     // One that is silent leaves time for the others.
     const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
-    auto answer = ask(address, sentinel, until.at_most(std::min(kForOne, share)));
+    auto answer = ask_sentinel(address, sentinel, until.at_most(std::min(kForOneSentinel, share)));
     if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
     address.silent->note(sentinel, !answer && answer.error().code == Error::Code::unavailable);
     if (!answer) {

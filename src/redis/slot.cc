@@ -11,7 +11,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr std::size_t kLongestName = 255;  // of a host (RFC 1035 §2.3.4)
+constexpr std::size_t kLongestHostName = 255;  // of a host (RFC 1035 §2.3.4)
 
 constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
   std::array<std::uint16_t, 256> table{};
@@ -53,7 +53,7 @@ std::optional<int> slot_of_command(const Words& command) {
 }
 
 bool can_be_node(std::string_view name, long long port) {
-  return name.size() <= kLongestName && !has_control(name) && name.find(' ') == name.npos && port >= 1 && port <= 65535;
+  return name.size() <= kLongestHostName && !has_control(name) && name.find(' ') == name.npos && port >= 1 && port <= 65535;
 }
 
 std::optional<Redirection> read_redirection(std::string_view error) {

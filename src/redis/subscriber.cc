@@ -13,13 +13,13 @@
 namespace rlock::redis {
 namespace {
 
-constexpr int kMostRedirections = 3;
+constexpr int kMostMoves = 3;
 
 }  // namespace
 
 Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
   Subscriber subscriber(address);
-  for (int tries = 0; tries <= kMostRedirections; ++tries) {
+  for (int tries = 0; tries <= kMostMoves; ++tries) {
     if (RLOCK_TRY(subscriber.subscribe(channel, until))) return subscriber;
     subscriber.lines_.clear();
   }

@@ -13,9 +13,9 @@
 namespace rlock::redis {
 namespace {
 
-constexpr const char* kClosed = "the server closed the connection";
+constexpr const char* kClosedByServer = "the server closed the connection";
 
-std::unexpected<Error> unavailable(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
+std::unexpected<Error> transport_failed(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
 
 // Waits for `events`, and makes an error of everything else.
 Result<void> await(int fd, short events, const Until& until, std::string_view what) {
@@ -24,7 +24,7 @@ Result<void> await(int fd, short events, const Until& until, std::string_view wh
     case WaitEnd::interrupted: return fail(Error::Code::interrupted, "interrupted");
     case WaitEnd::deadline: break;
   }
-  return unavailable(std::string(what) + " in time");
+  return transport_failed(std::string(what) + " in time");
 }
 
 Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Until& until) {
@@ -38,7 +38,7 @@ Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Unt
   while (connect(fd.get(), address, length) != 0) {
     if (errno == EINPROGRESS) break;
     // EAGAIN: the queue of a Unix socket is full (connect(2)). Nothing tells when it has room again.
-    if (errno != EAGAIN || until.over()) return unavailable("connect: " + errno_text(errno));
+    if (errno != EAGAIN || until.over()) return transport_failed("connect: " + errno_text(errno));
     if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
       return fail(Error::Code::interrupted, "interrupted");
     }
@@ -47,7 +47,7 @@ Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Unt
   int failure = 0;
   socklen_t size = sizeof failure;
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &failure, &size);
-  if (failure != 0) return unavailable("connect: " + errno_text(failure));
+  if (failure != 0) return transport_failed("connect: " + errno_text(failure));
   return fd;
 }
 
@@ -82,7 +82,7 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
     const bool named = addresses[i].text.find(endpoint.host) == std::string::npos;
     failures += (failures.empty() ? "" : "; ") + (named ? addresses[i].text + ": " : "") + fd.error().message;
   }
-  return unavailable(std::move(failures));
+  return transport_failed(std::move(failures));
 }
 
 Result<UniqueFd> connect_any(const Endpoint& endpoint, const Until& until) {
@@ -119,9 +119,9 @@ Result<void> Transport::check_idle() const {
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got > 0) return fail(Error::Code::protocol, "the server sent something that nobody has asked for");
-  if (got == 0) return unavailable(kClosed);
+  if (got == 0) return transport_failed(kClosedByServer);
   if (errno == EAGAIN || errno == EINTR) return {};
-  return unavailable("receive: " + errno_text(errno));
+  return transport_failed("receive: " + errno_text(errno));
 }
 
 Result<void> Transport::send(std::string_view bytes, const Until& until) {
@@ -133,7 +133,7 @@ Result<void> Transport::send(std::string_view bytes, const Until& until) {
     } else if (errno == EAGAIN) {
       RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server took no data"));
     } else if (errno != EINTR) {
-      return unavailable("send: " + errno_text(errno));
+      return transport_failed("send: " + errno_text(errno));
     }
   }
   return {};
@@ -144,11 +144,11 @@ Result<std::string_view> Transport::receive(const Until& until) {
   for (;;) {
     const ssize_t got = recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
     if (got > 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(got));
-    if (got == 0) return unavailable(kClosed);
+    if (got == 0) return transport_failed(kClosedByServer);
     if (errno == EAGAIN) {
       RLOCK_TRY(await(fd_.get(), POLLIN, until, "no answer"));
     } else if (errno != EINTR) {
-      return unavailable("receive: " + errno_text(errno));
+      return transport_failed("receive: " + errno_text(errno));
     }
   }
 }

@@ -24,7 +24,7 @@
 namespace rlock::run {
 namespace {
 
-constexpr milliseconds kTimeToEnd = 1s;
+constexpr milliseconds kTimeForAgentToEnd = 1s;
 // An answer that nobody took in time is good for who asks next, for so long after it was asked for.
 constexpr milliseconds kFresh = 15s;
 
@@ -129,7 +129,7 @@ Result<bool> PasswordAgent::start_again(const SignalBlock& signals) {
 PasswordAgent::~PasswordAgent() {
   let_go();
   if (!process_) return;
-  if (wait_for(process_.get(), POLLIN, Until{}.at_most(kTimeToEnd)) != WaitEnd::ready) {
+  if (wait_for(process_.get(), POLLIN, Until{}.at_most(kTimeForAgentToEnd)) != WaitEnd::ready) {
     signal_process(process_.get(), SIGKILL);
   }
   siginfo_t unused;

@@ -15,15 +15,15 @@ namespace {
 
 // A process that has survived SIGKILL for so long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMostProcessesNamed = 5;
 
 // "pid 12 (make), pid 14 (cc) and 3 more"
 std::string describe_some(const std::vector<pid_t>& pids) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(pids.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(pids.size(), kMostProcessesNamed); ++i) {
     text += (i == 0 ? "" : ", ") + describe_process(pids[i]);
   }
-  if (pids.size() > kMostNamed) text += " and " + std::to_string(pids.size() - kMostNamed) + " more";
+  if (pids.size() > kMostProcessesNamed) text += " and " + std::to_string(pids.size() - kMostProcessesNamed) + " more";
   return text;
 }
 

@@ -81,7 +81,7 @@ table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,
 table_of_readme() {
   sed -n '/^## Exit status/,/^## How/s/^| \([0-9, ]*\) |.*/\1/p' "$README" | tr -d ' ' | tr ',' '\n' | sort -n
 }
-statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_status.h" | sort -n; }
+statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/options/exit_status.h" | sort -n; }
 
 @test "the man pages are without a fault" {
   command -v mandoc >/dev/null || skip 'no mandoc'
@@ -205,7 +205,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/cli/exit_s
 
 # settings: the names of the options that variables and configuration files stand for, too.
 settings() {
-  tr '\n' ' ' <"$ROOT/src/cli/option_table.cc" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
+  tr '\n' ' ' <"$ROOT/src/options/option_table.cc" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
     sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u
 }
 

@@ -8,11 +8,11 @@ setup() {
 
 # includes_of FOLDER: the floors that files of a folder include.
 includes_of() {
-  grep -rhoE '^#include "(base|redis|lock|run|cli|lua)/' "src/$1" | sed 's/.*"//; s,/,,' | sort -u
+  grep -rhoE '^#include "(base|redis|lock|run|options|show|cli|lua)/' "src/$1" | sed 's/.*"//; s,/,,' | sort -u
 }
 
 @test "no floor includes a higher one" {
-  local floors=(base redis lock run cli) i higher
+  local floors=(base redis lock run options show cli) i higher
   for i in "${!floors[@]}"; do
     for higher in "${floors[@]:i+1}"; do
       if includes_of "${floors[i]}" | grep -qx "$higher"; then
@@ -32,7 +32,7 @@ edges_of() {
 
 @test "no floor has a circle of files" {
   local floor
-  for floor in base redis lock run cli; do
+  for floor in base redis lock run options show cli; do
     edges_of "$floor" >"$BATS_TEST_TMPDIR/edges"
     (($(wc -l <"$BATS_TEST_TMPDIR/edges") > 3))
     run --separate-stderr tsort "$BATS_TEST_TMPDIR/edges"
@@ -45,14 +45,14 @@ edges_of() {
 
 # options: the names of all options, one a line.
 options() {
-  tr '\n' ' ' <src/cli/option_table.cc | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
+  tr '\n' ' ' <src/options/option_table.cc | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
 @test "below the command line only advice names an option, as its user writes it" {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '(cli/|redis/(server_error|tls)\.|lock/(acquire_all|trial|verbs)\.cc|run/(frontend|hook)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|trial|verbs)\.cc|run/(frontend|hook)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
@@ -81,9 +81,9 @@ only_in() {
 
 @test "each library stays in its one place" {
   only_in redis/reply.cc '#include <hiredis'
-  only_in cli/parse.cc '#include <CLI/'
-  only_in cli/config_file.cc '#include <toml'
-  only_in cli/output_json.cc '#include <nlohmann/'
+  only_in options/parse.cc '#include <CLI/'
+  only_in options/config_file.cc '#include <toml'
+  only_in show/output_json.cc '#include <nlohmann/'
   only_in base/log.cc '#include <spdlog/'
   only_in redis/resolve.cc '#include <ares'
 }

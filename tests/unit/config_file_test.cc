@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/config_file.h"
+#include "options/config_file.h"
 
 #include <gtest/gtest.h>
 

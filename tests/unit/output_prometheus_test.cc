@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/output_prometheus.h"
+#include "show/output_prometheus.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/output_people.h"
+#include "show/output_people.h"
 
 namespace rlock::cli {
 namespace {

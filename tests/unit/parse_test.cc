@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/parse.h"
+#include "options/parse.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/suggest.h"
+#include "options/suggest.h"
 
 namespace rlock::cli {
 namespace {

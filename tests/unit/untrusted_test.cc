@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "cli/output_json.h"
-#include "cli/output_people.h"
+#include "show/output_json.h"
+#include "show/output_people.h"
 #include "lock/verbs.h"
 #include "lock/wait.h"
 #include "run/watchdog.h"

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "options/ask_password.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "base/wait.h"
+#include "options/ending_signal.h"
+#include "run/signals.h"
+
+namespace rlock::cli {
+namespace {
+
+std::unexpected<Error> refuse(const std::string& why) { return fail(Error::Code::usage, "--ask-password: " + why); }
+
+std::unexpected<Error> no_terminal() {
+  return refuse("there is no terminal to ask on; use --password-file or --password-command");
+}
+
+// A terminal that does not show what is typed. Ctrl-Z does not stop us: the shell would be left without an echo.
+class Silence {
+ public:
+  static Result<Silence> of(int terminal) {
+    Silence silence(terminal);
+    if (tcgetattr(terminal, &silence.former_) != 0) return no_terminal();
+    termios silent = silence.former_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
+    // An editor or a test runner may have left it in a mode that gives single keys, and none of them as a signal.
+    silent.c_lflag |= ICANON | ISIG;
+    silent.c_iflag |= ICRNL;
+    silent.c_cc[VSUSP] = _POSIX_VDISABLE;
+    if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) return no_terminal();
+    return silence;
+  }
+  Silence(Silence&& other) noexcept : terminal_(std::exchange(other.terminal_, -1)), former_(other.former_) {}
+  Silence& operator=(Silence&&) = delete;
+  ~Silence() {
+    if (terminal_ >= 0) tcsetattr(terminal_, TCSAFLUSH, &former_);
+  }
+
+ private:
+  explicit Silence(int terminal) : terminal_(terminal) {}
+
+  int terminal_;
+  termios former_{};
+};
+
+void show(int terminal, const std::string& text) {
+  for (std::size_t shown = 0; shown < text.size();) {
+    const ssize_t got = write(terminal, text.data() + shown, text.size() - shown);
+    if (got < 0 && errno != EINTR) return;
+    if (got > 0) shown += static_cast<std::size_t>(got);
+  }
+}
+
+// A line, which a terminal gives as a whole.
+Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
+  for (;;) {
+    if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) {
+      return fail(Error::Code::interrupted, "interrupted");
+    }
+    const ssize_t got = read(terminal, line.data(), line.size());
+    if (got >= 0) return without_newline({line.data(), static_cast<std::size_t>(got)}).size();
+    if (errno != EINTR && errno != EAGAIN) return no_terminal();
+  }
+}
+
+Result<Secret> ask(const std::string& server, int interrupt) {
+  const UniqueFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+  if (!terminal) return no_terminal();
+  auto line = [&]() -> Result<Secret> {
+    const auto silence = RLOCK_TRY(Silence::of(terminal.get()));
+    show(terminal.get(), "Password for " + escaped(server) + ": ");
+    return Secret::written(Secret::kLongest,
+                           [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
+  }();
+  show(terminal.get(), "\n");
+  if (line && line->text().empty()) return refuse("the password is empty");
+  return line;
+}
+
+}  // namespace
+
+Result<Secret> ask_password(const std::string& server, int interrupt) {
+  if (interrupt >= 0) return ask(server, interrupt);
+  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
+  auto password = ask(server, signals.fd());
+  if (!password && password.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
+  signals.restore();
+  return password;
+}
+
+}  // namespace rlock::cli

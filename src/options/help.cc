@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "options/help.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <vector>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t kNarrowest = 40, kWidest = 120, kUnknown = 80;
+constexpr std::size_t kColumn = 30;      // where the text begins that explains an option
+constexpr std::size_t kRoomyFrom = 60;   // narrower: that text gets lines of its own
+constexpr std::size_t kLinesIndent = 6;  // there
+
+// COLUMNS is what the user says; a pipe has no width.
+std::size_t terminal_width() {
+  std::size_t width = 0;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    const std::string_view text = columns;
+    std::from_chars(text.data(), text.data() + text.size(), width);
+  }
+  winsize size{};
+  if (width == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+  return std::clamp(width == 0 ? kUnknown : width, kNarrowest, kWidest);
+}
+
+// Adds `text` to `out`, whose last line has `column` bytes already, broken at spaces; further lines are indented.
+void add_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width) {
+  bool first = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (!first && column + 1 + end > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+      first = true;
+    }
+    if (!first) out += ' ';
+    out += text.substr(0, end);
+    column += end + (first ? 0 : 1);
+    first = false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  out += '\n';
+}
+
+// `left` under what it stands in line with, and what it means.
+void add_row(std::string& out, std::string left, std::string_view text, std::size_t column, std::size_t width) {
+  left.insert(0, "  ");
+  if (width < kRoomyFrom) {
+    out += left + " \n" + std::string(kLinesIndent, ' ');
+    return add_wrapped(out, text, kLinesIndent, kLinesIndent, width);
+  }
+  left.resize(std::max(column, left.size() + 2), ' ');
+  out += left;
+  add_wrapped(out, text, left.size(), column, width);
+}
+
+void add_option(std::string& out, const OptionSpec& spec, Detail detail, std::size_t width) {
+  std::string left(spec.names);
+  if (!spec.value.empty()) left += " " + std::string(spec.value);
+  add_row(out, left, detail == Detail::brief ? in_short(spec.help) : spec.help, kColumn, width);
+}
+
+std::string_view title(Group group) {
+  switch (group) {
+    case Group::general: break;
+    case Group::waiting: return "Waiting";
+    case Group::kind: return "Kind of lock";
+    case Group::supervision: return "Lease and supervision";
+    case Group::hooks: return "Hooks";
+    case Group::common: return "Options of all subcommands (server, messages)";
+  }
+  return "Options";
+}
+
+std::vector<OptionSpec> all_options(const SubcommandSpec& spec) {
+  std::vector<OptionSpec> all;
+  for (const auto& part : spec.parts) all.insert(all.end(), part.begin(), part.end());
+  all.insert(all.end(), common_options().begin(), common_options().end());
+  all.insert(all.end(), informing_options().begin(), informing_options().end());
+  return all;
+}
+
+void add_groups(std::string& out, const std::vector<OptionSpec>& options, std::size_t width) {
+  for (const Group group :
+       {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks, Group::common}) {
+    const auto belongs = [&](const OptionSpec& option) { return option.group == group; };
+    if (std::ranges::none_of(options, belongs)) continue;
+    out += "\n" + std::string(title(group)) + ":\n";
+    for (const OptionSpec& option : options) {
+      if (belongs(option)) add_option(out, option, Detail::full, width);
+    }
+  }
+}
+
+// Lines that are indented stay as they are, to be copied; what stands between them is wrapped anew.
+void add_notes(std::string& out, std::string_view notes, std::size_t width) {
+  std::string paragraph;
+  const auto flush = [&] {
+    if (!paragraph.empty()) add_wrapped(out, paragraph, 0, 0, width);
+    paragraph.clear();
+  };
+  while (!notes.empty()) {
+    const std::string_view line = notes.substr(0, notes.find('\n'));
+    notes.remove_prefix(std::min(line.size() + 1, notes.size()));
+    if (line.empty() || line.front() == ' ') {
+      flush();
+      out += std::string(line) + "\n";
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + std::string(line);
+    }
+  }
+  flush();
+}
+
+}  // namespace
+
+std::string_view in_short(std::string_view help) {
+  return help.substr(0, std::min(help.find("; "), help.find(" (")));
+}
+
+std::string_view default_of(const OptionSpec& option) {
+  if (option.value.empty()) return "false";
+  const std::size_t begin = option.help.rfind('(') + 1;  // 0: there is none
+  return begin == 0 ? "" : option.help.substr(begin, option.help.find(')', begin) - begin);
+}
+
+std::string overview() {
+  const std::size_t width = terminal_width();
+  std::string text =
+      "rlock - run a command under a lock that many hosts share through Redis\n\n"
+      "Usage: rlock [options] SUBCOMMAND ...\n\nSubcommands:\n";
+  for (const SubcommandSpec& spec : subcommands()) add_row(text, std::string(spec.name), spec.summary, 16, width);
+  std::vector<OptionSpec> options(common_options().begin(), common_options().end());
+  options.insert(options.end(), informing_options().begin(), informing_options().end());
+  add_groups(text, options, width);
+  return text +
+         "\nTry it:   rlock --url local: run hello -- echo \"I have the lock\"\n"
+         "Learn it: rlock help SUBCOMMAND, man rlock\n";
+}
+
+std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
+  const std::size_t width = terminal_width();
+  const std::string name = "rlock " + std::string(spec.name);
+  std::string text;
+  add_wrapped(text, name + " - " + std::string(spec.summary), 0, 0, width);
+  text += "\n";
+  add_wrapped(text, "Usage: " + name + " [options] " + std::string(spec.synopsis), 0, 7, width);
+  const std::vector<OptionSpec> options = all_options(spec);
+  if (detail == Detail::brief) {
+    text += "\n";
+    for (const OptionSpec& option : options) {
+      if (option.often) add_option(text, option, detail, width);
+    }
+    text += "\n";
+    add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);
+    return text;
+  }
+  add_groups(text, options, width);
+  if (!spec.notes.empty()) text += "\n";
+  add_notes(text, spec.notes, width);
+  return text;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "options/passwords.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+
+#include "base/text.h"
+#include "options/ask_password.h"
+#include "options/environment.h"
+#include "options/option_row.h"
+#include "options/trusted_file.h"
+#include "run/password_command.h"
+
+namespace rlock::cli {
+namespace {
+
+struct PasswordOfFile {
+  Secret password;
+  bool can_be_read_again;
+};
+
+// A name below /dev or /proc means something else to another process.
+bool names_the_same_to_all(const std::string& path) {
+  return !path.starts_with("/dev/") && !path.starts_with("/proc/");
+}
+
+Result<PasswordOfFile> read_password(const std::string& path) {
+  const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
+  auto opened = TrustedFile::open(path);
+  if (!opened && access(path.c_str(), R_OK) != 0 && errno == EACCES) {
+    opened.error().message += "; name a file of your own (chmod 600), or let a group of yours read it (chmod 640)";
+  }
+  const auto file = RLOCK_TRY(std::move(opened));
+  if (!file) return bad_file(errno_text(ENOENT));
+  if (file->read_by_others()) {
+    return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
+                    ", or give the password in RLOCK_PASSWORD or through a pipe");
+  }
+  Secret password = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
+    const std::size_t length = RLOCK_TRY(file->read(out));
+    return without_newline({out.data(), length}).size();
+  }));
+  if (password.text().empty()) return bad_file("empty");
+  return PasswordOfFile{std::move(password), file->is_file() && names_the_same_to_all(path)};
+}
+
+Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named) {
+  const std::string path = absolute(named);
+  const auto read = [path]() {
+    auto password = read_password(path);
+    if (!password) password.error() = std::move(password).error().in("password file");
+    return password;
+  };
+  auto now = RLOCK_TRY(read());  // what is wrong with it is said before a server is spoken to
+  endpoint.password.reset();
+  if (!now.can_be_read_again) {
+    endpoint.password = std::move(now.password);
+    return {};
+  }
+  endpoint.password_source.emplace(
+      [read](const Until&) -> Result<Secret> { return std::move(RLOCK_TRY(read()).password); });
+  return {};
+}
+
+// For a user whom the server refuses: which of the sources it was, so that nobody looks for the mistake in another.
+std::string came_from(const std::string& source) {
+  return "the password came from " + source + ": correct it there, or the user in the address (redis://USER@host)";
+}
+
+// A nested rlock has lost a password on its way.
+std::string no_password(const std::string& ways) {
+  if (!std::getenv("RLOCK_HELD")) return "no password was given: give one by " + ways;
+  return "no password was given: this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
+         "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+}
+
+// Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
+std::optional<Secret> extract_variable(const char* name) {
+  char* value = std::getenv(name);
+  if (!value) return {};
+  std::optional<Secret> secret;
+  if (*value) secret.emplace(value);
+  explicit_bzero(value, strlen(value));
+  unsetenv(name);
+  return secret;
+}
+
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --count_; }
+
+ private:
+  std::atomic<int>& count_;
+};
+
+// Many connections may be made at once: those that ask while the command runs get what it prints, and it runs no second
+// time beside itself.
+redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
+  struct Shared {
+    std::mutex mutex;
+    std::atomic<int> asking = 0;
+    std::optional<Secret> last;  // for those who ask while it is read
+    TimePoint read_at{};
+  };
+  const auto shared = std::make_shared<Shared>();
+  return {[shared, source](const Until& until) -> Result<Secret> {
+            const TimePoint asked_at = BootClock::now();
+            std::unique_lock guard(shared->mutex, std::defer_lock);
+            const Counted counted(shared->asking);  // until just before the lock is given back
+            while (!guard.try_lock()) {
+              if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
+                return fail(Error::Code::interrupted, "interrupted");
+              }
+              if (until.over()) return fail(Error::Code::unavailable, "the password command is not done in time");
+            }
+            const bool is_last = shared->asking == 1;
+            if (shared->last && shared->read_at > asked_at) {
+              Secret password = *shared->last;
+              if (is_last) shared->last.reset();
+              return password;
+            }
+            auto password = source.read(until);
+            shared->last = password && shared->asking > 1 ? std::optional(*password) : std::nullopt;
+            shared->read_at = BootClock::now();
+            return password;
+          },
+          source.starts_processes};
+}
+
+// REQUIRES: the variables that hold passwords are gone.
+redis::PasswordSource source_of_command(const std::string& text) {
+  const run::PasswordCommand command{text, environment_without_secrets({}), run::Folder::current()};
+  return {[command](const Until& until) { return run::run_password_command(command, until); }, true};
+}
+
+}  // namespace
+
+std::string absolute(const std::string& path) {
+  std::error_code unknown;
+  const auto whole = path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, unknown);
+  return unknown ? path : whole.string();
+}
+
+void drop_weaker_source(CommonOptions& options) {
+  auto& from = options.password_from;
+  if (!from || from->rank <= kRankOfVariables) return;
+  const auto is_set = [](const char* variable) {
+    const char* text = std::getenv(variable);
+    return text && *text;
+  };
+  const bool by_addresses = options.url_rank < from->rank && !options.url_origin.empty() &&
+                            std::ranges::none_of(redis::split_addresses(options.url.text()), [](std::string_view one) {
+                              return redis::password_in(one).empty();
+                            });
+  // REDISCLI_AUTH is for every server, and would beat the address.
+  if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
+}
+
+Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,
+                                         int interrupt) {
+  CommonPasswords common{.variable = extract_variable("RLOCK_PASSWORD"),
+                         .redis_cli = extract_variable("REDISCLI_AUTH"),
+                         .sentinel = extract_variable("RLOCK_SENTINEL_PASSWORD")};
+  const auto& from = options.password_from;
+  if (!from || first.server.kind == redis::Endpoint::Kind::local) return common;
+  if (from->kind == PasswordFrom::Kind::command) {
+    common.command = source_of_command(from->text);
+    if (several) common.command = one_at_a_time(*common.command);
+  }
+  if (from->kind == PasswordFrom::Kind::terminal) {
+    common.typed = RLOCK_TRY(ask_password(several ? "all servers" : first.server.display(), interrupt));
+  }
+  return common;
+}
+
+Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
+                          const std::optional<Secret>& configured, const CommonPasswords& common) {
+  // Ours alone: nobody else can reach it, so it has no password.
+  if (endpoint.kind == redis::Endpoint::Kind::local) return {};
+  std::string& about = endpoint.about_password;
+  about = endpoint.password ? came_from("the address in " + options.url_origin)
+          : configured      ? came_from("the address in the configuration file")
+                            : no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
+  if (!endpoint.password) endpoint.password = configured;
+  const std::pair<const std::optional<Secret>&, const char*> stronger[] = {
+      {common.redis_cli, "REDISCLI_AUTH"}, {common.variable, "RLOCK_PASSWORD"}, {common.typed, "--ask-password"}};
+  for (const auto& [password, source] : stronger) {
+    if (!password) continue;
+    endpoint.password = password;
+    about = came_from(source);
+  }
+  const auto& from = options.password_from;
+  if (common.command) {
+    endpoint.password.reset();
+    endpoint.password_source = common.command;
+    about = came_from(from->origin);
+  }
+  if (!from || from->kind != PasswordFrom::Kind::file) return {};
+  about = came_from(from->origin + " " + escaped(from->text));
+  return read_from_file(endpoint, from->text);
+}
+
+Result<void> add_sentinel_password(redis::Address& address, const CommonOptions& options,
+                                   const CommonPasswords& common) {
+  const auto& file = options.sentinel_password_file;
+  address.sentinel.password = common.sentinel;
+  address.sentinel.about_password =
+      file              ? came_from("--sentinel-password-file " + escaped(*file))
+      : common.sentinel ? came_from("RLOCK_SENTINEL_PASSWORD")
+                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
+  if (address.kind != redis::Address::Kind::sentinel || !file) return {};
+  return read_from_file(address.sentinel, *options.sentinel_password_file);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "options/trusted_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/text.h"
+#include "base/trust.h"
+#include "base/wait.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kPipeTime = 5s;
+
+std::unexpected<Error> bad_file(const std::string& path, const std::string& why) {
+  return fail(Error::Code::config, escaped(path) + ": " + why);
+}
+
+bool is_null_device(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && major(info.st_rdev) == 1 && minor(info.st_rdev) == 3;
+}
+
+// The one that it is in as the user names it, then all others.
+Result<void> check_folders(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const auto nearest = only_ours_to_change(folder.empty() ? "." : folder);
+  const auto all = only_ours_to_lead_to(path);
+  // The kernel may not let us look through a link (fs.protected_symlinks), and does not say through which.
+  return !nearest && (all || nearest.error().code != Error::Code::system) ? nearest : all;
+}
+
+Result<void> check(const struct stat& info, const std::string& path) {
+  if (is_null_device(info)) return {};
+  if (S_ISDIR(info.st_mode)) return bad_file(path, errno_text(EISDIR));
+  const bool is_file = S_ISREG(info.st_mode);
+  if (!is_file && !S_ISFIFO(info.st_mode)) return bad_file(path, "neither a file nor a pipe");
+  RLOCK_TRY(only_ours_to_change(info, path));
+  if (!is_file) return {};
+  auto folders = check_folders(path);
+  if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
+  return {};
+}
+
+// Of an open(2) that failed by this number.
+std::unexpected<Error> not_opened(const std::string& path, int number) {
+  if (number == EMFILE || number == ENFILE) return std::unexpected(system_error(escaped(path), number));
+  if (number == EACCES) {
+    // The kernel does not say which link or folder it was (fs.protected_symlinks).
+    auto folders = only_ours_to_lead_to(path);
+    if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
+  }
+  return bad_file(path, errno_text(number));
+}
+
+// As read(2), but with an error where `buffer` is full and there is more.
+ssize_t read_some(int fd, std::span<char> buffer) {
+  if (!buffer.empty()) return read(fd, buffer.data(), buffer.size());
+  char more = 0;
+  const ssize_t got = read(fd, &more, 1);
+  if (got > 0) errno = EFBIG;
+  return got > 0 ? -1 : got;
+}
+
+}  // namespace
+
+Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
+  TrustedFile file;
+  file.path_ = path;
+  file.fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.fd_ && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file.fd_) return not_opened(path, errno);
+  if (fstat(file.fd_.get(), &file.info_) != 0) return bad_file(path, errno_text(errno));
+  RLOCK_TRY(check(file.info_, path));
+  return file;
+}
+
+Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
+  const Until end = Until{}.at_most(kPipeTime);
+  for (std::size_t length = 0;;) {
+    // A FIFO that nobody has opened for writing yet would read as if it were empty.
+    if (S_ISFIFO(info_.st_mode) && wait_for(fd_.get(), POLLIN, end) != WaitEnd::ready) {
+      return bad_file(path_, "nobody has written it to its end within 5s");
+    }
+    const ssize_t got = read_some(fd_.get(), buffer.subspan(length));
+    if (got == 0) return length;
+    if (got > 0) {
+      length += static_cast<std::size_t>(got);
+    } else if (errno == EFBIG) {
+      return bad_file(path_, "longer than " + std::to_string(buffer.size()) + " bytes");
+    } else if (errno != EAGAIN && errno != EINTR) {
+      return bad_file(path_, errno_text(errno));
+    }
+  }
+}
+
+bool TrustedFile::read_by_others() const {
+  // An owner that is neither we nor root was refused at the start; in a user namespace root may have another id.
+  const bool given_by_root = geteuid() != 0 && info_.st_uid != geteuid();
+  return !is_null_device(info_) && (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "show/output_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/date.h"
+
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using lock::Status;
+
+std::string dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+Json to_json(const lock::HolderInfo& holder) {
+  return {{"host", holder.host},
+          {"pid", holder.pid},
+          {"user", holder.user},
+          {"command", holder.command},
+          {"reason", holder.reason}};
+}
+
+Json to_json(const lock::HolderView& holding) {
+  Json json = {{"owner", holding.owner}, {"holds", holding.holds}, {"taken_by_rlock", holding.described}};
+  if (!holding.mode.empty()) json["mode"] = holding.mode;
+  json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
+  if (!holding.described) return json;
+  if (!holding.token.empty()) json["token"] = holding.token;  // as text: it may exceed what a double holds
+  json.update(to_json(holding.who));
+  json["ended"] = holding.who.ended;
+  if (holding.since) json["since"] = date_text(*holding.since);
+  if (holding.held_for) json["held_for_ms"] = holding.held_for->count();
+  if (holding.lease) json["lease_ms"] = holding.lease->count();
+  if (holding.renewed_ago) json["renewed_ago_ms"] = holding.renewed_ago->count();
+  if (holding.renewed_ago) json["overdue_ms"] = holding.overdue.count();
+  return json;
+}
+
+Json to_json(const lock::WaiterView& waiter) {
+  Json json = to_json(waiter.who);
+  if (!waiter.mode.empty()) json["mode"] = waiter.mode;
+  json["waiting_for_ms"] = waiter.for_so_long.count();
+  return json;
+}
+
+Json to_json(const Status& status);
+
+template <class Each>
+Json array_of(const std::vector<Each>& all) {
+  Json array = Json::array();
+  for (const Each& one : all) array.push_back(to_json(one));
+  return array;
+}
+
+std::string_view state_word(Status::State state) {
+  switch (state) {
+    case Status::State::free: return "free";
+    case Status::State::held: return "held";
+    case Status::State::contested: return "contested";
+    case Status::State::other_kind: break;
+  }
+  return "not a lock";
+}
+
+// The view of each server of a quorum.
+Json servers_of(const Status& status) {
+  Json all = Json::array();
+  for (const Status::Server& server : status.servers) {
+    Json json = {{"address", server.address}};
+    if (!server.trouble.empty()) {
+      json["error"] = server.trouble;
+    } else {
+      json["state"] = state_word(server.state);
+      json["holders"] = array_of(server.holders);
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+// A holder that can only be one is told at the top; those of other kinds, where there may be many, among the holders.
+void add_holders(Json& json, const Status& status) {
+  if (status.lock.has_one_holder() && status.state != Status::State::contested) {
+    if (status.holder()) json.update(to_json(*status.holder()));
+    return;
+  }
+  json["number_of_holders"] = status.number;
+  json["holders"] = array_of(status.holders);
+}
+
+Json to_json(const Status& status) {
+  Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
+  if (status.state == Status::State::other_kind) {
+    const lock::OtherKind& other = status.other_kind;
+    json["other_kind"] = "a " + other.what;
+    json["expires_in_ms"] = other.expires_in ? Json(other.expires_in->count()) : Json(nullptr);
+    json["perhaps"] = other.perhaps();
+  } else {
+    json["kind"] = noun(status.lock.layout);
+  }
+  if (status.lock.layout == lock::Layout::semaphore) json["slots"] = status.slots;
+  if (!status.token.empty()) json["token"] = status.token;
+  add_holders(json, status);
+  json["waiting"] = status.waiting;
+  json["queue"] = array_of(status.queue);
+  if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
+  if (status.listening > 0) json["listening"] = status.listening;
+  json["server"] = status.asked;
+  if (!status.servers.empty()) json["servers"] = servers_of(status);
+  return json;
+}
+
+Json to_json(const lock::PastHold& hold) {
+  Json json = {{"name", hold.name.text()},
+               {"outcome", word(hold.outcome)},
+               {"fine", hold.fine()},
+               {"lost", hold.lost()},
+               {"ended", date_text(hold.ended)}};
+  if (const auto since = hold.since()) json["since"] = date_text(*since);
+  if (hold.held) json["held_ms"] = hold.held->count();
+  if (hold.waited) json["waited_ms"] = hold.waited->count();
+  if (!hold.end.empty()) json["result"] = hold.end;
+  if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
+  if (!hold.why.empty()) json["why"] = hold.why;
+  if (!hold.leftovers.empty()) json["leftovers"] = hold.leftovers;
+  if (!hold.by.empty()) json["taken_away_by"] = hold.by;
+  if (!hold.kind.empty()) json["kind"] = hold.kind;
+  json["owner"] = hold.owner;
+  if (!hold.token.empty()) json["token"] = hold.token;
+  json.update(to_json(hold.who));
+  return json;
+}
+
+std::string event(std::string_view kind, const lock::LockName& name, Json fields) {
+  Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
+  json.update(fields);
+  return dump(json) + "\n";
+}
+
+}  // namespace
+
+std::string status_json(const std::vector<Status>& all, bool one_line) {
+  return dump(array_of(all), one_line ? -1 : 2) + "\n";
+}
+
+Result<void> HoldsAsJson::add(const lock::PastHold& hold) {
+  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  piece_ += (std::exchange(empty_, false) ? "\n  " : ",\n  ") + dump(to_json(hold));
+  if (piece_.size() < kPiece) return {};
+  return print_(std::exchange(piece_, {}));
+}
+
+Result<void> HoldsAsJson::end() { return print_(std::exchange(piece_, {}) + "\n]\n"); }
+
+std::string holds_json(const std::vector<lock::Hold>& holds) {
+  Json all = Json::array();
+  for (const lock::Hold& hold : holds) {
+    all.push_back({{"name", hold.name().text()},
+                   {"owner", hold.owner.text()},
+                   {"token", hold.token},
+                   {"lease_ms", hold.lease.count()}});
+  }
+  return dump(all.size() == 1 ? all.front() : all) + "\n";
+}
+
+std::string checks_json(const std::vector<Check>& checks) {
+  Json all = Json::array();
+  for (const Check& check : checks) {
+    all.push_back(
+        {{"check", check.name}, {"result", word(check.verdict)}, {"seen", check.seen}, {"advice", check.advice}});
+  }
+  return dump(all, 2) + "\n";
+}
+
+std::string settings_json(const std::vector<ShownSetting>& settings) {
+  constexpr std::string_view sources[] = {"option", "environment", "profile", "file", "default"};
+  Json all = Json::array();
+  for (const ShownSetting& setting : settings) {
+    all.push_back({{"setting", setting.name},
+                   {"value", setting.value ? Json(*setting.value) : Json(nullptr)},
+                   {"secret", setting.secret},
+                   {"source", sources[static_cast<std::size_t>(setting.source)]},
+                   {"origin", setting.origin}});
+  }
+  return dump(all, 2) + "\n";
+}
+
+std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
+  const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
+  return event("waiting", name,
+               {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
+}
+
+std::string acquired_event(const lock::Hold& hold, milliseconds waited) {
+  return event("acquired", hold.name(),
+               {{"owner", hold.owner.text()},
+                {"token", hold.token},
+                {"lease_ms", hold.lease.count()},
+                {"waited_ms", waited.count()}});
+}
+
+std::string lost_event(const lock::LockName& name, const std::string& why) {
+  return event("lost", name, {{"why", why}});
+}
+
+std::string released_event(const lock::LockName& name, milliseconds free_in) {
+  return event("released", name, {{"free_in_ms", free_in.count()}});
+}
+
+std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal) {
+  Json fields = Json::object();
+  if (names.size() > 1) {
+    for (const lock::LockName& name : names) fields["names"].push_back(name.text());
+  }
+  fields["result"] = result;
+  fields["status"] = status;
+  if (signal != 0) fields["signal"] = signal;
+  return event("exit", names.front(), std::move(fields));
+}
+
+std::string json_log_line(log::Level level, std::string_view message) {
+  constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
+  return dump({{"time", precise_date_text(since_1970())},
+               {"level", names[static_cast<std::size_t>(level)]},
+               {"program", "rlock"},
+               {"message", message}});
+}
+
+std::string json_library() {
+  return "nlohmann-json " + std::to_string(NLOHMANN_JSON_VERSION_MAJOR) + "." +
+         std::to_string(NLOHMANN_JSON_VERSION_MINOR) + "." + std::to_string(NLOHMANN_JSON_VERSION_PATCH);
+}
+
+}  // namespace rlock::cli

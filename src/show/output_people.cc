@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "show/output_people.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/date.h"
+#include "base/duration.h"
+#include "base/text.h"
+
+namespace rlock::cli {
+namespace {
+
+using lock::Status;
+
+constexpr std::string_view kNotKnown = "free, and no token, queue or history is there";
+constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
+
+std::string state_text(const Status& status) {
+  switch (status.state) {
+    case Status::State::free: return status.known ? "free" : "not known here";
+    case Status::State::held: break;
+    case Status::State::contested: return "contested: nobody holds it on a majority of the servers";
+    case Status::State::other_kind: return "not a lock";
+  }
+  if (status.lock.layout == lock::Layout::semaphore) {
+    return std::to_string(status.number) + " of " + std::to_string(status.slots) + " slots taken";
+  }
+  const std::string mode = status.holders.empty() ? "" : status.holders.front().mode;
+  return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
+}
+
+std::string in_front(std::string_view what, const std::string& text) {
+  return text.empty() ? "" : std::string(what) + text;
+}
+
+std::string expiry_text(const std::optional<milliseconds>& expires_in) {
+  return expires_in ? "in " + rough_duration(*expires_in) : "never";
+}
+
+std::string user_and_host(const lock::HolderInfo& holder) {
+  return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
+}
+
+// "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
+std::string described(const lock::HolderInfo& holder, const std::optional<milliseconds>& span) {
+  std::string text = user_and_host(holder) + " pid " + std::to_string(holder.pid);
+  if (span) text += " for " + rough_duration(*span);
+  if (!holder.command.empty()) text += " (" + escaped(holder.command, 120) + ")";
+  return text;
+}
+
+std::string shown_holder(const lock::HolderView& holding) {
+  if (holding.described) return described(holding.who, holding.held_for);
+  const std::string owner = escaped(holding.owner, 120);
+  return holding.by_set ? "another program" + (owner.empty() ? "" : " (" + owner + ")") : owner;
+}
+
+std::string reason_behind(const lock::HolderInfo& holder) {
+  return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
+}
+
+// "not renewed for 7s, overdue for 4s: its host may be gone"; "" where the renewals come in time.
+std::string overdue_text(const lock::HolderView& holder) {
+  if (holder.overdue == 0ms) return "";
+  return "not renewed for " + rough_duration(holder.renewed_ago.value_or(0ms)) + ", overdue for " +
+         rough_duration(holder.overdue) + ": its host may be gone";
+}
+
+// Lines of a key and a value, the values below each other.
+class Lines {
+ public:
+  // One without a value is left out.
+  void add(std::string_view key, const std::string& value) {
+    if (!value.empty()) text_ += std::string(key) + std::string(10 - key.size(), ' ') + value + "\n";
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
+  const lock::HolderInfo& who = holder.who;
+  lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
+  lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
+  lines.add("reason", escaped(who.reason, 600));
+  if (holder.since) {
+    lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
+  }
+  if (holder.lease) lines.add("lease", format_duration(*holder.lease));
+  lines.add("renewal", overdue_text(holder));
+}
+
+void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout layout) {
+  lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
+  if (holder.by_set) lines.add("holder", "another program");
+  if (holder.described) add_what_rlock_knows(lines, holder);
+  if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
+  const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
+  lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : "") +
+                           (holder.by_set && !holder.expires_in ? " (it was not taken by SET NX PX)" : ""));
+}
+
+void add_holders(Lines& lines, const Status& status) {
+  bool first = true;
+  for (const lock::HolderView& one : status.holders) {
+    lines.add(std::exchange(first, false) ? "holders" : "",
+              (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
+                  expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
+  }
+  const long long more = status.number - static_cast<long long>(status.holders.size());
+  if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
+}
+
+// That of the only holder, else the last one that is known.
+void add_token(Lines& lines, const Status& status, const lock::HolderView* only) {
+  if (only && !only->token.empty()) {
+    lines.add("token", escaped(only->token, 40));
+  } else if (!status.token.empty()) {
+    lines.add("token", escaped(status.token, 40) + "  (the last one granted)");
+  }
+}
+
+void add_waiting(Lines& lines, const Status& status) {
+  long long place = 0;
+  for (const lock::WaiterView& waiter : status.queue) {
+    const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
+    ++place;
+    lines.add(place == 1 ? "waiting" : "", std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) +
+                                               mode + reason_behind(waiter.who));
+  }
+  if (status.waiting > place) lines.add("", "and " + std::to_string(status.waiting - place) + " more");
+  bool first = place == 0;
+  for (const std::string& id : status.fair_queue) {
+    lines.add(std::exchange(first, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
+  }
+  if (status.listening > 0) {
+    const std::string who = status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
+    lines.add(first ? "waiting" : "", std::to_string(status.listening) + who + " for the release");
+  }
+}
+
+// The view of each server of a quorum.
+void add_servers(Lines& lines, const Status& status) {
+  bool first = true;
+  for (const Status::Server& server : status.servers) {
+    const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
+    const std::string says = !server.trouble.empty()                      ? escaped(server.trouble, 300)
+                             : server.state == Status::State::held       ? "held" + owner
+                             : server.state == Status::State::other_kind ? "not a lock"
+                                                                         : "free";
+    lines.add(std::exchange(first, false) ? "servers" : "", server.address + "  " + says);
+  }
+}
+
+Style style_of(const Status& status) {
+  switch (status.state) {
+    case Status::State::free: return status.known ? Style::good : Style::bad;
+    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
+    case Status::State::contested:
+    case Status::State::other_kind: break;
+  }
+  return Style::bad;
+}
+
+std::string holder_cell(const lock::HolderView& holder, long long holders) {
+  return (holder.described ? user_and_host(holder.who) : escaped(holder.owner, 60)) +
+         (holders > 1 ? " +" + std::to_string(holders - 1) : "");
+}
+
+Row cells_of(const Status& status) {
+  const std::string overdue = is_overdue(status) ? ", overdue" : "";
+  Row row = {status.name().display(), {state_text(status) + overdue, style_of(status)}};
+  if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
+  if (status.state != Status::State::held || !status.holder()) return row;
+  const lock::HolderView& holder = *status.oldest_holder();
+  const std::string expires = holder.expires_in ? rough_duration(*holder.expires_in) : "never";
+  const std::string waiting = std::to_string(status.waiting);
+  row.push_back(holder_cell(holder, status.number));
+  const Row rest = holder.described ? Row{std::to_string(holder.who.pid),
+                                          holder.held_for ? rough_duration(*holder.held_for) : "-",
+                                          expires,
+                                          waiting,
+                                          escaped(holder.who.command, 60),
+                                          escaped(holder.who.reason, 80)}
+                                    : Row{"-", "-", expires, waiting, "-", ""};
+  row.insert(row.end(), rest.begin(), rest.end());
+  return row;
+}
+
+}  // namespace
+
+bool is_overdue(const Status& status) {
+  return std::ranges::any_of(status.holders, [](const lock::HolderView& one) { return one.overdue > 0ms; });
+}
+
+std::string held_by(const lock::HolderView& holding, long long holders) {
+  std::string text = holding.mode == "read" ? "held for reading by " : "held by ";
+  text += shown_holder(holding);
+  if (holding.described && !holding.who.reason.empty()) text += ", reason " + in_quotes(holding.who.reason);
+  if (holding.described && holding.who.ended) text += ", which " + std::string(kEnded);
+  text += in_front(", ", overdue_text(holding));
+  if (holders > 1) text += " and " + std::to_string(holders - 1) + (holders == 2 ? " other" : " others");
+  return text;
+}
+
+std::string held_by(const lock::Acquired& found) {
+  if (!found.contested.empty()) return "contested: " + found.contested;
+  return found.holder ? held_by(*found.holder, found.holders) : "held by another";
+}
+
+std::string held_by(const Status& status) {
+  return status.holders.empty() ? "held by nobody" : held_by(status.holders.front(), status.number);
+}
+
+std::string place_text(long long ahead) {
+  const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
+  const bool teen = ten == 1;
+  return std::to_string(place) + (!teen && one == 1   ? "st"
+                                  : !teen && one == 2 ? "nd"
+                                  : !teen && one == 3 ? "rd"
+                                                      : "th");
+}
+
+std::string status_in_full(const Status& status, const Screen& screen, const std::string& near) {
+  const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
+  const lock::Layout layout = status.lock.layout;
+  const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
+  Lines lines;
+  lines.add("server", escaped(status.asked, 300));
+  lines.add("name", status.name().display());
+  if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
+  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status) + near);
+  if (!status.known) lines.add("", std::string(kNotKnown));
+  if (only) add_only_holder(lines, *only, layout);
+  if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
+  add_token(lines, status, only);
+  add_waiting(lines, status);
+  add_servers(lines, status);
+  std::string text = fitted(std::move(lines).text(), screen);
+  if (!screen.colour) return text;
+  // The state stands behind its label, on a line of its own. A screen may be too narrow for both.
+  constexpr std::string_view label = "\nstate     ";
+  const std::size_t found = text.find(label), at = found + label.size(), end = text.find('\n', at);
+  if (found == std::string::npos || end == std::string::npos) return text;
+  return text.substr(0, at) + styled(text.substr(at, end - at), style_of(status), screen) + text.substr(end);
+}
+
+std::string status_table(const std::vector<Status>& all, const Screen& screen) {
+  std::vector<Row> rows = {{}};
+  for (const char* heading : {"NAME", "STATE", "HOLDER", "PID", "FOR", "EXPIRES", "WAITING", "COMMAND", "REASON"}) {
+    rows.front().emplace_back(heading, Style::heading);
+  }
+  for (const Status& status : all) rows.push_back(cells_of(status));
+  return table(rows, screen);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "show/output_prometheus.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+#include "base/text.h"
+#include "options/exit_status.h"
+
+namespace rlock::cli {
+namespace {
+
+// All that is known of one lock; none: that measure has no line.
+struct Measures {
+  std::optional<double> held, waiters, held_seconds, overdue, last_status, last_duration, last_end;
+  // From 0 on for each: Prometheus sees no increase in a counter that comes with its first 1.
+  double losses = 0, skips = 0, forced = 0;
+};
+
+double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
+
+// As the shell has seen it; none where nobody knows.
+std::optional<double> status_of(const lock::PastHold& hold) {
+  if (hold.lost() || hold.end == "stopped") return kLost;
+  if (hold.end == "exited" && hold.value) return *hold.value;
+  if (hold.end == "signalled" && hold.value) return 128 + *hold.value;
+  if (hold.end == "timed-out") return kTimedOut;
+  if (hold.end == "hook-failed") return kConfig;
+  if (hold.end == "not-found") return kNotFound;
+  if (hold.end == "not-executable") return kNotExecutable;
+  if (hold.end == "error") return kSystem;
+  if (hold.outcome == lock::PastHold::Outcome::forced) return kLost;
+  return {};
+}
+
+// With a backslash in front of each of these characters.
+std::string with_backslashes(std::string_view text, std::string_view characters) {
+  std::string out;
+  for (const char c : text) {
+    if (characters.contains(c)) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// xNN: of two hexadecimal digits, as escaped() writes them.
+bool is_byte(std::string_view text) {
+  if (!text.starts_with('x') || text.size() < 3) return false;
+  return text.substr(1, 2).find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+// escaped() makes such texts: \\, \xNN, \u{N}.
+bool looks_escaped(std::string_view text) {
+  for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 1)) {
+    const std::string_view rest = text.substr(at + 1);
+    if (rest.starts_with('\\') || is_byte(rest) || rest.starts_with("u{")) return true;
+  }
+  return false;
+}
+
+// The name as it is, where it is UTF-8 that shows all that it holds; else escaped, whole. A name that looks like an
+// escaped one is escaped, too: no two locks have one label.
+std::string shown(const std::string& name) {
+  const std::string escaped_name = escaped(name, std::string::npos);
+  const bool readable = escaped_name == with_backslashes(name, "\\");
+  return readable && !looks_escaped(name) ? name : escaped_name;
+}
+
+// The value of a label: backslash and quote have a meaning in it, and no name that is shown holds a newline.
+std::string label(const lock::LockName& name) { return with_backslashes(shown(name.text()), "\\\""); }
+
+std::string number(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.15g", value);
+  return text;
+}
+
+using All = std::map<lock::LockName, Measures>;
+
+void add_measure(std::string& text, std::string_view name, std::string_view type, std::string_view help,
+                 const std::string& lines) {
+  if (lines.empty()) return;
+  text += "# HELP " + std::string(name) + " " + std::string(help) + "\n# TYPE " + std::string(name) + " " +
+          std::string(type) + "\n" + lines;
+}
+
+void add(std::string& text, const All& all, std::string_view name, std::string_view type, std::string_view help,
+         std::optional<double> (*measure)(const Measures&)) {
+  std::string lines;
+  for (const auto& [lock, measures] : all) {
+    const auto value = measure(measures);
+    if (value) lines += std::string(name) + "{name=\"" + label(lock) + "\"} " + number(*value) + "\n";
+  }
+  add_measure(text, name, type, help, lines);
+}
+
+// The addresses are escaped already.
+void add(std::string& text, const std::map<std::string, bool>& servers) {
+  std::string lines;
+  for (const auto& [address, up] : servers) {
+    lines += "rlock_server_up{server=\"" + with_backslashes(address, "\\\"") + "\"} " + (up ? "1\n" : "0\n");
+  }
+  add_measure(text, "rlock_server_up", "gauge", "1 if that server of the quorum answers, else 0.", lines);
+}
+
+}  // namespace
+
+std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            const std::map<std::string, bool>& servers) {
+  All all;
+  for (const lock::Status& status : states) {
+    Measures& one = all[status.name()];
+    one.held = status.state == lock::Status::State::held ? 1 : 0;
+    one.waiters = static_cast<double>(status.waiting);
+    const lock::HolderView* holder = status.oldest_holder();
+    if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);
+    for (const lock::HolderView& each : status.holders) {
+      if (each.renewed_ago) one.overdue = std::max(one.overdue.value_or(0), seconds(each.overdue));
+    }
+  }
+  for (const lock::PastHold& hold : last) {
+    Measures& one = all[hold.name];
+    if (one.last_end) continue;  // a newer one, which another server of a quorum lacks
+    one.last_status = status_of(hold);
+    one.last_end = seconds(hold.ended);
+    if (hold.held) one.last_duration = seconds(*hold.held);
+  }
+  for (const auto& [name, total] : totals) {
+    Measures& one = all[name];
+    one.losses = static_cast<double>(total.losses);
+    one.skips = static_cast<double>(total.skips);
+    one.forced = static_cast<double>(total.forced);
+  }
+  using M = Measures;
+  using Value = std::optional<double>;
+  std::string text;
+  add(text, all, "rlock_held", "gauge", "1 if the lock is held, else 0.", [](const M& m) -> Value { return m.held; });
+  add(text, all, "rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
+      [](const M& m) -> Value { return m.held_seconds; });
+  add(text, all, "rlock_overdue_seconds", "gauge",
+      "For how long a renewal of its lease has been missing; 0 if the renewals come in time.",
+      [](const M& m) -> Value { return m.overdue; });
+  add(text, all, "rlock_waiters", "gauge", "How many wait for it.", [](const M& m) -> Value { return m.waiters; });
+  add(text, all, "rlock_last_status", "gauge", "The exit status of the last job that was written down.",
+      [](const M& m) -> Value { return m.last_status; });
+  add(text, all, "rlock_last_duration_seconds", "gauge", "How long that job held the lock.",
+      [](const M& m) -> Value { return m.last_duration; });
+  add(text, all, "rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.",
+      [](const M& m) -> Value { return m.last_end; });
+  add(text, all, "rlock_losses_total", "counter", "How often the lock was lost while a job ran.",
+      [](const M& m) -> Value { return m.losses; });
+  add(text, all, "rlock_skips_total", "counter", "How often a job did not get the lock.",
+      [](const M& m) -> Value { return m.skips; });
+  add(text, all, "rlock_forced_total", "counter", "How often the lock was taken away.",
+      [](const M& m) -> Value { return m.forced; });
+  add(text, servers);
+  return text;
+}
+
+}  // namespace rlock::cli
