@@ -6,7 +6,7 @@
 namespace rlock::lock {
 namespace {
 
-using Outcome = ReleaseOutcome;
+using ReleaseEnd = ReleaseOutcome;
 
 const TimePoint kEnds{1h};
 const TimePoint kBefore = kEnds - 1ms, kLater = kEnds + 1ms;
@@ -15,29 +15,29 @@ Hold hold(const std::string& token) {
   return {{*LockName::parse("job"), Layout::plain}, OwnerId::fresh(), "id", token, 30s, TimePoint{}};
 }
 
-Released answer(Outcome outcome, const std::string& token) { return {.outcome = outcome, .token = token}; }
+Released answer(ReleaseEnd outcome, const std::string& token) { return {.outcome = outcome, .token = token}; }
 
 TEST(Lasted, WhatWasReleasedWasOurs) {
-  for (const Outcome outcome : {Outcome::released, Outcome::kept}) {
+  for (const ReleaseEnd outcome : {ReleaseEnd::released, ReleaseEnd::kept}) {
     EXPECT_TRUE(lasted(hold("7"), answer(outcome, ""), kEnds, kBefore));
     EXPECT_TRUE(lasted(hold("7"), answer(outcome, ""), kEnds, kLater));
   }
 }
 
 TEST(Lasted, FreeBeforeTheLeaseCouldEndIsALoss) {
-  EXPECT_FALSE(lasted(hold("7"), answer(Outcome::free, "7"), kEnds, kBefore));
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kBefore));
 }
 
 TEST(Lasted, FreeAfterTheLeaseIsNoneIfNobodyWasGrantedTheLockSince) {
-  EXPECT_TRUE(lasted(hold("7"), answer(Outcome::free, "7"), kEnds, kEnds));
-  EXPECT_FALSE(lasted(hold("7"), answer(Outcome::free, "8"), kEnds, kLater));
-  EXPECT_FALSE(lasted(hold("7"), answer(Outcome::free, ""), kEnds, kLater));
+  EXPECT_TRUE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kEnds));
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "8"), kEnds, kLater));
+  EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
 }
 
-TEST(Lasted, AnUnknownTokenProvesNothing) { EXPECT_FALSE(lasted(hold(""), answer(Outcome::free, ""), kEnds, kLater)); }
+TEST(Lasted, AnUnknownTokenProvesNothing) { EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater)); }
 
 TEST(Lasted, WhoeverHoldsItNowMayHaveHadItBefore) {
-  for (const Outcome outcome : {Outcome::other_owner, Outcome::other_kind}) {
+  for (const ReleaseEnd outcome : {ReleaseEnd::other_owner, ReleaseEnd::other_kind}) {
     EXPECT_FALSE(lasted(hold("7"), answer(outcome, "7"), kEnds, kLater));
   }
 }
