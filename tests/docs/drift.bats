@@ -76,10 +76,10 @@ flags() {
 # long_of LETTER: as the man pages explain it.
 long_of() { sed -nE "s/^\.It Fl $1 , (-[a-z-]+).*/\1/p" "${PAGES[@]}" | head -n 1; }
 
-# table_of_man, table_of_readme: the statuses in each, one a line.
+# table_of_man, table_of_guarantees: the statuses in each, one a line.
 table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\).*/\2/p' "$MAN" | sort -n; }
-table_of_readme() {
-  sed -n '/^## Exit status/,/^## How/s/^| \([0-9, ]*\) |.*/\1/p' "$README" | tr -d ' ' | tr ',' '\n' | sort -n
+table_of_guarantees() {
+  sed -n '/^## Exit status/,$s/^| \([0-9, ]*\) |.*/\1/p' "$ROOT/docs/guarantees.md" | tr -d ' ' | tr ',' '\n' | sort -n
 }
 statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/options/exit_status.h" | sort -n; }
 
@@ -183,7 +183,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/options/ex
 @test "a command that looks after the private server says which one" {
   rlock local --help >help
   # The default is a server on the network, which no `rlock local` looks after.
-  run -1 grep -nE 'rlock local (status|stop|serve)' help "$README" "$ROOT"/docs/{cookbook,servers,upgrading}.md "${PAGES[@]}"
+  run -1 grep -nE 'rlock local (status|stop|serve)' help "$README" "$ROOT"/docs/{configuration,cookbook,guarantees,servers,upgrading}.md "${PAGES[@]}"
   grep -qF 'rlock --url local: local stop' help
 }
 
@@ -197,10 +197,10 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/options/ex
   done
 }
 
-@test "every exit status is in the tables of the man page and of the README" {
+@test "every exit status is in the tables of the man page and of guarantees.md" {
   (($(statuses | wc -l) > 10))
   diff <(statuses) <(table_of_man)
-  diff <(statuses) <(table_of_readme)
+  diff <(statuses) <(table_of_guarantees)
 }
 
 # settings: the names of the options that variables and configuration files stand for, too.
@@ -272,7 +272,7 @@ settings() {
   [[ ${lines[0]} == "rlock $version" ]]
 }
 
-@test "the README's examples run" {
+@test "the examples of README and guarantees.md run" {
   local script count=0
   blocks
   mkdir work

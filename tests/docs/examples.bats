@@ -146,7 +146,7 @@ nothing_of() {
 cron_lines() {
   local root=$TESTS_DIR/..
   {
-    cat "$root"/README.md "$root"/docs/{cookbook,servers,security,java,interop,upgrading}.md "$root"/packaging/examples/*.*
+    cat "$root"/README.md "$root"/docs/{configuration,cookbook,guarantees,servers,security,java,interop,upgrading}.md "$root"/packaging/examples/*.*
     cat "$root/packaging/examples/crontab" "$MAN"/*
     sed -nE 's/^`(rlock .*)`$/\1/; s/\{\{\[-.\|(--[a-z-]*)\]\}\}/\1/g; s/[{}]{2}//g; /^rlock/p' "$root/docs/tldr/rlock.md"
     help_examples run
@@ -244,8 +244,8 @@ cron_lines() {
 @test "rlock.toml.5: the example" {
   sed -n '/^\.Sh EXAMPLES/,$p' "$MAN/rlock.toml.5" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/d;p}' >example.toml
   [[ -s example.toml ]]
-  # The README has the same one.
-  diff example.toml <(sed -n '/^```toml$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../README.md")
+  # The configuration guide has the same one.
+  diff example.toml <(sed -n '/^```toml$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../docs/configuration.md")
   chmod go-w example.toml
   # Its servers stand for two that are not there.
   sed -i 's/cache\.example/127.0.0.1:1/; s/ci\.example/127.0.0.1:2/' example.toml
