@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/account.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <pwd.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "base/process.h"
 #include "base/wait.h"
 
 namespace rlock {
@@ -47,29 +44,6 @@ auto copy_of(const Database<next, number, name>&, const File& file, id_t id, con
   return {};
 }
 
-// Starts getent(1), with its output in the pipe. -1: it is not there.
-pid_t start_getent(const char* database, const std::string& id, int output) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const char* argv[] = {"getent", database, id.c_str(), nullptr};
-  char* no_environment[] = {nullptr};  // ours may hold a password
-  pid_t pid = -1;
-  // By its path: who sets PATH shall not choose who we are.
-  const int failed =
-      posix_spawn(&pid, "/usr/bin/getent", &actions, &attributes, const_cast<char**>(argv), no_environment);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return failed == 0 ? pid : -1;
-}
-
 // All that comes until the end. None if that does not come in time: half a line says nothing.
 std::optional<std::string> read_all(int fd) {
   const Until end = Until{}.at_most(kLimit);
@@ -87,17 +61,21 @@ std::optional<std::string> read_all(int fd) {
 
 // The line that getent(1) prints; "": it is not there, or knows nothing. None: it does not answer.
 std::optional<std::string> ask_getent(const char* database, id_t id) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const UniqueFd ours(ends[0]);
-  UniqueFd theirs(ends[1]);
-  const pid_t pid = start_getent(database, std::to_string(id), theirs.get());
-  theirs.reset();
-  if (pid < 0) return "";
-  auto text = read_all(ours.get());
-  if (!text) kill(pid, SIGKILL);
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  auto output = Pipe::make();
+  if (!output) return {};
+  // By its path: who sets PATH shall not choose who we are. Without our environment, which may hold a password.
+  const Program getent("/usr/bin/getent", {"getent", database, std::to_string(id)}, {});
+  const auto pid = spawn([&] {
+    dup2(output->writer.get(), STDOUT_FILENO);
+    point_at_null({STDERR_FILENO});
+    let_all_signals_through();
+    getent.exec();
+  });
+  output->writer.reset();
+  if (!pid) return "";
+  auto text = read_all(output->reader.get());
+  if (!text) kill(*pid, SIGKILL);
+  reap(*pid);
   return text;
 }
 

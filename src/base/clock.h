@@ -6,8 +6,9 @@
 // server does.
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
-#include <cstdint>
 
 namespace rlock {
 
@@ -20,13 +21,19 @@ struct BootClock {
   using period = duration::period;
   using time_point = std::chrono::time_point<BootClock>;
   static constexpr bool is_steady = true;
-  static time_point now();
+  static time_point now() {
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return time_point(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+  }
 };
 
 using TimePoint = BootClock::time_point;
 
 // How long from `now` to `then` in whole milliseconds, rounded up so that a poll(2) of that length does
 // not end early; 0 if `then` has passed.
-milliseconds until(TimePoint then, TimePoint now = BootClock::now());
+inline milliseconds until(TimePoint then, TimePoint now = BootClock::now()) {
+  return then <= now ? 0ms : std::chrono::ceil<milliseconds>(then - now);
+}
 
 }  // namespace rlock

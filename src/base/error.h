@@ -5,6 +5,8 @@
 // another, the owner is wrong) are not errors: they are enums in the result of the call.
 #pragma once
 
+#include <cerrno>
+#include <cstring>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -49,13 +51,14 @@ inline std::unexpected<Error> fail(Error::Code code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
 
-// "context: cause of errno", as an Error::Code::system.
-// `number` defaults to errno as it is at the call.
-Error system_error(std::string_view context);
-Error system_error(std::string_view context, int number);
+// The text of an errno value; safe in threads: POSIX lets strerror(3) use a buffer that all of them share, glibc 2.32 and
+// musl have none.
+inline std::string errno_text(int number) { return std::strerror(number); }
 
-// The text of an errno value; safe in threads.
-std::string errno_text(int number);
+// "context: cause of errno", as an Error::Code::system.
+inline Error system_error(std::string_view context, int number = errno) {
+  return {Error::Code::system, std::string(context) + ": " + errno_text(number)};
+}
 
 }  // namespace rlock
 

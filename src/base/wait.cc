@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/timer.h"
 
 namespace rlock {
 namespace {

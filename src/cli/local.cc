@@ -15,7 +15,7 @@
 #include "cli/server.h"
 #include "lock/verbs.h"
 #include "run/daemon.h"
-#include "run/system_calls.h"
+#include "base/process.h"
 
 namespace rlock::cli {
 namespace {

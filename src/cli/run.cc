@@ -18,8 +18,8 @@
 #include "show/output_shell.h"
 #include "cli/self.h"
 #include "cli/server.h"
+#include "run/frontend.h"
 #include "run/guards.h"
-#include "run/run_job.h"
 
 namespace rlock::cli {
 namespace {
@@ -141,32 +141,6 @@ Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::I
   return {word, kInternal};
 }
 
-// Guards that are there before the lock is: the next waiter in the queue has them ready, so that nobody waits for them
-// once it holds the lock.
-class GuardsAhead {
- public:
-  // There are none for that hold, and it can be tried to start them. If they cannot be started, or die, three times,
-  // that is tried again and reported when the lock is there.
-  bool are_missing(const lock::Hold& expected) {
-    if (guards_ && guards_->fit({expected})) return false;
-    guards_.reset();
-    return tries_left_-- > 0;
-  }
-
-  void start(const run::Job& job, lock::Servers& client, run::SignalBlock& signals,
-             const std::function<void()>& disconnect) {
-    auto started = run::Guards::start_ahead(job, client, signals, disconnect);
-    if (started) guards_ = std::move(*started);
-    if (!started) log::debug(started.error().message);
-  }
-
-  std::unique_ptr<run::Guards> hand_over() { return std::move(guards_); }
-
- private:
-  std::unique_ptr<run::Guards> guards_;
-  int tries_left_ = 3;
-};
-
 Ending ended_by_signal(run::SignalBlock& signals) {
   const int signal = ending_signal(signals);
   return {"signalled", 128 + signal, signal};
@@ -181,7 +155,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
     return job_for(options, holds, client.addresses(), inherited, events, begun);
   };
-  GuardsAhead guards;
+  run::GuardsAhead guards;
   const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for_holds({expected}), client, signals, disconnect);
   };

@@ -5,10 +5,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/timer.h"
+#include "base/wait.h"
 #include "lock/quorum.h"
 #include "run/command.h"
-#include "run/frontend_link.h"
+#include "run/guard_socket.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"

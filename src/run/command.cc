@@ -2,47 +2,22 @@
 #include "run/command.h"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
+#include <utility>
 
+#include "base/log.h"
+#include "base/process.h"
 #include "base/text.h"
-#include "run/no_process.h"
 #include "run/tree.h"
 
 namespace rlock::run {
-std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 namespace {
-
-// Where execvpe(3) finds it; empty: nowhere.
-std::string found_in_path(const std::string& program, const std::string& folder) {
-  const auto is_there = [&](const std::string& path) {
-    return access((path.starts_with('/') ? path : folder + "/" + path).c_str(), X_OK) == 0;
-  };
-  if (program.find('/') != std::string::npos) return is_there(program) ? program : "";
-  const char* variable = std::getenv("PATH");
-  std::string_view path = variable ? variable : "/bin:/usr/bin";
-  for (bool more = true; more;) {
-    const std::string_view one = path.substr(0, path.find(':'));
-    more = one.size() < path.size();
-    path.remove_prefix(std::min(one.size() + 1, path.size()));
-    const std::string candidate = (one.empty() ? "." : std::string(one)) + "/" + program;
-    if (is_there(candidate)) return candidate;
-  }
-  return "";
-}
 
 // Waits for the word. False: it never comes, as the other end is closed.
 bool opens(int gate) {
@@ -55,20 +30,8 @@ bool opens(int gate) {
 
 }  // namespace
 
-void exec_in_path(const std::vector<char*>& argv, const std::vector<char*>& environment) {
-  execvpe(argv[0], argv.data(), environment.data());
-  if (errno != ENOEXEC) return;
-  // glibc has tried the shell, which musl leaves to its caller; musl also lets any child allocate.
-  std::string shell = "/bin/sh", path = found_in_path(argv[0], ".");
-  std::vector<char*> by_shell = argv;
-  by_shell[0] = path.data();
-  by_shell.insert(by_shell.begin(), shell.data());
-  execve(shell.c_str(), by_shell.data(), environment.data());
-  errno = ENOEXEC;
-}
-
 std::string missing_interpreter(const std::string& program, const std::string& folder) {
-  const std::string path = found_in_path(program, folder);
+  const std::string path = find_program(program, folder);
   if (path.empty()) return "";
   const UniqueFd file(open((path.starts_with('/') ? path : folder + "/" + path).c_str(), O_RDONLY | O_CLOEXEC));
   char begin[256];  // more of it the kernel does not read (BINPRM_BUF_SIZE)
@@ -94,28 +57,22 @@ JobEnd end_of_command(int status, int exec_errno) {
 
 Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const SignalBlock& signals,
                                                   GuardState& shared, bool isolate, bool open) {
-  int ends[2] = {-1, -1};
-  if (!open && pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd wait_end(ends[0]);
+  Pipe gate;
+  if (!open) gate = RLOCK_TRY(Pipe::make());
   GatedCommand gated;
-  gated.gate_ = UniqueFd(ends[1]);
-  // Before fork: between fork and exec nothing may allocate.
-  const auto argv = exec_pointers(command.argv);
-  auto environment = exec_pointers(command.environment);
-  environment.insert(environment.end() - 1, shared.late_variable());
+  gated.gate_ = std::move(gate.writer);
+  Program program(command.argv.front(), command.argv, command.environment);
+  program.add(shared.late_variable());
   const pid_t monitor = getpid();
 
-  gated.pid_ = isolate ? RLOCK_TRY(fork_isolated(gated.isolation_)) : fork();
-  if (gated.pid_ < 0) return fail_without_process();
+  gated.pid_ = RLOCK_TRY(isolate ? fork_isolated(gated.isolation_) : fork_process());
   if (gated.pid_ > 0) return gated;
 
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It died before prctl: no signal will come. From inside a namespace it cannot be seen: there the gate tells.
-  if (!isolate && getppid() != monitor) _exit(125);
+  die_with(isolate ? getppid() : monitor);  // from inside a namespace we cannot be seen: there the gate tells
   gated.gate_.reset();
-  if (!open && !opens(wait_end.get())) _exit(125);
+  if (!open && !opens(gate.reader.get())) _exit(125);
   signals.restore();
-  exec_in_path(argv, environment);
+  program.exec();
   shared.exec_errno = errno;
   _exit(127);
 }
@@ -150,6 +107,26 @@ bool GatedCommand::only_init_left() const {
   if (!has_namespace()) return false;
   const auto left = descendants();
   return left.size() == 1 && left.front() == isolation_.init;
+}
+
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
+                         const Folder& folder, pid_t group, const SignalBlock& signals) {
+  const Program shell = Program::shell(text, environment);
+  return spawn([&, parent = getpid()] {
+    die_with(parent);
+    if (setpgid(0, group) != 0) setpgid(0, 0);  // of another session
+    if (!point_at_null({STDIN_FILENO})) _exit(125);
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // fails where there is no standard error: then nothing is printed
+    if (!folder.enter()) _exit(125);
+    signals.restore();
+    shell.exec();
+  });
+}
+
+void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble) {
+  log::write(fatal ? log::Level::error : log::Level::warning,
+             job + ": " + (fatal ? "--on-acquire hook " : "--on-release hook ") + trouble +
+                 (fatal ? "; the command was not started" : ""));
 }
 
 }  // namespace rlock::run

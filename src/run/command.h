@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The user's command as a process.
+// The programs of the user as processes: the command, and hooks.
 #pragma once
 
 #include <sys/types.h>
@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "run/guard_state.h"
+#include "run/inherited.h"
 #include "run/isolation.h"
-#include "run/job_end.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -22,13 +23,6 @@ struct Command {
   std::vector<std::string> environment;  // NAME=value
   std::string late_variable;             // one more, which is known only with the lock
 };
-
-// The texts as execve(2) wants them: pointers into `texts`, and a null pointer.
-std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
-
-// execvpe(3): becomes the program that PATH finds, or the shell with it where it is a script that names no interpreter
-// (POSIX, execvp). Returns if it cannot, with errno. Both end with a null pointer.
-void exec_in_path(const std::vector<char*>& argv, const std::vector<char*>& environment);
 
 // Why execve(2) says ENOENT of a file that is there: the program that has to run it is missing, which a script's first
 // line names, the loader of a foreign binary, or something that we cannot see. For people, escaped; empty where
@@ -42,9 +36,8 @@ JobEnd end_of_command(int status, int exec_errno);
 class GatedCommand {
  public:
   // Forks. Its environment is that of `command`, and the late variable that `shared` has when the gate opens. The new
-  // process stays in our process group, keeps our descriptors, has the signal mask and
-  // dispositions that `signals` found, and dies (SIGKILL) when the calling thread ends: PR_SET_PDEATHSIG
-  // follows the thread that forked (prctl(2)). `isolate`: in a namespace of its own, see run/isolation.h.
+  // process stays in our process group, keeps our descriptors, has the signal mask and dispositions that `signals` found,
+  // and dies when the calling thread ends. `isolate`: in a namespace of its own, see run/isolation.h.
   // `open`: the gate is open from the beginning. Errors: system.
   // REQUIRES: a guard becomes a subreaper before; all signals are held back.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
@@ -87,5 +80,21 @@ class GatedCommand {
   UniqueFd gate_;
   HeldSignals came_before_;
 };
+
+// Shell texts that run beside a job: --on-acquire, --on-release, --on-lost.
+struct Hooks {
+  std::string on_acquire, on_release, on_lost;  // empty: none
+  milliseconds limit{};                         // for each
+};
+
+// Starts `text` by /bin/sh -c in `folder`, as our child in the process group `group`, which is the command's: the
+// terminal treats it as it would the command. In a group of its own if that group is of another session. Standard input
+// is empty, and what it prints goes to standard error, because standard output is the command's. It dies when the
+// calling thread ends. Errors: system.
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
+                         const Folder& folder, pid_t group, const SignalBlock& signals);
+
+// Says that a hook has failed. `fatal`: it ran before the command.
+void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble);
 
 }  // namespace rlock::run

@@ -4,19 +4,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <string_view>
 
+#include "base/process.h"
 #include "base/wait.h"
-#include "run/close_fds.h"
-#include "run/command.h"
-#include "run/no_process.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -31,36 +27,6 @@ bool is_passed_on(std::string_view variable) {
   return std::ranges::any_of(kNames, begins) || std::ranges::any_of(kKinds, begins);
 }
 
-std::vector<char*> environment_of_daemon() {
-  std::vector<char*> passed_on;
-  for (char** entry = environ; entry && *entry; ++entry) {
-    if (is_passed_on(*entry)) passed_on.push_back(*entry);
-  }
-  passed_on.push_back(nullptr);
-  return passed_on;
-}
-
-[[noreturn]] void become_daemon(const std::vector<char*>& argv, const std::vector<char*>& environment,
-                                const char* log_path, int alive) {
-  setsid();
-  if (fork() != 0) _exit(0);
-  umask(077);
-  if (chdir("/") != 0) _exit(126);
-  const int null = open("/dev/null", O_RDWR);
-  const int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-  dup2(null, STDIN_FILENO);
-  dup2(null, STDOUT_FILENO);
-  dup2(log >= 0 ? log : null, STDERR_FILENO);
-  dup2(alive, STDERR_FILENO + 1);
-  close_fds(STDERR_FILENO + 2);
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  execve("/proc/self/exe", argv.data(), environment.data());
-  _exit(126);
-}
-
 constexpr int kNotFound = 127;
 // A program that lives that long has come up; and how often a program's surroundings are looked at.
 constexpr milliseconds kLook = 1s;
@@ -70,26 +36,20 @@ milliseconds pause_after(int deaths) {
   return deaths > 6 ? longest : std::min(longest, first * (1 << (deaths - 1)));
 }
 
-Result<pid_t> start(const std::vector<char*>& argv, const SignalBlock& signals) {
-  const pid_t pid = fork();
-  if (pid < 0) return fail_without_process();
-  if (pid > 0) return pid;
-  signals.restore();
-  execvp(argv[0], argv.data());
-  _exit(kNotFound);
-}
-
 // A program that is started again whenever it dies.
 class Restarted {
  public:
   Restarted(const std::vector<std::string>& argv, const Upkeep& upkeep, SignalBlock& signals)
-      : name_(argv[0]), arguments_(exec_pointers(argv)), upkeep_(upkeep), signals_(signals) {}
+      : name_(argv[0]), program_(argv[0], argv, own_environment()), upkeep_(upkeep), signals_(signals) {}
 
   // Its exit status; 0 as well when a signal has asked for its end.
   Result<int> run() {
     for (;;) {
       const TimePoint settled = BootClock::now() + kLook;
-      pid_ = RLOCK_TRY(start(arguments_, signals_));
+      pid_ = RLOCK_TRY(spawn([this] {
+        signals_.restore();
+        program_.exec();
+      }));
       const int status = look_after();
       if (const auto end = RLOCK_TRY(end_of(status))) return *end;
       if (advice_ == Upkeep::Advice::restart && !asked_to_end_) continue;
@@ -145,7 +105,7 @@ class Restarted {
   }
 
   const std::string& name_;
-  const std::vector<char*> arguments_;
+  const Program program_;
   const Upkeep& upkeep_;
   SignalBlock& signals_;
   pid_t pid_ = -1;
@@ -157,17 +117,22 @@ class Restarted {
 }  // namespace
 
 Result<UniqueFd> launch_daemon(const std::vector<std::string>& argv, const std::string& log_path) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  UniqueFd ended(ends[0]);
-  const UniqueFd alive(ends[1]);
-  const auto arguments = exec_pointers(argv), environment = environment_of_daemon();
-  const pid_t pid = fork();
-  if (pid < 0) return fail_without_process();
-  if (pid == 0) become_daemon(arguments, environment, log_path.c_str(), alive.get());
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return ended;
+  Pipe alive = RLOCK_TRY(Pipe::make());
+  std::vector<std::string> environment = own_environment();
+  std::erase_if(environment, [](const std::string& variable) { return !is_passed_on(variable); });
+  const Program program("/proc/self/exe", argv, std::move(environment));
+  RLOCK_TRY(spawn_daemon([&] {
+    if (chdir("/") != 0) return;
+    point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+    const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
+    if (log) dup2(log.get(), STDERR_FILENO);
+    dup2(alive.writer.get(), STDERR_FILENO + 1);
+    close_fds(STDERR_FILENO + 2);
+    for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
+    let_all_signals_through();
+    program.exec();
+  }));
+  return std::move(alive.reader);
 }
 
 Result<int> keep_running(const std::vector<std::string>& argv, const Upkeep& upkeep) {

@@ -12,9 +12,9 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/guard_socket.h"
-#include "run/system_calls.h"
+#include "base/process.h"
 #include "run/release.h"
-#include "run/suspend.h"
+#include "run/job_control.h"
 #include "run/termination.h"
 #include "run/tree.h"
 
@@ -239,11 +239,29 @@ class Frontend {
   std::string why_ = "the monitor of this job was killed";
 };
 
+Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, lock::Servers& client, SignalBlock& signals) {
+  // Whatever comes from now on is for the guards to pass on.
+  RLOCK_TRY(signals.hold_all());
+  if (guards && guards->fit(job.holds)) return {};
+  guards.reset();
+  // The command would begin at once, and might have ended before it could be told.
+  if (signals.was_asked_to_end()) return fail(Error::Code::interrupted, "interrupted");
+  // The process that makes a namespace may be looked into by others of the same user: it gets no connection.
+  guards =
+      RLOCK_TRY(job.isolate ? Guards::start_ahead(job, client, signals, [] {}) : Guards::start(job, client, signals));
+  return {};
+}
+
 }  // namespace
 
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client,
-                            const TerminalState& terminal) {
-  return Frontend(job, signals, guards, client, terminal).run();
+Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Servers client, SignalBlock& signals) {
+  // Before the command can change it.
+  const TerminalState terminal = TerminalState::look();
+  if (auto there = have_guards(guards, job, client, signals); !there) {
+    release_all(client, job);
+    return std::unexpected(std::move(there).error());
+  }
+  return Frontend(job, signals, *guards, client, terminal).run();
 }
 
 }  // namespace rlock::run

@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: MIT
+// Running a command under a lock.
+//
+// Three processes (their names are those of the code):
+//   frontend  the process that calls run_job, the pid that the user sees: signals and job control; no Redis, once the
+//             monitor has the connection
+//   monitor   its child, in a session of its own, or only in a process group of its own for hooks at a shell: renews,
+//             watches the tree, releases
+//   command   the monitor's child, in the frontend's process group: for the terminal as if unwrapped
+// Frontend and monitor are the guards: both are subreapers and both kill the tree by the deadline in memory
+// that they share. If either dies, the other ends the tree at once. Monitor and command may be there before the lock
+// is ours: see run/guards.h.
 #pragma once
 
+#include <memory>
+
+#include "base/error.h"
 #include "lock/quorum.h"
 #include "run/guards.h"
 #include "run/job.h"
-#include "run/job_end.h"
 #include "run/signals.h"
-#include "run/terminal.h"
 
 namespace rlock::run {
 
-// The frontend's part of run_job (see there): hands the lock to the monitor, passes signals on to it, stops when the
-// command is stopped, and ends the tree itself if the monitor dies or lets the deadline pass. `terminal`: from before the
-// command.
-Result<JobEnd> run_frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client,
-                            const TerminalState& terminal);
+// Runs the command, keeps the lock renewed, and releases it when the whole tree has ended: waitpid(2) says
+// ECHILD. Returns how it ended; messages about the lock have been written then, and the hooks have run.
+// `guards`: those that were forked for it before; null, or not fit for it any more: they are forked now.
+// Errors: system (no guard could be started), interrupted (a signal that is to end this process came, and is still to
+// be read); the lock was released, and the command has not run.
+// REQUIRES: this process has one thread.
+Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Servers client, SignalBlock& signals);
 
 }  // namespace rlock::run

@@ -2,9 +2,14 @@
 #include "run/guard_socket.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <utility>
+
+#include "base/process.h"
 
 namespace rlock::run {
 namespace {
@@ -57,5 +62,17 @@ Received receive_packet(int socket, Packet& packet, UniqueFd* fd) {
   }
   return Received::packet;
 }
+
+Result<FrontendLink> FrontendLink::open(const ForkedBy& frontend) {
+  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(open_process(frontend.pid)));
+  if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
+  return link;
+}
+
+bool FrontendLink::is_dead() const { return getppid() != pid_; }
+
+void FrontendLink::refuse_more() const { shutdown(socket_, SHUT_RD); }
+
+void FrontendLink::wake() const { signal_process(process_.get(), SIGCONT); }
 
 }  // namespace rlock::run

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "run/guards.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "run/monitor.h"
-#include "run/no_process.h"
-#include "run/system_calls.h"
-#include "run/spare_fds.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -24,19 +23,39 @@ namespace {
 
 constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
+// Most at a time, in a monitor: pidfd, timer, the gate and six events of its own; two to an agent; two connections,
+// each with a timer, or with five for a lookup; three for a hook; three for a look at a tree. Rounded up.
+constexpr std::size_t kMostFds = 32;
+
 }  // namespace
+
+Result<void> need_spare_fds() {
+  std::array<UniqueFd, kMostFds> spare;
+  // A duplicate takes a place as any other does, and a tenth of the time of something new.
+  spare.front() = open_process(getpid());
+  if (!spare.front() && errno != EMFILE && errno != ENFILE) {
+    Error error = system_error("pidfd_open");
+    error.message += "; rlock needs Linux 5.4 or later, and a container or sandbox that lets it make this call";
+    return std::unexpected(std::move(error));
+  }
+  for (UniqueFd& fd : spare) {
+    if (!fd && spare.front()) fd = UniqueFd(fcntl(spare.front().get(), F_DUPFD_CLOEXEC, 0));
+    if (fd) continue;
+    const bool limited = errno == EMFILE;
+    Error error = system_error("cannot open " + std::to_string(kMostFds) + " file descriptors");
+    if (limited) error.message += "; raise the limit, ulimit -n";
+    return std::unexpected(std::move(error));
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
                                                const std::function<void()>& disconnect) {
   RLOCK_TRY(need_spare_fds());
   std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-    return std::unexpected(system_error("socketpair"));
-  }
-  guards->socket_ = UniqueFd(ends[0]);
-  const UniqueFd monitors_socket(ends[1]);
+  SocketPair sockets = RLOCK_TRY(SocketPair::make(SOCK_NONBLOCK));
+  guards->socket_ = std::move(sockets.ours);
   if (const auto* source = client.process_source()) {
     guards->agent_ = RLOCK_TRY(PasswordAgent::start(*source, signals));
   }
@@ -46,19 +65,18 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
   if (!ahead) guards->tell_lock(job);
 
   const pid_t frontend = getpid();
-  guards->monitor_ = signals.fork_held_back();
-  if (guards->monitor_ < 0) return fail_without_process();
+  guards->monitor_ = RLOCK_TRY(signals.fork_held_back());
   if (guards->monitor_ == 0) {
     guards->socket_.reset();
     disconnect();
     if (guards->agent_) client.read_password_from(guards->agent_->source());
-    run_monitor(job, client, signals, guards->shared(), {frontend, monitors_socket.get(), guards->timer(), ahead});
+    run_monitor(job, client, signals, guards->shared(), {frontend, sockets.theirs.get(), guards->timer(), ahead});
   }
   if (guards->agent_) guards->agent_->let_go();
   if (!ahead) guards->came_before_ = HeldSignals::now();
   // A waiter that prepares gives way to those whose turn it is.
   if (ahead) sched_yield();
-  guards->alive_ = UniqueFd(open_process(guards->monitor_));
+  guards->alive_ = open_process(guards->monitor_);
   if (guards->alive_) return guards;
   Error failure = system_error("pidfd_open");
   if (ahead) return std::unexpected(std::move(failure));
@@ -115,12 +133,21 @@ bool Guards::fit(const std::vector<lock::Hold>& holds) const {
 }
 
 int Guards::monitor_status() {
-  if (!status_) {
-    status_.emplace(0);
-    while (waitpid(monitor_, &*status_, 0) < 0 && errno == EINTR) {
-    }
-  }
+  if (!status_) status_ = reap(monitor_);
   return *status_;
+}
+
+bool GuardsAhead::are_missing(const lock::Hold& expected) {
+  if (guards_ && guards_->fit({expected})) return false;
+  guards_.reset();
+  return tries_left_-- > 0;
+}
+
+void GuardsAhead::start(const Job& job, lock::Servers& client, SignalBlock& signals,
+                        const std::function<void()>& disconnect) {
+  auto started = Guards::start_ahead(job, client, signals, disconnect);
+  if (started) guards_ = std::move(*started);
+  if (!started) log::debug(started.error().message);
 }
 
 }  // namespace rlock::run

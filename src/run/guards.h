@@ -15,12 +15,18 @@
 
 #include "base/unique_fd.h"
 #include "lock/servers.h"
-#include "run/frontend_timer.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/password_agent.h"
 
 namespace rlock::run {
+
+// Counts what a guard or a keeper opens in its life, before there is a job: its own timers and events, connections that
+// are opened again, the names that are looked up for them, hooks, and /proc, by which it finds what it has to kill. In
+// the middle of a job nobody can be told: the lock would not be renewed, or part of the tree not be seen.
+// Errors: system (mostly the limit of open files, RLIMIT_NOFILE in getrlimit(2), or no pidfd_open(2), without which no
+// guard sees another one end).
+Result<void> need_spare_fds();
 
 class Guards {
  public:
@@ -81,6 +87,24 @@ class Guards {
   UniqueFd socket_, alive_;
   pid_t monitor_ = -1;
   std::optional<int> status_;
+};
+
+// Guards that are there before the lock is: the next waiter in the queue has them ready, so that nobody waits for them
+// once it holds the lock.
+class GuardsAhead {
+ public:
+  // There are none for that hold, and it can be tried to start them. If they cannot be started, or die, three times,
+  // that is tried again and reported when the lock is there.
+  bool are_missing(const lock::Hold& expected);
+
+  // As Guards::start_ahead().
+  void start(const Job& job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect);
+
+  std::unique_ptr<Guards> hand_over() { return std::move(guards_); }
+
+ private:
+  std::unique_ptr<Guards> guards_;
+  int tries_left_ = 3;
 };
 
 }  // namespace rlock::run

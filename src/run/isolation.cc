@@ -18,8 +18,7 @@
 #include <iterator>
 #include <utility>
 
-#include "run/close_fds.h"
-#include "run/no_process.h"
+#include "base/process.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -103,7 +102,6 @@ pid_t make_namespace(int life, int report_to) {
   Report report;
   const uid_t user = geteuid();
   const gid_t group = getegid();
-  int ready[2] = {-1, -1};
   const auto end = [&](int failure) {
     report.failure = failure;
     _exit(write(report_to, &report, sizeof report) == sizeof report ? 0 : 1);
@@ -113,14 +111,15 @@ pid_t make_namespace(int life, int report_to) {
     if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER) != 0) end(errno);
     if (const int failure = stay_who_we_are(user, group)) end(failure);
   }
-  if (pipe2(ready, O_CLOEXEC) != 0) end(errno);
-  report.init = fork();
-  if (report.init < 0) end(errno);
-  if (report.init == 0) be_init(life, ready[1]);
-  close(ready[1]);
-  if (read(ready[0], &report.proc_failure, sizeof report.proc_failure) != sizeof report.proc_failure) end(EIO);
-  close(ready[0]);
-  close(life);
+  auto ready = Pipe::make();
+  if (!ready) end(errno);
+  const auto init = spawn([&] { be_init(life, ready->writer.get()); });
+  if (!init) end(errno);
+  report.init = *init;
+  ready->writer.reset();
+  const auto size = static_cast<ssize_t>(sizeof report.proc_failure);
+  if (read(ready->reader.get(), &report.proc_failure, sizeof report.proc_failure) != size) end(EIO);
+  ready->reader.reset();
   // CLONE_PARENT: the parent of the command is the monitor, which waits for it, and with which it dies (clone(2)).
   report.command = static_cast<pid_t>(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (report.command == 0) return 0;
@@ -138,25 +137,17 @@ void Isolation::command_ended() {
 }
 
 Result<pid_t> fork_isolated(Isolation& isolation) {
-  int life[2], answer[2];
-  if (pipe2(life, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd life_of_init(life[0]);
-  isolation.life = UniqueFd(life[1]);
-  if (pipe2(answer, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd from(answer[0]);
-  UniqueFd to(answer[1]);
-
-  const pid_t maker = fork();
-  if (maker < 0) return fail_without_process();
+  Pipe life = RLOCK_TRY(Pipe::make()), answer = RLOCK_TRY(Pipe::make());
+  isolation.life = std::move(life.writer);
+  const pid_t maker = RLOCK_TRY(fork_process());
   if (maker == 0) {
     isolation.life.reset();
-    return make_namespace(life_of_init.get(), to.get());
+    return make_namespace(life.reader.get(), answer.writer.get());
   }
-  to.reset();
+  answer.writer.reset();
   Report report;
-  const bool told = read(from.get(), &report, sizeof report) == sizeof report;
-  while (waitpid(maker, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  const bool told = read(answer.reader.get(), &report, sizeof report) == sizeof report;
+  reap(maker);
   if (!told || report.failure != 0) {
     Error error = system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO);
     error.message +=

@@ -11,7 +11,6 @@
 #include "lock/lease.h"
 #include "lock/verbs.h"
 #include "run/command.h"
-#include "run/hook.h"
 #include "run/inherited.h"
 #include "run/life.h"
 

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,15 +13,13 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "base/write_line.h"
-#include "lock/history.h"
-#include "redis/resolve.h"
 #include "run/guard_state.h"
+#include "run/guards.h"
 #include "run/listener.h"
-#include "run/no_process.h"
-#include "run/system_calls.h"
+#include "run/release.h"
 #include "run/renewer.h"
-#include "run/spare_fds.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -53,55 +49,43 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
 // The keeper's word when all that it needs is there; else it says what is missing.
 constexpr std::string_view kReady = "ready";
 
-// The process that the lock is kept for, since when, and why the lock is lost, for the history.
-struct Course {
-  std::optional<lock::HolderInfo> who;  // none: no history is written
+// What the history is told of the holds.
+struct Told {
+  std::optional<lock::HolderInfo> who;  // none: nothing
   TimePoint since;
-  std::string loss;                   // "": none is known
-  std::string by;                     // who has asked for it
-  std::optional<std::size_t> of_one;  // the index of the hold that it is about; none: of all
-  bool asked = false;
-
-  lock::HistoryNote note_of(std::span<const lock::Hold> holds, std::size_t index) const {
-    lock::PastHold past = lock::past_of(holds[index], *who);
-    past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
-    const bool lost = !loss.empty() && of_one.value_or(index) == index;
-    past.end = lost ? "lost" : loss.empty() ? "released" : "stopped";
-    if (lost) past.by = by;
-    if (lost && by.empty()) past.why = loss;
-    if (past.end == "stopped") past.why = holds[*of_one].name().display() + ": " + loss;
-    lock::HistoryNote note = lock::note_of(past);
-    note.only_if_held = asked;  // it may have been released by who has asked for it
-    return note;
-  }
+  std::optional<Loss> loss;
+  bool asked = false;  // somebody has asked for the lock, and may have taken it
 };
 
-// `asked`: somebody may have taken it, as was asked for.
+// `gone`: perhaps, and that is known.
 Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index,
-                         const Course& course, bool asked, const Until& end) {
+                         const Told& told, bool gone, const Until& end) {
   const lock::Hold& hold = holds[index];
   lock::HistoryNote note;
-  if (course.who) note = course.note_of(holds, index);
-  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, course.who ? &note : nullptr));
+  if (told.who) {
+    note = lock::note_of(past_of(holds, index, *told.who, told.since, told.loss, "released"));
+    note.only_if_held = told.asked;
+  }
+  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, told.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
   if (!released.unsure.empty()) log::warning(hold.name().display() + ": " + released.unsure);
-  if (asked || released.outcome == lock::ReleaseOutcome::released) return {};
+  if (gone || released.outcome == lock::ReleaseOutcome::released) return {};
   return fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
 }
 
 // All of them, whatever becomes of one. Errors: the first.
-Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Course& course,
+Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Told& told,
                           const Until& end) {
   Result<void> all;
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (auto one = release_one(client, holds, i, course, course.asked, end); !one && all) all = std::move(one);
+    if (auto one = release_one(client, holds, i, told, told.asked, end); !one && all) all = std::move(one);
   }
   return all;
 }
 
 // The keeper's life. Trouble after it has said that it is ready can only be written down.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
-                  const UniqueFd& watched, SignalBlock& signals, int say, int wait_end, Course course) {
+                  const UniqueFd& watched, SignalBlock& signals, int say, int wait_end, Told told) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
   const auto renewer = RLOCK_TRY(Renewer::make(client, holds, timing, *shared));
   const auto listener = RLOCK_TRY(Listener::start(client.addresses(), holds));
@@ -115,22 +99,15 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   renewer->stop();
   // There is time: until the lease is over, trying again is better than waiting for that.
   const Until end = Until{}.at_most(timing.lease);
-  course.asked = ours && listener->asked();
-  if (course.asked) {
-    course.by = listener->by();
-    course.loss = "asked to give up the lock by " + course.by;
-    course.of_one = listener->which();
-  }
-  if (!ours) {
-    course.loss = "the lock is lost: " + renewer->why();
-    course.of_one = renewer->which();
-  }
-  if (ours) return release_each(client, holds, course, end);
+  told.asked = ours && listener->asked();
+  if (told.asked) told.loss = Loss::by_request(listener->by(), listener->which());
+  if (!ours) told.loss = Loss{"the lock is lost: " + renewer->why(), renewer->which()};
+  if (ours) return release_each(client, holds, told, end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (i == renewer->which() && !client.is_quorum() && !course.who) continue;
-    static_cast<void>(release_one(client, holds, i, course, true, end));
+    if (i == renewer->which() && !client.is_quorum() && !told.who) continue;
+    static_cast<void>(release_one(client, holds, i, told, true, end));
   }
-  return fail(Error::Code::wrong_kind, course.loss);
+  return fail(Error::Code::wrong_kind, told.loss->why);
 }
 
 // The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), OpenSSL for the
@@ -151,17 +128,6 @@ void forget_environment() {
   for (const auto& [name, value] : kept) setenv(name, value.c_str(), 1);
 }
 
-void become_daemon(const Inherited& inherited) {
-  setsid();
-  if (fork() != 0) _exit(0);
-  umask(077);
-  forget_environment();
-  inherited.let_go();
-  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  dup2(null.get(), STDERR_FILENO);
-  log::to_syslog();
-}
-
 }  // namespace
 
 void Keeper::begin() { write_line(go_.get(), "g"); }
@@ -170,7 +136,7 @@ Result<UniqueFd> watch_process(pid_t pid) {
   if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which ends at once");
   const auto below = descendants();
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
-  UniqueFd process(open_process(pid));
+  UniqueFd process = open_process(pid);
   if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
   if (!process) return std::unexpected(system_error("pidfd_open of process " + std::to_string(pid)));
   if (readable(process.get())) return cannot_watch(pid, "that process has ended");
@@ -182,38 +148,33 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
                               const UniqueFd& watched, const Inherited& inherited, SignalBlock& signals,
                               const std::optional<lock::HolderInfo>& in_history) {
   RLOCK_TRY(need_spare_fds());
-  int ends[2], answer[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd wait_end(ends[0]);
+  Pipe go = RLOCK_TRY(Pipe::make()), answer = RLOCK_TRY(Pipe::make());
   Keeper keeper;
-  keeper.go_ = UniqueFd(ends[1]);
-  if (pipe2(answer, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  const UniqueFd hear(answer[0]);
-  UniqueFd say(answer[1]);
-  const pid_t pid = fork();
-  if (pid < 0) return fail_without_process();
-  if (pid == 0) {
+  keeper.go_ = std::move(go.writer);
+  RLOCK_TRY(spawn_daemon([&] {
     keeper.go_.reset();
-    become_daemon(inherited);
-    Course course{.who = in_history, .since = oldest(holds)};
-    const auto kept = keep(holds, timing, client, watched, signals, say.get(), wait_end.get(), std::move(course));
+    forget_environment();
+    inherited.let_go();
+    point_at_null({STDERR_FILENO});
+    log::to_syslog();
+    Told told{.who = in_history, .since = oldest(holds)};
+    const auto kept =
+        keep(holds, timing, client, watched, signals, answer.writer.get(), go.reader.get(), std::move(told));
     if (!kept) {
-      write_line(say.get(), kept.error().message);
+      write_line(answer.writer.get(), kept.error().message);
       log::error(display(holds) + ": " + kept.error().message);
     }
     _exit(0);
-  }
-  say.reset();
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  }));
+  answer.writer.reset();
   // The connection belongs to the keeper now.
   client.disconnect();
   char text[256];
-  const ssize_t length = read(hear.get(), text, sizeof text);
-  const std::string_view answer_text(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
-  if (answer_text == kReady) return keeper;
+  const ssize_t length = read(answer.reader.get(), text, sizeof text);
+  const std::string_view said(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (said == kReady) return keeper;
   return fail(Error::Code::system, "the process that keeps the lock could not be started" +
-                                       (answer_text.empty() ? "" : ": " + std::string(answer_text)));
+                                       (said.empty() ? "" : ": " + std::string(said)));
 }
 
 }  // namespace rlock::run

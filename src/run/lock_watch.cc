@@ -34,7 +34,7 @@ std::optional<Loss> LockWatch::lost() const {
     // Of a quorum, a minority may have it still.
     return Loss{"the lock is lost: " + renewer_->why(), which, !which || client_.is_quorum(), {}};
   }
-  if (asked()) return Loss{"asked to give up the lock by " + listener_->by(), listener_->which(), true, listener_->by()};
+  if (asked()) return Loss::by_request(listener_->by(), listener_->which());
   return {};
 }
 

@@ -22,6 +22,9 @@ struct Loss {
   bool ours = true;                 // perhaps still: there is something to release
   std::string by = {};              // who has asked for it; "": nobody has
 
+  static Loss by_request(const std::string& by, std::size_t hold) {
+    return {"asked to give up the lock by " + by, hold, true, by};
+  }
   bool concerns(std::size_t index) const { return !hold || *hold == index; }
 };
 

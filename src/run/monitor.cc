@@ -13,11 +13,10 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "run/charges.h"
-#include "run/left_behind.h"
+#include "run/termination.h"
 #include "run/life.h"
 #include "run/release.h"
-#include "run/suspend.h"
-#include "run/termination.h"
+#include "run/job_control.h"
 
 namespace rlock::run {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lock/quorum.h"
-#include "run/frontend_link.h"
+#include "run/guard_socket.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/signals.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "run/password_agent.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,10 +15,8 @@
 #include <string>
 #include <utility>
 
-#include "run/close_fds.h"
-#include "run/folder.h"
-#include "run/no_process.h"
-#include "run/system_calls.h"
+#include "base/process.h"
+#include "run/inherited.h"
 
 namespace rlock::run {
 namespace {
@@ -82,9 +79,7 @@ void answer(int socket, TimePoint asked, const Result<Secret>& password) {
 [[noreturn]] void become_agent(const redis::PasswordSource& source, int socket, int needed) {
   setsid();
   close_all_but(socket, needed);
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  dup2(null, STDIN_FILENO);
-  dup2(null, STDOUT_FILENO);
+  point_at_null({STDIN_FILENO, STDOUT_FILENO});
   if (Folder::current().leave()) serve(source, socket, needed);
   _exit(1);
 }
@@ -93,25 +88,17 @@ void answer(int socket, TimePoint asked, const Result<Secret>& password) {
 
 Result<std::unique_ptr<PasswordAgent>> PasswordAgent::start(const redis::PasswordSource& source,
                                                             const SignalBlock& signals) {
-  int ends[2], needed[2];
   std::unique_ptr<PasswordAgent> agent(new PasswordAgent(source));
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return std::unexpected(system_error("socketpair"));
-  }
-  agent->socket_ = UniqueFd(ends[0]);
-  agent->agents_socket_ = UniqueFd(ends[1]);
-  if (pipe2(needed, O_CLOEXEC) != 0) return std::unexpected(system_error("pipe"));
-  agent->agents_needed_ = UniqueFd(needed[0]);
-  agent->needed_ = UniqueFd(needed[1]);
+  agent->sockets_ = RLOCK_TRY(SocketPair::make(0));
+  agent->needed_ = RLOCK_TRY(Pipe::make());
   RLOCK_TRY(agent->fork_it(signals));
   return agent;
 }
 
 Result<void> PasswordAgent::fork_it(const SignalBlock& signals) {
-  pid_ = signals.fork_held_back();
-  if (pid_ < 0) return fail_without_process();
-  if (pid_ == 0) become_agent(source_, agents_socket_.get(), agents_needed_.get());
-  process_ = UniqueFd(open_process(pid_));
+  pid_ = RLOCK_TRY(signals.fork_held_back());
+  if (pid_ == 0) become_agent(source_, sockets_.theirs.get(), needed_.reader.get());
+  process_ = open_process(pid_);
   if (!process_) return std::unexpected(system_error("pidfd_open"));
   return {};
 }
@@ -138,22 +125,22 @@ PasswordAgent::~PasswordAgent() {
 
 redis::PasswordSource PasswordAgent::source() {
   process_.reset();
-  agents_socket_.reset();
-  agents_needed_.reset();
+  sockets_.theirs.reset();
+  needed_.reader.reset();
   return {[this](const Until& until) { return ask(until); }, false};
 }
 
 void PasswordAgent::let_go() {
-  socket_.reset();
-  needed_.reset();
+  sockets_.ours.reset();
+  needed_.writer.reset();
 }
 
 // Answers are taken from a common heap: whoever asks later may get that of who has asked before.
 Result<Secret> PasswordAgent::ask(const Until& until) const {
   const auto ended = [] { return fail(Error::Code::config, "the process that runs the password command is gone"); };
-  if (send(socket_.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) return ended();
+  if (send(sockets_.ours.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) return ended();
   for (;;) {
-    const WaitEnd end = wait_for(socket_.get(), POLLIN, until);
+    const WaitEnd end = wait_for(sockets_.ours.get(), POLLIN, until);
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
     if (end == WaitEnd::deadline) return fail(Error::Code::config, "the password command was not done in time");
     Head head{};
@@ -161,7 +148,7 @@ Result<Secret> PasswordAgent::ask(const Until& until) const {
     int failure = 0;
     Secret text = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
       Answer packet(head, out.data(), out.size());
-      length = recvmsg(socket_.get(), &packet.header, MSG_DONTWAIT);
+      length = recvmsg(sockets_.ours.get(), &packet.header, MSG_DONTWAIT);
       failure = errno;
       return static_cast<std::size_t>(std::max<ssize_t>(length - static_cast<ssize_t>(sizeof head), 0));
     }));

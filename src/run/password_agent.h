@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/secret.h"
-#include "base/unique_fd.h"
 #include "redis/endpoint.h"
 #include "run/signals.h"
 
@@ -45,10 +45,10 @@ class PasswordAgent {
   Result<void> fork_it(const SignalBlock& signals);
   Result<Secret> ask(const Until& until) const;
 
-  redis::PasswordSource source_;           // what the agent reads
-  UniqueFd socket_, needed_;               // the agent ends with the last copy of `needed_`
-  UniqueFd agents_socket_, agents_needed_;  // its ends of both
-  UniqueFd process_;                       // pidfd
+  redis::PasswordSource source_;  // what the agent reads
+  SocketPair sockets_;  // the agent's end is theirs
+  Pipe needed_;         // the agent ends when nobody can write to it
+  UniqueFd process_;  // pidfd
   pid_t pid_ = -1;
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/password_command.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,13 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
-#include "run/close_fds.h"
-#include "run/command.h"
-#include "run/hook.h"
-#include "run/no_process.h"
-#include "run/system_calls.h"
 #include "run/signals.h"
 
 namespace rlock::run {
@@ -33,7 +26,6 @@ std::unexpected<Error> no_password(const std::string& why) {
 }
 
 // In the group of a command: kills it if the thread that reads the password ends before, as when a signal ends rlock.
-// Between fork(2) and its end, where other threads may hold a lock of the allocator.
 [[noreturn]] void become_watch(pid_t group, pid_t parent) {
   hold_sigterm_back();
   setpgid(0, group);
@@ -48,9 +40,7 @@ std::unexpected<Error> no_password(const std::string& why) {
 class Group {
  public:
   explicit Group(pid_t leader) : leader_(leader), ended_(open_process(leader)) {
-    const pid_t parent = getpid();
-    watch_ = fork();
-    if (watch_ == 0) become_watch(leader, parent);
+    watch_ = spawn([&, parent = getpid()] { become_watch(leader, parent); }).value_or(-1);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -77,38 +67,21 @@ class Group {
   }
 
  private:
-  static int reap(pid_t pid) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
-
   pid_t leader_, watch_ = -1;
   UniqueFd ended_;
 };
 
-// Between fork(2) and exec(2), where other threads may hold a lock of the allocator.
-[[noreturn]] void become_command(const Folder& folder, char* const* argv, char* const* environment, int output,
-                                 pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(125);
-  setpgid(0, 0);
-  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(125);
-  if (!folder.enter()) _exit(125);
-  let_all_through();
-  execve("/bin/sh", argv, environment);
-  _exit(127);
-}
-
 Result<pid_t> start(const PasswordCommand& command, int output) {
-  const std::vector<std::string> words = {"sh", "-c", "--", command.text};
-  const auto argv = exec_pointers(words), environment = exec_pointers(command.environment);
-  const pid_t parent = getpid(), pid = fork();
-  if (pid == 0) become_command(command.folder, argv.data(), environment.data(), output, parent);
-  if (pid < 0) return no_password(no_process());
-  setpgid(pid, pid);  // as the child does: whichever comes first
+  const Program shell = Program::shell(command.text, command.environment);
+  const auto pid = spawn([&, parent = getpid()] {
+    die_with(parent);
+    setpgid(0, 0);
+    if (!point_at_null({STDIN_FILENO}) || dup2(output, STDOUT_FILENO) < 0 || !command.folder.enter()) _exit(125);
+    let_all_signals_through();
+    shell.exec();
+  });
+  if (!pid) return no_password(pid.error().message);
+  setpgid(*pid, *pid);  // as the child does: whichever comes first
   return pid;
 }
 
@@ -137,14 +110,12 @@ Result<std::size_t> read_all(int fd, std::span<char> out, const Until& until) {
 
 Result<Secret> run_password_command(const PasswordCommand& command, const Until& until) {
   const Until end = until.at_most(kLongestRun);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return no_password("pipe: " + errno_text(errno));
-  const UniqueFd output(ends[0]);
-  UniqueFd input(ends[1]);
-  Group group(RLOCK_TRY(start(command, input.get())));
-  input.reset();
+  auto output = Pipe::make();
+  if (!output) return no_password(output.error().message);
+  Group group(RLOCK_TRY(start(command, output->writer.get())));
+  output->writer.reset();
   auto password = Secret::written(Secret::kLongest + 1, [&](std::span<char> out) -> Result<std::size_t> {
-    const std::size_t length = RLOCK_TRY(read_all(output.get(), out, end));
+    const std::size_t length = RLOCK_TRY(read_all(output->reader.get(), out, end));
     if (length > Secret::kLongest) {
       return no_password("it printed more than " + std::to_string(Secret::kLongest) + " bytes");
     }

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/wait.h"
-#include "run/folder.h"
+#include "run/inherited.h"
 
 namespace rlock::run {
 

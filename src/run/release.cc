@@ -6,7 +6,6 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "lock/history.h"
 
 namespace rlock::run {
 namespace {
@@ -25,30 +24,13 @@ void report_trouble(const std::string& which, const lock::Released& released) {
   log::warning(which + "released, but waiters could not be told: " + escaped(released.fault, 200));
 }
 
-// How the hold with that index ended. Of several locks only that which was lost is: because of it the others were given
-// back.
-void tell_end(lock::PastHold& past, const Job& job, std::size_t index, const Outcome& outcome) {
-  const auto& loss = outcome.loss;
-  const bool lost = loss && loss->concerns(index);
-  past.end = word(lost ? JobEnd::Kind::lost : outcome.end.kind);
-  if (lost) {
-    past.by = loss->by;
-    if (past.by.empty()) past.why = loss->why;
-  } else if (loss && outcome.end.kind == JobEnd::Kind::lost) {
-    past.end = "stopped";
-    past.why = job.holds[*loss->hold].name().display() + ": " + loss->why;
-  }
-}
-
 // For the history. `hold`: the one with that index, with its token.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
-  const TimePoint now = BootClock::now();
-  lock::PastHold past = lock::past_of(hold, *job.in_history);
-  const TimePoint begun = outcome.begun.value_or(now);
-  past.held = std::chrono::duration_cast<milliseconds>(now - begun);
+  const TimePoint begun = outcome.begun.value_or(BootClock::now());
+  lock::PastHold past = past_of(job.holds, index, *job.in_history, begun, outcome.loss, word(outcome.end.kind));
+  past.token = hold.token;
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
   past.leftovers = outcome.left_behind;
-  tell_end(past, job, index, outcome);
   if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
     past.value = outcome.end.value;
   }
@@ -98,6 +80,18 @@ bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shar
 }
 
 }  // namespace
+
+lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
+                       TimePoint since, const std::optional<Loss>& loss, std::string_view end) {
+  lock::PastHold past = lock::past_of(holds[index], who);
+  past.held = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
+  const bool lost = loss && loss->concerns(index);
+  past.end = lost ? word(JobEnd::Kind::lost) : loss ? "stopped" : end;
+  if (lost) past.by = loss->by;
+  if (lost && past.by.empty()) past.why = loss->why;
+  if (loss && !lost) past.why = holds[*loss->hold].name().display() + ": " + loss->why;
+  return past;
+}
 
 void release_all(lock::Servers& client, const Job& job) {
   for (std::size_t i = 0; i < job.holds.size(); ++i) {

@@ -3,14 +3,21 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "lock/history.h"
 #include "lock/quorum.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/lock_watch.h"
 
 namespace rlock::run {
+
+// The hold with that index, for the history: it was held by `who` since then. Of several only the one that was lost is
+// lost; because of it the others were given back. Where none was, `end` says how it ended.
+lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
+                       TimePoint since, const std::optional<Loss>& loss, std::string_view end);
 
 // Gives all its locks back, of a job that was not started; what fails is reported.
 void release_all(lock::Servers& client, const Job& job);

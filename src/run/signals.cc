@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/process.h"
+
 namespace rlock::run {
 
 namespace {
@@ -113,11 +115,11 @@ Result<void> SignalBlock::hold_all() {
   return read_only(all);
 }
 
-pid_t SignalBlock::fork_held_back() const {
+Result<pid_t> SignalBlock::fork_held_back() const {
   const sigset_t all = all_signals();
   sigset_t mask;
   change_mask(SIG_SETMASK, &all, &mask);
-  const pid_t pid = fork();
+  auto pid = fork_process();
   if (pid != 0) change_mask(SIG_SETMASK, &mask, nullptr);
   return pid;
 }
@@ -157,12 +159,6 @@ bool SignalBlock::asks_to_end(int signal) const {
 bool SignalBlock::was_asked_to_end() const {
   HeldSignals held = HeldSignals::now();
   return std::ranges::any_of(kRequests, [&](int signal) { return held.take(signal) && asks_to_end(signal); });
-}
-
-void let_all_through() {
-  sigset_t none;
-  sigemptyset(&none);
-  change_mask(SIG_SETMASK, &none, nullptr);
 }
 
 void hold_sigterm_back() {

@@ -44,8 +44,8 @@ class SignalBlock {
   // From now on holds back everything, for a guard that passes signals on.
   Result<void> hold_all();
 
-  // fork(2), with everything held back in the child from its first moment on.
-  pid_t fork_held_back() const;
+  // As fork_process(), with everything held back in the child from its first moment on.
+  Result<pid_t> fork_held_back() const;
 
   // From now on only SIGCHLD is read, for a guard that has forked; the others stay held back.
   Result<void> read_children_only();
@@ -72,9 +72,6 @@ class SignalBlock {
   sigset_t former_mask_{};
   bool children_ignored_ = false;
 };
-
-// In a child, before exec(2): no signal is held back, whatever this process was started with.
-void let_all_through();
 
 // In a child that shall do something when it is told to end: SIGTERM, also where it was ignored, does nothing until
 // wait_for_sigterm(), which returns when it has come. Safe between fork(2) and exec(2).

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "run/tree.h"
 
 namespace rlock::run {
@@ -15,16 +16,20 @@ namespace {
 
 // A process that has survived SIGKILL for so long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
-constexpr std::size_t kMostProcessesNamed = 5;
+constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // that are named
 
-// "pid 12 (make), pid 14 (cc) and 3 more"
-std::string describe_some(const std::vector<pid_t>& pids) {
+// "pid 12 (make), pid 14 (cc) and 3 more", where `describe` says so.
+std::string describe_some(const std::vector<pid_t>& pids, std::size_t most, std::string (*describe)(pid_t)) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(pids.size(), kMostProcessesNamed); ++i) {
-    text += (i == 0 ? "" : ", ") + describe_process(pids[i]);
-  }
-  if (pids.size() > kMostProcessesNamed) text += " and " + std::to_string(pids.size() - kMostProcessesNamed) + " more";
+  for (std::size_t i = 0; i < std::min(pids.size(), most); ++i) text += (i == 0 ? "" : ", ") + describe(pids[i]);
+  if (pids.size() > most) text += " and " + std::to_string(pids.size() - most) + " more";
   return text;
+}
+
+// "make (pid 12)"
+std::string name_first(pid_t pid) {
+  const std::string number = "pid " + std::to_string(pid), name = name_of_process(pid);
+  return name.empty() ? number : name + " (" + number + ")";
 }
 
 // A child of ours waits to be reaped.
@@ -77,15 +82,28 @@ void Termination::complain_of_survivors() {
   const std::vector<pid_t> left = descendants(spared_);
   if (left.empty() && somebody_has_ended()) return;  // perhaps all: ask again when it has been reaped
   complained_ = true;
+  std::string who = describe_some(left, kMostSurvivors, describe_process);
+  const auto complain = [&](const std::string& what) { log::error(name_ + ": " + what + "; " + consequence_); };
   if (forking_) {
-    log::error(name_ + ": what the command has started keeps forking, faster than it can be killed" +
-               (left.empty() ? "" : ": " + describe_some(left)) + "; " + consequence_);
+    complain("what the command has started keeps forking, faster than it can be killed" + (left.empty() ? "" : ": " + who));
   } else {
-    const std::string who =
-        left.empty() ? "a process that cannot be seen, because /proc does not show it (isolation would end it),"
-                     : describe_some(left);
-    log::error(name_ + ": " + who + " cannot be killed; " + consequence_);
+    if (left.empty()) who = "a process that cannot be seen, because /proc does not show it (isolation would end it),";
+    complain(who + " cannot be killed");
   }
+}
+
+LeftBehind LeftBehind::now(pid_t init) {
+  std::vector<pid_t> pids = descendants();
+  std::erase(pids, init);
+  return {pids.size(), describe_some(pids, kMostLeftBehind, name_first)};
+}
+
+void report_ended(const std::string& job, const LeftBehind& left, const std::string& kept_by) {
+  if (left.number == 0) return;
+  const bool one = left.number == 1;
+  log::warning(job + ": ended " + (one ? "1 process" : std::to_string(left.number) + " processes") +
+               " that the command left: " + escaped(left.who) + "; " + kept_by + " keeps " +
+               (one ? "it" : "them"));
 }
 
 }  // namespace rlock::run

@@ -52,7 +52,7 @@ options() {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|trial|verbs)\.cc|run/(frontend|hook)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|trial|verbs)\.cc|run/(frontend|command)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
@@ -88,8 +88,9 @@ only_in() {
   only_in redis/resolve.cc '#include <ares'
 }
 
-@test "processes are started on the run floor only, but for getent(1)" {
-  only_in '(run/|base/account\.cc)' '\b(fork|vfork|posix_spawnp?|execv[pe]*|execl[pe]*|system|popen)\('
+@test "processes are started in one file, but for the one that is cloned into a namespace" {
+  only_in 'base/process\.cc' '\b(fork\(\)|(vfork|posix_spawnp?|execv[pe]*|execl[pe]*|system|popen)\([^0-9])'
+  only_in 'run/isolation\.cc' 'SYS_clone'
 }
 
 @test "sockets are opened on the redis floor only" {
@@ -97,7 +98,7 @@ only_in() {
 }
 
 @test "signals are held back in one file" {
-  only_in 'run/(signals|daemon)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
+  only_in '(run/signals|base/process)\.cc' '\b(sigprocmask|sigaction|signalfd)\('
 }
 
 @test "every script begins with what it is, and a verb with its contract" {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "run/suspend.h"
+#include "run/job_control.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <iterator>
 
+#include "base/process.h"
 #include "base/wait.h"
 #include "run/signals.h"
 #include "run/tree.h"
@@ -18,8 +20,7 @@ namespace {
 
 // Has the frontend go on as soon as there is something to do for it.
 [[noreturn]] void wake_in_need(pid_t frontend, const GuardState& shared, FrontendTimer& timer, int monitor) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != frontend) _exit(0);
+  die_with(frontend);
   setpgid(0, 0);  // what stops the others must not stop this one
   for (bool dead = false; !dead && timer.set_for(shared);) {
     pollfd watched[] = {{monitor, POLLIN, 0}, {timer.fd(), POLLIN, 0}};
@@ -46,14 +47,13 @@ bool stop_with_command(int signal, GuardState& shared, FrontendTimer& timer, int
   bool stops = true;
   shared.frontend_stopped = true;
   if (still_stopped(shared) && shared.end().kind == JobEnd::Kind::none) {
-    const pid_t frontend = getpid(), stand_in = fork();
-    if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);
+    const auto stand_in = spawn([&, frontend = getpid()] { wake_in_need(frontend, shared, timer, monitor); });
     // A shell lets the job go on once; to stop now would take that away.
     stops = !was_continued();
     if (stops) stop_by(signal);
-    if (stand_in > 0) {
-      kill(stand_in, SIGKILL);
-      waitpid(stand_in, nullptr, 0);
+    if (stand_in) {
+      kill(*stand_in, SIGKILL);
+      reap(*stand_in);
     }
   }
   shared.frontend_stopped = false;
@@ -67,5 +67,27 @@ int note_stop(GuardState& shared, pid_t pid, int status) {
 }
 
 bool stopped_alone(const GuardState& shared) { return shared.frontend_stopped && shared.stopped == 0; }
+
+TerminalState TerminalState::look() {
+  // Only our controlling terminal has a session for us, and it is ours.
+  const pid_t session = getsid(0);
+  if (tcgetsid(STDIN_FILENO) != session || tcgetsid(STDOUT_FILENO) != session) return {};
+  TerminalState state;
+  state.terminal_ = UniqueFd(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!state.terminal_ || tcgetattr(state.terminal_.get(), &state.modes_) != 0) return {};
+  if ((state.modes_.c_lflag & ICANON) == 0) return {};
+  state.foreground_ = tcgetpgrp(state.terminal_.get());
+  return state;
+}
+
+void TerminalState::restore() const {
+  if (!terminal_) return;
+  const pid_t ours = getpgrp();
+  pid_t foreground = tcgetpgrp(terminal_.get());
+  const bool nobodys = foreground > 0 && kill(-foreground, 0) != 0 && errno == ESRCH;
+  if (nobodys && foreground_ == ours && tcsetpgrp(terminal_.get(), ours) == 0) foreground = ours;
+  // At once: output that is held up by Ctrl-S must not hold up us.
+  if (foreground == ours) tcsetattr(terminal_.get(), TCSANOW, &modes_);
+}
 
 }  // namespace rlock::run
