@@ -7,7 +7,7 @@ setup() {
 }
 
 # Documents that are for readers; the messages and comments of src/ follow.
-DOCUMENTS='README.md docs/configuration.md docs/guarantees.md docs/comparison.md docs/cookbook.md docs/java.md docs/interop.md docs/servers.md docs/security.md docs/upgrading.md docs/tldr/rlock.md SECURITY.md man/*'
+DOCUMENTS='README.md docs/configuration.md docs/guarantees.md docs/comparison.md docs/cookbook.md docs/java.md docs/interop.md docs/servers.md docs/security.md docs/upgrading.md docs/tldr/rlock.md SECURITY.md CONTRIBUTING.md docs/performance.md man/*'
 
 # A pattern a line (grep -E, in any case), and what to write instead.
 IDIOMS="$TESTS_DIR/lint/idioms"
