@@ -1,12 +1,12 @@
 #!/bin/sh
 # install -m 755 backup.sh /usr/local/bin/
-# install -d -m 750 -o backup /srv/backup        # for the user that runs it, who has to be able to read /srv/data
+# install -d -m 750 -o backup /srv/backup        # for the user that runs it, who must be able to read /srv/data
 #
-# A backup of /srv/data into /srv/backup, which many hosts share. It runs under rlock only, which wants
-# the address of the server in RLOCK_URL, or as url in /etc/rlock/rlock.toml.
+# Backs up /srv/data into /srv/backup, which many hosts share. It runs only under rlock, which needs the address of the
+# server in RLOCK_URL, or as url in /etc/rlock/rlock.toml.
 #
-# The name of each file begins with the fencing token. Tokens grow, and a job that comes back from the dead, because its
-# host was asleep, writes a file of its own and never the newest one.
+# The name of each file begins with the fencing token. Tokens grow, so a job that comes back from the dead, because its
+# host was asleep, writes a file of its own that is never the newest one.
 #
 # After a failure: rlock force-unlock --yes backup, else --min-hold makes the next try within the hour a silent success.
 set -eu
@@ -17,5 +17,5 @@ new=$to/$RLOCK_TOKEN.tar.gz
 tar -czf "$new.part" -C "$from" .
 mv "$new.part" "$new"
 
-# The last seven are kept.
+# Keep the last seven.
 find "$to" -name '*.tar.gz' | sort -r | tail -n +8 | while IFS= read -r old; do rm -- "$old"; done

@@ -1,19 +1,19 @@
 #!/bin/sh
-# The first step of a CI job whose steps are shells of their own: takes the lock "deploy" for as long as the runner lives.
+# The first step of a CI job whose steps are separate shells: takes the lock "deploy" for as long as the runner lives.
 #
 # LOCK_PID is the process that starts the steps: the parent of the step's shell. Only that shell knows it:
 #
 #   LOCK_PID=$PPID ./ci-first-step.sh
 #   LOCK_PID=$PPID; . ./ci-first-step.sh     # the same, in the step's own shell
 #
-# Each later step begins with this line, which ends the step where the lock was lost:
+# Begin each later step with this line, which ends the step if the lock was lost:
 #
 #   rlock renew deploy --owner "$(cat .lock-owner)" || exit
 #
-# A keeper stays in the background and renews the lock. If the job is cancelled and its last step never comes, the lock is
+# A keeper stays in the background and renews the lock. If the job is cancelled and its last step never runs, the lock is
 # free when the runner ends.
 #
-# The server stands in RLOCK_URL, or as url in /etc/rlock/rlock.toml.
+# The server is in RLOCK_URL, or in url in /etc/rlock/rlock.toml.
 set -eu
 : "${LOCK_PID:?give the process that starts the steps: LOCK_PID=\$PPID ./ci-first-step.sh}"
 rlock acquire deploy --wait "${LOCK_WAIT:-30m}" --for-pid "$LOCK_PID" --reason "${CI_JOB_URL:-a CI job}" >.lock-owner

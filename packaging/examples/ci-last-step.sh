@@ -1,6 +1,6 @@
 #!/bin/sh
-# The last step: gives the lock back. It fails with 76 where the lock was lost meanwhile: then another job may have
-# deployed beside this one.
+# The last step: releases the lock. It fails with 76 if the lock was lost in the meantime: then another job may have
+# deployed at the same time.
 set -eu
 rlock release deploy --owner "$(cat .lock-owner)"
 rm .lock-owner

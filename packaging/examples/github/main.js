@@ -1,15 +1,15 @@
-// Takes the lock. A keeper in the background renews it for as long as our parent lives, the runner's process of this job.
+// Takes the lock. A keeper in the background renews it as long as our parent lives, the runner's process for this job.
 'use strict';
 const { input, rlock, fail, tell } = require('./rlock.js');
 
 const name = input('name');
 if (!name) fail('the input `name` is missing', 64);
-// In a container job our parent is outside of the container, and has no number in it. Its first process ends with the job.
+// In a container job our parent is outside the container, and has no pid in it. The first process ends with the job.
 const runner = process.ppid || 1;
 const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = process.env;
 const reason = input('reason') || (run ? `${server}/${repository}/actions/runs/${run}` : '');
 
-// A lock that the post step does not hear of would stay for as long as the runner lives.
+// If the post step did not learn of the lock, it would stay as long as the runner lives.
 let untold = tell('GITHUB_OUTPUT', {}) || tell('GITHUB_STATE', {});
 if (untold) fail(`${untold}: no lock is taken`, 1);
 

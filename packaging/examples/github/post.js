@@ -1,9 +1,9 @@
-// Gives the lock back, after the last step of the job, whether the steps have failed or not.
+// Releases the lock after the last step of the job, whether or not the steps have failed.
 'use strict';
 const { rlock, fail } = require('./rlock.js');
 
 const { STATE_name: name, STATE_owner: owner } = process.env;
-// Without an owner main.js has not taken the lock.
+// Without an owner, main.js has not taken the lock.
 if (owner) {
   const { status } = rlock(['release', '--owner', owner, '--', name]);
   if (status === 76) fail(`${name}: the lock was lost during the job: another job may have run beside it`, status);

@@ -1,4 +1,4 @@
-// Runs rlock, and speaks with the runner. Nothing but node itself is needed.
+// Runs rlock, and talks to the runner. It needs nothing but node itself.
 'use strict';
 const fs = require('fs');
 const { spawnSync } = require('child_process');
@@ -6,7 +6,7 @@ const { spawnSync } = require('child_process');
 // The runner gives the input `name` as INPUT_NAME.
 exports.input = (name) => (process.env[`INPUT_${name.toUpperCase()}`] || '').trim();
 
-// Messages of rlock go to the log. The address may hold a password: it is no argument, which `ps` shows.
+// Messages of rlock go to the log. The address may contain a password, so it is not an argument, which `ps` would show.
 exports.rlock = (args) => {
   const env = { ...process.env };
   const url = exports.input('url');
@@ -17,7 +17,7 @@ exports.rlock = (args) => {
   return { status: done.status === null ? 1 : done.status, stdout: done.stdout };
 };
 
-// One line of text in a command of the runner.
+// A line of text in a workflow command.
 const escaped = (text) => text.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A');
 
 exports.fail = (message, status) => {
@@ -25,8 +25,8 @@ exports.fail = (message, status) => {
   process.exit(status);
 };
 
-// GITHUB_OUTPUT and GITHUB_STATE name files of lines NAME=VALUE. No value of ours has a line break: rlock refuses names
-// with control characters, and owner ids and tokens have none. Returns why that failed, or ''. No values: only tries.
+// GITHUB_OUTPUT and GITHUB_STATE name files with lines NAME=VALUE. None of our values has a line break: rlock refuses names
+// with control characters, and owner ids and tokens have none. Returns why that failed, or ''. Without values, only tries.
 exports.tell = (file, values) => {
   if (!process.env[file]) return `${file} is not set`;
   try {
