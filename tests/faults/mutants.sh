@@ -58,17 +58,17 @@ mutant 'release.lua does not look at the owner' tests/lua/release.bats \
   lua/verb/release.lua 'local count = count_of(owner)' 'local count = count_of(owner) or 1'
 mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
   lua/verb/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
-mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
+mutant 'renew.lua renews for any holder' tests/faults/loss.bats \
   lua/verb/renew.lua 'if not count_of(owner) then' "if redis.call('exists', lock) == 0 then"
 mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(previous)'
-mutant 'the token is the clock alone' tests/lua/token.bats \
+mutant 'the token is only the clock' tests/lua/token.bats \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(now_us)'
 mutant 'what could not be given a time stays for ever' tests/lua/acquire_refused.bats \
   lua/part/base.lua "    redis.call('set', key, '', 'px', 1)" ''
 mutant 'what describes an earlier holder stays' tests/lua/acquire.bats \
   lua/part/grant.lua '    remove(description)' ''
-mutant 'released before the tree is empty' tests/faults/guards.bats \
+mutant 'the lock is released before the tree is empty' tests/faults/guards.bats \
   src/run/life.cc '  stage_ = Stage::clearing_up;' '  tree_is_empty(event);'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/life.cc 'ours && !lost() ? deadlines.terminate_at() : never' never \
@@ -84,7 +84,7 @@ mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
   src/run/life.cc '? deadlines.terminate_at() :' '? deadlines.terminate_at() + 1s :'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
   src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
-mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
+mutant 'no one kills the tree of a dead monitor' tests/faults/guards.bats \
   src/run/frontend.cc '    termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     const std::string what' '    const std::string what' \
@@ -98,55 +98,55 @@ mutant 'signals are passed on twice' tests/faults/guards.bats \
   src/run/frontend.cc 'if (unsent_ && send_packet' \
   'if (unsent_) send_packet(guards_.guard_socket(), *unsent_);
       if (unsent_ && send_packet'
-mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
+mutant 'signals that the terminal has already delivered are passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
-mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
+mutant 'an interrupted waiter starts its command' tests/faults/waiters.bats \
   src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)' \
   src/lock/wait.cc 'acquired = wait();' \
   'acquired = wait(); if (!acquired) acquired = Acquired{.outcome = Acquired::Outcome::granted, .hold = Hold{lock(), request_.owner, "x", "1", request_.lease, BootClock::now()}};'
 mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
   src/lock/wait.cc '(queued_ || unknown)' queued_
-mutant 'what is left behind is left alone' 'tests/faults/guards.bats' \
+mutant 'leftover processes are left alone' 'tests/faults/guards.bats' \
   src/run/life.cc ' || plan_.leftovers == Leftovers::wait) return;' ') return;' \
   src/run/life.cc 'if (plan_.leftovers == Leftovers::ignore) {
     return apply' 'if (true) {
     return apply'
-mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
+mutant 'guards keep the pipes of the command open' tests/faults/signals.bats \
   src/run/inherited.cc 'for (const int fd : descriptors_) close(fd);' ''
-mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
+mutant 'a server clock that runs fast is not noticed' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
   src/run/deadlines.h 'std::max(kill_at(), last_killing + kKillingCounts)' 'kill_at()'
-mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.bats \
+mutant 'no one replaces a stopped frontend' tests/faults/guards_at_work.bats \
   src/run/suspend.cc 'if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);' 'if (stand_in == 0) _exit(0);'
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
   src/run/tree.cc " && process.threads <= 1" ''
-mutant 'a killing pass reads the whole of /proc' tests/faults/trees.bats \
+mutant 'a killing pass reads all of /proc' tests/faults/trees.bats \
   src/run/tree.cc 'return access("/proc/thread-self/children", R_OK) == 0;' 'return false;'
-mutant 'a killing is marked by nobody' tests/faults/trees.bats \
+mutant 'no one records a killing' tests/faults/trees.bats \
   src/run/monitor.cc 'termination.set_sign_of_life([&shared] { shared.set_last_killing(BootClock::now()); });' ''
-mutant 'what keeps forking is said to be undying' tests/faults/trees.bats \
+mutant 'a tree that keeps forking is reported as unkillable' tests/faults/trees.bats \
   src/run/termination.cc 'if (forking_) {' 'if (false) {'
 mutant 'the processes of another /proc are taken for ours' tests/faults/trees.bats \
   src/run/tree.cc ' || number_of(name) != getpid()' ''
-mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
+mutant 'the end of a namespace is polled' tests/cli/isolate.bats \
   src/run/monitor.cc 'if (unseen && job_.leftovers == Leftovers::kill)' 'if (charges_.command.has_namespace())'
-mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
+mutant 'a waiter looks at the clock each second' tests/faults/guards_at_work.bats \
   src/base/wait.cc 'timer_pays && !timer && left > kShort' false
 mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
   src/run/monitor.cc 'charges_.frontend.move_timer(shared_);' ''
-mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
+mutant 'warnings are written into a full-screen program' tests/cli/terminal.bats \
   src/base/log.cc 'holding = true;' ''
-mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats \
+mutant 'the terminal keeps the modes of a killed program' tests/cli/terminal.bats \
   src/run/frontend.cc 'terminal_.restore();' ''
-mutant 'the modes of a shell that has the terminal again are changed' tests/cli/terminal.bats \
+mutant 'the modes of a shell that has taken the terminal back are changed' tests/cli/terminal.bats \
   src/run/terminal.cc 'if (foreground == ours) ' ''
-mutant 'rlock stops by SIGSTOP, whatever has stopped the command' tests/cli/terminal.bats \
+mutant 'rlock always stops by SIGSTOP, not by the signal that stopped the command' tests/cli/terminal.bats \
   src/run/suspend.cc 'stop_by(signal);' 'raise(SIGSTOP);'
 mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
   src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
   src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''
-mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats \
+mutant 'processes from before the job are killed, too' tests/faults/guards_at_work.bats \
   src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
@@ -156,9 +156,9 @@ mutant 'a Ctrl-C that comes before the guards is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' false
 mutant 'a Ctrl-C that comes as the command begins reaches it twice' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' '!gone_'
-mutant 'who finds no thread does not renew' tests/faults/resources.bats \
+mutant 'without a thread, nothing is renewed' tests/faults/resources.bats \
   src/run/renewer.cc '  renew_once(watchdog_->deadlines().terminate_at());' ''
-mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
+mutant 'signals that do not fit are dropped' tests/faults/signals_at_edges.bats \
   src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
   src/run/guards.cc $'    client.disconnect();\n    disconnect();\n' ''
@@ -194,9 +194,9 @@ mutant 'what was ready stays' tests/faults/ready.bats \
   src/run/monitor.cc 'if (ready.frontend_died) happen(Kind::frontend_died);' ''
 mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
   src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
-mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
+mutant 'the command starts although the gate should stay closed' 'tests/cli/hooks.bats' \
   src/run/monitor.cc 'charges_.command.close_gate();' 'charges_.command.open_gate();'
-mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
+mutant 'a release after a lost reply is not recognized' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
   lua/verb/release.lua "if remember_for ~= '0' then" 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
   src/redis/lines.cc 'auto silent = line->expect_silence();' 'Result<void> silent;'
@@ -206,21 +206,21 @@ mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \
   src/lock/verbs.cc '&& released.token == hold.token' ''
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
-mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
+mutant 'a lock that was lost unnoticed is ignored' tests/faults/loss.bats \
   src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
   lua/part/base.lua "return redis.pcall(kSharded and 'spublish' or 'publish', to, what)" 'return 0'
-mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a dead waiter is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
-mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'newcomers overtake waiters' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/verb/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
-mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a waiter is not told that it has the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/handoff.lua "tell(first, 'granted')" true
-mutant 'all that wait are woken' tests/cli/queue.bats \
+mutant 'all waiters are woken' tests/cli/queue.bats \
   src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua 'while front and front ~= known do' 'while false do'
-mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a lost place stays lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/part/handoff.lua 'if payload and not open and' 'if false and'
