@@ -7,7 +7,7 @@ setup() {
 }
 
 # Documents that are for readers; the messages and comments of src/ follow.
-DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!at]*.md docs/tldr/*.md man/* bench/README.md lua/README.md tests/*/README.md packaging/examples/* packaging/examples/github/* packaging/rlock.toml'
+DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!t]*.md docs/tldr/*.md man/* bench/README.md lua/README.md tests/*/README.md packaging/examples/* packaging/examples/github/* packaging/rlock.toml'
 
 # A pattern a line (grep -E, in any case), and what to write instead.
 IDIOMS="$TESTS_DIR/lint/idioms"
