@@ -254,15 +254,14 @@ know_scripts() {
 }
 
 redis_free_port() {
-  # Not one that the kernel gives to clients, who could have it before the server does.
-  python3 -c '
-import random, socket
-def free(port):
-    try:
-        return socket.socket().bind(("127.0.0.1", port)) is None
-    except OSError:
-        return False
-print(next(p for p in iter(lambda: random.randrange(10000, 22000), None) if free(p) and free(p + 10000)))'
+  local used port hex
+  used=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+  until
+    port=$((RANDOM % 12000 + 10000)) # not one that the kernel gives to clients, who could have it before the server does
+    printf -v hex ':%04X |:%04X ' "$port" $((port + 10000))
+    [[ ! $used =~ $hex ]]
+  do :; done
+  echo "$port"
 }
 
 # A semaphore that nobody uses stays for a month: its slots, and that we made it.
@@ -281,11 +280,17 @@ assert_clean() {
     return 1
   }
 }
+KEYS_WITH_TTL="local found = {}
+  for _, key in ipairs(redis.call('keys', '*')) do
+    if string.sub(key, 1, 20) ~= 'redisson_lock_token:' then found[#found + 1] = redis.call('pttl', key) .. ' ' .. key end
+  end
+  return found"
 is_clean() {
-  local name=$1 key dir_var=${1}_dir pid_var=${1}_pid left
+  local name=$1 ttl key dir_var=${1}_dir pid_var=${1}_pid left
   while IFS= read -r key; do
-    [[ -n $key && $key != redisson_lock_token:* ]] || continue
-    [[ $(redis "$name" pttl "$key") != -1 ]] || {
+    [[ -n $key ]] || continue
+    ttl=${key%% *} key=${key#* }
+    [[ $ttl != -1 ]] || {
       echo "key without TTL: $key" >&2
       return 1
     }
@@ -293,11 +298,13 @@ is_clean() {
       echo "key left: $key" >&2
       return 1
     }
-  done < <(redis "$name" --scan)
-  left=$(pgrep -f -- "${!dir_var}" | grep -vxF -e "${!pid_var}" -e "$$" || true)
+  done < <(redis "$name" eval "$KEYS_WITH_TTL" 0)
+  left=$(grep -lsaF -- "${!dir_var}" /proc/[0-9]*/cmdline || true)
   local pid survivors=
   for pid in $left; do
-    gone "$pid" || [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) =~ bats|redis-cli ]] || survivors+=" $pid"
+    pid=${pid#/proc/} pid=${pid%/*}
+    [[ $pid == "${!pid_var}" || $pid == "$$" ]] || gone "$pid" ||
+      [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) =~ bats|redis-cli ]] || survivors+=" $pid"
   done
   [[ -z $survivors ]] || {
     ps -o pid,ppid,args -p ${survivors} >&2
