@@ -21,20 +21,13 @@
 namespace rlock::run {
 namespace {
 
-class Frontend {
+class Frontend : JobContext {
  public:
-  Frontend(const Job& job, SignalBlock& signals, Guards& guards, lock::Servers& client, const TerminalState& terminal)
-      : job_(job),
-        signals_(signals),
-        guards_(guards),
-        shared_(guards.shared()),
-        timer_(guards.timer()),
-        children_(guards.children()),
-        client_(client),
-        terminal_(terminal) {}
+  Frontend(const JobContext& context, Guards& guards, const TerminalState& terminal)
+      : JobContext(context), guards_(guards), terminal_(terminal), timer_(guards.timer()), children_(guards.children()) {}
 
   Result<JobEnd> run() {
-    if (guards_.wait_for_go()) guards_.tell_lock(job_);
+    if (guards_.wait_for_go()) guards_.tell_lock(job);
     while (!dead_) {
       do_as_told();
       act_by_the_deadline();
@@ -42,21 +35,21 @@ class Frontend {
       pass_on_signals();
     }
     const bool killed = WIFSIGNALED(guards_.monitor_status());
-    if (!gone_ && !shared_.begun) return not_started();
-    JobEnd end = shared_.end();
+    if (!gone_ && !shared.begun) return not_started();
+    JobEnd end = shared.end();
     if (end.kind == JobEnd::Kind::none) {
       end = take_over();
     } else if (killed) {
       log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
     }
     if (end.kind == JobEnd::Kind::lost || end.kind == JobEnd::Kind::timed_out) terminal_.restore();
-    if (end.kind == JobEnd::Kind::lost && !job_.hooks.on_lost.empty()) run_on_lost();
+    if (end.kind == JobEnd::Kind::lost && !job.hooks.on_lost.empty()) run_on_lost();
     return end;
   }
 
  private:
   void act_by_the_deadline() {
-    if (timer_.set_for(shared_)) return;
+    if (timer_.set_for(shared)) return;
     why_ = "the monitor of this job has let the deadline pass";
     signal_process(guards_.alive(), SIGKILL);
     kill_descendants(children_, getpgrp(), [] {});
@@ -69,18 +62,18 @@ class Frontend {
                         {timer_.fd(), POLLIN, 0},
                         {socket_closed_ ? -1 : guards_.guard_socket(),
                          static_cast<short>(unsent_ || ready_ ? POLLIN | POLLOUT : POLLIN), 0},
-                        {unsent_ ? -1 : signals_.fd(), POLLIN, 0},
+                        {unsent_ ? -1 : signals.fd(), POLLIN, 0},
                         {guards_.agent_ended(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead_ = watched[0].revents != 0;
-    if (watched[4].revents != 0) guards_.replace_agent(signals_);
+    if (watched[4].revents != 0) guards_.replace_agent(signals);
   }
 
   void pass_on_signals() {
     for (;;) {
       if (unsent_ && send_packet(guards_.guard_socket(), *unsent_) == Sent::no_room) return;
       unsent_.reset();
-      const auto signal = signals_.next();
+      const auto signal = signals.next();
       if (!signal) return;
       if (signal->number == SIGCHLD) {
         reap();
@@ -104,7 +97,7 @@ class Frontend {
       unsent_.reset();
     }
     if (ready_) go();
-    if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared_, timer_, guards_.alive())) stopped_by_ = 0;
+    if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared, timer_, guards_.alive())) stopped_by_ = 0;
   }
 
   // The command is there. It may go, if it has not gone yet, after the signals that came before.
@@ -114,15 +107,15 @@ class Frontend {
     gone_ = !guards_.wait_for_go() || send_go();
     if (!gone_) return;
     ready_ = false;
-    client_.forget();
-    job_.inherited.let_go();
+    client.forget();
+    job.inherited.let_go();
   }
 
   bool send_go() {
-    UniqueFd connection = client_.hand_over();
+    UniqueFd connection = client.hand_over();
     const Sent sent = send_packet(guards_.guard_socket(), {Packet::Kind::go}, connection.get());
     if (sent == Sent::yes) return true;
-    client_.adopt(std::move(connection));
+    client.adopt(std::move(connection));
     if (sent == Sent::nobody_there) {
       ready_ = false;
       socket_closed_ = true;
@@ -144,8 +137,8 @@ class Frontend {
 
   // The monitor has ended before the lock was its own.
   Result<JobEnd> not_started() {
-    release_all(client_, job_);
-    const std::string why = shared_.why();
+    release_all(client, job);
+    const std::string why = shared.why();
     return fail(Error::Code::system, name() + ": " + (why.empty() ? why_ : why) + "; the command was not started");
   }
 
@@ -156,8 +149,8 @@ class Frontend {
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     const std::string what = name() + ": " + why_ + "; stopping the command";
-    if (shared_.why().empty()) {
-      report_loss(job_, shared_, {why_}, what);
+    if (shared.why().empty()) {
+      report_loss(job, shared, {why_}, what);
     } else {
       log::error(what);  // the monitor has reported a loss before
     }
@@ -174,24 +167,24 @@ class Frontend {
       return children_.empty() || !processes_visible() || !descendants(children_).empty();
     };
     while (left()) {
-      wait_for(signals_.fd(), POLLIN, {termination.next()});
-      while (signals_.next()) {
+      wait_for(signals.fd(), POLLIN, {termination.next()});
+      while (signals.next()) {
       }
       termination.go_on(BootClock::now());
     }
   }
 
   std::string free_again() const {
-    const milliseconds left = until(Deadlines(job_.timing, shared_.promise()).runs_out_at(job_.min_hold));
+    const milliseconds left = until(Deadlines(job.timing, shared.promise()).runs_out_at(job.min_hold));
     return left == 0ms ? "the lease of the lock has run out"
                        : "the lock stays held until its lease runs out, in " + rough_duration(left);
   }
 
   // Nothing of the tree is left: this is for those who have to know.
   void run_on_lost() {
-    std::vector<std::string> environment = {"RLOCK_WHY=" + shared_.why(), job_.command.late_variable};
-    environment.insert(environment.end(), job_.command.environment.begin(), job_.command.environment.end());
-    const auto hook = start_hook(job_.hooks.on_lost, environment, job_.inherited.folder(), getpgrp(), signals_);
+    std::vector<std::string> environment = {"RLOCK_WHY=" + shared.why(), job.command.late_variable};
+    environment.insert(environment.end(), job.command.environment.begin(), job.command.environment.end());
+    const auto hook = start_hook(job.hooks.on_lost, environment, job.inherited.folder(), getpgrp(), signals);
     if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);
 
     Termination termination(name(), children_);
@@ -205,31 +198,27 @@ class Frontend {
 
   // Until it has ended, by itself or because of its time or of a signal; returns what was wrong with it.
   std::string see_hook_through(pid_t hook, Termination& termination) {
-    const TimePoint end = BootClock::now() + job_.hooks.limit;
+    const TimePoint end = BootClock::now() + job.hooks.limit;
     std::string ended_because;
     int status = 0;
     while (waitpid(hook, &status, WNOHANG) == 0) {
-      wait_for(signals_.fd(), POLLIN, {ended_because.empty() ? end : termination.next()});
-      while (const auto signal = signals_.next()) {
-        if (signals_.asks_to_end(signal->number)) ended_because = "was stopped before its end";
+      wait_for(signals.fd(), POLLIN, {ended_because.empty() ? end : termination.next()});
+      while (const auto signal = signals.next()) {
+        if (signals.asks_to_end(signal->number)) ended_because = "was stopped before its end";
       }
-      if (BootClock::now() >= end) ended_because = "did not end within " + format_duration(job_.hooks.limit);
+      if (BootClock::now() >= end) ended_because = "did not end within " + format_duration(job.hooks.limit);
       if (!ended_because.empty()) termination.kill_all(BootClock::now());
       termination.go_on(BootClock::now());
     }
     return ended_because.empty() ? trouble_of(status) : ended_because;
   }
 
-  std::string name() const { return job_.name(); }
+  std::string name() const { return job.name(); }
 
-  const Job& job_;
-  SignalBlock& signals_;
   Guards& guards_;
-  GuardState& shared_;
+  const TerminalState& terminal_;  // from before the command
   FrontendTimer& timer_;
   std::set<pid_t>& children_;
-  lock::Servers& client_;
-  const TerminalState& terminal_;
   bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
   int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
@@ -261,7 +250,7 @@ Result<JobEnd> run_job(const Job& job, std::unique_ptr<Guards> guards, lock::Ser
     release_all(client, job);
     return std::unexpected(std::move(there).error());
   }
-  return Frontend(job, signals, *guards, client, terminal).run();
+  return Frontend({job, client, signals, guards->shared()}, *guards, terminal).run();
 }
 
 }  // namespace rlock::run

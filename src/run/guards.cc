@@ -70,7 +70,7 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
     guards->socket_.reset();
     disconnect();
     if (guards->agent_) client.read_password_from(guards->agent_->source());
-    run_monitor(job, client, signals, guards->shared(), {frontend, sockets.theirs.get(), guards->timer(), ahead});
+    run_monitor({job, client, signals, guards->shared()}, {frontend, sockets.theirs.get(), guards->timer(), ahead});
   }
   if (guards->agent_) guards->agent_->let_go();
   if (!ahead) guards->came_before_ = HeldSignals::now();

@@ -17,7 +17,7 @@
 #include "lock/servers.h"
 #include "run/guard_state.h"
 #include "run/job.h"
-#include "run/password_agent.h"
+#include "run/password_command.h"
 
 namespace rlock::run {
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "lock/lease.h"
-#include "lock/verbs.h"
+#include "lock/quorum.h"
 #include "run/command.h"
 #include "run/inherited.h"
 #include "run/life.h"
@@ -51,6 +51,14 @@ struct Job {
             .max_hold = max_hold,
             .leftovers = leftovers};
   }
+};
+
+// A job, and what its guards have for it.
+struct JobContext {
+  const Job& job;
+  lock::Servers& client;
+  SignalBlock& signals;
+  GuardState& shared;
 };
 
 }  // namespace rlock::run

@@ -21,6 +21,12 @@ bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal
 
 }  // namespace
 
+bool JobEnd::is_unasked() const {
+  constexpr int kRequests[] = {SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
+  return kind == Kind::exited ||
+         (kind == Kind::signalled && std::ranges::find(kRequests, value) == std::end(kRequests));
+}
+
 // A row for each stage, a column for each event, in the order of the header. Where nothing stands, nothing happens.
 // clang-format off
 const Life::Rule Life::kRules[kStages][kKinds] = {

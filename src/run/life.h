@@ -58,6 +58,8 @@ struct JobEnd {
   Kind kind = Kind::none;
   int value = 0;
   bool operator==(const JobEnd&) const = default;
+  // The command ended by itself, or by a fault of its own: nobody who asked it to stop expects that all of it does.
+  bool is_unasked() const;
 };
 
 // For programs: on --status-fd, and in the history.

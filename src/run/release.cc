@@ -51,8 +51,8 @@ void report_release(const Job& job, std::size_t hold, Released outcome, millisec
 }
 
 // Whether the lock turns out to have been lost.
-bool give_one_back(lock::Servers& client, const Job& job, const GuardState& shared, std::size_t hold, const Until& end,
-                   const Outcome& outcome) {
+bool give_one_back(const JobContext& context, std::size_t hold, const Until& end, const Outcome& outcome) {
+  const auto& [job, client, signals, shared] = context;
   const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
   // Then it is sent for the history alone.
   const bool gone = known_as_lost && !outcome.loss->ours;
@@ -121,13 +121,14 @@ void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std
   }
 }
 
-std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared, const Outcome& outcome) {
+std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome) {
+  const Job& job = context.job;
   const Until end = Until{}.at_most(outcome.loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
-    if (!give_one_back(client, job, shared, hold, end, outcome)) continue;
+    if (!give_one_back(context, hold, end, outcome)) continue;
     found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false, {}};
-    report_loss(job, shared, *found, job.holds[hold].name().display() + ": " + found->why);
+    report_loss(job, context.shared, *found, job.holds[hold].name().display() + ": " + found->why);
   }
   return found;
 }

@@ -10,7 +10,7 @@
 #include "lock/quorum.h"
 #include "run/guard_state.h"
 #include "run/job.h"
-#include "run/lock_watch.h"
+#include "run/renewer.h"
 
 namespace rlock::run {
 
@@ -39,6 +39,6 @@ struct Outcome {
 
 // Gives all its locks back. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody
 // else's was lost while it ran: that is reported, and returned.
-std::optional<Loss> give_back(lock::Servers& client, const Job& job, GuardState& shared, const Outcome& outcome);
+std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome);
 
 }  // namespace rlock::run

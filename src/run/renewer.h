@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The thread that renews the lock while the command runs.
+// The lock while a job runs under it: it is renewed, and whoever wants it can ask for it.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,13 @@
 #include "base/unique_fd.h"
 #include "lock/quorum.h"
 #include "run/guard_state.h"
+#include "run/job.h"
+#include "run/listener.h"
 #include "run/watchdog.h"
 
 namespace rlock::run {
 
+// The thread that renews the lock.
 class Renewer {
  public:
   // Will renew `holds` through `client`. Errors: system. REQUIRES: client, holds and shared live until stop() has
@@ -81,6 +84,57 @@ class Renewer {
   std::atomic<State> state_ = State::idle;
   UniqueFd lost_, moved_, stop_;
   std::thread thread_;
+};
+
+// Why the lock counts as lost.
+struct Loss {
+  std::string why;
+  std::optional<std::size_t> hold;  // the index of the one that it is about; none: of all
+  bool ours = true;                 // perhaps still: there is something to release
+  std::string by = {};              // who has asked for it; "": nobody has
+
+  static Loss by_request(const std::string& by, std::size_t hold) {
+    return {"asked to give up the lock by " + by, hold, true, by};
+  }
+  bool concerns(std::size_t index) const { return !hold || *hold == index; }
+};
+
+class LockWatch : JobContext {
+ public:
+  // Errors: system. REQUIRES: all of it lives longer.
+  static Result<LockWatch> make(const JobContext& context);
+
+  // The lock is ours since `now`.
+  void begin(TimePoint now);
+
+  // The news of either thread.
+  std::optional<Loss> lost() const;
+  // Somebody has asked for it.
+  bool asked() const { return listener_ && listener_->asked(); }
+  bool renews() const { return renewer_ != nullptr; }
+
+  // When to call go_on(), which starts a thread when it is time for it: one that hears requests to give up the lock,
+  // and one that renews it.
+  TimePoint goes_on_at() const;
+  void go_on(TimePoint now);
+
+  // Readable when something was lost, or asked for; -1: never.
+  int lost_fd() const { return renewer_ ? renewer_->lost_fd() : -1; }
+  int asked_fd() const { return listener_ ? listener_->asked_fd() : -1; }
+  // Readable when there is a new promise, until take_move().
+  int moved_fd() const { return renewer_ ? renewer_->moved_fd() : -1; }
+  void take_move();
+
+  // The threads do nothing from now on.
+  void stop();
+
+ private:
+  void listen(TimePoint now);
+  explicit LockWatch(const JobContext& context) : JobContext(context) {}
+
+  TimePoint listen_at_ = TimePoint::max();  // known with the lock; max() again when that is done
+  std::unique_ptr<Renewer> renewer_;
+  std::unique_ptr<Listener> listener_;
 };
 
 }  // namespace rlock::run

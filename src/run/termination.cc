@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -59,15 +60,17 @@ void Termination::go_on(TimePoint now) {
 TimePoint Termination::next() const { return killing() ? BootClock::now() + look_again_ : TimePoint::max(); }
 
 void Termination::signal(int number) {
-  for (const pid_t pid : signal_descendants(number, spared_)) complain_of(pid);
+  std::vector<pid_t> refused = descendants(spared_);
+  std::erase_if(refused, [&](pid_t pid) { return kill(pid, number) == 0 || errno == ESRCH; });
+  for (const pid_t pid : refused) complain_of(pid);
   if (processes_visible()) return;
   for (const pid_t child : children_) kill(child, number);
 }
 
 void Termination::kill_once() {
-  sign_of_life_();
+  alive_();
   for (const pid_t child : children_) kill(child, SIGKILL);  // what is known needs no looking for
-  const Killed killed = kill_descendants(spared_, group_, sign_of_life_);
+  const Killed killed = kill_descendants(spared_, group_, alive_);
   forking_ = killed.forking;
   for (const pid_t pid : killed.refused) complain_of(pid);
 }

@@ -24,18 +24,15 @@ inline constexpr const char* kLockNotKept =
 
 class Termination {
  public:
-  // `name` of the job, for messages; `spared` are not ours to end.
-  explicit Termination(std::string name, std::set<pid_t> spared = {})
-      : name_(std::move(name)), spared_(std::move(spared)) {}
+  // `name` of the job, for messages; `spared` are not ours to end. `group`: the process group that we share with others
+  // who are not ours to end. `alive` is called again and again while we kill, from before the first process is looked
+  // for: it shows that we do.
+  explicit Termination(std::string name, std::set<pid_t> spared = {}, pid_t group = getpgrp(),
+                       std::function<void()> alive = [] {})
+      : name_(std::move(name)), spared_(std::move(spared)), group_(group), alive_(std::move(alive)) {}
 
   // The consequence if something cannot be ended, for the message that says so.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
-
-  // The process group that we share with others who are not ours to end; ours unless it is said.
-  void set_group(pid_t group) { group_ = group; }
-
-  // To be called again and again while we kill, from before the first process is looked for: it shows that we do.
-  void set_sign_of_life(std::function<void()> sign) { sign_of_life_ = std::move(sign); }
 
   // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
   void started(pid_t child) { children_.push_back(child); }
@@ -63,9 +60,9 @@ class Termination {
 
   std::string name_;
   std::set<pid_t> spared_;
+  pid_t group_;
+  std::function<void()> alive_;
   std::string consequence_ = "the lock is kept until it ends";
-  pid_t group_ = getpgrp();
-  std::function<void()> sign_of_life_ = [] {};
   std::vector<pid_t> children_;
   std::optional<TimePoint> killing_since_;
   milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often

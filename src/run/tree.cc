@@ -260,14 +260,6 @@ bool processes_visible() {
   return read_stat(getpid(), self) && self.parent == getppid();
 }
 
-std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared) {
-  std::vector<pid_t> refused;
-  for (const pid_t pid : descendants(spared)) {
-    if (kill(pid, signal) != 0 && errno != ESRCH) refused.push_back(pid);
-  }
-  return refused;
-}
-
 Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const Alive& alive) {
   constexpr milliseconds at_most = 1s;
   const Until end = Until{}.at_most(at_most);

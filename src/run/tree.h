@@ -39,9 +39,6 @@ bool processes_visible();
 // Whether that process is seen to be neither stopped nor dead. REQUIRES: it was not waited for yet.
 bool is_running(pid_t pid);
 
-// Sends `signal` to every descendant once. Returns those that refused it: they run as another user.
-std::vector<pid_t> signal_descendants(int signal, const std::set<pid_t>& spared);
-
 struct Killed {
   std::vector<pid_t> refused;  // they run as another user
   bool forking = false;        // new ones went on appearing

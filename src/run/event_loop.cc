@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "run/event_loop.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "run/job_control.h"
+#include "run/life.h"
+#include "run/release.h"
+#include "run/termination.h"
+
+namespace rlock::run {
+namespace {
+
+constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; nothing else is heard meanwhile
+constexpr const char* kCommandKilled = "the process for the command was killed";
+
+class EventLoop : JobContext {
+ public:
+  EventLoop(const JobContext& context, pid_t group, Watched& watched)
+      : JobContext(context), group_(group), watched_(watched), life_(job.plan()), termination_(new_termination()) {}
+
+  Result<JobEnd> run(bool ahead) {
+    termination_.started(watched_.command.pid());
+    watched_.frontend.tell(Packet::Kind::ready);
+    if (ahead) client.connect_ahead(Until{}.at_most(std::min(kTimeToConnect, job.timing.lease / 10)));
+    if (!ahead) begin();
+    if (!watched_.command.gated()) happen(Kind::looked);  // that was seen to before it was forked
+    for (reap(); life_.stage() != Stage::over; reap()) {
+      decide(BootClock::now());
+      if (life_.stage() != Stage::over) wait();
+    }
+    if (!life_.begun()) return fail(Error::Code::system, kCommandKilled);
+    return life_.verdict();
+  }
+
+ private:
+  using Kind = LifeEvent::Kind;
+
+  void happen(const LifeEvent& event) { perform(life_.take(event)); }
+  void happen(Kind kind) { happen({.kind = kind, .now = BootClock::now()}); }
+
+  void perform(const Life::Actions& actions) {
+    for (const LifeAction& action : actions) perform(action);
+  }
+
+  // One case an action.
+  void perform(const LifeAction& action) {
+    switch (action.kind) {
+      case LifeAction::Kind::run_on_acquire: run_hook(job.hooks.on_acquire, {}); break;
+      case LifeAction::Kind::open_gate:
+        watched_.command.open_gate();
+        log::debug(job.name() + ": the command runs, pid " + std::to_string(watched_.command.pid()));
+        break;
+      case LifeAction::Kind::shut_gate: watched_.command.close_gate(); break;
+      case LifeAction::Kind::report_killed: error(std::string(kCommandKilled) + "; the command was not started"); break;
+      case LifeAction::Kind::pass_on: pass_on(action.signal); break;
+      case LifeAction::Kind::terminate: termination_.begin(); break;
+      case LifeAction::Kind::kill: termination_.kill_all(BootClock::now()); break;
+      case LifeAction::Kind::kill_hook:
+        if (hook_ > 0) kill(hook_, SIGKILL);
+        break;
+      case LifeAction::Kind::run_on_release:  // while the lock is still ours; it changes nothing of how the job ended
+        termination_ = new_termination();
+        run_hook(job.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(watched_.command.shell_status())});
+        break;
+      case LifeAction::Kind::last_packets: take_last_packets(); break;
+      case LifeAction::Kind::release: release(); break;
+    }
+  }
+
+  // The frontend must not take the killing of many for none.
+  Termination new_termination() {
+    return Termination(job.name(), {}, group_, [this] { shared.set_last_killing(BootClock::now()); });
+  }
+
+  // Collects what has ended.
+  void reap() {
+    for (;;) {
+      int status = 0;
+      const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
+      if (pid == 0) return;
+      if (pid < 0 && errno == EINTR) continue;
+      if (pid < 0) return happen(Kind::empty);  // ECHILD: the kernel says so
+      take_status(pid, status);
+    }
+  }
+
+  void take_status(pid_t pid, int status) {
+    if (pid == hook_ || pid == watched_.command.pid()) follow(pid, status);
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) return;
+    termination_.reaped(pid);
+    if (pid == hook_) {
+      end_hook(life_.hook_is_late() ? "did not end within " + format_duration(job.hooks.limit) : trouble_of(status));
+    }
+    if (watched_.command.reaped(pid, status)) {
+      happen({.kind = Kind::command_ended,
+              .now = BootClock::now(),
+              .end = end_of_command(status, shared.exec_errno),
+              .killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL});
+      log::debug(job.name() + ": the command " + (status == 0 ? "has ended" : trouble_of(status)));
+    }
+  }
+
+  // The frontend stops and goes on with what the terminal shows.
+  void follow(pid_t pid, int status) {
+    if (!life_.begun() || (WIFSTOPPED(status) && termination_.killing())) return;  // stopped by us
+    if (const int signal = note_stop(shared, pid, status)) watched_.frontend.tell(Packet::Kind::stopped, signal);
+  }
+
+  void decide(TimePoint now) {
+    if (!loss_ && now >= watched_.lock.goes_on_at()) watched_.lock.go_on(now);
+    if (auto loss = loss_ ? std::nullopt : watched_.lock.lost()) lose(std::move(*loss), now);
+    if (stopped_alone(shared)) watched_.frontend.wake();
+    while (const auto due = life_.due(now, deadlines())) fall_due(*due, now);
+    happen({.kind = Kind::looked, .now = now});
+    leftovers_count_at_ = TimePoint::max();
+    if (life_.minds_leftovers() && !watched_.command.only_init_left()) clear_up(now);
+    termination_.go_on(now);
+    if (watched_.command.status()) watched_.command.tidy_namespace(termination_.killing());
+  }
+
+  // Always stop first and speak then: nobody knows how long speaking takes.
+  void fall_due(Kind kind, TimePoint now) {
+    if (kind == Kind::lost) {
+      return lose({watched_.lock.renews() ? "the lock could not be renewed in time"
+                                          : "the lease ends, and nobody was to renew it"},
+                  now);
+    }
+    happen({.kind = kind, .now = now});
+    if (kind == Kind::hold_over) {
+      error("held for " + format_duration(*job.max_hold) + ", as long as it may be; stopping the command");
+    }
+  }
+
+  void lose(Loss loss, TimePoint now) {
+    loss_ = std::move(loss);
+    termination_.set_consequence(kLockNotKept);
+    happen({.kind = Kind::lost, .now = now});
+    const char* so = life_.opened() ? "; stopping the command" : "; the command was not started";
+    report_loss(job, shared, *loss_, job.name() + ": " + loss_->why + so);
+  }
+
+  // The command has ended, and something of it may be left.
+  void clear_up(TimePoint now) {
+    if (const TimePoint then = life_.leftovers_count_at(); now < then) {
+      leftovers_count_at_ = then;
+      return;
+    }
+    const bool unexpected = job.leftovers == Leftovers::kill && life_.verdict().is_unasked();
+    if (unexpected) left_ = LeftBehind::now(watched_.command.init());
+    happen({.kind = Kind::left_behind, .now = now});
+    if (life_.force() == Force::calm) return;
+    log::debug(job.name() + ": the command has ended and left processes behind; stopping them");
+  }
+
+  TimePoint next_decision() const {
+    if (termination_.killing()) return termination_.next();
+    const TimePoint next = std::min({life_.next(deadlines()), leftovers_count_at_,
+                                     loss_ ? TimePoint::max() : watched_.lock.goes_on_at()});
+    // It may have been about to stop when it was told to go on.
+    if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
+    // There is more than init, or it would have ended, and we may not have seen it.
+    const bool unseen = watched_.command.has_namespace() && life_.minds_leftovers();
+    if (unseen && job.leftovers == Leftovers::kill) return std::min(next, BootClock::now() + kLongestLook / 2);
+    return next;
+  }
+
+  // Until something has happened, or is due. What is over is not waited for.
+  void wait() {
+    watched_.timer.set(next_decision());
+    const bool lives = !life_.frontend_died();
+    pollfd fds[] = {{signals.fd(), POLLIN, 0},
+                    {watched_.timer.fd(), POLLIN, 0},
+                    {loss_ ? -1 : watched_.lock.lost_fd(), POLLIN, 0},
+                    {loss_ ? -1 : watched_.lock.asked_fd(), POLLIN, 0},
+                    {watched_.lock.moved_fd(), POLLIN, 0},
+                    {lives ? watched_.frontend.died_fd() : -1, POLLIN, 0},
+                    {lives ? watched_.frontend.guard_socket() : -1, POLLIN, 0}};
+    poll(fds, std::size(fds), -1);
+    const bool moved = fds[4].revents, frontend_died = fds[5].revents, packets = fds[6].revents;
+    while (signals.next()) {
+    }
+    if (moved) watched_.lock.take_move();
+    if (frontend_died) happen(Kind::frontend_died);
+    // The frontend does not have to wake up for a deadline that is none any more; ours is set before each wait.
+    if (moved) watched_.frontend.move_timer(shared);
+    // Closed: the frontend has died, which its pidfd says too.
+    if (packets && take_packets() == Received::nobody_there) happen(Kind::frontend_died);
+  }
+
+  Received take_packets() {
+    Packet packet;
+    UniqueFd connection;
+    Received received;
+    while ((received = receive_packet(watched_.frontend.guard_socket(), packet, &connection)) == Received::packet) {
+      if (packet.kind == Packet::Kind::go) go(std::move(connection));
+      if (packet.kind == Packet::Kind::signal) take_signal(packet);
+    }
+    return received;
+  }
+
+  // A packet that the frontend sends from now on fails there, so that it knows that the lock is still its own.
+  void take_last_packets() {
+    watched_.frontend.refuse_more();
+    take_packets();
+    if (watched_.frontend.is_dead()) happen(Kind::frontend_died);
+    happen(Kind::empty);
+  }
+
+  void go(UniqueFd connection) {
+    // A Ctrl-Z of those who waited is held back in the command, too: SIGCONT takes it away (signal(7)), and one of this
+    // very moment with it.
+    if (!watched_.command.status()) watched_.command.signal(SIGCONT);
+    client.adopt(std::move(connection));
+    begin();
+  }
+
+  // The lock is ours.
+  void begin() {
+    shared.begun = true;
+    const TimePoint now = BootClock::now();
+    watched_.lock.begin(now);
+    happen({.kind = Kind::go, .now = now});
+    const int failure = watched_.command.proc_failure();
+    if (failure == 0) return;
+    log::warning(job.name() + ": /proc shows the processes of the whole host to the command: " + errno_text(failure));
+  }
+
+  void take_signal(const Packet& packet) {
+    const bool ends = signals.asks_to_end(packet.number), missed = watched_.command.missed(packet.number);
+    perform(life_.take_signal(packet.number, ends, packet.from_terminal && !missed, BootClock::now()));
+  }
+
+  // Its pid is its own until we have reaped it.
+  void pass_on(int signal) {
+    if (!watched_.command.signal(signal) && signal != SIGCONT) termination_.complain_of(watched_.command.pid());
+  }
+
+  void run_hook(const std::string& text, std::vector<std::string> variables) {
+    variables.push_back(shared.late_variable());
+    variables.insert(variables.end(), job.command.environment.begin(), job.command.environment.end());
+    const auto started = start_hook(text, variables, job.inherited.folder(), group_, signals);
+    if (!started) return end_hook(started.error().message);
+    hook_ = *started;
+    termination_.started(hook_);
+  }
+
+  void end_hook(const std::string& trouble) {
+    hook_ = -1;
+    const bool fatal = life_.stage() == Stage::preparing;
+    // One that was stopped because of something else has been spoken of.
+    const bool speak = life_.force() == Force::calm || life_.hook_is_late();
+    happen({.kind = Kind::hook_ended, .now = BootClock::now(), .failed = !trouble.empty()});
+    if (speak && !trouble.empty()) report_hook_trouble(job.name(), fatal, trouble);
+  }
+
+  void release() {
+    shared.set_end(life_.verdict());  // from now on the frontend knows it, whatever becomes of us
+    shared.tree_empty = true;
+    watched_.lock.stop();
+    const bool keeps = life_.opened() && shared.exec_errno == 0 && !watched_.lock.asked();
+    const TimePoint keep_until = keeps ? *life_.begun() + job.min_hold : TimePoint{};
+    if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who})) {
+      happen(Kind::lost);
+    }
+    report_ended(job.name(), left_, job.leftovers_kept_by);
+    happen(Kind::released);
+  }
+
+  Deadlines deadlines() const { return {job.timing, shared.promise()}; }
+  void error(const std::string& text) const { log::error(job.name() + ": " + text); }
+
+  const pid_t group_;  // the command's process group, which is the frontend's
+  Watched& watched_;
+  Life life_;
+  Termination termination_;
+  std::optional<Loss> loss_;  // the one that was reported
+  LeftBehind left_;           // by the command, and ended because of that
+  TimePoint leftovers_count_at_ = TimePoint::max();  // as far as there are any
+  pid_t hook_ = -1;                                  // that runs
+};
+
+}  // namespace
+
+Result<JobEnd> see_job_through(const JobContext& context, pid_t group, Watched& watched, bool ahead) {
+  return EventLoop(context, group, watched).run(ahead);
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The monitor's event loop: waits until something has happened, tells the state machine (run/life.h), and does what that
+// says.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/wait.h"
+#include "lock/quorum.h"
+#include "run/command.h"
+#include "run/guard_socket.h"
+#include "run/guard_state.h"
+#include "run/job.h"
+#include "run/renewer.h"
+#include "run/signals.h"
+
+namespace rlock::run {
+
+// What the monitor watches.
+struct Watched {
+  Timer timer;  // of the monitor
+  FrontendLink frontend;
+  GatedCommand command;
+  LockWatch lock;
+};
+
+// The whole life of a job, whose command is in the process group `group`, the frontend's. `ahead` of the lock: that
+// comes later. Errors: there was no job.
+Result<JobEnd> see_job_through(const JobContext& context, pid_t group, Watched& watched, bool ahead);
+
+}  // namespace rlock::run
