@@ -236,8 +236,7 @@ Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, lock::
   // The command would begin at once, and might have ended before it could be told.
   if (signals.was_asked_to_end()) return fail(Error::Code::interrupted, "interrupted");
   // The process that makes a namespace may be looked into by others of the same user: it gets no connection.
-  guards =
-      RLOCK_TRY(job.isolate ? Guards::start_ahead(job, client, signals, [] {}) : Guards::start(job, client, signals));
+  guards = RLOCK_TRY(Guards::start(job, client, signals, job.isolate));
   return {};
 }
 

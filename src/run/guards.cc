@@ -49,8 +49,8 @@ Result<void> need_spare_fds() {
   return {};
 }
 
-Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
-                                               const std::function<void()>& disconnect) {
+Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
+                                              const std::function<void()>& disconnect) {
   RLOCK_TRY(need_spare_fds());
   std::unique_ptr<Guards> guards(new Guards(job.holds, ahead));
   guards->shared_.reset(RLOCK_TRY(GuardState::map()));
@@ -68,14 +68,18 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
   guards->monitor_ = RLOCK_TRY(signals.fork_held_back());
   if (guards->monitor_ == 0) {
     guards->socket_.reset();
+    if (ahead) client.disconnect();
     disconnect();
     if (guards->agent_) client.read_password_from(guards->agent_->source());
     run_monitor({job, client, signals, guards->shared()}, {frontend, sockets.theirs.get(), guards->timer(), ahead});
   }
   if (guards->agent_) guards->agent_->let_go();
-  if (!ahead) guards->came_before_ = HeldSignals::now();
-  // A waiter that prepares gives way to those whose turn it is.
-  if (ahead) sched_yield();
+  if (ahead) {
+    sched_yield();  // a waiter that prepares gives way to those whose turn it is
+  } else {
+    guards->came_before_ = HeldSignals::now();
+    client.disconnect();
+  }
   guards->alive_ = open_process(guards->monitor_);
   if (guards->alive_) return guards;
   Error failure = system_error("pidfd_open");
@@ -84,20 +88,6 @@ Result<std::unique_ptr<Guards>> Guards::launch(const Job& job, lock::Servers& cl
   log::error(job.name() + ": " + failure.message + "; the guards cannot watch each other");
   kill(guards->monitor_, SIGKILL);
   return guards;
-}
-
-Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& client, SignalBlock& signals) {
-  auto guards = launch(job, client, signals, false, [] {});
-  if (guards) client.disconnect();
-  return guards;
-}
-
-Result<std::unique_ptr<Guards>> Guards::start_ahead(const Job& job, lock::Servers& client, SignalBlock& signals,
-                                                    const std::function<void()>& disconnect) {
-  return launch(job, client, signals, true, [&] {
-    client.disconnect();
-    disconnect();
-  });
 }
 
 void Guards::tell_lock(const Job& job) {
@@ -145,7 +135,7 @@ bool GuardsAhead::are_missing(const lock::Hold& expected) {
 
 void GuardsAhead::start(const Job& job, lock::Servers& client, SignalBlock& signals,
                         const std::function<void()>& disconnect) {
-  auto started = Guards::start_ahead(job, client, signals, disconnect);
+  auto started = Guards::start(job, client, signals, true, disconnect);
   if (started) guards_ = std::move(*started);
   if (!started) log::debug(started.error().message);
 }

@@ -30,27 +30,24 @@ Result<void> need_spare_fds();
 
 class Guards {
  public:
-  // Forks the monitor of `job`, whose lock is ours; it forks the command, which begins at once. The connection of
-  // `client` is the monitor's from now on; this process has none. Errors: system. REQUIRES: this process has one
-  // thread.
-  static Result<std::unique_ptr<Guards>> start(const Job& job, lock::Servers& client, SignalBlock& signals);
-
-  // The same for a job that has no lock yet: monitor and command wait for `go`. They end when this object is destroyed
-  // or this process dies, and nothing has been executed then. The monitor has a copy of the job; the tokens of its
-  // holds come later, by tell_lock(). The new process begins with `disconnect`, to close its copies of connections that
-  // are not `client`'s.
-  static Result<std::unique_ptr<Guards>> start_ahead(const Job& job, lock::Servers& client, SignalBlock& signals,
-                                                     const std::function<void()>& disconnect);
+  // Forks the monitor of `job`; it forks the command. Without `ahead` the lock is ours: the command begins at once, and
+  // the connection of `client` is the monitor's from now on; this process has none.
+  // `ahead` of the lock: monitor and command wait for `go`. They end when this object is destroyed or this process dies,
+  // and nothing has been executed then. The monitor has a copy of the job; the tokens of its holds come later, by
+  // tell_lock(). The new process begins with `disconnect`, to close its copies of connections that are not `client`'s.
+  // Errors: system. REQUIRES: this process has one thread.
+  static Result<std::unique_ptr<Guards>> start(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
+                                               const std::function<void()>& disconnect = [] {});
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
   ~Guards();
 
   // They were forked for these holds, and live.
   bool fit(const std::vector<lock::Hold>& holds) const;
-  // They were forked by start_ahead(), and wait for `go`.
+  // They were forked ahead, and wait for `go`.
   bool wait_for_go() const { return ahead_; }
 
-  // Whether a signal of that number came before they were forked by start(), so that they have not had what the group
+  // Whether a signal of that number came before they were forked with the lock, so that they have not had what the group
   // was sent. Once.
   bool missed(int signal) { return came_before_.take(signal); }
 
@@ -73,9 +70,6 @@ class Guards {
 
  private:
   Guards(const std::vector<lock::Hold>& holds, bool ahead) : holds_(holds), ahead_(ahead) {}
-  // Both of start() and start_ahead(). The monitor begins with `disconnect`. Errors: system.
-  static Result<std::unique_ptr<Guards>> launch(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
-                                                const std::function<void()>& disconnect);
 
   std::vector<lock::Hold> holds_;
   bool ahead_;
@@ -97,7 +91,7 @@ class GuardsAhead {
   // that is tried again and reported when the lock is there.
   bool are_missing(const lock::Hold& expected);
 
-  // As Guards::start_ahead().
+  // As Guards::start().
   void start(const Job& job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect);
 
   std::unique_ptr<Guards> hand_over() { return std::move(guards_); }
