@@ -5,6 +5,7 @@
 #include <wchar.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -196,6 +197,13 @@ std::string_view without_newline(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
+}
+
+std::optional<long long> whole_number(std::string_view text) {
+  long long value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
 }
 
 bool has_control(std::string_view text) {

@@ -2,6 +2,7 @@
 // Text from outside, made safe to show; text for a shell, made safe to run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ std::string shell_word(std::string_view text);
 
 // `text` without the newline at its end, LF or CR LF, if it has one.
 std::string_view without_newline(std::string_view text);
+
+// The number that is the whole of `text`, in decimal. None: it is something else, or too large.
+std::optional<long long> whole_number(std::string_view text);
 
 // True if a C0 control character or DEL is in `text`.
 bool has_control(std::string_view text);

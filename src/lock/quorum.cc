@@ -22,7 +22,7 @@ Error interrupted_error() { return {Error::Code::interrupted, "interrupted", tru
 // Behind Sentinels the next request goes to the server that they call the master now: the one that is connected may have
 // been replaced without knowing it. Result: why that is not known; "": it is.
 std::string follow_master(redis::Client& client, const Until& until) {
-  using Standing = redis::Lines::Standing;
+  using Standing = redis::Connections::Standing;
   const auto standing = client.standing(until.at_most(rlock::until(until.deadline) / 2));
   if (!standing) return standing.error().message;
   switch (*standing) {

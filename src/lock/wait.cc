@@ -61,7 +61,7 @@ class Waiter {
   Result<Acquired> ask() {
     auto acquired = acquire(client_, request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
-    using Standing = redis::Lines::Standing;
+    using Standing = redis::Connections::Standing;
     auto standing = client_.standing(exchange());
     if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;
     moved_ = standing && *standing == Standing::another;

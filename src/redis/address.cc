@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "redis/audience.h"
+#include "redis/endpoint.h"
 
 namespace rlock::redis {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "redis/endpoint.h"
-#include "redis/slot_map.h"
+#include "redis/slot.h"
 #include "redis/url.h"
 
 namespace rlock::redis {

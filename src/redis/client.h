@@ -14,7 +14,7 @@
 #include "redis/address.h"
 #include "redis/connection.h"
 #include "redis/exchange.h"
-#include "redis/lines.h"
+#include "redis/connections.h"
 
 namespace rlock::redis {
 
@@ -23,7 +23,7 @@ namespace rlock::redis {
 // for, a few times for each call.
 class Client {
  public:
-  explicit Client(Address address) : lines_(std::move(address)) {}
+  explicit Client(Address address) : connections_(std::move(address)) {}
   explicit Client(Endpoint server) : Client(Address{.server = std::move(server)}) {}
 
   // One command, one reply, which is never an error reply. After a failure the connection is dropped, so that a late
@@ -63,35 +63,35 @@ class Client {
   Result<Reply> insist(const Words& command, const Until& until);
 
   // CLIENT LIST shows that name for all connections that are opened from now on, also by others for this address.
-  void call_itself(std::string name) { lines_.address().server.client_name = std::move(name); }
+  void call_itself(std::string name) { connections_.address().server.client_name = std::move(name); }
   // Each server that it connects to from now on is sent `command`, too, along with the first command.
   // REQUIRES: the words live for ever.
   // `heard` gets the reply, which may be an error, once for each connection, as soon as that command is answered.
   void ask_along(Words command, Heard heard = {}) {
-    lines_.along = std::move(command);
+    connections_.along = std::move(command);
     heard_ = std::move(heard);
   }
   // Connection::asides() of the connection of the last command; empty where it is not open.
-  std::span<const Reply> asides() const { return lines_.last ? lines_.last->asides() : std::span<const Reply>(); }
+  std::span<const Reply> asides() const { return connections_.last ? connections_.last->asides() : std::span<const Reply>(); }
 
   // How many hash slots nobody keeps, as far as is known; 0 where there are none.
   int slots_without_server() const { return address().slots ? address().slots->without_owner() : 0; }
 
-  const Address& address() const { return lines_.address(); }
+  const Address& address() const { return connections_.address(); }
   // The last command was answered as no Redis answers it. Error: protocol.
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that has answered the last command. Empty: its connection is not open, or was adopted.
-  std::string server() const { return lines_.last ? lines_.last->server() : ""; }
+  std::string server() const { return connections_.last ? connections_.last->server() : ""; }
   // The server has answered the last command, if only by an error.
   bool answered() const { return answered_; }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.
   std::optional<CertificateLife> certificate_lasts() const {
-    return lines_.last ? lines_.last->certificate_lasts() : std::nullopt;
+    return connections_.last ? connections_.last->certificate_lasts() : std::nullopt;
   }
-  void disconnect() { lines_.disconnect(); }
+  void disconnect() { connections_.disconnect(); }
 
-  // As Lines::standing().
-  Result<Lines::Standing> standing(const Until& until) { return lines_.standing(until); }
+  // As Connections::standing().
+  Result<Connections::Standing> standing(const Until& until) { return connections_.standing(until); }
 
   // Gives the connection of the last command to another process: what sendmsg(2) can send, for adopt() there. Nothing is
   // open here from then on. Empty: there is none, or it is one of TLS or to a master that Sentinels have named, which
@@ -103,7 +103,7 @@ class Client {
   void connect_ahead(const Until& until);
 
   // From now on the password comes from there.
-  void read_password_from(PasswordSource source) { lines_.address().server.password_source = std::move(source); }
+  void read_password_from(PasswordSource source) { connections_.address().server.password_source = std::move(source); }
   // Closes the connection without a word and overwrites the password: for a process that needs neither.
   void forget();
   // A process that is forked from now on cannot connect: it has no password.
@@ -113,8 +113,10 @@ class Client {
   // A result for each.
   std::vector<Result<Reply>> checked(Round& round);
   Result<Reply> checked(Sent& one);
+  // The meaning of its reply, an error.
+  Error refusal(const Sent& one);
 
-  Lines lines_;
+  Connections connections_;
   Heard heard_;
   bool answered_ = false;
 };

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "redis/audience.h"
+#include "redis/endpoint.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {

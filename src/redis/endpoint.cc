@@ -3,9 +3,9 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
+
 #include "base/text.h"
-#include "redis/audience.h"
-#include "redis/url.h"
 
 namespace rlock::redis {
 namespace {
@@ -90,9 +90,7 @@ Result<Endpoint> parse_local(std::string_view rest) {
   return endpoint;
 }
 
-}  // namespace
-
-namespace {
+constexpr milliseconds kFirstPause = 1s, kLongestPause = 1min;
 
 // The address that is meant by one without a scheme of ours; "": nobody can tell, or it may hold a password.
 std::string meant_by(std::string_view url) {
@@ -171,6 +169,50 @@ std::string Endpoint::text(const std::string& login) const {
     return "unix://" + login + percent_encoded(path) + (db ? "?db=" + std::to_string(db) : "");
   }
   return (tls ? "rediss://" : "redis://") + login + Host{host, port}.display() + display_db();
+}
+
+void Audience::expect(std::size_t servers) {
+  const std::lock_guard guard(mutex_);
+  servers_ = servers;
+}
+
+void Audience::begin(std::size_t needed) {
+  const std::lock_guard guard(mutex_);
+  needed_ = needed;
+}
+
+bool Audience::knows(const Host& host) const {
+  const auto is_in = [&](const std::vector<Host>& hosts) { return std::ranges::find(hosts, host) != hosts.end(); };
+  return is_in(given_) || is_in(others_);
+}
+
+bool Audience::has_room() const {
+  return given_.size() + others_.size() < servers_ && others_.size() < needed_ + kMostRedirections;
+}
+
+bool Audience::admits(const Host& host) {
+  const std::lock_guard guard(mutex_);
+  if (knows(host) || has_room()) return true;
+  const TimePoint now = BootClock::now();
+  if (next_ == TimePoint{}) next_ = now + pause_;
+  return now >= next_;
+}
+
+void Audience::add(const Host& host) {
+  const std::lock_guard guard(mutex_);
+  if (knows(host)) return;
+  if (!has_room()) {
+    pause_ = std::min(2 * pause_, kLongestPause);
+    next_ = BootClock::now() + pause_;
+  }
+  others_.push_back(host);
+}
+
+void Audience::served() {
+  const std::lock_guard guard(mutex_);
+  others_.clear();
+  next_ = {};
+  pause_ = kFirstPause;
 }
 
 }  // namespace rlock::redis

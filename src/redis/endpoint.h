@@ -4,14 +4,17 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/wait.h"
 #include "redis/tls.h"
+#include "redis/url.h"
 
 namespace rlock::redis {
 
@@ -26,7 +29,40 @@ struct PasswordSource {
   bool starts_processes = false;
 };
 
-class Audience;
+// How often one exchange follows servers that send it on.
+inline constexpr int kMostRedirections = 6;
+
+// The hosts that may get the password. Servers name other servers: those of a cluster by MOVED, ASK and the list of slots,
+// Sentinels the master. A loop of them must not hand the password to ever more hosts.
+// Shared by all that speak to the servers of one address; threads may use it at the same time.
+class Audience {
+ public:
+  // The hosts of the address, which may always have it, and how many servers there are.
+  Audience(std::vector<Host> given, std::size_t servers) : given_(std::move(given)), servers_(servers) {}
+
+  // The servers say how many they are.
+  void expect(std::size_t servers);
+  // An exchange begins that needs so many servers, if none sends it on.
+  void begin(std::size_t needed);
+  // Whether the host may get it. Since something was served last, as many hosts may as there are servers, but no more
+  // than one exchange can need; then one more after 1 s, 2 s, 4 s ..., at most a minute each.
+  bool admits(const Host& host);
+  // It gets it now.
+  void add(const Host& host);
+  // One of them has done what it was asked for.
+  void served();
+
+ private:
+  bool knows(const Host& host) const;
+  bool has_room() const;
+
+  std::mutex mutex_;
+  const std::vector<Host> given_;
+  std::vector<Host> others_;  // that have it, and have served nothing since
+  std::size_t servers_, needed_ = 1;
+  TimePoint next_{};  // when one more may; the beginning of time: not known yet
+  milliseconds pause_ = 1s;
+};
 
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local };
@@ -35,17 +71,17 @@ struct Endpoint {
   std::string host = "127.0.0.1";
   int port = 6379;
   std::optional<TlsSettings> tls;  // none: plain text
-  std::string
-      path;  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own
+  // unix_socket: the socket; local: the server's folder; empty, as read from an address: the user's own.
+  std::string path;
   int db = 0;
-  std::string user;  // empty: AUTH with the password alone
+  std::string user;         // empty: AUTH with the password alone
   bool hides_user = false;  // it stands in the address where redis-cli(1) has a password, and may be one
   std::optional<Secret> password;
   std::optional<PasswordSource> password_source;  // beats `password`
   // For a user whom the server refuses: where the password comes from, or how to give one; never a part of it.
   std::string about_password;
 
-  std::string client_name;                        // what CLIENT LIST shows of our connections; empty: nothing
+  std::string client_name;  // what CLIENT LIST shows of our connections; empty: nothing
 
   std::shared_ptr<Audience> audience;  // of a server that others name: who may get the password; else null
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "redis/audience.h"
-#include "redis/cluster.h"
+#include "redis/endpoint.h"
+#include "redis/topology.h"
 
 namespace rlock::redis {
 namespace {
@@ -20,20 +20,20 @@ bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error
 // Commands that have neither reply nor error are sent and answered, and those to be sent again have neither once more.
 class Exchange {
  public:
-  Exchange(Lines& lines, const Heard& heard, const Until& until) : lines_(lines), heard_(heard), until_(until) {}
+  Exchange(Connections& connections, const Heard& heard, const Until& until) : connections_(connections), heard_(heard), until_(until) {}
 
   void run() {
-    if (const auto& audience = lines_.address().server.audience) audience->begin(lines_.round.size());
+    if (const auto& audience = connections_.address().server.audience) audience->begin(connections_.round.size());
     bool shown = false;
     for (int redirected = 0;; ++redirected) {
       send_to_open();
       send_to_new();
       receive();
       if (!std::exchange(shown, true) && show_password()) continue;
-      if (!lines_.address().slots || redirected >= kMostRedirections || !send_again()) break;
+      if (!connections_.address().slots || redirected >= kMostRedirections || !send_again()) break;
     }
     // More may have moved: who connects to another server asks first.
-    if (moved_) lines_.address().slots->set_stale();
+    if (moved_) connections_.address().slots->set_stale();
   }
 
   void receive();
@@ -41,13 +41,13 @@ class Exchange {
  private:
   void send_to_open();
   void send_to_new();
-  void send_over(Connection* line, std::optional<int> slot);
+  void send_over(Connection* connection, std::optional<int> slot);
   void give_up(std::optional<int> slot, const Error& error);
   bool show_password();
   bool send_again();
   Result<Reply> ask_once(const Redirection& redirection, Sent& sent);
 
-  Lines& lines_;
+  Connections& connections_;
   const Heard& heard_;
   const Until& until_;
   unsigned turn_ = 0;
@@ -55,97 +55,97 @@ class Exchange {
 };
 
 // Sends all that is to go to the server of this slot.
-void Exchange::send_over(Connection* line, std::optional<int> slot) {
+void Exchange::send_over(Connection* connection, std::optional<int> slot) {
   std::vector<Words> commands;
   std::vector<Sent*> going;
-  for (Sent& one : lines_.round) {
-    if (!one.waits() || (one.slot != slot && lines_.open(one.slot) != line)) continue;
+  for (Sent& one : connections_.round) {
+    if (!one.waits() || (one.slot != slot && connections_.open(one.slot) != connection)) continue;
     going.push_back(&one);
     commands.push_back(*one.command);
   }
-  auto sent = line->send(commands, until_);
+  auto sent = connection->send(commands, until_);
   ++turn_;
   std::optional<Error> error;
   if (!sent) {
     // Commands that went over it before may have been executed.
     const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
-    error = lines_.failed(line, std::move(sent).error());
+    error = connections_.failed(connection, std::move(sent).error());
     error->maybe_executed = maybe_executed;
   }
   for (Sent* one : going) {
     one->error = error;
-    one->line = error ? nullptr : line;
+    one->connection = error ? nullptr : connection;
     one->turn = turn_;
   }
 }
 
 void Exchange::send_to_open() {
-  for (Sent& one : lines_.round) {
+  for (Sent& one : connections_.round) {
     if (!one.waits()) continue;
-    const auto line = lines_.usable(one.slot);
-    if (!line) give_up(one.slot, line.error());
-    if (line && *line) send_over(*line, one.slot);
+    const auto connection = connections_.usable(one.slot);
+    if (!connection) give_up(one.slot, connection.error());
+    if (connection && *connection) send_over(*connection, one.slot);
   }
 }
 
 // Each server has its share of the time, and those that were sent something answer meanwhile.
 void Exchange::send_to_new() {
   std::set<std::optional<int>> slots;
-  for (const Sent& one : lines_.round) {
+  for (const Sent& one : connections_.round) {
     if (one.waits()) slots.insert(one.slot);
   }
-  bool others = std::ranges::any_of(lines_.round, [](const Sent& one) { return one.line != nullptr; });
-  for (Sent& one : lines_.round) {
+  bool others = std::ranges::any_of(connections_.round, [](const Sent& one) { return one.connection != nullptr; });
+  for (Sent& one : connections_.round) {
     if (!one.waits()) continue;
     const auto shares = static_cast<int>(slots.size()) + (others ? 1 : 0);
-    const auto line = lines_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
+    const auto connection = connections_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
     slots.erase(one.slot);
-    if (line) {
-      send_over(*line, one.slot);
+    if (connection) {
+      send_over(*connection, one.slot);
       others = true;
     } else {
-      give_up(one.slot, line.error());
+      give_up(one.slot, connection.error());
     }
   }
 }
 
 void Exchange::give_up(std::optional<int> slot, const Error& error) {
-  for (Sent& one : lines_.round) {
+  for (Sent& one : connections_.round) {
     if (one.waits() && one.slot == slot) one.error = error;
   }
 }
 
 void Exchange::receive() {
   std::vector<Sent*> due;
-  for (Sent& one : lines_.round) due.push_back(&one);
+  for (Sent& one : connections_.round) due.push_back(&one);
   std::ranges::stable_sort(due, {}, &Sent::turn);
   for (Sent* one : due) {
-    if (!one->line || !one->is_open()) continue;
-    auto reply = one->line->receive(until_);
+    if (!one->connection || !one->is_open()) continue;
+    auto reply = one->connection->receive(until_);
     if (!reply) {
-      one->error = lines_.failed(one->line, std::move(reply).error());
+      one->error = connections_.failed(one->connection, std::move(reply).error());
       continue;
     }
-    lines_.last = one->line;
-    lines_.last_slot = one->slot;
+    connections_.last = one->connection;
+    connections_.last_slot = one->slot;
     one->reply = std::move(*reply);
     // It is the last one that was sent along.
-    if (heard_ && !one->line->asides().empty() && one->line->is_news()) heard_(one->line->asides().back());
+    if (heard_ && !one->connection->asides().empty() && one->connection->is_news()) heard_(one->connection->asides().back());
   }
 }
 
 // ASK is about one command alone: the server there answers it to somebody who says ASKING.
 Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
-  const Host node = lines_.address().slots->moved(redirection, sent.line->node());
-  Connection* line = RLOCK_TRY(lines_.usable(node));
-  if (!line) line = lines_.keep(RLOCK_TRY(Connection::open(endpoint_of(lines_.address(), node), until_)));
+  const Host node = connections_.address().slots->moved(redirection, sent.connection->node());
+  Connection* connection = RLOCK_TRY(connections_.usable(node));
+  if (!connection) connection = connections_.keep(RLOCK_TRY(Connection::open(endpoint_of(connections_.address(), node), until_)));
   const Words both[] = {{"ASKING"}, *sent.command};
-  if (auto gone = line->send(both, until_); !gone) return std::unexpected(lines_.failed(line, std::move(gone).error()));
-  auto reply = line->receive(until_);
-  if (reply) reply = line->receive(until_);
-  if (reply && line->has_leftovers()) reply = std::unexpected(too_much());
-  if (!reply) return std::unexpected(lines_.failed(line, std::move(reply).error()));
-  sent.line = line;  // whose reply it is, for messages
+  if (auto gone = connection->send(both, until_); !gone) return std::unexpected(connections_.failed(connection, std::move(gone).error()));
+  auto reply = connection->receive(until_);
+  if (reply) reply = connection->receive(until_);
+  if (reply && connection->has_leftovers()) reply = std::unexpected(too_much());
+  if (!reply) return std::unexpected(connections_.failed(connection, std::move(reply).error()));
+  sent.connection = connection;  // whose reply it is, for messages
   return reply;
 }
 
@@ -153,10 +153,10 @@ Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
 bool Exchange::send_again() {
   std::vector<Sent*> again;
   bool moving = false;
-  for (Sent& one : lines_.round) {
+  for (Sent& one : connections_.round) {
     if (!one.reply || !one.reply->is(Reply::Kind::error)) continue;
     auto redirection = read_redirection(one.reply->text);
-    if (redirection && redirection->for_once && one.line) {
+    if (redirection && redirection->for_once && one.connection) {
       auto reply = ask_once(*redirection, one);
       if (!reply) {
         one.error = std::move(reply).error();
@@ -171,9 +171,9 @@ bool Exchange::send_again() {
     if (redirection && !redirection->for_once) {
       moved_ = true;
       one.slot = redirection->slot;
-      const Host asked = one.line ? one.line->node() : Host{};
+      const Host asked = one.connection ? one.connection->node() : Host{};
       // One that names itself is not where it seems to be, nor is one that was adopted.
-      if (lines_.address().slots->moved(*redirection, asked) == asked || asked.name.empty()) lines_.drop(one.line);
+      if (connections_.address().slots->moved(*redirection, asked) == asked || asked.name.empty()) connections_.drop(one.connection);
     }
     moving = moving || between;
     again.push_back(&one);
@@ -181,7 +181,7 @@ bool Exchange::send_again() {
   if (moving && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
   if (again.empty() || until_.over()) return false;  // the replies say why
   for (Sent* one : again) {
-    one->line = nullptr;
+    one->connection = nullptr;
     one->reply.reset();
   }
   return true;
@@ -190,9 +190,9 @@ bool Exchange::send_again() {
 // Has what was refused for want of a password sent again over another connection. False: there is nothing of that kind.
 bool Exchange::show_password() {
   bool any = false;
-  for (Sent& one : lines_.round) {
-    if (!lines_.address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
-    lines_.drop(one.line);
+  for (Sent& one : connections_.round) {
+    if (!connections_.address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
+    connections_.drop(one.connection);
     one.reply.reset();
     any = true;
   }
@@ -203,8 +203,8 @@ bool Exchange::show_password() {
 
 Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
 
-void exchange(Lines& lines, const Heard& heard, const Until& until) { Exchange(lines, heard, until).run(); }
+void exchange(Connections& connections, const Heard& heard, const Until& until) { Exchange(connections, heard, until).run(); }
 
-void receive(Lines& lines, const Heard& heard, const Until& until) { Exchange(lines, heard, until).receive(); }
+void receive(Connections& connections, const Heard& heard, const Until& until) { Exchange(connections, heard, until).receive(); }
 
 }  // namespace rlock::redis

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/wait.h"
-#include "redis/lines.h"
+#include "redis/connections.h"
 #include "redis/reply.h"
 
 namespace rlock::redis {
@@ -14,14 +14,14 @@ namespace rlock::redis {
 // Gets the reply to what is sent along, once for each connection.
 using Heard = std::function<void(const Reply&)>;
 
-// Sends the commands of lines.round: to servers that are connected before any other is connected to, and to all before
+// Sends the commands of connections.round: to servers that are connected before any other is connected to, and to all before
 // the first reply is waited for. Follows MOVED and ASK, waits a little at TRYAGAIN, and shows the password once to a server
 // that has forgotten it. Each command has a reply, which may be an error of the server, or an error, when this returns;
 // neither where the time is over.
-void exchange(Lines& lines, const Heard& heard, const Until& until);
+void exchange(Connections& connections, const Heard& heard, const Until& until);
 
-// Waits for the replies to the commands of lines.round that were sent already, and follows nothing.
-void receive(Lines& lines, const Heard& heard, const Until& until);
+// Waits for the replies to the commands of connections.round that were sent already, and follows nothing.
+void receive(Connections& connections, const Heard& heard, const Until& until);
 
 // The error of a connection over which more has come than replies.
 Error too_much();

@@ -13,6 +13,7 @@
 #include "base/account.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/walk_path.h"
 #include "redis/client.h"
 
 namespace rlock::redis {
@@ -92,10 +93,6 @@ Result<void> see_to_parents(const std::string& folder) {
     RLOCK_TRY(only_ours_to_change(path));
   }
   return {};
-}
-
-bool same(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 }  // namespace
@@ -195,7 +192,7 @@ LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
   if (lstat(folder_.c_str(), &there) != 0) {
     return errno == ENOENT || errno == ENOTDIR ? State::replaced : State::unknown;
   }
-  if (!same(ours, there)) return State::replaced;
+  if (!same_file(ours, there)) return State::replaced;
   if (fstatat(claimed.get(), kLocalSocket.data(), &inside, AT_SYMLINK_NOFOLLOW) == 0) {
     if (S_ISSOCK(inside.st_mode)) return State::reachable;
   } else if (errno != ENOENT) {
@@ -218,27 +215,11 @@ void LocalServer::leave_word(const std::string& trouble) const {
 }
 
 std::vector<std::string> LocalServer::server_command() const {
-  return {"redis-server",
-          "--port",
-          "0",
-          "--unixsocket",
-          socket_path(),
-          "--unixsocketperm",
-          "600",
-          "--dir",
-          folder_,
-          "--logfile",
-          log_path(),
-          "--daemonize",
-          "no",
-          "--appendonly",
-          "yes",
-          "--save",
-          "",
-          "--protected-mode",
-          "yes",
-          "--maxmemory-policy",
-          "noeviction"};
+  // clang-format off
+  return {"redis-server", "--port", "0", "--unixsocket", socket_path(), "--unixsocketperm", "600", "--dir", folder_,
+          "--logfile", log_path(), "--daemonize", "no", "--appendonly", "yes", "--save", "", "--protected-mode", "yes",
+          "--maxmemory-policy", "noeviction"};
+  // clang-format on
 }
 
 std::string LocalServer::last_words() const {

@@ -3,8 +3,6 @@
 
 #include <hiredis/hiredis.h>
 
-#include <charconv>
-
 #include "base/text.h"
 
 namespace rlock::redis {
@@ -105,12 +103,7 @@ std::string Reply::as_text() const {
 
 std::optional<long long> Reply::as_number() const {
   if (kind == Kind::integer) return integer;
-  if (kind != Kind::string && kind != Kind::status) return {};
-  long long value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return {};
-  return value;
+  return kind == Kind::string || kind == Kind::status ? whole_number(text) : std::nullopt;
 }
 
 const Reply& Reply::at(std::size_t i) const {

@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
@@ -53,9 +52,8 @@ SocketAddress address_of(const sockaddr& address, socklen_t length) {
 
 // The number of a network interface, by its name or as it is.
 unsigned interface_of(const std::string& name) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? number : if_nametoindex(name.c_str());
+  const auto number = whole_number(name);
+  return number && *number >= 0 ? static_cast<unsigned>(*number) : if_nametoindex(name.c_str());
 }
 
 // An address that stands there as a number: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".

@@ -2,9 +2,9 @@
 #include "redis/server_info.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/date.h"
+#include "base/text.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {
@@ -34,11 +34,7 @@ std::optional<std::string_view> ServerInfo::find(std::string_view field) const {
 std::string ServerInfo::text(std::string_view field) const { return std::string(find(field).value_or("")); }
 
 std::optional<long long> ServerInfo::number(std::string_view field) const {
-  const std::string digits = text(field);
-  long long value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
-  return value;
+  return whole_number(find(field).value_or(""));
 }
 
 Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until) {

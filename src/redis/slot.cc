@@ -2,9 +2,7 @@
 #include "redis/slot.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdint>
+#include <utility>
 
 #include "base/text.h"
 
@@ -23,11 +21,26 @@ constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
   return table;
 }();
 
-std::optional<long long> number(std::string_view text) {
-  long long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
+constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
+
+struct Place {
+  Host host;
+  std::string other_name;
+};
+
+// {name, port, id, {field, value …}}, the last one from Redis 7 on. None: it has no name that could be used.
+std::optional<Place> read_node(const Reply& node, const Host& asked, bool by_name) {
+  std::string name = node.at(0).as_text(), announced;
+  const auto port = node.at(1).as_number().value_or(0);
+  const Reply& more = node.at(3);
+  for (std::size_t i = 0; i + 1 < more.elements.size(); i += 2) {
+    if (more.at(i).as_text() == "hostname") announced = more.at(i + 1).as_text();
+  }
+  if (name == "?") return {};
+  if (name.empty()) name = asked.name;
+  if (!can_be_node(name, port) || !can_be_node(announced, port)) return {};
+  if (by_name && !announced.empty()) std::swap(name, announced);
+  return Place{{name, static_cast<int>(port)}, announced};
 }
 
 }  // namespace
@@ -64,14 +77,139 @@ std::optional<Redirection> read_redirection(std::string_view error) {
   };
   const std::string_view kind = word();
   if (kind != "MOVED" && kind != "ASK") return {};
-  const auto slot = number(word());
+  const auto slot = whole_number(word());
   const std::string_view place = word();
   const auto colon = place.rfind(':');  // an IPv6 address has no brackets here
   if (!slot || *slot < 0 || *slot >= kSlots || colon == place.npos) return {};
-  const auto port = number(place.substr(colon + 1));
+  const auto port = whole_number(place.substr(colon + 1));
   if (!port || !can_be_node(place.substr(0, colon), *port)) return {};
   const std::string name(place.substr(0, colon));
   return Redirection{kind == "ASK", static_cast<int>(*slot), {name == "?" ? "" : name, static_cast<int>(*port)}};
+}
+
+Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) {
+  const std::lock_guard guard(mutex_);
+  auto found = read_ranges(slots, asked, by_name);
+  stale_ = !found;
+  if (!found) return std::unexpected(std::move(found).error());
+  known_ = *std::move(found);
+  teacher_ = asked;
+  return {};
+}
+
+Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& asked, bool by_name) {
+  const auto unexpected = fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS; is something between us and Redis?");
+  if (!slots.is(Reply::Kind::array)) return unexpected;
+  Known known;
+  for (const Reply& range : slots.elements) {
+    const auto begin = range.at(0).as_number().value_or(-1), end = range.at(1).as_number().value_or(-1);
+    const bool is_range = begin >= 0 && begin <= end && end < kSlots && range.elements.size() >= 3;
+    if (!is_range || known.nodes.size() > kMostNodes) return unexpected;
+    std::uint16_t master = 0;
+    for (std::size_t i = 2; i < range.elements.size(); ++i) {
+      known.sharded = known.sharded || range.at(i).elements.size() > 3;
+      const auto place = read_node(range.at(i), asked, by_name);
+      if (!place) continue;
+      const auto index = known.index_of(place->host, place->other_name);
+      if (i == 2) master = index;
+    }
+    std::fill(known.owner.begin() + begin, known.owner.begin() + end + 1, master);
+  }
+  if (known.nodes.empty()) return fail(Error::Code::unavailable, "no server of the cluster has a slot");
+  return known;
+}
+
+std::uint16_t SlotMap::Known::index_of(const Host& host, const std::string& other_name) {
+  const auto known = std::ranges::find(nodes, host, &Node::host);
+  if (known != nodes.end()) return static_cast<std::uint16_t>(known - nodes.begin() + 1);
+  nodes.push_back({host, other_name});
+  return static_cast<std::uint16_t>(nodes.size());
+}
+
+std::optional<Host> SlotMap::owner(int slot) const {
+  const std::lock_guard guard(mutex_);
+  const auto index = known_.owner[static_cast<std::size_t>(slot)];
+  return index == 0 ? std::nullopt : std::optional(known_.nodes[index - 1U].host);
+}
+
+std::vector<Host> SlotMap::owners() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<bool> owns(known_.nodes.size() + 1);
+  for (const auto index : known_.owner) owns[index] = true;
+  std::vector<Host> owners;
+  for (std::size_t i = 0; i < known_.nodes.size(); ++i) {
+    if (owns[i + 1]) owners.push_back(known_.nodes[i].host);
+  }
+  put_doubted_last(owners);
+  return owners;
+}
+
+std::vector<Host> SlotMap::nodes(std::span<const Host> seeds) const {
+  const std::lock_guard guard(mutex_);
+  std::vector<Host> hosts;
+  for (const Node& node : known_.nodes) hosts.push_back(node.host);
+  for (const Host& seed : seeds) {
+    if (std::ranges::find(hosts, seed) == hosts.end()) hosts.push_back(seed);
+  }
+  put_doubted_last(hosts);
+  return hosts;
+}
+
+void SlotMap::put_doubted_last(std::vector<Host>& hosts) const {
+  const auto place = [&](const Host& host) {
+    const auto found = std::ranges::find(in_doubt_, host);
+    return found == in_doubt_.end() ? -1 : found - in_doubt_.begin();
+  };
+  std::ranges::stable_sort(hosts, {}, place);
+}
+
+void SlotMap::doubt(const Host& host) {
+  if (host.name.empty()) return;
+  std::erase(in_doubt_, host);
+  if (in_doubt_.size() == kMostInDoubt) in_doubt_.erase(in_doubt_.begin());
+  in_doubt_.push_back(host);
+}
+
+int SlotMap::without_owner() const {
+  const std::lock_guard guard(mutex_);
+  return static_cast<int>(std::ranges::count(known_.owner, 0));
+}
+
+Host SlotMap::moved(const Redirection& redirection, const Host& asked) {
+  const std::lock_guard guard(mutex_);
+  Host host = redirection.node;
+  if (host.name.empty()) host.name = asked.name;
+  if (host.name.empty()) {
+    stale_ = true;  // it is that of an adopted connection, and nobody knows where that leads
+    return host;
+  }
+  const auto same = [&](const Node& node) { return node.host.port == host.port && node.other_name == host.name; };
+  if (const auto known = std::ranges::find_if(known_.nodes, same); known != known_.nodes.end()) host = known->host;
+  if (redirection.for_once || known_.nodes.size() > kMostNodes) return host;
+  known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");
+  return host;
+}
+
+void SlotMap::lost(const Host& node) {
+  const std::lock_guard guard(mutex_);
+  if (teacher_) doubt(*teacher_);
+  doubt(node);
+  stale_ = true;
+}
+
+bool SlotMap::is_stale() const {
+  const std::lock_guard guard(mutex_);
+  return stale_;
+}
+
+void SlotMap::set_stale() {
+  const std::lock_guard guard(mutex_);
+  stale_ = true;
+}
+
+bool SlotMap::sharded() const {
+  const std::lock_guard guard(mutex_);
+  return known_.sharded;
 }
 
 }  // namespace rlock::redis

@@ -21,32 +21,32 @@ Result<Subscriber> Subscriber::open(const Address& address, std::string_view cha
   Subscriber subscriber(address);
   for (int tries = 0; tries <= kMostMoves; ++tries) {
     if (RLOCK_TRY(subscriber.subscribe(channel, until))) return subscriber;
-    subscriber.lines_.clear();
+    subscriber.connections_.clear();
   }
   return fail(Error::Code::unavailable, escaped(address.display()) + ": no server keeps the channel for long");
 }
 
-Result<Connection*> Subscriber::line_for(std::string_view channel, const Until& until) {
+Result<Connection*> Subscriber::connection_for(std::string_view channel, const Until& until) {
   const auto slot = address_.slots ? std::optional(slot_of(channel)) : std::nullopt;
   const auto owner = slot ? address_.slots->owner(*slot) : std::nullopt;
-  for (Connection& line : lines_) {
-    if (!slot || line.node() == owner) return &line;
+  for (Connection& connection : connections_) {
+    if (!slot || connection.node() == owner) return &connection;
   }
-  lines_.push_back(RLOCK_TRY(redis::connect_again(address_, slot, until)));
+  connections_.push_back(RLOCK_TRY(redis::connect_again(address_, slot, until)));
   all_.reset();
-  return &lines_.back();
+  return &connections_.back();
 }
 
-Result<void> Subscriber::ask(Connection& line, std::string_view channel, const Until& until) {
-  return line.send({sharded() ? "SSUBSCRIBE" : "SUBSCRIBE", channel}, until);
+Result<void> Subscriber::ask(Connection& connection, std::string_view channel, const Until& until) {
+  return connection.send({sharded() ? "SSUBSCRIBE" : "SUBSCRIBE", channel}, until);
 }
 
 Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until) {
-  Connection& line = *RLOCK_TRY(line_for(channel, until));
-  RLOCK_TRY(ask(line, channel, until));
-  const Reply reply = RLOCK_TRY(line.receive(until));
+  Connection& connection = *RLOCK_TRY(connection_for(channel, until));
+  RLOCK_TRY(ask(connection, channel, until));
+  const Reply reply = RLOCK_TRY(connection.receive(until));
   if (const auto moved = address_.slots ? read_redirection(reply.text) : std::nullopt; moved) {
-    address_.slots->moved(*moved, line.node());
+    address_.slots->moved(*moved, connection.node());
     return false;
   }
   if (reply.is(Reply::Kind::error)) {
@@ -59,7 +59,7 @@ Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until)
 }
 
 Result<void> Subscriber::also(std::string_view channel, const Until& until) {
-  return ask(*RLOCK_TRY(line_for(channel, until)), channel, until);
+  return ask(*RLOCK_TRY(connection_for(channel, until)), channel, until);
 }
 
 Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
@@ -79,13 +79,13 @@ Result<std::optional<Message>> Subscriber::read(const Reply& reply) {
 }
 
 Result<int> Subscriber::watched() {
-  if (lines_.size() == 1) return lines_.front().fd();
+  if (connections_.size() == 1) return connections_.front().fd();
   if (all_) return all_.get();
   all_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!all_) return std::unexpected(system_error("epoll_create1"));
-  for (const Connection& line : lines_) {
+  for (const Connection& connection : connections_) {
     epoll_event readable{.events = EPOLLIN, .data = {}};
-    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, line.fd(), &readable) != 0) return std::unexpected(system_error("epoll_ctl"));
+    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, connection.fd(), &readable) != 0) return std::unexpected(system_error("epoll_ctl"));
   }
   return all_.get();
 }
@@ -98,8 +98,8 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
     }
     if (until.over()) return std::nullopt;
     bool more = false;
-    for (Connection& line : lines_) {
-      const auto reply = RLOCK_TRY(line.receive_now());
+    for (Connection& connection : connections_) {
+      const auto reply = RLOCK_TRY(connection.receive_now());
       auto message = reply ? read(*reply) : std::nullopt;
       if (!message || *message) return message;
       more = more || reply;

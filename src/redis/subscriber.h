@@ -25,7 +25,7 @@ class Subscriber {
   static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
 
   // The server on which the first channel is listened to, as Client::server().
-  const std::string& server() const { return lines_.front().server(); }
+  const std::string& server() const { return connections_.front().server(); }
 
   // Asks for `channel`, too. Messages published after the server has read that are heard.
   // Errors: unavailable, interrupted; those of redis::connect_again, where another server of a cluster keeps it.
@@ -41,17 +41,17 @@ class Subscriber {
 
   bool sharded() const { return address_.slots && address_.slots->sharded(); }
   // The connection to the server that keeps the channel.
-  Result<Connection*> line_for(std::string_view channel, const Until& until);
+  Result<Connection*> connection_for(std::string_view channel, const Until& until);
   // Asks for the channel, and waits for the confirmation. False: another server keeps it.
   Result<bool> subscribe(std::string_view channel, const Until& until);
-  Result<void> ask(Connection& line, std::string_view channel, const Until& until);
+  Result<void> ask(Connection& connection, std::string_view channel, const Until& until);
   // None: no message of somebody.
   Result<std::optional<Message>> read(const Reply& reply);
   // Readable when there may be something to look at.
   Result<int> watched();
 
   Address address_;
-  std::list<Connection> lines_;  // one; of a cluster one for each server
+  std::list<Connection> connections_;  // one; of a cluster one for each server
   UniqueFd all_;                 // watches several
 };
 

@@ -204,27 +204,19 @@ struct Tls::Session {
         verified != X509_V_OK && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
       return not_trusted(verified);
     }
-    switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
-      case SSL_R_UNEXPECTED_EOF_WHILE_READING: ERR_clear_error(); return {Code::unavailable, kClosed};
-      case SSL_R_WRONG_VERSION_NUMBER:
-        ERR_clear_error();
-        return {Code::unavailable,
-                "TLS: the server does not speak it on this port; write redis:// for one that does not"};
-      case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:  // TLS 1.2 has no other word for it, and this one for more
-        if (SSL_get_certificate(ssl.get())) break;
-        ERR_clear_error();
-        return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (--tls-cert, --tls-key)"};
-      default: break;
+    const int reason = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
+    const std::string said = first_error();
+    if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
+    if (reason == SSL_R_WRONG_VERSION_NUMBER) {
+      return {Code::unavailable, "TLS: the server does not speak it on this port; write redis:// for one that does not"};
     }
-    const bool refused = is_alert(error);
-    return {refused ? Code::untrusted : Code::unavailable,
-            std::string(refused ? "TLS: the server refused us: " : "TLS: ") + first_error()};
-  }
-
-  // An alert of the server's (RFC 8446 §6.2).
-  static bool is_alert(unsigned long error) {
-    return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET;
+    // TLS 1.2 has no other word for it than the second one, and that one for more.
+    const bool wants_ours = reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
+    if (wants_ours && !SSL_get_certificate(ssl.get())) {
+      return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (--tls-cert, --tls-key)"};
+    }
+    const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert of the server's (RFC 8446 §6.2)
+    return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
   }
 
   static Error not_trusted(long verified) {

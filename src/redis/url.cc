@@ -51,14 +51,11 @@ std::string percent_encoded(std::string_view text, std::string_view also) {
 }
 
 Result<int> number_in(std::string_view text, int least, int most, std::string_view what) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
-    // Not shown: where an @ was forgotten it is a password.
-    return bad_address("the " + std::string(what) + " is not a number from " + std::to_string(least) + " to " +
-                       std::to_string(most));
-  }
-  return value;
+  const auto value = whole_number(text);
+  if (value && *value >= least && *value <= most) return static_cast<int>(*value);
+  // Not shown: where an @ was forgotten it is a password.
+  return bad_address("the " + std::string(what) + " is not a number from " + std::to_string(least) + " to " +
+                     std::to_string(most));
 }
 
 std::string_view userinfo_of(std::string_view rest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/audience.h"
+#include "redis/endpoint.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "redis/slot_map.h"
 
 namespace rlock::redis {
 namespace {

@@ -6,22 +6,35 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "redis/address.h"
 #include "redis/connection.h"
-#include "redis/round.h"
 
 namespace rlock::redis {
 
-class Lines {
+// Commands that are on their way together.
+struct Sent {
+  const Words* command = nullptr;
+  std::optional<int> slot;
+  Connection* connection = nullptr;  // over which it went; null: it has to be sent, or that connection is there no more
+  unsigned turn = 0;           // those of one connection are answered in this order
+  std::optional<Reply> reply;
+  std::optional<Error> error;  // in place of a reply
+  bool is_open() const { return !reply && !error; }
+  bool waits() const { return !connection && is_open(); }
+};
+using Round = std::vector<Sent>;
+
+class Connections {
  public:
-  explicit Lines(Address address) : address_(std::move(address)) {}
+  explicit Connections(Address address) : address_(std::move(address)) {}
 
   Address& address() { return address_; }
   const Address& address() const { return address_; }
   // The address, and the server that was found by it: for messages.
-  std::string where(const Connection* line) const;
+  std::string where(const Connection* connection) const;
 
   // The open connection to the server that keeps the slot; null: there is none. Without a slot: any.
   Connection* open(std::optional<int> slot);
@@ -58,10 +71,10 @@ class Lines {
   Connection* keep(Connection connection);
   // No command of the round names it any more.
   // REQUIRES: no reply is due on it.
-  void drop(const Connection* line);
+  void drop(const Connection* connection);
   // Drops the connection: what comes over it from now on could be taken for something else. The error is that of the
   // commands of the round, too, that wait for a reply over it.
-  Error failed(const Connection* line, Error error);
+  Error failed(const Connection* connection, Error error);
   void disconnect();
 
   Round round;                 // the commands of the present call, or of the last one
@@ -72,11 +85,11 @@ class Lines {
 
  private:
   Result<Connection*> usable(const std::function<Connection*()>& find);
-  bool is_due(const Connection* line) const;
+  bool is_due(const Connection* connection) const;
 
   Address address_;
   TimePoint named_at_{};  // just before the Sentinels were asked who the master is, that is connected
-  std::list<Connection> lines_;
+  std::list<Connection> connections_;
 };
 
 }  // namespace rlock::redis
