@@ -3,7 +3,7 @@
 //
 // All that a command of the same user could find in the memory of its guards (/proc/PID/mem, proc(5)), in a core file
 // or in swap is kept to one place, which is overwritten when it is needed no more. Copies of a std::string that are
-// freed are overwritten, too (base/wipe_freed.cc); so a password may pass through strings, and be kept in none.
+// freed are overwritten, too (base/secret.cc); so a password may pass through strings, and be kept in none.
 #pragma once
 
 #include <cstddef>

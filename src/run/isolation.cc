@@ -80,7 +80,7 @@ bool has_input(const UniqueFd& children) {
 
 // The first process of the namespace: reaps what is left to it, and ends with `life`.
 [[noreturn]] void be_init(int life, int ready) {
-  setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/charges.cc
+  setsid();  // it becomes the parent of orphans in the command's process group: see leave_group in run/monitor.cc
   const int failure = show_own_processes_only();
   if (write(ready, &failure, sizeof failure) < 0) _exit(1);
   dup2(life, STDIN_FILENO);

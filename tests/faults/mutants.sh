@@ -58,24 +58,24 @@ mutant 'release.lua does not look at the owner' tests/lua/release.bats \
   lua/verb/release.lua 'local count = count_of(owner)' 'local count = count_of(owner) or 1'
 mutant 'acquire.lua counts a resent request again' 'tests/lua/acquire.bats tests/faults/lost_reply.bats' \
   lua/verb/acquire.lua 'if count_of(owner) then' 'if count_of(owner) then set_count(owner, count_of(owner) + 1)'
-mutant 'renew.lua renews for any holder' tests/faults/loss.bats \
+mutant 'renew.lua renews whoever holds the lock' tests/faults/loss.bats \
   lua/verb/renew.lua 'if not count_of(owner) then' "if redis.call('exists', lock) == 0 then"
 mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.bats' \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(previous)'
-mutant 'the token is only the clock' tests/lua/token.bats \
+mutant 'the token is the clock alone' tests/lua/token.bats \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(now_us)'
 mutant 'what could not be given a time stays for ever' tests/lua/acquire_refused.bats \
   lua/part/base.lua "    redis.call('set', key, '', 'px', 1)" ''
 mutant 'what describes an earlier holder stays' tests/lua/acquire.bats \
   lua/part/grant.lua '    remove(description)' ''
-mutant 'the lock is released before the tree is empty' tests/faults/guards.bats \
+mutant 'released before the tree is empty' tests/faults/guards.bats \
   src/run/life.cc '  stage_ = Stage::clearing_up;' '  tree_is_empty(event);'
 mutant 'no guard keeps the deadline' tests/faults/loss.bats \
   src/run/life.cc 'ours && !lost() ? deadlines.terminate_at() : never' never \
   src/run/life.cc 'ours && force_ != Force::killing ? deadlines.kill_at() : never' never \
-  src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
+  src/run/frontend.cc 'if (timer_.set_for(shared)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
-  src/run/frontend.cc 'if (timer_.set_for(shared_)) return;' 'return timer_.set(TimePoint::max());'
+  src/run/frontend.cc 'if (timer_.set_for(shared)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
   src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
   src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
@@ -83,144 +83,144 @@ mutant 'the deadline counts from the reply' tests/faults/outage.bats \
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
   src/run/life.cc '? deadlines.terminate_at() :' '? deadlines.terminate_at() + 1s :'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
-  src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
-mutant 'no one kills the tree of a dead monitor' tests/faults/guards.bats \
+  src/run/command.cc 'die_with(isolate ? getppid() : monitor);' ''
+mutant 'nobody ends the tree of a dead monitor' tests/faults/guards.bats \
   src/run/frontend.cc '    termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
     const std::string what' '    const std::string what' \
   src/run/frontend.cc '    see_through(termination);
     terminal_' '    terminal_' \
-  src/run/command.cc 'prctl(PR_SET_PDEATHSIG, SIGKILL);' ''
+  src/run/command.cc 'die_with(isolate ? getppid() : monitor);' ''
 mutant 'there is no second guard' tests/faults/guards.bats \
-  src/run/monitor.cc 'if (ready.frontend_died) happen(Kind::frontend_died);' '' \
-  src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;'
+  src/run/event_loop.cc 'if (frontend_died) happen(Kind::frontend_died);' '' \
+  src/run/event_loop.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;'
 mutant 'signals are passed on twice' tests/faults/guards.bats \
   src/run/frontend.cc 'if (unsent_ && send_packet' \
   'if (unsent_) send_packet(guards_.guard_socket(), *unsent_);
       if (unsent_ && send_packet'
-mutant 'signals that the terminal has already delivered are passed on' tests/cli/terminal.bats \
+mutant 'what the terminal has delivered is passed on' tests/cli/terminal.bats \
   src/run/signals.cc 'info.ssi_code == SI_KERNEL && of_terminals(number) && !alone' false
-mutant 'an interrupted waiter starts its command' tests/faults/waiters.bats \
-  src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)' \
+mutant 'a waiter that is interrupted starts its command' tests/faults/waiters.bats \
+  src/run/frontend.cc 'if (signals.was_asked_to_end())' 'if (false)' \
   src/lock/wait.cc 'acquired = wait();' \
   'acquired = wait(); if (!acquired) acquired = Acquired{.outcome = Acquired::Outcome::granted, .hold = Hold{lock(), request_.owner, "x", "1", request_.lease, BootClock::now()}};'
 mutant 'an undone acquire is not released' tests/faults/lost_reply.bats \
   src/lock/wait.cc '(queued_ || unknown)' queued_
-mutant 'leftover processes are left alone' 'tests/faults/guards.bats' \
+mutant 'what is left behind is left alone' 'tests/faults/guards.bats' \
   src/run/life.cc ' || plan_.leftovers == Leftovers::wait) return;' ') return;' \
   src/run/life.cc 'if (plan_.leftovers == Leftovers::ignore) {
     return apply' 'if (true) {
     return apply'
-mutant 'guards keep the pipes of the command open' tests/faults/signals.bats \
+mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
   src/run/inherited.cc 'for (const int fd : descriptors_) close(fd);' ''
-mutant 'a server clock that runs fast is not noticed' tests/faults/clock.bats \
+mutant 'a server clock that runs ahead is not seen' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed' tests/faults/resources.bats \
   src/run/deadlines.h 'std::max(kill_at(), last_killing + kKillingCounts)' 'kill_at()'
-mutant 'no one replaces a stopped frontend' tests/faults/guards_at_work.bats \
-  src/run/suspend.cc 'if (stand_in == 0) wake_in_need(frontend, shared, timer, monitor);' 'if (stand_in == 0) _exit(0);'
+mutant 'a stopped frontend has nobody in its place' tests/faults/guards_at_work.bats \
+  src/run/job_control.cc 'wake_in_need(frontend, shared, timer, monitor);' 'if (stand_in == 0) _exit(0);'
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
   src/run/tree.cc " && process.threads <= 1" ''
-mutant 'a killing pass reads all of /proc' tests/faults/trees.bats \
+mutant 'a killing pass reads the whole of /proc' tests/faults/trees.bats \
   src/run/tree.cc 'return access("/proc/thread-self/children", R_OK) == 0;' 'return false;'
-mutant 'no one records a killing' tests/faults/trees.bats \
-  src/run/monitor.cc 'termination.set_sign_of_life([&shared] { shared.set_last_killing(BootClock::now()); });' ''
-mutant 'a tree that keeps forking is reported as unkillable' tests/faults/trees.bats \
+mutant 'a killing is marked by nobody' tests/faults/trees.bats \
+  src/run/event_loop.cc 'shared.set_last_killing(BootClock::now());' ''
+mutant 'what keeps forking is said to be undying' tests/faults/trees.bats \
   src/run/termination.cc 'if (forking_) {' 'if (false) {'
 mutant 'the processes of another /proc are taken for ours' tests/faults/trees.bats \
   src/run/tree.cc ' || number_of(name) != getpid()' ''
-mutant 'the end of a namespace is polled' tests/cli/isolate.bats \
-  src/run/monitor.cc 'if (unseen && job_.leftovers == Leftovers::kill)' 'if (charges_.command.has_namespace())'
-mutant 'a waiter looks at the clock each second' tests/faults/guards_at_work.bats \
+mutant 'the end of a namespace is looked for' tests/cli/isolate.bats \
+  src/run/event_loop.cc 'if (unseen && job.leftovers == Leftovers::kill)' 'if (watched_.command.has_namespace())'
+mutant 'who waits looks at the clock each second' tests/faults/guards_at_work.bats \
   src/base/wait.cc 'timer_pays && !timer && left > kShort' false
 mutant 'the frontend wakes up for deadlines that have moved' tests/faults/guards_at_work.bats \
-  src/run/monitor.cc 'charges_.frontend.move_timer(shared_);' ''
-mutant 'warnings are written into a full-screen program' tests/cli/terminal.bats \
+  src/run/event_loop.cc 'watched_.frontend.move_timer(shared);' ''
+mutant 'warnings are written into what a program draws' tests/cli/terminal.bats \
   src/base/log.cc 'holding = true;' ''
-mutant 'the terminal keeps the modes of a killed program' tests/cli/terminal.bats \
+mutant 'the terminal keeps the modes of what was killed' tests/cli/terminal.bats \
   src/run/frontend.cc 'terminal_.restore();' ''
-mutant 'the modes of a shell that has taken the terminal back are changed' tests/cli/terminal.bats \
-  src/run/terminal.cc 'if (foreground == ours) ' ''
-mutant 'rlock always stops by SIGSTOP, not by the signal that stopped the command' tests/cli/terminal.bats \
-  src/run/suspend.cc 'stop_by(signal);' 'raise(SIGSTOP);'
+mutant 'the modes of a shell that has the terminal again are changed' tests/cli/terminal.bats \
+  src/run/job_control.cc 'if (foreground == ours) ' ''
+mutant 'rlock stops by SIGSTOP, whatever has stopped the command' tests/cli/terminal.bats \
+  src/run/job_control.cc 'stop_by(signal);' 'raise(SIGSTOP);'
 mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
   src/base/write_line.cc 'O_WRONLY | O_NONBLOCK' O_WRONLY \
   src/base/write_line.cc 'if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;' ''
-mutant 'processes from before the job are killed, too' tests/faults/guards_at_work.bats \
+mutant 'what ran before the job is ended, too' tests/faults/guards_at_work.bats \
   src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
 mutant 'a command begins after a Ctrl-C' tests/cli/terminal.bats \
-  src/run/run_job.cc 'if (signals.was_asked_to_end())' 'if (false)'
+  src/run/frontend.cc 'if (signals.was_asked_to_end())' 'if (false)'
 mutant 'a Ctrl-C that comes before the guards is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' false
 mutant 'a Ctrl-C that comes as the command begins reaches it twice' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' '!gone_'
-mutant 'without a thread, nothing is renewed' tests/faults/resources.bats \
+mutant 'who finds no thread does not renew' tests/faults/resources.bats \
   src/run/renewer.cc '  renew_once(watchdog_->deadlines().terminate_at());' ''
-mutant 'signals that do not fit are dropped' tests/faults/signals_at_edges.bats \
+mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
   src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
-  src/run/guards.cc $'    client.disconnect();\n    disconnect();\n' ''
+  src/run/guards.cc $'    if (ahead) client.disconnect();\n    disconnect();\n' ''
 mutant 'guards that are dead are counted on' tests/faults/ready.bats \
   src/run/guards.cc 'return poll(&ended, 1, 0) == 0 && ' 'return '
 mutant 'a Ctrl-Z of the waiter stops the command' tests/faults/ready.bats \
-  src/run/monitor.cc 'if (!charges_.command.status()) charges_.command.signal(SIGCONT);' ''
+  src/run/event_loop.cc 'if (!watched_.command.status()) watched_.command.signal(SIGCONT);' ''
 mutant 'what is known only with the lock never comes' tests/faults/ready.bats \
   src/run/guards.cc 'shared_->set_late_variable(job.command.late_variable);' ''
 mutant 'a command that is killed before its start is a failed hook' tests/faults/ready.bats \
   src/run/life.cc 'settle(Gravity::ended, {JobEnd::Kind::system_refused, 0});' 'settle(Gravity::ended, {JobEnd::Kind::hook_failed, 0});'
 mutant 'a dead waiter that was ready stays in the queue' tests/faults/ready.bats \
-  src/run/charges.cc 'if (getppid() != frontend) release_unseen(client, job);' ''
+  src/run/monitor.cc 'if (getppid() != frontend) release_unseen(context.client, context.job);' ''
 mutant 'a hook is started for a job that is over' tests/faults/ready.bats \
   src/run/life.cc '  if (command_ended_ || force_ != Force::calm) return call_off();
 ' '  if (hook_ != Hook::none && (command_ended_ || force_ != Force::calm)) return call_off();
 '
 mutant 'a waiter that was stopped is woken' tests/faults/ready.bats \
-  src/run/monitor.cc '    charges = std::unexpected(end.error());  // the command' '    kill(frontend.pid, SIGCONT), charges = std::unexpected(end.error());  // the command'
+  src/run/monitor.cc '    watched = std::unexpected(end.error());  // the command' '    kill(frontend.pid, SIGCONT), watched = std::unexpected(end.error());  // the command'
 mutant 'an orphaned group looks as if it was not' 'tests/faults/groups.bats tests/cli/terminal.bats' \
-  src/run/charges.cc 'setsid();' 'setpgid(0, 0);'
+  src/run/monitor.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'orphans in a namespace make an orphaned group look as if it was not' tests/faults/groups.bats \
   src/run/isolation.cc 'setsid();' 'setpgid(0, 0);'
 mutant 'a stopped monitor sleeps on when the frontend is killed' tests/faults/groups.bats \
-  src/run/charges.cc 'prctl(PR_SET_PDEATHSIG, SIGCONT);' ''
+  src/run/monitor.cc 'prctl(PR_SET_PDEATHSIG, SIGCONT);' ''
 mutant 'a group is never controlled by a shell' tests/cli/terminal.bats \
   src/run/tree.cc 'getsid(pid) == session) return false;' 'false) return false;'
 mutant 'nobody is ready' tests/faults/ready.bats \
   src/lock/wait.cc 'if (!policy_.at_front) return;' 'return;'
 mutant 'what was ready stays' tests/faults/ready.bats \
   src/run/guards.cc 'if (monitor_ < 0 || status_) return;' 'return;' \
-  src/run/monitor.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;' \
-  src/run/monitor.cc 'if (ready.frontend_died) happen(Kind::frontend_died);' ''
+  src/run/event_loop.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;' \
+  src/run/event_loop.cc 'if (frontend_died) happen(Kind::frontend_died);' ''
 mutant 'a keeper is not waited for' tests/cli/for_pid.bats \
-  src/run/keeper.cc 'if (answer_text == kReady) return keeper;' 'return keeper;'
-mutant 'the command starts although the gate should stay closed' 'tests/cli/hooks.bats' \
-  src/run/monitor.cc 'charges_.command.close_gate();' 'charges_.command.open_gate();'
-mutant 'a release after a lost reply is not recognized' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
+  src/run/keeper.cc 'if (said == kReady) return keeper;' 'return keeper;'
+mutant 'the command is started although the gate should stay closed' 'tests/cli/hooks.bats' \
+  src/run/event_loop.cc 'watched_.command.close_gate();' 'charges_.command.open_gate();'
+mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_reply.bats tests/lua/release.bats' \
   lua/verb/release.lua "if remember_for ~= '0' then" 'if false then'
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
-  src/redis/lines.cc 'auto silent = line->expect_silence();' 'Result<void> silent;'
+  src/redis/connections.cc 'auto silent = connection->expect_silence();' 'Result<void> silent;'
 mutant 'a lease that has run out while the server was asked to end it is a loss' tests/faults/loss.bats \
   src/lock/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
 mutant 'whoever has had the lock since does not matter' tests/faults/loss.bats \
   src/lock/verbs.cc '&& released.token == hold.token' ''
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
-mutant 'a lock that was lost unnoticed is ignored' tests/faults/loss.bats \
+mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
   lua/part/base.lua "return redis.pcall(kSharded and 'spublish' or 'publish', to, what)" 'return 0'
-mutant 'a dead waiter is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
-mutant 'newcomers overtake waiters' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/verb/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
-mutant 'a waiter is not told that it has the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/handoff.lua "tell(first, 'granted')" true
-mutant 'all waiters are woken' tests/cli/queue.bats \
+mutant 'all that wait are woken' tests/cli/queue.bats \
   src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua 'while front and front ~= known do' 'while false do'
-mutant 'a lost place stays lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
+mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/part/handoff.lua 'if payload and not open and' 'if false and'
@@ -293,7 +293,7 @@ mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
 
 # A cluster.
 mutant 'a cluster: a renewal probes a connection on which a reply is due' tests/faults/cluster_rounds.bats \
-  src/redis/lines.cc 'if (!line || is_due(line)) return line;' 'if (!line) return line;'
+  src/redis/connections.cc 'if (!connection || is_due(connection)) return connection;' 'if (!line) return line;'
 mutant 'a cluster: the end of the time hides what the servers have said' tests/faults/cluster_rounds.bats \
   src/redis/exchange.cc 'if (again.empty() || until_.over()) return false;  // the replies say why' \
   'for (Sent* one : again) one->reply.reset();
@@ -304,8 +304,8 @@ mutant 'a cluster: a server that hangs is waited for, whatever another one has s
 mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/faults/cluster_rounds.bats \
   src/lock/wait.cc 'channel.strayed_from(answered_by)' 'channel.strayed_from(client_.server())'
 mutant 'a cluster: replies to ASKING are left unread' tests/faults/cluster_rounds.bats \
-  src/redis/exchange.cc '  auto reply = line->receive(until_);
-  if (reply) reply = line->receive(until_);' '  RLOCK_TRY(line->receive(until_));
+  src/redis/exchange.cc '  auto reply = connection->receive(until_);
+  if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(line->receive(until_));
   auto reply = line->receive(until_);'
 mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
   src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
@@ -316,13 +316,13 @@ mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats 
   }
   for'
 mutant 'a cluster: the server that has named a dead owner is asked again first' tests/cli/cluster.bats \
-  src/redis/slot_map.cc 'if (teacher_) doubt(*teacher_);' ''
+  src/redis/slot.cc 'if (teacher_) doubt(*teacher_);' ''
 mutant 'a cluster: MOVED is no reason to ask elsewhere' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
-  src/redis/slot_map.cc 'owner_[static_cast<std::size_t>(redirection.slot)] = index_of(host, "");' ''
+  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");' ''
 mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, whatever it announces' tests/cli/cluster.bats \
-  src/redis/slot_map.cc 'if (by_name && ' 'if (false && '
+  src/redis/slot.cc 'if (by_name && ' 'if (false && '
 mutant 'Sentinels are not asked before a release' tests/faults/hung_master.bats \
   src/lock/quorum.cc 'std::string unsure = follow_master(servers.only(), until);' 'std::string unsure;'
 mutant 'Sentinels are not asked about a server that has granted a lock' tests/faults/hung_master.bats \
