@@ -16,7 +16,6 @@
 #include "show/timeline.h"
 #include "show/write_file.h"
 #include "lock/read_history.h"
-#include "lock/stream_history.h"
 
 namespace rlock::cli {
 namespace {

@@ -6,27 +6,27 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "lock/listing.h"
 #include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
 
-void warn(const LockName& name, const std::string& what) { log::warning(name.display() + ": its history: " + what); }
+using redis::Reply;
 
-redis::Words words_of(const std::vector<std::string>& command) { return {command.begin(), command.end()}; }
+// Of holds without an entry: in one exchange.
+constexpr std::size_t kDueTogether = 100;
+// As lua/part/due.lua has it, in bytes; and the text of a score.
+constexpr std::size_t kLongestOwner = 512, kLongestScore = 32;
 
-Error takes_too_long() {
-  return {Error::Code::unavailable, "reading the history takes too long; ask for less of it"};
+void warn_of_history(const LockName& name, const std::string& what) {
+  log::warning(name.display() + ": its history: " + what);
 }
 
 }  // namespace
 
-bool is_wanted(const PastHold& hold, const HistoryQuery& query) {
-  return !(query.failed && hold.fine()) && !(query.since && hold.ended < *query.since);
-}
-
-std::size_t size_of_texts(const PastHold& hold) {
-  std::size_t size = 0;
+std::size_t size_of(const PastHold& hold) {
+  std::size_t size = sizeof hold;
   for (const std::string* text : {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user,
                                   &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.leftovers,
                                   &hold.by}) {
@@ -35,11 +35,11 @@ std::size_t size_of_texts(const PastHold& hold) {
   return size;
 }
 
-Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, const Commands& commands,
-                                                       milliseconds exchange, const Until& end) {
-  if (end.over()) return std::unexpected(takes_too_long());
+Result<std::vector<Result<Reply>>> ask_together(redis::Client& client, const Commands& commands, milliseconds exchange,
+                                                const Until& end) {
+  if (end.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");
   std::vector<redis::Words> all;
-  for (const auto& command : commands) all.push_back(words_of(command));
+  for (const auto& command : commands) all.emplace_back(command.begin(), command.end());
   auto replies = client.call_all(all, end.at_most(exchange));
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i]) continue;
@@ -50,41 +50,19 @@ Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, co
   return replies;
 }
 
-Result<void> set_since(redis::Client& client, HistoryQuery& query, const Until& until) {
-  if (!query.within) return {};
-  const auto clock = RLOCK_TRY(redis::read_clock(client, until));
-  query.since = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)) - *query.within;
-  return {};
-}
-
-HistoryReader::HistoryReader(redis::Client& client, const LockName& name, const HistoryQuery& query,
-                             milliseconds exchange, const Until& end, std::size_t page,
-                             std::size_t longest)
-    : client_(client),
-      name_(name),
+HistoryReader::HistoryReader(const LockName& name, const HistoryQuery& query, std::size_t page, std::size_t longest)
+    : name_(name),
       query_(query),
-      exchange_(exchange),
-      end_(end),
       key_(name.history_key()),
       page_(page),
       longest_(longest),
-      found_([&query](const PastHold& hold) { return is_wanted(hold, query); }) {}
+      found_([&query](const PastHold& hold) { return query.wants(hold); }) {}
 
 std::vector<std::string> HistoryReader::command() const {
   return {"XREVRANGE", key_, newest_, "-", "COUNT", std::to_string(number_wanted())};
 }
 
-Result<std::vector<PastHold>> HistoryReader::read(Result<redis::Reply> reply) {
-  RLOCK_TRY(take_page(std::move(reply)));
-  while (!over_) {
-    if (end_.over()) return std::unexpected(takes_too_long());
-    const auto next = command();
-    RLOCK_TRY(take_page(client_.insist(words_of(next), end_.at_most(exchange_))));
-  }
-  return found_.take(query_.limit);
-}
-
-Result<void> HistoryReader::take_page(Result<redis::Reply> reply) {
+Result<void> HistoryReader::take_page(Result<Reply> reply) {
   const std::size_t page = number_wanted();
   if (!reply && reply.error().code == Error::Code::protocol) {
     ask_for_less(page, reply.error());
@@ -92,14 +70,14 @@ Result<void> HistoryReader::take_page(Result<redis::Reply> reply) {
   }
   if (!reply && reply.error().code == Error::Code::wrong_kind) {
     over_ = true;
-    warn(name_, "the key " + escaped(key_) + " is no stream; delete it");
+    warn_of_history(name_, "the key " + escaped(key_) + " is no stream; delete it");
     return {};
   }
   RLOCK_TRY(reply);
   take(reply->elements);
   over_ = over_ || reply->elements.size() < page;
   page_ = std::min(page_ * 4, longest_);
-  if (over_ && odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
+  if (over_ && odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries are not rlock's");
   return {};
 }
 
@@ -109,7 +87,7 @@ std::vector<PastHold> HistoryReader::take_settled() {
 
 std::size_t HistoryReader::size_held_back() const {
   std::size_t size = 0;
-  for (const PastHold& hold : found_.holds()) size += sizeof hold + size_of_texts(hold);
+  for (const PastHold& hold : found_.holds()) size += size_of(hold);
   return size;
 }
 
@@ -118,16 +96,16 @@ std::size_t HistoryReader::size_held_back() const {
 void HistoryReader::ask_for_less(std::size_t page, const Error& error) {
   if (page == 1) {
     over_ = true;
-    warn(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
-    if (odd_ > 0) warn(name_, std::to_string(odd_) + " entries are not rlock's");
+    warn_of_history(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
+    if (odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries are not rlock's");
   }
   longest_ = std::max(page - 1, std::size_t{1});
   page_ = page > kShortPage ? kShortPage : 1;
 }
 
-void HistoryReader::take(const std::vector<redis::Reply>& entries) {
+void HistoryReader::take(const std::vector<Reply>& entries) {
   bool too_old = false;
-  for (const redis::Reply& entry : entries) {
+  for (const Reply& entry : entries) {
     auto hold = read_entry(name_, entry);
     newest_ = "(" + entry.at(0).as_text();
     if (!hold) {
@@ -140,6 +118,84 @@ void HistoryReader::take(const std::vector<redis::Reply>& entries) {
   const bool enough = too_old || found_.size() >= query_.limit;
   over_ = enough && (beyond_ || !found_.open());
   beyond_ = enough;  // the other entry of a hold stands a few entries further on, if there is one
+}
+
+namespace {
+
+struct DueHold {
+  const LockName* name;
+  std::string owner, ended;
+};
+
+// As the entry that is to be written would be read. `known`: the reply to `asked`.
+std::optional<PastHold> past_of(const DueHold& due, const Reply& known, const std::vector<std::string>& asked) {
+  Reply words{.kind = Reply::Kind::array};
+  const auto text = [](std::string value) { return Reply{.kind = Reply::Kind::string, .text = std::move(value)}; };
+  for (const char* word : {"outcome", "gone", "end", "expired", "owner"}) words.elements.push_back(text(word));
+  words.elements.push_back(text(due.owner));
+  // Behind the command and the key.
+  for (std::size_t i = 2; i < asked.size(); ++i) {
+    words.elements.push_back(text(asked[i] == "history" ? "kind" : asked[i]));
+    words.elements.push_back(text(known.at(i - 2).as_text()));
+  }
+  auto hold = read_entry(*due.name, {.kind = Reply::Kind::array, .elements = {text(due.ended), std::move(words)}});
+  const auto since = known.at(0).as_number();
+  if (hold && since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
+  return hold;
+}
+
+Result<std::vector<DueHold>> find_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
+                                      const Until& end) {
+  if (names.empty()) return {};
+  const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
+  const auto now = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)).count();
+  std::vector<DueHold> all;
+  std::size_t size = 0;
+  for (auto name = names.begin(); name != names.end();) {
+    Commands commands;
+    auto answered = name;
+    for (; name != names.end() && commands.size() < kDueTogether; ++name) {
+      commands.push_back({"ZREVRANGEBYSCORE", name->due_key(), std::to_string(now), "0", "WITHSCORES", "LIMIT", "0",
+                          std::to_string(kDueTogether)});
+    }
+    for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
+      const LockName& asked = *answered++;
+      for (std::size_t i = 0; reply && i + 1 < reply->elements.size(); i += 2) {
+        DueHold due{&asked, reply->at(i).as_text(), reply->at(i + 1).as_text()};
+        if (due.owner.size() > kLongestOwner || due.ended.size() > kLongestScore) continue;
+        size += sizeof due + due.owner.size() + due.ended.size();
+        all.push_back(std::move(due));
+      }
+    }
+    RLOCK_TRY(within_list_limits(size, end));
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<PastHold>> read_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
+                                       const Until& end) {
+  const std::vector<DueHold> found = RLOCK_TRY(find_due(client, names, exchange, end));
+  std::vector<PastHold> holds;
+  std::size_t size = 0;
+  for (std::size_t done = 0; done < found.size();) {
+    Commands commands;
+    const std::size_t first = done;
+    for (; done < found.size() && commands.size() < kDueTogether; ++done) {
+      commands.push_back({"HMGET", found[done].name->entry_key(found[done].owner), "since", "token", "history", "host",
+                          "pid", "user", "command", "reason"});
+    }
+    const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      auto hold = past_of(found[first + i], replies[i] ? *replies[i] : Reply{}, commands[i]);
+      if (!hold) continue;
+      size += size_of(*hold);
+      holds.push_back(*std::move(hold));
+    }
+    RLOCK_TRY(within_list_limits(size, end));
+  }
+  return newest_of(std::move(holds), found.size());
 }
 
 }  // namespace rlock::lock

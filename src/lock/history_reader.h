@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The history of one lock on one server, page by page. lock/read_history.h and lock/stream_history.h are for callers.
+// The history of one lock on one server, page by page. lock/read_history.h is for callers.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/wait.h"
-#include "lock/history_query.h"
-#include "lock/join_history.h"
+#include "lock/history.h"
 #include "redis/client.h"
 
 namespace rlock::lock {
@@ -26,31 +24,18 @@ inline constexpr std::size_t kPage = 500, kShortPage = 20;
 Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, const Commands& commands,
                                                        milliseconds exchange, const Until& end);
 
-// Sets `since` by the clock of the server where `within` is wanted. Errors: those of redis::Client.
-Result<void> set_since(redis::Client& client, HistoryQuery& query, const Until& until);
-
-bool is_wanted(const PastHold& hold, const HistoryQuery& query);
-
-// In bytes.
-std::size_t size_of_texts(const PastHold& hold);
-
-// The keys by which the locks with a history are found.
-inline constexpr std::string_view kHistories[] = {LockName::kHistory, LockName::kHold};
+// In bytes, with its texts.
+std::size_t size_of(const PastHold& hold);
 
 class HistoryReader {
  public:
   // `page`: entries that are asked for at first; `longest`: at a time later. The references must outlive it.
-  HistoryReader(redis::Client& client, const LockName& name, const HistoryQuery& query, milliseconds exchange,
-                const Until& end, std::size_t page, std::size_t longest = kPage);
+  HistoryReader(const LockName& name, const HistoryQuery& query, std::size_t page, std::size_t longest);
 
   // For the next page.
   std::vector<std::string> command() const;
 
-  // All of it, which begins with `reply`, the one to the first command(). Errors: those of redis::Client, but for what
-  // read_history passes over; unavailable where it takes too long.
-  Result<std::vector<PastHold>> read(Result<redis::Reply> reply);
-
-  // One page. Errors: as read.
+  // The reply to that. Errors: it, but for a key that is no stream and a page that is too long.
   Result<void> take_page(Result<redis::Reply> reply);
 
   // There are no more pages that are wanted.
@@ -69,15 +54,19 @@ class HistoryReader {
   void ask_for_less(std::size_t page, const Error& error);
   void take(const std::vector<redis::Reply>& entries);
 
-  redis::Client& client_;
   const LockName& name_;
   const HistoryQuery& query_;
-  milliseconds exchange_;
-  const Until& end_;
   std::string key_, newest_ = "+";
   std::size_t page_, longest_, odd_ = 0;
   StreamOfHolds found_;
   bool over_ = false, beyond_ = false;
 };
+
+// The holds of these locks whose jobs want an entry, and that have none yet, because their lease has run out
+// (lua/part/due.lua): as the next grant will write them down. Up to a hundred of each lock, the newest first. A lock that
+// cannot be read is passed over. Errors: those of redis::Client and of within_list_limits; unavailable where it takes too
+// long.
+Result<std::vector<PastHold>> read_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
+                                       const Until& end);
 
 }  // namespace rlock::lock

@@ -2,67 +2,206 @@
 #include "lock/read_history.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <memory>
+#include <queue>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
-#include "lock/due.h"
 #include "lock/history_reader.h"
-#include "lock/join_history.h"
 #include "lock/listing.h"
 #include "lock/tally.h"
+#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
 
-using Past = std::vector<PastHold>;
-
 // Locks that are asked for together, and the entries that they may answer with together.
 constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
+constexpr int kLongestReading = 60;  // exchanges
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+// The keys by which the locks with a history are found.
+constexpr std::string_view kHistories[] = {LockName::kHistory, LockName::kHold};
 
-// Entries that are asked for at first.
-std::size_t first_page(const HistoryQuery& query) {
-  return query.failed ? kPage : std::clamp(query.limit, std::size_t{1}, kPage);
-}
+using Past = std::vector<PastHold>;
+using Each = std::function<Result<void>(const PastHold&)>;
 
-Result<Past> read_one_server(redis::Client& client, HistoryQuery query, milliseconds exchange) {
-  const Until end = Until{}.at_most(kLongestReading * exchange);
-  RLOCK_TRY(set_since(client, query, end.at_most(exchange)));
-  std::set<LockName> names(query.names.begin(), query.names.end());
-  const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, kHistories, 0, exchange, end));
-  Past all;
-  if (!query.of_each) all = RLOCK_TRY(read_due(client, names, exchange, end));
-  std::erase_if(all, [&](const PastHold& hold) { return !is_wanted(hold, query); });
-  std::size_t size = 0;
-  const auto add = [&](const LockName& name, Result<Past> one) -> Result<void> {
-    if (!one && listing && is_of_others(one.error())) return {};
-    if (!one) return std::unexpected(Error(one.error()).in(name.display()));
-    // How many holds there are follows the limit, or the number of names, which has one.
-    if (query.of_each) {
-      for (const PastHold& hold : *one) size += size_of_texts(hold);
-      RLOCK_TRY(within_list_limits(size, end));
-    }
-    all.insert(all.end(), std::make_move_iterator(one->begin()), std::make_move_iterator(one->end()));
-    if (!query.of_each && all.size() > 2 * query.limit) all = newest_of(std::move(all), query.limit);
-    return {};
-  };
-  const std::size_t together = std::clamp(kEntriesTogether / first_page(query), std::size_t{1}, kLocksTogether);
-  for (auto name = names.begin(); name != names.end();) {
-    std::vector<HistoryReader> readers;
-    Commands commands;
-    std::vector<const LockName*> asked;
-    for (; name != names.end() && readers.size() < together; ++name) {
-      asked.push_back(&*name);
-      commands.push_back(readers.emplace_back(client, *name, query, exchange, end, first_page(query)).command());
-    }
-    auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
-    for (std::size_t i = 0; i < readers.size(); ++i) RLOCK_TRY(add(*asked[i], readers[i].read(std::move(replies[i]))));
+struct Source {
+  std::optional<HistoryReader> reader;  // none: all of it is ready
+  std::size_t number;        // those of the same time come in the order of their names
+  milliseconds next{};       // when its next hold was written, or no earlier than that
+  std::deque<PastHold> ready;
+  std::size_t held_back = 0;  // in bytes, by the reader
+
+  bool over() const { return ready.empty() && (!reader || reader->over()); }
+};
+
+struct Later {
+  bool operator()(const Source* one, const Source* other) const {
+    return one->next != other->next ? one->next < other->next : one->number > other->number;
   }
-  const std::size_t limit = query.of_each ? all.size() : query.limit;
-  return newest_of(std::move(all), limit);
+};
+
+using Waiting = std::priority_queue<Source*, std::vector<Source*>, Later>;
+
+// The histories of one server, merged into one.
+class HistoryMerge {
+ public:
+  HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange)
+      : client_(client), query_(std::move(query)), exchange_(exchange) {
+    if (!query_.of_each) limit_ = std::exchange(query_.limit, kNoLimit);  // as many of each lock as the others leave
+  }
+
+  Result<void> run(const Each& each) {
+    RLOCK_TRY(set_since());
+    names_ = {query_.names.begin(), query_.names.end()};
+    listing_ = names_.empty();
+    if (listing_) names_ = RLOCK_TRY(names_with(client_, kHistories, 0, exchange_, end_));
+    RLOCK_TRY(begin());
+    if (!query_.of_each) RLOCK_TRY(add_due());
+    for (std::size_t told = 0; told < limit_ && !waiting_.empty();) {
+      Source* const first = waiting_.top();
+      if (first->ready.empty()) {
+        RLOCK_TRY(load());
+        continue;
+      }
+      waiting_.pop();
+      const PastHold hold = std::move(first->ready.front());
+      first->ready.pop_front();
+      size_ -= size_of(hold);
+      wait_with(*first, hold.written);
+      const TimePoint before = BootClock::now();
+      RLOCK_TRY(each(hold));
+      end_.deadline += BootClock::now() - before;
+      ++told;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> set_since() {
+    if (!query_.within) return {};
+    const auto clock = RLOCK_TRY(redis::read_clock(client_, end_.at_most(exchange_)));
+    query_.since = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)) - *query_.within;
+    return {};
+  }
+
+  // The first page of each.
+  Result<void> begin() {
+    const std::size_t locks = std::max(names_.size(), std::size_t{1});
+    const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);
+    const std::size_t wanted = std::max(std::min(limit_, query_.limit), std::size_t{1});
+    const std::size_t page = query_.failed ? longest : std::min(wanted, longest);
+    std::vector<Source*> some;
+    for (const LockName& name : names_) {
+      sources_.push_back(std::make_unique<Source>(HistoryReader(name, query_, page, longest), sources_.size()));
+      some.push_back(sources_.back().get());
+      if (some.size() < kLocksTogether) continue;
+      RLOCK_TRY(load(some));
+      some.clear();
+      forget_late_ones();
+    }
+    return load(some);
+  }
+
+  // The holds that no history has yet.
+  Result<void> add_due() {
+    auto due = std::make_unique<Source>(std::nullopt, sources_.size());
+    for (PastHold& hold : RLOCK_TRY(read_due(client_, names_, exchange_, end_))) {
+      if (!query_.wants(hold)) continue;
+      size_ += size_of(hold);
+      due->ready.push_back(std::move(hold));
+    }
+    wait_with(*due, milliseconds::max());
+    sources_.push_back(std::move(due));
+    return {};
+  }
+
+  // Those of which as many others have a newer hold as are wanted: there may be many locks, and a low limit.
+  void forget_late_ones() {
+    if (limit_ == kNoLimit || waiting_.size() < 2 * limit_ + kLocksTogether) return;
+    Waiting kept;
+    for (std::size_t newer = 0; !waiting_.empty(); waiting_.pop()) {
+      Source* const source = waiting_.top();
+      if (source->ready.empty() || newer++ < limit_) {
+        kept.push(source);
+        continue;
+      }
+      for (const PastHold& hold : source->ready) size_ -= size_of(hold);
+      size_ -= source->held_back;
+      sources_[source->number].reset();
+    }
+    waiting_ = std::move(kept);
+  }
+
+  // Of the first one, and of those that come next to need it.
+  Result<void> load() {
+    std::vector<Source*> some, others;
+    while (!waiting_.empty() && some.size() < kLocksTogether && others.size() < kLocksTogether) {
+      (waiting_.top()->ready.empty() ? some : others).push_back(waiting_.top());
+      waiting_.pop();
+    }
+    for (Source* other : others) waiting_.push(other);
+    return load(some);
+  }
+
+  Result<void> load(const std::vector<Source*>& some) {
+    if (some.empty()) return {};
+    Commands commands;
+    for (const Source* source : some) commands.push_back(source->reader->command());
+    auto replies = RLOCK_TRY(ask_together(client_, commands, exchange_, end_));
+    for (std::size_t i = 0; i < some.size(); ++i) RLOCK_TRY(take(*some[i], std::move(replies[i])));
+    return {};
+  }
+
+  Result<void> take(Source& source, Result<redis::Reply> reply) {
+    auto taken = source.reader->take_page(std::move(reply));
+    if (!taken && listing_ && is_of_others(taken.error())) return {};
+    if (!taken) return std::unexpected(std::move(taken).error().in(source.reader->name().display()));
+    for (PastHold& hold : source.reader->take_settled()) {
+      size_ += size_of(hold);
+      source.ready.push_back(std::move(hold));
+    }
+    size_ -= std::exchange(source.held_back, source.reader->size_held_back());
+    size_ += source.held_back;
+    RLOCK_TRY(within_list_limits(size_, end_));
+    wait_with(source, source.next == milliseconds{} ? milliseconds::max() : source.next);
+    return {};
+  }
+
+  // `latest`: none of its further holds was written later.
+  void wait_with(Source& source, milliseconds latest) {
+    source.next = source.ready.empty() ? latest : source.ready.front().written;
+    if (!source.over()) waiting_.push(&source);
+  }
+
+  redis::Client& client_;
+  HistoryQuery query_;
+  std::size_t limit_ = kNoLimit;
+  const milliseconds exchange_;
+  Until end_ = Until{}.at_most(kLongestReading * exchange_);
+  std::set<LockName> names_;
+  bool listing_ = false;
+  std::size_t size_ = 0;  // of all holds that are ready or held back
+  std::vector<std::unique_ptr<Source>> sources_;
+  Waiting waiting_;
+};
+
+Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, milliseconds exchange) {
+  Past all;
+  std::map<LockName, std::size_t> of_lock;
+  std::size_t size = 0;
+  // How many there are follows the limit, or the number of locks, which has none.
+  RLOCK_TRY(HistoryMerge(client, query, exchange).run([&](const PastHold& hold) -> Result<void> {
+    if (query.of_each && ++of_lock[hold.name] > query.limit) return {};
+    all.push_back(hold);
+    if (query.of_each) size += size_of(hold);
+    return within_list_limits(size, Until{});
+  }));
+  return newest_of(std::move(all), kNoLimit);
 }
 
 using TotalsOf = std::map<LockName, Totals>;
@@ -73,18 +212,6 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const bool listing = names.empty();
   if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, sizeof(Totals), exchange, end));
   TotalsOf all;
-  const auto add = [&](const LockName& name, const Result<redis::Reply>& reply) -> Result<void> {
-    const bool passed_over = !reply && (reply.error().code == Error::Code::wrong_kind ||
-                                        (listing && is_of_others(reply.error())));
-    if (passed_over) return {};
-    if (!reply && listing && reply.error().code == Error::Code::protocol) {
-      log::warning(name.display() + ": its totals cannot be read: " + reply.error().message);
-      return {};
-    }
-    RLOCK_TRY(reply);
-    all.emplace(name, read_totals(*reply));
-    return {};
-  };
   for (auto name = names.begin(); name != names.end();) {
     RLOCK_TRY(within_list_limits(0, end));
     Commands commands;
@@ -92,8 +219,17 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
     for (; name != names.end() && commands.size() < kLocksTogether; ++name) {
       commands.push_back({"HMGET", name->totals_key(), "losses", "skips", "forced"});
     }
-    const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
-    for (const auto& reply : replies) RLOCK_TRY(add(*answered++, reply));
+    for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
+      const LockName& asked = *answered++;
+      if (reply) {
+        all.emplace(asked, read_totals(*reply));
+        continue;
+      }
+      const bool too_long = reply.error().code == Error::Code::protocol;
+      const bool passed_over = listing && (too_long || is_of_others(reply.error()));
+      if (!passed_over && reply.error().code != Error::Code::wrong_kind) return std::unexpected(reply.error());
+      if (too_long) log::warning(asked.display() + ": its totals cannot be read: " + reply.error().message);
+    }
   }
   return all;
 }
@@ -129,11 +265,17 @@ Result<std::vector<Answer>> ask_majority(Servers& servers, const Ask& ask, milli
 
 }  // namespace
 
-Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange) {
+Result<void> each_past_hold(Servers& servers, const HistoryQuery& query, milliseconds exchange, const Each& each) {
+  if (!servers.is_quorum()) return HistoryMerge(servers.only(), query, exchange).run(each);
+  for (const PastHold& hold : RLOCK_TRY(read_history(servers, query, exchange))) RLOCK_TRY(each(hold));
+  return {};
+}
+
+Result<Past> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange) {
   if (!servers.is_quorum()) return read_one_server(servers.only(), query, exchange);
   const auto given = RLOCK_TRY(ask_majority<Past>(
       servers, [&](redis::Client& client) { return read_one_server(client, query, exchange); }, exchange));
-  return merged_holds(given, query.of_each ? std::numeric_limits<std::size_t>::max() : query.limit);
+  return merged_holds(given, query.of_each ? kNoLimit : query.limit);
 }
 
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/join_history.h"
+#include "lock/history.h"
 
 #include <gtest/gtest.h>
 
