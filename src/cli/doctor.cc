@@ -9,9 +9,8 @@
 #include "cli/self.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"
-#include "lock/acl.h"
+#include "lock/rights.h"
 #include "lock/ballot.h"
-#include "lock/trial.h"
 #include "redis/server_error.h"
 
 namespace rlock::cli {

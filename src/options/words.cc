@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "lock/acl.h"
+#include "lock/rights.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
 
