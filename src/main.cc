@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "options/export_wanted.h"
 #include "cli/invocation.h"
-#include "show/output_shell.h"
+#include "show/shell.h"
 #include "show/print.h"
 #include "cli/server.h"
 
@@ -22,7 +22,7 @@ void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
     const int wrong_direction = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (open("/dev/null", wrong_direction | O_CLOEXEC) != stream) _exit(rlock::cli::kSystem);
+    if (open("/dev/null", wrong_direction | O_CLOEXEC) != stream) _exit(rlock::kSystem);
   }
 }
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   // Without destructors: the kernel takes back the memory that a process leaves.
   if (status) _exit(*status);
   rlock::log::error(rlock::cli::with_advice(status.error()).message);
-  const int failure = rlock::cli::status_of(status.error().code);
+  const int failure = rlock::status_of(status.error().code);
   if (rlock::cli::export_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
   return failure;
 }

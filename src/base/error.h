@@ -15,7 +15,7 @@
 namespace rlock {
 
 struct [[nodiscard]] Error {
-  // The kind of failure, as far as anybody acts on it. src/options/exit_status.h maps each to a status.
+  // The kind of failure, as far as anybody acts on it. src/base/exit_status.h maps each to a status.
   enum class Code {
     usage,        // the command line is wrong
     config,       // a configuration file, a variable or the server's set-up is wrong

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "show/output_people.h"
+#include "show/status.h"
 #include "cli/self.h"
 #include "cli/superseding.h"
 #include "show/wait_report.h"

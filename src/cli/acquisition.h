@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "show/events.h"
+#include "show/json.h"
 #include "options/options.h"
 #include "lock/quorum.h"
 #include "run/signals.h"

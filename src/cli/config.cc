@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "show/output_json.h"
+#include "show/json.h"
 #include "show/print.h"
 
 namespace rlock::cli {
@@ -29,10 +29,23 @@ std::string in_words(const std::vector<ShownSetting>& settings) {
   return text;
 }
 
+std::string in_json(const std::vector<ShownSetting>& settings) {
+  constexpr std::string_view sources[] = {"option", "environment", "profile", "file", "default"};
+  std::vector<JsonObject> objects;
+  for (const ShownSetting& setting : settings) {
+    objects.push_back({{"setting", setting.name},
+                       {"value", setting.value ? JsonValue(*setting.value) : JsonValue(nullptr)},
+                       {"secret", setting.secret},
+                       {"source", sources[static_cast<std::size_t>(setting.source)]},
+                       {"origin", setting.origin}});
+  }
+  return objects_json(objects);
+}
+
 }  // namespace
 
 Result<int> execute(const ConfigOptions& options) {
-  RLOCK_TRY(print(options.json ? settings_json(options.settings) : in_words(options.settings)));
+  RLOCK_TRY(print(options.json ? in_json(options.settings) : in_words(options.settings)));
   return kDone;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "show/output_json.h"
+#include "show/json.h"
 #include "show/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
@@ -150,6 +150,15 @@ std::string in_words(const std::vector<Check>& checks) {
   return text;
 }
 
+std::string in_json(const std::vector<Check>& checks) {
+  std::vector<JsonObject> objects;
+  for (const Check& check : checks) {
+    objects.push_back(
+        {{"check", check.name}, {"result", word(check.verdict)}, {"seen", check.seen}, {"advice", check.advice}});
+  }
+  return objects_json(objects);
+}
+
 int status_of_all(const std::vector<Check>& checks) {
   switch (std::ranges::max(checks, {}, &Check::verdict).verdict) {
     case Verdict::ok: return kDone;
@@ -170,7 +179,7 @@ Result<int> execute(const DoctorOptions& options) {
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
   const auto all = RLOCK_TRY(servers.is_quorum() ? examine_quorum(servers, options) : examine(servers.only(), options));
-  RLOCK_TRY(print(options.json ? checks_json(all) : in_words(all)));
+  RLOCK_TRY(print(options.json ? in_json(all) : in_words(all)));
   return status_of_all(all);
 }
 

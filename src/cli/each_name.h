@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "options/exit_status.h"
+#include "base/exit_status.h"
 #include "cli/server.h"
 #include "lock/name.h"
 

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/confirm.h"
 #include "cli/near_names.h"
-#include "show/output_people.h"
+#include "show/status.h"
 #include "show/print.h"
 #include "cli/self.h"
 #include "cli/server.h"

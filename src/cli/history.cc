@@ -8,13 +8,10 @@
 
 #include "base/date.h"
 #include "cli/commands.h"
-#include "show/output_history.h"
-#include "show/output_html.h"
-#include "show/output_json.h"
+#include "show/history.h"
+#include "show/json.h"
 #include "show/print.h"
 #include "cli/server.h"
-#include "show/timeline.h"
-#include "show/write_file.h"
 #include "lock/read_history.h"
 
 namespace rlock::cli {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "options/complete.h"
-#include "show/output_json.h"
+#include "show/json.h"
 #include "options/parse.h"
 #include "options/passwords.h"
 #include "options/settings.h"

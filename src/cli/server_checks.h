@@ -3,13 +3,27 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "show/check.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
 
 namespace rlock::cli {
+
+enum class Verdict { ok, warn, fail };
+
+constexpr std::string_view word(Verdict verdict) {
+  return verdict == Verdict::ok ? "ok" : verdict == Verdict::warn ? "warn" : "fail";
+}
+
+struct Check {
+  Verdict verdict = Verdict::ok;
+  std::string_view name;
+  std::string seen;    // escaped
+  std::string advice;  // what to do; empty where all is well
+};
 
 // The server's set-up. None: the server has not said it.
 struct ServerFacts {

@@ -11,9 +11,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/near_names.h"
-#include "show/output_json.h"
-#include "show/output_people.h"
-#include "show/output_prometheus.h"
+#include "show/json.h"
+#include "show/status.h"
 #include "show/print.h"
 #include "cli/server.h"
 #include "show/watch.h"
@@ -127,8 +126,10 @@ void say_what_is_missing(const lock::Servers& client) {
 Result<int> execute(const StatusOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
   if (options.watch) {
-    return watch(options, {.look = [&](int interrupt) { return look(client, options, interrupt); },
-                           .shown = [&](const auto& all) { return shown(all, options); }});
+    return watch({.look = [&](int interrupt) { return look(client, options, interrupt); },
+                  .shown = [&](const auto& all) { return shown(all, options); },
+                  .for_people = options.output == StatusOptions::Output::people,
+                  .names = options.names.size()});
   }
   if (options.output == StatusOptions::Output::prometheus) {
     RLOCK_TRY(print(RLOCK_TRY(for_prometheus(client, options))));

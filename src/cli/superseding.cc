@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "base/log.h"
-#include "show/output_people.h"
+#include "show/status.h"
 #include "cli/self.h"
 
 namespace rlock::cli {

@@ -9,7 +9,7 @@
 #include "redis/reply.h"
 #include "redis/resolve.h"
 #include "redis/tls.h"
-#include "show/output_json.h"
+#include "show/json.h"
 
 namespace rlock::cli {
 

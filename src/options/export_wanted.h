@@ -7,7 +7,7 @@
 namespace rlock::cli {
 
 // Whether these arguments ask for `acquire --export`, as far as that can be told of a line that may be wrong: its
-// caller evaluates what rlock prints (show/output_shell.h), so that has to fail from the beginning.
+// caller evaluates what rlock prints (show/shell.h), so that has to fail from the beginning.
 bool export_wanted(const std::vector<std::string>& arguments);
 
 }  // namespace rlock::cli

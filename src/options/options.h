@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/secret.h"
-#include "options/exit_status.h"
+#include "base/exit_status.h"
 #include "lock/lease.h"
 #include "lock/name.h"
 #include "lock/verbs.h"

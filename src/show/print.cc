@@ -1,12 +1,176 @@
 // SPDX-License-Identifier: MIT
 #include "show/print.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "show/write_file.h"
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/trust.h"
+#include "base/unique_fd.h"
+#include "base/walk_path.h"
 
 namespace rlock::cli {
+namespace {
+
+constexpr int kWrite = O_WRONLY | O_NOCTTY | O_CLOEXEC;
+
+// `what`: where to, for people. Errors: system.
+Result<void> write_all(int fd, std::string_view text, std::string_view what) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return std::unexpected(system_error(what));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+// In which others may make files and links, but not remove ours.
+bool is_sticky(const struct stat& folder) {
+  return (folder.st_mode & S_ISVTX) && (folder.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+std::string owner_text(const struct stat& file) {
+  return "belongs to another user (id " + std::to_string(file.st_uid) + ")";
+}
+
+// In a sticky folder not even one of ours: with fs.protected_hardlinks off, others can put it there under another name.
+Result<void> judge_link(const PathStep& step) {
+  if (!step.link) return {};
+  const uid_t owner = step.link->st_uid;
+  const bool sticky = is_sticky(step.folder);
+  const bool trusted = owner == 0 || owner == geteuid() || owner == step.folder.st_uid;
+  if (trusted && !sticky) return {};
+  const std::string why = sticky ? "is in a folder in which others may make links" : owner_text(*step.link);
+  return fail(Error::Code::config, escaped(step.path) + ": a link that rlock does not follow, because it " + why +
+                                       "; name the file that it leads to");
+}
+
+// Of the file or pipe that is there already.
+Result<void> judge_target(const struct stat& folder, const struct stat& there, const std::string& what) {
+  if (!is_sticky(folder) || there.st_uid == geteuid() || there.st_uid == folder.st_uid) return {};
+  return fail(Error::Code::config, what + ": not written, because it " + owner_text(there) +
+                                       ", and is in a folder in which others may make files; name another file");
+}
+
+// Of /proc/PID/fd/N, as /dev/stdout leads to: a descriptor of this process that is not one of its own making.
+std::optional<int> inherited(const struct stat& folder, const std::string& name) {
+  struct stat ours{};
+  if (stat("/proc/self/fd", &ours) != 0 || !same_file(folder, ours)) return {};
+  int fd = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
+  if (error != std::errc() || end != name.data() + name.size()) return {};
+  const int flags = fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0 ? std::optional(fd) : std::nullopt;
+}
+
+Result<void> write_as_it_is(const PathEnd& file, std::string_view text, const std::string& what) {
+  // The kernel knows where the links of /proc lead; elsewhere nobody has made a link of it meanwhile.
+  const int more = file.in_proc ? O_TRUNC : O_NOFOLLOW;
+  const UniqueFd fd(openat(file.folder.get(), file.name.c_str(), kWrite | more));
+  struct stat opened{};
+  if (!fd || fstat(fd.get(), &opened) != 0) return std::unexpected(system_error(what));
+  if (!file.in_proc && !same_file(opened, *file.there)) {
+    return fail(Error::Code::system, what + ": it has just been replaced; try again");
+  }
+  return write_all(fd.get(), text, what);
+}
+
+// The new file gets these of the old one, so that the same people may read it.
+struct Permissions {
+  mode_t mode = 0666;  // before the umask
+  std::optional<gid_t> group;
+};
+
+// Nothing of a file that another user can set the permissions of; and nobody ever executes a page.
+// Errors (system): we may not write to it.
+Result<Permissions> permissions_of(const PathEnd& file, const std::string& what) {
+  if (!file.there) return Permissions{};
+  const UniqueFd fd(openat(file.folder.get(), file.name.c_str(), kWrite | O_NOFOLLOW | O_NONBLOCK));
+  struct stat old{};
+  if (!fd || fstat(fd.get(), &old) != 0) return std::unexpected(system_error(what));
+  if (!S_ISREG(old.st_mode) || old.st_uid != geteuid()) return Permissions{};
+  const bool listed = fgetxattr(fd.get(), kAccessList, nullptr, 0) > 0;
+  return Permissions{old.st_mode & (listed ? 0606 : 0666), old.st_gid};
+}
+
+mode_t umask_now() {
+  const mode_t now = umask(077);
+  umask(now);
+  return now;
+}
+
+// Of a new file, which is empty and has at most these permissions.
+void give(int fd, const Permissions& wanted) {
+  struct stat made{};
+  if (!wanted.group || fstat(fd, &made) != 0) return;
+  // The folder may have given it a list; the old one had none that is kept.
+  if (fremovexattr(fd, kAccessList) != 0 && errno != ENODATA && errno != EOPNOTSUPP) return;
+  mode_t mode = wanted.mode;
+  // If others could write to it, the umask says who may do what.
+  if (mode & (S_IWGRP | S_IWOTH)) mode &= ~umask_now();
+  // Another group must not read what the old one could.
+  if (made.st_gid != *wanted.group && fchown(fd, static_cast<uid_t>(-1), *wanted.group) != 0) mode &= ~mode_t{S_IRWXG};
+  static_cast<void>(fchmod(fd, mode));
+}
+
+Result<void> replace(const PathEnd& file, std::string_view text, const std::string& what) {
+  const int folder = file.folder.get();
+  const Permissions wanted = RLOCK_TRY(permissions_of(file, what));
+  // Not by the pid: in a container that is the same each time, and an rlock that was killed may have left its file.
+  const std::string added = ".rlock-" + random_uuid().substr(0, 8), beside = file.name + added;
+  const UniqueFd fd(openat(folder, beside.c_str(), kWrite | O_CREAT | O_EXCL | O_NOFOLLOW, wanted.mode));
+  if (!fd) {
+    const int number = errno;
+    Error refused = system_error(what + " is written as " + what + added + " first: that file", number);
+    if (number == EACCES || number == EPERM || number == EROFS) {
+      refused.message += "; name another file, in a folder in which you may make files";
+    }
+    return std::unexpected(std::move(refused));
+  }
+  give(fd.get(), wanted);
+  auto written = write_all(fd.get(), text, what);
+  if (written && renameat(folder, beside.c_str(), folder, file.name.c_str()) == 0) return {};
+  if (written) written = std::unexpected(system_error(what));
+  unlinkat(folder, beside.c_str(), 0);
+  return written;
+}
+
+}  // namespace
 
 Result<void> print(std::string_view text) { return write_all(STDOUT_FILENO, text, "standard output"); }
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  const std::string what = escaped(path);
+  auto walked = walk_path(path, ProcLinks::left, judge_link);
+  if (!walked && walked.error().code == Error::Code::system) walked.error() = std::move(walked).error().in(what);
+  const PathEnd file = RLOCK_TRY(std::move(walked));
+  struct stat folder{}, dev{};
+  if (fstat(file.folder.get(), &folder) != 0) return std::unexpected(system_error(what));
+  if (file.cut_short) return std::unexpected(system_error(what, ENOENT));
+  if (file.name.empty() || (file.there && S_ISDIR(file.there->st_mode))) {
+    return std::unexpected(system_error(what, EISDIR));
+  }
+  if (file.in_proc) {
+    // To open it would begin anew: others write to it before and after us.
+    const auto fd = inherited(folder, file.name);
+    return fd ? write_all(*fd, text, what) : write_as_it_is(file, text, what);
+  }
+  if (file.there) RLOCK_TRY(judge_target(folder, *file.there, what));
+  if (file.there && !S_ISREG(file.there->st_mode)) return write_as_it_is(file, text, what);
+  // A name of a device that is not there is a slip.
+  const bool in_dev = stat("/dev", &dev) == 0 && same_file(folder, dev);
+  if (in_dev && !file.there) return std::unexpected(system_error(what, ENOENT));
+  return replace(file, text, what);
+}
 
 }  // namespace rlock::cli

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "show/output_people.h"
+#include "show/status.h"
 
 namespace rlock::cli {
 namespace {

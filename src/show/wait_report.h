@@ -5,8 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "show/events.h"
-#include "options/options.h"
+#include "show/json.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {

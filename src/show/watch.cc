@@ -11,10 +11,11 @@
 #include <set>
 #include <string>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "base/wait.h"
 #include "show/keys.h"
-#include "show/output_people.h"
+#include "show/status.h"
 #include "show/print.h"
 #include "run/signals.h"
 
@@ -73,8 +74,7 @@ constexpr Order kOrders[] = {
 // The picture, and what keys have made of it.
 class View {
  public:
-  explicit View(const StatusOptions& options)
-      : listing_(options.names.empty()), single_(options.names.size() == 1) {}
+  explicit View(std::size_t names) : listing_(names == 0), single_(names == 1) {}
 
   void take(std::vector<Status> all) {
     all_ = std::move(all);
@@ -215,9 +215,9 @@ Next wait_for_next(Keys& keys, View& view, const run::SignalBlock& signals, Time
 }
 
 // The signal that has ended it, or 0.
-Result<int> draw_until_the_end(const StatusOptions& options, const Watched& watched, run::SignalBlock& signals) {
+Result<int> draw_until_the_end(const Watched& watched, run::SignalBlock& signals) {
   Keys keys;
-  View view(options);
+  View view(watched.names);
   for (bool reached = false;;) {
     Answer all = watched.look(signals.fd());
     if (!all && all.error().code == Error::Code::interrupted) {
@@ -242,9 +242,9 @@ Result<int> draw_until_the_end(const StatusOptions& options, const Watched& watc
   }
 }
 
-Result<int> watch_terminal(const StatusOptions& options, const Watched& watched) {
+Result<int> watch_terminal(const Watched& watched) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin_at_terminal());
-  auto ended = draw_until_the_end(options, watched, signals);
+  auto ended = draw_until_the_end(watched, signals);
   if (ended) end_picture();
   if (ended && *ended != 0) run::die_of(*ended);
   if (!ended) return ended;
@@ -253,8 +253,8 @@ Result<int> watch_terminal(const StatusOptions& options, const Watched& watched)
 
 }  // namespace
 
-Result<int> watch(const StatusOptions& options, const Watched& watched) {
-  if (isatty(STDOUT_FILENO) && options.output == StatusOptions::Output::people) return watch_terminal(options, watched);
+Result<int> watch(const Watched& watched) {
+  if (watched.for_people && isatty(STDOUT_FILENO)) return watch_terminal(watched);
   std::string last = "\n";
   const auto nobody_reads = [] { return wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) == WaitEnd::ready; };
   for (bool reached = false; !reached || !nobody_reads();) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "options/options.h"
 #include "lock/verbs.h"
 
 namespace rlock::cli {
@@ -17,11 +16,13 @@ struct Watched {
   std::function<Result<std::vector<lock::Status>>(int interrupt)> look;
   // The answer as it is printed where there is no terminal.
   std::function<std::string(const std::vector<lock::Status>&)> shown;
+  bool for_people = true;  // a terminal gets a picture instead of that
+  std::size_t names = 0;   // how many locks were named; 0: all are looked at
 };
 
 // On a terminal the picture is drawn anew each second; if standard input is that terminal, too, keys sort it, show one
 // lock, and end it. Elsewhere the answer is printed when it has changed. A server that is away for a while is waited for.
 // Errors: those of `look`, before it has succeeded once, and later ones that are not `unavailable`.
-Result<int> watch(const StatusOptions& options, const Watched& watched);
+Result<int> watch(const Watched& watched);
 
 }  // namespace rlock::cli

@@ -81,7 +81,7 @@ table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,
 table_of_guarantees() {
   sed -n '/^## Exit status/,$s/^| \([0-9, ]*\) |.*/\1/p' "$ROOT/docs/guarantees.md" | tr -d ' ' | tr ',' '\n' | sort -n
 }
-statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/options/exit_status.h" | sort -n; }
+statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_status.h" | sort -n; }
 
 @test "the man pages are without a fault" {
   command -v mandoc >/dev/null || skip 'no mandoc'

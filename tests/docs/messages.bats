@@ -35,7 +35,7 @@ job() {
 
 @test "each exit status is one that a test wants" {
   local status
-  for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/options/exit_status.h"); do
+  for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/base/exit_status.h"); do
     ((status != 70)) || continue # a fault of rlock itself: none that a test knows of
     grep -rqE "run -$status |status == $status\b|\(\(status == $status\)\)" "$TESTS_DIR"/{cli,faults} || {
       echo "$status"

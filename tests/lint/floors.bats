@@ -24,6 +24,11 @@ includes_of() {
   done
 }
 
+@test "the options and what is shown know nothing of each other" {
+  [[ $(includes_of show) != *options* && $(includes_of options) != *show* ]]
+  [[ $(includes_of cli) == *options*show* ]]
+}
+
 # edges_of FOLDER: a line "A B" for each module of the folder, a .h with its .cc, that includes another one of it.
 edges_of() {
   grep -oE "^#include \"$1/[a-z_]+\.h\"" "src/$1"/*.h "src/$1"/*.cc |
@@ -83,7 +88,7 @@ only_in() {
   only_in redis/reply.cc '#include <hiredis'
   only_in options/parse.cc '#include <CLI/'
   only_in options/config_file.cc '#include <toml'
-  only_in show/output_json.cc '#include <nlohmann/'
+  only_in show/json.cc '#include <nlohmann/'
   only_in base/log.cc '#include <spdlog/'
   only_in redis/resolve.cc '#include <ares'
 }

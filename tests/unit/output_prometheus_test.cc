@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_prometheus.h"
+#include "show/status.h"
 
 #include <gtest/gtest.h>
 
-#include "show/output_people.h"
 
 namespace rlock::cli {
 namespace {

@@ -4,12 +4,14 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <climits>
 #include <functional>
 #include <random>
 #include <thread>
 
-#include "show/output_json.h"
-#include "show/output_people.h"
+#include "pipe.h"
+#include "show/json.h"
+#include "show/status.h"
 #include "lock/verbs.h"
 #include "lock/wait.h"
 #include "run/watchdog.h"
@@ -111,11 +113,17 @@ TEST(UntrustedNumbers, OfALockThatIsHeld) {
   Numbers n;
   Hostile hostile([&] { return array({text("held"), n(), n(), text("1"), n(), n(), n.holder()}); });
   const AcquireRequest request{.name = *LockName::parse("x"), .queueing = QueueRequest{}, .lease = 30s};
+  const Ends pipe = make_pipe();
+  fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
+  const auto events = cli::Events::open(pipe.writer.get());
+  ASSERT_TRUE(events);
   for (int i = 0; i < kRounds; ++i) {
     const auto found = acquire(hostile.client, request, soon());
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_FALSE(cli::held_by(*found).empty());
-    EXPECT_FALSE(cli::waiting_event(request.name, *found).empty());
+    events->waiting(request.name, *found);
+    char line[PIPE_BUF];
+    EXPECT_GT(read(pipe.reader.get(), line, sizeof line), 0);
     EXPECT_FALSE(cli::place_text(found->ahead.value_or(0)).empty());
   }
 }

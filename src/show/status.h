@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Results and states as people read them. Everything that came from a server is escaped here.
+// The state of locks as people and Prometheus read it; show/json.h has it for programs. Everything that came from a
+// server is escaped here.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "show/table.h"
-#include "lock/verbs.h"
+#include "lock/history.h"
 
 namespace rlock::cli {
 
@@ -29,7 +31,17 @@ bool is_overdue(const lock::Status& status);
 std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
 
+// "alice@ci-7"
+std::string user_and_host(const lock::HolderInfo& holder);
 // "1st" for one that nobody is ahead of, "2nd" …
 std::string place_text(long long ahead);
+
+// For the textfile collector of Prometheus' node_exporter: a line for each lock and measure, under a heading for each
+// measure (Prometheus, "Exposition formats"). `last`: the newest hold of each lock that has a history; `totals`: of each
+// that has some. Nobody knows whether a lock is held that is not among the states. `servers`: of a quorum, and whether
+// they answer.
+std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            const std::map<std::string, bool>& servers = {});
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_people.h"
+#include "show/status.h"
 
 #include <algorithm>
 #include <utility>
@@ -36,10 +36,6 @@ std::string in_front(std::string_view what, const std::string& text) {
 
 std::string expiry_text(const std::optional<milliseconds>& expires_in) {
   return expires_in ? "in " + rough_duration(*expires_in) : "never";
-}
-
-std::string user_and_host(const lock::HolderInfo& holder) {
-  return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
 }
 
 // "alice@ci-7 pid 4242 for 3m12s (./deploy.sh)"
@@ -190,6 +186,10 @@ Row cells_of(const Status& status) {
 }
 
 }  // namespace
+
+std::string user_and_host(const lock::HolderInfo& holder) {
+  return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
+}
 
 bool is_overdue(const Status& status) {
   return std::ranges::any_of(status.holders, [](const lock::HolderView& one) { return one.overdue > 0ms; });

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_html.h"
+#include "show/history.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
 
 #include "base/date.h"
-#include "base/duration.h"
 #include "base/text.h"
-#include "show/output_history.h"
-#include "show/timeline.h"
 
 namespace rlock::cli {
 namespace {
@@ -78,13 +75,10 @@ std::string html(std::string_view text) {
   return out;
 }
 
-std::string duration_text(const std::optional<milliseconds>& time) { return time ? rough_duration(*time) : "-"; }
-
 // Of the whole width of a chart.
 std::string percent(milliseconds time, const Span& span) {
-  const double part = static_cast<double>(time.count()) / static_cast<double>(span.length().count());
   char text[32];
-  std::snprintf(text, sizeof text, "%.3f%%", std::clamp(part, 0.0, 1.0) * 100);
+  std::snprintf(text, sizeof text, "%.3f%%", span.part(time) * 100);
   return text;
 }
 
@@ -135,8 +129,8 @@ class Chart {
     *lane = hold.ended;
     const std::string top = top_of(static_cast<std::size_t>(lane - lanes_.begin()));
     const std::string who = holder_text(hold);
-    const std::string title = html(who + ": " + result_text(hold) + "; held " + duration_text(hold.held) + ", waited " +
-                                   duration_text(hold.waited) + ", ended " + date_text(hold.ended, zone_));
+    const std::string title = html(who + ": " + result_text(hold) + "; held " + time_text(hold.held) + ", waited " +
+                                   time_text(hold.waited) + ", ended " + date_text(hold.ended, zone_));
     if (begun > asked) bars_ += bar("wait", asked, begun, top, title, "");
     bars_ += bar(hold.fine() ? "fine" : "bad", begun, hold.ended, top, title, html(who));
   }
@@ -198,8 +192,8 @@ std::string table_of(const std::vector<PastHold>& holds, Zone zone) {
     text += "<tr>";
     cell(date_text(hold.ended, zone));
     cell(hold.name.display(), kNameCell);
-    cell(duration_text(hold.held));
-    cell(duration_text(hold.waited));
+    cell(time_text(hold.held));
+    cell(time_text(hold.waited));
     text += std::string("<td class=\"text ") + (hold.fine() ? "r-fine" : "r-bad") + "\">" + html(result_text(hold)) +
             "</td>";
     cell(holder_text(hold), kNameCell);

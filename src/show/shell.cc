@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_shell.h"
+#include "show/shell.h"
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "options/exit_status.h"
+#include "base/exit_status.h"
 #include "show/print.h"
 
 namespace rlock::cli {
-namespace {
-
-bool begun = false;
-
-std::string beginning() { return "(exit " + std::to_string(kInternal) + ")"; }
-
-}  // namespace
 
 HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
   HoldTexts texts;
@@ -29,21 +22,16 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds) {
   return texts;
 }
 
-Result<void> begin_assignments() {
-  begun = true;
-  return print(beginning());
-}
+Result<void> begin_assignments() { return print("(exit " + std::to_string(kInternal) + ")"); }
 
 Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
-  if (!begun) RLOCK_TRY(begin_assignments());
   const HoldTexts texts = hold_texts(holds);
   return print(" ||\nexport RLOCK_NAME=" + shell_word(texts.names) + " RLOCK_OWNER=" + shell_word(texts.owners) +
                " RLOCK_TOKEN=" + shell_word(texts.tokens) + "\n");
 }
 
 void print_failure(int status) {
-  const auto ignored = print((begun ? "" : beginning()) + " || (exit " + std::to_string(status) + ")\n");
-  static_cast<void>(ignored);
+  static_cast<void>(print(" || (exit " + std::to_string(status) + ")\n"));
 }
 
 }  // namespace rlock::cli

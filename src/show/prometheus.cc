@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_prometheus.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "base/text.h"
-#include "options/exit_status.h"
+#include "show/status.h"
+#include "base/exit_status.h"
 
 namespace rlock::cli {
 namespace {
@@ -16,7 +16,27 @@ namespace {
 struct Measures {
   std::optional<double> held, waiters, held_seconds, overdue, last_status, last_duration, last_end;
   // From 0 on for each: Prometheus sees no increase in a counter that comes with its first 1.
-  double losses = 0, skips = 0, forced = 0;
+  std::optional<double> losses = 0, skips = 0, forced = 0;
+};
+
+struct Metric {
+  std::string_view name, type, help;
+  std::optional<double> Measures::*value;
+};
+
+constexpr Metric kMetrics[] = {
+    {"rlock_held", "gauge", "1 if the lock is held, else 0.", &Measures::held},
+    {"rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
+     &Measures::held_seconds},
+    {"rlock_overdue_seconds", "gauge", "For how long a renewal of its lease has been missing; 0 if the renewals come in time.",
+     &Measures::overdue},
+    {"rlock_waiters", "gauge", "How many wait for it.", &Measures::waiters},
+    {"rlock_last_status", "gauge", "The exit status of the last job that was written down.", &Measures::last_status},
+    {"rlock_last_duration_seconds", "gauge", "How long that job held the lock.", &Measures::last_duration},
+    {"rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.", &Measures::last_end},
+    {"rlock_losses_total", "counter", "How often the lock was lost while a job ran.", &Measures::losses},
+    {"rlock_skips_total", "counter", "How often a job did not get the lock.", &Measures::skips},
+    {"rlock_forced_total", "counter", "How often the lock was taken away.", &Measures::forced},
 };
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
@@ -62,47 +82,28 @@ bool looks_escaped(std::string_view text) {
 
 // The name as it is, where it is UTF-8 that shows all that it holds; else escaped, whole. A name that looks like an
 // escaped one is escaped, too: no two locks have one label.
-std::string shown(const std::string& name) {
+std::string shown_label(const std::string& name) {
   const std::string escaped_name = escaped(name, std::string::npos);
   const bool readable = escaped_name == with_backslashes(name, "\\");
   return readable && !looks_escaped(name) ? name : escaped_name;
 }
 
-// The value of a label: backslash and quote have a meaning in it, and no name that is shown holds a newline.
-std::string label(const lock::LockName& name) { return with_backslashes(shown(name.text()), "\\\""); }
-
-std::string number(double value) {
+std::string number_text(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.15g", value);
   return text;
 }
 
-using All = std::map<lock::LockName, Measures>;
-
-void add_measure(std::string& text, std::string_view name, std::string_view type, std::string_view help,
-                 const std::string& lines) {
-  if (lines.empty()) return;
-  text += "# HELP " + std::string(name) + " " + std::string(help) + "\n# TYPE " + std::string(name) + " " +
-          std::string(type) + "\n" + lines;
+// The heading of a metric, and its lines; nothing where there is none.
+std::string metric_text(std::string_view name, std::string_view type, std::string_view help, const std::string& lines) {
+  if (lines.empty()) return "";
+  const std::string of(name);
+  return "# HELP " + of + " " + std::string(help) + "\n# TYPE " + of + " " + std::string(type) + "\n" + lines;
 }
 
-void add(std::string& text, const All& all, std::string_view name, std::string_view type, std::string_view help,
-         std::optional<double> (*measure)(const Measures&)) {
-  std::string lines;
-  for (const auto& [lock, measures] : all) {
-    const auto value = measure(measures);
-    if (value) lines += std::string(name) + "{name=\"" + label(lock) + "\"} " + number(*value) + "\n";
-  }
-  add_measure(text, name, type, help, lines);
-}
-
-// The addresses are escaped already.
-void add(std::string& text, const std::map<std::string, bool>& servers) {
-  std::string lines;
-  for (const auto& [address, up] : servers) {
-    lines += "rlock_server_up{server=\"" + with_backslashes(address, "\\\"") + "\"} " + (up ? "1\n" : "0\n");
-  }
-  add_measure(text, "rlock_server_up", "gauge", "1 if that server of the quorum answers, else 0.", lines);
+// Backslash and quote have a meaning in a label; no value holds a newline.
+std::string line(std::string_view metric, std::string_view label, const std::string& value, double number) {
+  return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"} " + number_text(number) + "\n";
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ void add(std::string& text, const std::map<std::string, bool>& servers) {
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
                             const std::map<std::string, bool>& servers) {
-  All all;
+  std::map<lock::LockName, Measures> all;
   for (const lock::Status& status : states) {
     Measures& one = all[status.name()];
     one.held = status.state == lock::Status::State::held ? 1 : 0;
@@ -130,34 +131,19 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
   }
   for (const auto& [name, total] : totals) {
     Measures& one = all[name];
-    one.losses = static_cast<double>(total.losses);
-    one.skips = static_cast<double>(total.skips);
-    one.forced = static_cast<double>(total.forced);
+    std::tie(one.losses, one.skips, one.forced) = std::tuple(total.losses, total.skips, total.forced);
   }
-  using M = Measures;
-  using Value = std::optional<double>;
   std::string text;
-  add(text, all, "rlock_held", "gauge", "1 if the lock is held, else 0.", [](const M& m) -> Value { return m.held; });
-  add(text, all, "rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
-      [](const M& m) -> Value { return m.held_seconds; });
-  add(text, all, "rlock_overdue_seconds", "gauge",
-      "For how long a renewal of its lease has been missing; 0 if the renewals come in time.",
-      [](const M& m) -> Value { return m.overdue; });
-  add(text, all, "rlock_waiters", "gauge", "How many wait for it.", [](const M& m) -> Value { return m.waiters; });
-  add(text, all, "rlock_last_status", "gauge", "The exit status of the last job that was written down.",
-      [](const M& m) -> Value { return m.last_status; });
-  add(text, all, "rlock_last_duration_seconds", "gauge", "How long that job held the lock.",
-      [](const M& m) -> Value { return m.last_duration; });
-  add(text, all, "rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.",
-      [](const M& m) -> Value { return m.last_end; });
-  add(text, all, "rlock_losses_total", "counter", "How often the lock was lost while a job ran.",
-      [](const M& m) -> Value { return m.losses; });
-  add(text, all, "rlock_skips_total", "counter", "How often a job did not get the lock.",
-      [](const M& m) -> Value { return m.skips; });
-  add(text, all, "rlock_forced_total", "counter", "How often the lock was taken away.",
-      [](const M& m) -> Value { return m.forced; });
-  add(text, servers);
-  return text;
+  for (const Metric& metric : kMetrics) {
+    std::string lines;
+    for (const auto& [name, measures] : all) {
+      if (const auto value = measures.*metric.value) lines += line(metric.name, "name", shown_label(name.text()), *value);
+    }
+    text += metric_text(metric.name, metric.type, metric.help, lines);
+  }
+  std::string lines;  // the addresses are escaped already
+  for (const auto& [address, up] : servers) lines += line("rlock_server_up", "server", address, up ? 1 : 0);
+  return text + metric_text("rlock_server_up", "gauge", "1 if that server of the quorum answers, else 0.", lines);
 }
 
 }  // namespace rlock::cli

@@ -28,7 +28,7 @@ HoldTexts hold_texts(const std::vector<lock::Hold>& holds);
 // The beginning, before anything else is done. Errors (system): it cannot be printed.
 Result<void> begin_assignments();
 
-// The end, one of the two, with the beginning where that is still missing.
+// The end, one of the two. REQUIRES: the beginning is printed; without it a shell refuses what is printed here.
 Result<void> print_assignments(const std::vector<lock::Hold>& holds);
 // `status` is not 0. Text that cannot be printed is left out: the beginning fails as well.
 void print_failure(int status);

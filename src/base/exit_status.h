@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace rlock::cli {
+namespace rlock {
 
 enum ExitStatus : int {
   kDone = 0,
@@ -43,4 +43,4 @@ constexpr ExitStatus status_of(Error::Code code) {
   return kInternal;
 }
 
-}  // namespace rlock::cli
+}  // namespace rlock

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "show/output_json.h"
+#include "show/json.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/date.h"
+#include "base/write_line.h"
 
 namespace rlock::cli {
 namespace {
@@ -135,10 +139,10 @@ Json to_json(const lock::PastHold& hold) {
   return json;
 }
 
-std::string event(std::string_view kind, const lock::LockName& name, Json fields) {
+void write_event(const UniqueFd& to, std::string_view kind, const lock::LockName& name, const Json& fields) {
   Json json = {{"event", kind}, {"time", date_text(since_1970())}, {"name", name.text()}};
   json.update(fields);
-  return dump(json) + "\n";
+  if (!write_line(to.get(), dump(json) + "\n")) log::warning("--status-fd: a line could not be written");
 }
 
 }  // namespace
@@ -167,59 +171,60 @@ std::string holds_json(const std::vector<lock::Hold>& holds) {
   return dump(all.size() == 1 ? all.front() : all) + "\n";
 }
 
-std::string checks_json(const std::vector<Check>& checks) {
+std::string objects_json(const std::vector<JsonObject>& objects) {
   Json all = Json::array();
-  for (const Check& check : checks) {
-    all.push_back(
-        {{"check", check.name}, {"result", word(check.verdict)}, {"seen", check.seen}, {"advice", check.advice}});
+  for (const JsonObject& object : objects) {
+    Json& json = all.emplace_back(Json::object());
+    for (const auto& [name, value] : object) {
+      json[std::string(name)] = std::visit([](const auto& one) { return Json(one); }, value);
+    }
   }
   return dump(all, 2) + "\n";
 }
 
-std::string settings_json(const std::vector<ShownSetting>& settings) {
-  constexpr std::string_view sources[] = {"option", "environment", "profile", "file", "default"};
-  Json all = Json::array();
-  for (const ShownSetting& setting : settings) {
-    all.push_back({{"setting", setting.name},
-                   {"value", setting.value ? Json(*setting.value) : Json(nullptr)},
-                   {"secret", setting.secret},
-                   {"source", sources[static_cast<std::size_t>(setting.source)]},
-                   {"origin", setting.origin}});
-  }
-  return dump(all, 2) + "\n";
+Result<Events> Events::open(int fd) {
+  Events events;
+  if (fd < 0) return events;
+  events.fd_.emplace(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!*events.fd_) return std::unexpected(system_error("--status-fd"));
+  // The command gets its standard streams in any case.
+  if (fd > STDERR_FILENO) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return events;
 }
 
-std::string waiting_event(const lock::LockName& name, const lock::Acquired& found) {
+// No line is put together for nobody: it takes as long as a system call.
+void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
+  if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
-  return event("waiting", name,
-               {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
+  write_event(*fd_, "waiting", name,
+              {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
 }
 
-std::string acquired_event(const lock::Hold& hold, milliseconds waited) {
-  return event("acquired", hold.name(),
-               {{"owner", hold.owner.text()},
-                {"token", hold.token},
-                {"lease_ms", hold.lease.count()},
-                {"waited_ms", waited.count()}});
+void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
+  if (!fd_) return;
+  write_event(*fd_, "acquired", hold.name(),
+              {{"owner", hold.owner.text()},
+               {"token", hold.token},
+               {"lease_ms", hold.lease.count()},
+               {"waited_ms", waited.count()}});
 }
 
-std::string lost_event(const lock::LockName& name, const std::string& why) {
-  return event("lost", name, {{"why", why}});
+void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
+  if (!fd_) return;
+  if (event.kind == run::LockEvent::Kind::lost) write_event(*fd_, "lost", name, {{"why", event.why}});
+  else write_event(*fd_, "released", name, {{"free_in_ms", event.free_in.count()}});
 }
 
-std::string released_event(const lock::LockName& name, milliseconds free_in) {
-  return event("released", name, {{"free_in_ms", free_in.count()}});
-}
-
-std::string exit_event(const std::vector<lock::LockName>& names, std::string_view result, int status, int signal) {
+void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {
+  if (!fd_) return;
   Json fields = Json::object();
   if (names.size() > 1) {
     for (const lock::LockName& name : names) fields["names"].push_back(name.text());
   }
-  fields["result"] = result;
-  fields["status"] = status;
-  if (signal != 0) fields["signal"] = signal;
-  return event("exit", names.front(), std::move(fields));
+  fields["result"] = ending.result;
+  fields["status"] = ending.status;
+  if (ending.signal != 0) fields["signal"] = ending.signal;
+  write_event(*fd_, "exit", names.front(), fields);
 }
 
 std::string json_log_line(log::Level level, std::string_view message) {
