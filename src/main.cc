@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,15 @@ rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv) {
 
 rlock::Result<int> run(int argc, char** argv) {
   const auto invocation = RLOCK_TRY(read_command_line(argc, argv));
-  return std::visit([](const auto& options) { return rlock::cli::execute(options); }, invocation);
+  return std::visit(
+      [](const auto& options) {
+        auto status = rlock::cli::execute(options);
+        if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, rlock::cli::CommonOptions>) {
+          if (!status) status.error() = rlock::cli::with_advice(std::move(status).error(), options);
+        }
+        return status;
+      },
+      invocation);
 }
 
 }  // namespace
@@ -53,7 +62,7 @@ int main(int argc, char** argv) {
   const auto status = run(argc, argv);
   // Without destructors: the kernel takes back the memory that a process leaves.
   if (status) _exit(*status);
-  rlock::log::error(rlock::cli::with_advice(status.error()).message);
+  rlock::log::error(status.error().message);
   const int failure = rlock::status_of(status.error().code);
   if (rlock::cli::export_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
   return failure;

@@ -1,57 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "cli/acquisition.h"
 
-#include <utility>
-
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "show/status.h"
 #include "cli/self.h"
-#include "cli/superseding.h"
-#include "show/wait_report.h"
+#include "cli/waiting.h"
 #include "lock/history.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr milliseconds kAskAgain = 500ms;
-
-// Looks after one of the locks while it is waited for.
-class AwaitedLock {
- public:
-  AwaitedLock(lock::Servers& client, const lock::AcquireRequest& request, const LockingOptions& options, const Until& wait,
-              const Events& events)
-      : name_(request.name),
-        wait_(options.wait),
-        report_(request.name, options.verbose, events, held_by_ancestors().display_without(request.name)),
-        superseding_(client, request, options.timeout, wait) {}
-
-  void look(const lock::Acquired& found) {
-    if (!found.expires_in && found.holders > 0 && !std::exchange(warned_, true)) {
-      log::warning(name_.display() + ": the lock that is held never expires: it will be free only when it is released");
-    }
-    const bool waits = !wait_.limit || *wait_.limit > 0ms;
-    if (!waits || found.holders == 0) return;
-    report_.note(found);
-    report_.say_what_is_due();
-    if (wait_.supersede) superseding_.ask();
-  }
-
-  TimePoint say_what_is_due() { return report_.say_what_is_due(); }
-
- private:
-  const lock::LockName& name_;
-  const WaitOptions& wait_;
-  WaitReport report_;
-  Superseding superseding_;
-  bool warned_ = false;
-};
-
-// Why no lock was acquired, as far as that is an outcome and no error. -E 0 is for cron, where every line becomes a
-// mail.
-void report_refusal(const lock::LockName& name, int conflict_status, const lock::Acquired& refusal) {
-  if (conflict_status == 0) return;
+// Why no lock was acquired, as far as that is an outcome and no error.
+void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
   using Outcome = lock::Acquired::Outcome;
   const std::string why = refusal.outcome == Outcome::queue_full
                               ? std::to_string(refusal.number) + " wait already, and --max-queue allows no more"
@@ -76,9 +38,10 @@ std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) 
 }
 
 // Says how else the name is in use, by whom, and how to join them: where that is a lock.
-Error other_kind(lock::Servers& client, const lock::LockName& name, const lock::OtherKind& instead,
-                 const LockingOptions& options) {
-  const auto found = lock::inspect(client, name, Until{}.at_most(options.timeout));
+Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, const lock::OtherKind& instead,
+                 milliseconds exchange) {
+  const lock::LockName& name = request.name;
+  const auto found = lock::inspect(servers, name, Until{}.at_most(exchange));
   const lock::HolderView* holder = found && found->state == lock::Status::State::held ? found->holder() : nullptr;
   // A string of ours looks like that of another program.
   const bool known = holder && !holder->by_set;
@@ -92,33 +55,30 @@ Error other_kind(lock::Servers& client, const lock::LockName& name, const lock::
   const auto layout = instead.foreign ? lock::Layout::string : instead.layout();
   const std::string what = instead.foreign ? "a " + std::string(noun(lock::Layout::string)) : instead.text();
   return {Error::Code::wrong_kind, in_use + " of this kind: " + what + (known ? ", " + held_by(*found) : "") +
-                                       way_to_join(layout, options.by_set == true)};
+                                       way_to_join(layout, request.mode.kind == lock::Mode::Kind::set)};
 }
 
 // Reports a lock that was not acquired. Errors: those that are no mere outcome.
-Result<void> refused(lock::Servers& client, const lock::AcquireRequest& request, const lock::Acquired& refusal,
-                     const LockingOptions& options) {
-  const lock::LockName& name = request.name;
+Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
+                     const lock::Acquired& refusal) {
+  const std::string name = request.name.display();
   using Outcome = lock::Acquired::Outcome;
-  if (refusal.outcome == Outcome::other_kind) {
-    return std::unexpected(other_kind(client, name, refusal.instead, options));
+  switch (refusal.outcome) {
+    case Outcome::other_kind:
+      return std::unexpected(other_kind(servers, request, refusal.instead, acquisition.policy.exchange));
+    case Outcome::immortal:
+      return fail(Error::Code::wrong_kind, name + ": " + held_by(refusal) +
+                                               ", and never expires: its program may have died; --wait DUR waits for "
+                                               "it, rlock force-unlock --protocol set deletes it");
+    case Outcome::other_slots:
+      return fail(Error::Code::wrong_kind, name + ": it has " + std::to_string(refusal.number) + " slots, not " +
+                                               std::to_string(request.mode.slots) + "; --resize changes that");
+    case Outcome::no_upgrade:
+      return fail(Error::Code::usage, name + ": this runs under an `rlock run` that holds the lock for "
+                                             "reading, and would wait for it for ever to write");
+    default: break;
   }
-  if (refusal.outcome == Outcome::immortal) {
-    return fail(Error::Code::wrong_kind, name.display() + ": " + held_by(refusal) +
-                                             ", and never expires: its program may have died; --wait DUR waits for "
-                                             "it, rlock force-unlock --protocol set deletes it");
-  }
-  if (refusal.outcome == Outcome::other_slots) {
-    return fail(Error::Code::wrong_kind, name.display() + ": it has " + std::to_string(refusal.number) +
-                                             " slots, not " + std::to_string(request.mode.slots) +
-                                             "; --resize changes that");
-  }
-  if (refusal.outcome == Outcome::no_upgrade) {
-    return fail(Error::Code::usage, name.display() +
-                                        ": this runs under an `rlock run` that holds the lock for "
-                                        "reading, and would wait for it for ever to write");
-  }
-  report_refusal(name, options.wait.conflict_status, refusal);
+  if (acquisition.tells_refusal) report_refusal(request.name, refusal);
   return {};
 }
 
@@ -129,16 +89,14 @@ std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
 }
 
 // Some options cannot be right where each server decides alone: nobody counts the slots that others grant.
-Result<void> check_for_quorum(const LockingOptions& options, const lock::Servers& servers) {
-  if (!servers.is_quorum()) return {};
-  const lock::QueueRequest& queueing = options.wait.queueing;
+Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& policy) {
   const std::pair<bool, std::string_view> refused[] = {
-      {options.mode.kind == lock::Mode::Kind::slots, "--slots: majorities would let in more jobs than there are slots"},
-      {options.wait.replicas > 0, "--wait-replicas: the other servers of the quorum do what a replica would do"},
-      {options.wait.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
-      {queueing.most.has_value(), "--max-queue: waiters stand in no queue"},
-      {queueing.replace, "--replace-waiting: waiters stand in no queue"},
-      {queueing.priority != 0, "--priority: waiters stand in no queue"}};
+      {mode.kind == lock::Mode::Kind::slots, "--slots: majorities would let in more jobs than there are slots"},
+      {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what a replica would do"},
+      {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
+      {policy.queueing.most.has_value(), "--max-queue: waiters stand in no queue"},
+      {policy.queueing.replace, "--replace-waiting: waiters stand in no queue"},
+      {policy.queueing.priority != 0, "--priority: waiters stand in no queue"}};
   for (const auto& [given, why] : refused) {
     if (given) return fail(Error::Code::usage, "with several servers there is no " + std::string(why));
   }
@@ -146,38 +104,52 @@ Result<void> check_for_quorum(const LockingOptions& options, const lock::Servers
 }
 
 // For the history: somebody wanted the lock, and has not got it.
-void count_skip(lock::Servers& client, const lock::AcquireRequest& request, milliseconds exchange) {
+void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
   const lock::OwnerId nobody = lock::OwnerId::fresh();
   const lock::HistoryNote note = lock::note_of_skip();
-  const auto counted = lock::release(client, {request.name, request.mode.layout()}, nobody, nobody.first_hold(),
+  const auto counted = lock::release(servers, {request.name, request.mode.layout()}, nobody, nobody.first_hold(),
                                      Until{}.at_most(exchange), {}, &note);
   if (!counted) log::debug(request.name.display() + ": not counted as skipped: " + counted.error().message);
 }
 
 }  // namespace
 
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
-                                                   const std::vector<lock::AcquireRequest>& requests,
-                                                   milliseconds renew_every, const LockingOptions& options,
-                                                   const run::SignalBlock& signals, const Events& events,
-                                                   lock::AtFront at_front) {
-  RLOCK_TRY(check_for_quorum(options, client));
+Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
+                            milliseconds renew_every, int interrupt) {
+  Acquisition acquisition{.policy = {.limit = options.wait.limit,
+                                     .exchange = options.timeout,
+                                     .interrupt = interrupt,
+                                     .queueing = options.wait.queueing,
+                                     .renew_every = renew_every,
+                                     .replicas = options.wait.replicas,
+                                     .on_disk = options.wait.on_disk},
+                          .supersede = options.wait.supersede,
+                          .verbose = options.verbose,
+                          // -E 0 is for cron, where every line becomes a mail.
+                          .tells_refusal = options.wait.conflict_status != 0,
+                          .counts_refusal = options.history};
+  if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // after which they are asked again
+  const lock::AncestorLocks held = held_by_ancestors();
+  for (const lock::LockName& name : options.names) {
+    acquisition.requests.push_back(
+        {.name = name, .mode = options.mode, .heir = held.owner_of(name), .lease = lease, .holder = holder});
+  }
+  return acquisition;
+}
+
+Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
+                                                   const Events& events) {
+  const auto& requests = acquisition.requests;
+  lock::WaitPolicy policy = acquisition.policy;
+  if (servers.is_quorum()) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
   const TimePoint begun = BootClock::now();
-  const Until wait{options.wait.limit ? begun + *options.wait.limit : TimePoint::max(), signals.fd()};
   std::vector<AwaitedLock> waiting;
-  for (const auto& request : requests) waiting.emplace_back(client, request, options, wait, events);
-  lock::WaitPolicy policy{.limit = options.wait.limit,
-                          .exchange = options.timeout,
-                          .interrupt = signals.fd(),
-                          .queueing = options.wait.queueing,
-                          .renew_every = renew_every,
-                          .replicas = options.wait.replicas,
-                          .on_disk = options.wait.on_disk,
-                          .at_front = std::move(at_front)};
-  if (options.wait.supersede) policy.longest_look = kAskAgain;
+  for (const auto& request : requests) {
+    waiting.emplace_back(servers, request, policy, acquisition.supersede, acquisition.verbose, events);
+  }
   AwaitedLock* current = nullptr;
   policy.meanwhile = [&] { return current->say_what_is_due(); };
-  auto acquired = lock::acquire_all(client, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
+  auto acquired = lock::acquire_all(servers, requests, policy, [&](std::size_t index, const lock::Acquired& found) {
     current = &waiting[index];
     current->look(found);
   });
@@ -188,8 +160,9 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& client,
                format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
   }
   if (acquired->holds.empty()) {
-    if (options.history) count_skip(client, requests[acquired->refused], options.timeout);
-    RLOCK_TRY(refused(client, requests[acquired->refused], acquired->refusal, options));
+    const lock::AcquireRequest& request = requests[acquired->refused];
+    if (acquisition.counts_refusal) count_skip(servers, request, policy.exchange);
+    RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
   return std::move(acquired->holds);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rlock history: the holds that are over.
+#include "show/history.h"
+
 #include <unistd.h>
 
 #include <string>
@@ -8,30 +10,15 @@
 
 #include "base/date.h"
 #include "cli/commands.h"
-#include "show/history.h"
-#include "show/json.h"
-#include "show/print.h"
 #include "cli/server.h"
 #include "lock/read_history.h"
+#include "show/json.h"
+#include "show/print.h"
 
 namespace rlock::cli {
 namespace {
 
-using Output = HistoryOptions::Output;
-
-constexpr const char* kNothingYet =
-    "nothing yet: a job has asked for a history, and its hold is written down when it is over\n";
-constexpr const char* kNoneOfThose = "no such holds are written down here\n";
-
-constexpr const char* kOlder = "older holds: --limit\n";
-
-// The newest that were asked for; whether there are older ones.
-struct Found {
-  std::vector<lock::PastHold> holds;
-  bool older = false;
-  bool wanted = true;  // false: there are none, because nobody has asked for any
-};
-
+// Why there is nothing to show.
 std::string nobody_has_asked(std::size_t names) {
   const auto [who, what] = names == 0   ? std::pair("no job", "jobs")
                            : names == 1 ? std::pair("no job of this name", "it")
@@ -40,69 +27,53 @@ std::string nobody_has_asked(std::size_t names) {
          " with --history, or with RLOCK_HISTORY=true\n";
 }
 
-// Not all of them: that there are none says nothing of the others.
-bool wants_some(const HistoryOptions& options) { return options.failed || options.since; }
-
-std::size_t limit_of(const HistoryOptions& options) { return static_cast<std::size_t>(*options.limit); }
-
-lock::HistoryQuery query_of(const HistoryOptions& options, std::size_t limit) {
-  lock::HistoryQuery query{.names = options.names, .limit = limit, .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
-  return query;
-}
-
-Result<Found> find(const HistoryOptions& options) {
-  lock::Servers client = RLOCK_TRY(client_for(options));
-  const std::size_t limit = limit_of(options);
-  Found found{RLOCK_TRY(lock::read_history(client, query_of(options, limit + 1), options.timeout))};
-  found.older = found.holds.size() > limit;
-  if (found.older) found.holds.pop_back();
-  if (found.holds.empty() && options.output != Output::html && !wants_some(options)) {
-    found.wanted = RLOCK_TRY(lock::history_is_wanted(client, options.names, options.timeout));
-  }
-  return found;
-}
-
 // As they come.
-Result<void> print_json(const HistoryOptions& options) {
-  lock::Servers client = RLOCK_TRY(client_for(options));
+Result<void> print_json(lock::Servers& servers, const lock::HistoryQuery& query, milliseconds exchange) {
   HoldsAsJson json(print);
-  RLOCK_TRY(lock::each_past_hold(client, query_of(options, limit_of(options)), options.timeout,
-                                 [&](const lock::PastHold& hold) { return json.add(hold); }));
+  RLOCK_TRY(lock::each_past_hold(servers, query, exchange, [&](const lock::PastHold& hold) { return json.add(hold); }));
   return json.end();
 }
 
-Result<void> show(const Found& found, const HistoryOptions& options) {
-  const auto& holds = found.holds;
+// `chosen`: these are not all of the names, so that there are none says nothing of the others.
+Result<void> print_empty(lock::Servers& servers, const lock::HistoryQuery& query, bool chosen, milliseconds exchange) {
   const Screen screen = Screen::of_output();
-  const bool to_people_here = options.output != Output::html && isatty(STDOUT_FILENO) == 1;
-  const Zone zone = options.local || to_people_here ? Zone::local : Zone::utc;
-  switch (options.output) {
-    case Output::html: {
-      const std::string page = history_page(holds, found.older, since_1970(), zone);
-      return options.html == "-" ? print(page) : write_file(options.html, page);
-    }
-    case Output::json:
-    case Output::timeline:
-    case Output::people: break;
-  }
-  if (holds.empty()) {
-    if (wants_some(options)) return print(fitted(kNoneOfThose, screen));
-    return print(fitted(found.wanted ? kNothingYet : nobody_has_asked(options.names.size()), screen));
-  }
-  const std::string text =
-      options.output == Output::timeline ? timeline(holds, screen, zone) : history_table(holds, screen, zone);
-  return print(text + (found.older ? fitted(kOlder, screen) : ""));
+  if (chosen) return print(fitted("no such holds are written down here\n", screen));
+  const bool wanted = RLOCK_TRY(lock::history_is_wanted(servers, query.names, exchange));
+  return print(fitted(
+      wanted ? "nothing yet: a job has asked for a history, and its hold is written down when it is over\n"
+             : nobody_has_asked(query.names.size()),
+      screen));
 }
 
 }  // namespace
 
 Result<int> execute(const HistoryOptions& options) {
-  if (options.output == Output::json) {
-    RLOCK_TRY(print_json(options));
+  using enum HistoryOptions::Output;
+  const std::size_t limit = static_cast<std::size_t>(*options.limit);
+  lock::HistoryQuery query{.names = options.names, .limit = limit, .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.output == json) {
+    RLOCK_TRY(print_json(servers, query, options.timeout));
     return kDone;
   }
-  RLOCK_TRY(show(RLOCK_TRY(find(options)), options));
+
+  ++query.limit;  // are there older ones?
+  auto holds = RLOCK_TRY(lock::read_history(servers, query, options.timeout));
+  const bool older = holds.size() > limit;
+  if (older) holds.pop_back();
+  const bool here = options.output != html && isatty(STDOUT_FILENO);
+  const Zone zone = options.local || here ? Zone::local : Zone::utc;
+  if (options.output == html) {
+    const std::string page = history_page(holds, older, since_1970(), zone);
+    RLOCK_TRY(options.html == "-" ? print(page) : write_file(options.html, page));
+  } else if (holds.empty()) {
+    RLOCK_TRY(print_empty(servers, query, options.failed || options.since, options.timeout));
+  } else {
+    const Screen screen = Screen::of_output();
+    const auto picture = options.output == HistoryOptions::Output::timeline ? &rlock::cli::timeline : &history_table;
+    RLOCK_TRY(print(picture(holds, screen, zone) + (older ? fitted("older holds: --limit\n", screen) : "")));
+  }
   return kDone;
 }
 

@@ -24,24 +24,6 @@
 namespace rlock::cli {
 namespace {
 
-std::vector<lock::AcquireRequest> requests_for(const RunOptions& options) {
-  const lock::AncestorLocks held = held_by_ancestors();
-  lock::HolderInfo self = describe_self(options.shown_command, options.reason);
-  self.listens = true;
-  self.in_history = options.history;
-  if (options.renew) self.renewal = options.timing.lease;
-  std::vector<lock::AcquireRequest> requests;
-  for (const lock::LockName& name : options.names) {
-    requests.push_back({.name = name,
-                        .mode = options.mode,
-                        .heir = held.owner_of(name),
-                        // The server keeps it for --min-hold even if all of us are killed at once.
-                        .lease = std::max(options.timing.lease, options.min_hold),
-                        .holder = self});
-  }
-  return requests;
-}
-
 // As split_addresses() reads them back. A user who has shown no password is left out: the word may be the password.
 std::string urls_for_command(std::vector<redis::Address> addresses) {
   std::string all;
@@ -52,88 +34,66 @@ std::string urls_for_command(std::vector<redis::Address> addresses) {
   return all;
 }
 
-std::vector<std::string> environment_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
-                                         const std::vector<redis::Address>& addresses) {
+// By which a nested rlock finds the same servers, whatever its folder; what says something else goes from our variables.
+std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
+  std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
+  const auto set = [&](const char* variable, const std::optional<std::string>& value) {
+    unsetenv(variable);
+    if (value) all.push_back(variable + ("=" + *value));
+  };
+  // A pipe has nothing left to read.
+  const auto set_file = [&](const char* variable, const std::string& path) {
+    std::error_code ignored;
+    const bool is_file = std::filesystem::is_regular_file(path, ignored);
+    set(variable, is_file ? std::optional(std::filesystem::absolute(path, ignored).string()) : std::nullopt);
+  };
+  if (const auto& from = options.password_from) {
+    set("RLOCK_PASSWORD_COMMAND", {});  // both would contradict each other
+    set("RLOCK_PASSWORD_FILE", {});
+    if (from->kind == PasswordFrom::Kind::file) set_file("RLOCK_PASSWORD_FILE", from->text);
+    if (from->kind == PasswordFrom::Kind::command) set("RLOCK_PASSWORD_COMMAND", from->text);
+  }
+  if (options.sentinel_password_file) set_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
+  if (options.config_for_command) set_file("RLOCK_CONFIG", *options.config_for_command);
+  set("RLOCK_PROFILE", options.profile_for_command);
+  const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
+  if (over_tls == addresses.end()) return all;
+  const redis::TlsSettings& tls = *over_tls->server.tls;
+  if (!tls.ca.empty()) set("RLOCK_TLS_CA", tls.ca);
+  if (!tls.certificate.empty()) set("RLOCK_TLS_CERT", tls.certificate);
+  if (!tls.key.empty()) set("RLOCK_TLS_KEY", tls.key);
+  set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
+  return all;
+}
+
+run::Command command_for(const std::vector<std::string>& words, std::vector<std::string> variables,
+                         const std::vector<lock::Hold>& holds) {
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
-  std::vector<std::string> additions = {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners,
-                                        "RLOCK_HELD=" + held.text(), "RLOCK_URL=" + urls_for_command(addresses)};
-  // Where the password is, for a nested rlock, whatever its folder; a pipe has nothing left to read.
-  const auto name_file = [&](const char* variable, const std::string& path) {
-    unsetenv(variable);
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) return;
-    additions.push_back(std::string(variable) + "=" + std::filesystem::absolute(path, ignored).string());
-  };
-  if (const auto& from = options.password_from) {
-    unsetenv("RLOCK_PASSWORD_COMMAND");  // both would contradict each other
-    unsetenv("RLOCK_PASSWORD_FILE");
-    if (from->kind == PasswordFrom::Kind::file) name_file("RLOCK_PASSWORD_FILE", from->text);
-    if (from->kind == PasswordFrom::Kind::command) additions.push_back("RLOCK_PASSWORD_COMMAND=" + from->text);
+  for (const std::string& one : {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()}) {
+    variables.push_back(one);
   }
-  if (options.sentinel_password_file) name_file("RLOCK_SENTINEL_PASSWORD_FILE", *options.sentinel_password_file);
-  if (options.config_for_command) name_file("RLOCK_CONFIG", *options.config_for_command);
-  unsetenv("RLOCK_PROFILE");
-  if (options.profile_for_command) additions.push_back("RLOCK_PROFILE=" + *options.profile_for_command);
-  const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
-  if (over_tls != addresses.end()) {
-    const redis::TlsSettings& tls = *over_tls->server.tls;
-    const auto name_path = [&](const char* variable, const std::string& path) {
-      if (path.empty()) return;
-      unsetenv(variable);
-      additions.push_back(std::string(variable) + "=" + path);
-    };
-    name_path("RLOCK_TLS_CA", tls.ca);
-    name_path("RLOCK_TLS_CERT", tls.certificate);
-    name_path("RLOCK_TLS_KEY", tls.key);
-    unsetenv("RLOCK_TLS_INSECURE");
-    additions.push_back(std::string("RLOCK_TLS_INSECURE=") + (tls.insecure ? "true" : "false"));
-  }
-  return environment_without_secrets(std::move(additions));
+  return {words, environment_without_secrets(std::move(variables)), "RLOCK_TOKEN=" + texts.tokens};
 }
 
-run::Job job_for(const RunOptions& options, const std::vector<lock::Hold>& holds,
-                 const std::vector<redis::Address>& addresses, const run::Inherited& inherited, const Events& events,
-                 TimePoint asked_at) {
-  return {
-      .command = {options.command, environment_for(options, holds, addresses),
-                  "RLOCK_TOKEN=" + hold_texts(holds).tokens},
-      .holds = holds,
-      .timing = options.timing,
-      .exchange = options.timeout,
-      .renew = options.renew,
-      .max_hold = options.max_hold,
-      .min_hold = options.min_hold,
-      .leftovers = options.leftovers,
-      .leftovers_kept_by = "--leftovers wait or ignore",
-      .isolate = options.isolate,
-      .hooks = options.hooks,
-      .inherited = inherited,
-      .in_history = options.history ? std::optional(describe_self(options.shown_command, options.reason)) : std::nullopt,
-      .asked_at = asked_at,
-      .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
-}
-
-void say_not_found(const RunOptions& options, const run::Inherited& inherited) {
-  const std::string why = run::missing_interpreter(options.command.front(), inherited.folder().path());
-  log::error(escaped(options.command.front(), 200) + ": " +
-             (why.empty() ? "command not found" : "cannot be executed: " + why));
-}
-
-Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::Inherited& inherited) {
+Ending ending_of(const run::JobEnd& end, const std::string& program, const run::Inherited& inherited) {
   using Kind = run::JobEnd::Kind;
-  const std::string program = escaped(options.command.front(), 200);
   const std::string_view word = run::word(end.kind);
+  const std::string shown = escaped(program, 200);
   switch (end.kind) {
     case Kind::exited: return {word, end.value};
     case Kind::signalled: return {word, 128 + end.value, end.value};
     case Kind::lost: return {word, kLost};
     case Kind::timed_out: return {word, kTimedOut};
     case Kind::hook_failed: return {word, kConfig};
-    case Kind::not_found: say_not_found(options, inherited); return {word, kNotFound};
+    case Kind::not_found: {
+      const std::string why = run::missing_interpreter(program, inherited.folder().path());
+      log::error(shown + ": " + (why.empty() ? "command not found" : "cannot be executed: " + why));
+      return {word, kNotFound};
+    }
     case Kind::not_executable:
-      log::error(program + ": cannot be executed: " + errno_text(end.value));
+      log::error(shown + ": cannot be executed: " + errno_text(end.value));
       return {word, kNotExecutable};
     case Kind::system_refused: return {word, kSystem};
     case Kind::none: break;
@@ -141,38 +101,51 @@ Ending ending_of(const run::JobEnd& end, const RunOptions& options, const run::I
   return {word, kInternal};
 }
 
-Ending ended_by_signal(run::SignalBlock& signals) {
-  const int signal = ending_signal(signals);
-  return {"signalled", 128 + signal, signal};
-}
-
-Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events) {
-  run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  auto made = client_for(options, signals.fd());
-  if (!made && made.error().code == Error::Code::interrupted) return ended_by_signal(signals);
-  lock::Servers client = RLOCK_TRY(std::move(made));
+// Longer than others, so that all of it is seen at once: which option becomes what, and the path of the job.
+Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events,
+                              run::SignalBlock& signals) {
+  lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const TimePoint begun = BootClock::now();
-  const auto job_for_holds = [&](const std::vector<lock::Hold>& holds) {
-    return job_for(options, holds, client.addresses(), inherited, events, begun);
-  };
-  run::GuardsAhead guards;
-  const auto at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
-    if (guards.are_missing(expected)) guards.start(job_for_holds({expected}), client, signals, disconnect);
+  lock::HolderInfo self = describe_self(options.shown_command, options.reason);
+  self.listens = true;
+  self.in_history = options.history;
+  if (options.renew) self.renewal = options.timing.lease;
+  // The server keeps it for --min-hold even if all of us are killed at once.
+  const milliseconds lease = std::max(options.timing.lease, options.min_hold);
+  Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd());
+  const std::vector<std::string> variables = server_variables(options, servers.addresses());
+  const auto job_for = [&](const std::vector<lock::Hold>& holds) {
+    return run::Job{
+        .command = command_for(options.command, variables, holds),
+        .holds = holds,
+        .timing = options.timing,
+        .exchange = options.timeout,
+        .renew = options.renew,
+        .max_hold = options.max_hold,
+        .min_hold = options.min_hold,
+        .leftovers = options.leftovers,
+        .leftovers_kept_by = "--leftovers wait or ignore",
+        .isolate = options.isolate,
+        .hooks = options.hooks,
+        .inherited = inherited,
+        .in_history = options.history ? std::optional(self) : std::nullopt,
+        .asked_at = begun,
+        .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
   };
 
-  auto acquired =
-      acquire_and_report(client, requests_for(options), options.timing.renew_at, options, signals, events, at_front);
-  if (!acquired && acquired.error().code == Error::Code::interrupted) return ended_by_signal(signals);
-  const std::vector<lock::Hold> holds = RLOCK_TRY(std::move(acquired));
+  run::GuardsAhead guards;
+  acquisition.policy.at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
+    if (guards.are_missing(expected)) guards.start(job_for({expected}), servers, signals, disconnect);
+  };
+  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
   if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
-  if (!options.renew) lock::complete(client, holds);
-  const run::Job job = job_for_holds(holds);
-  const auto end = run::run_job(job, guards.hand_over(), std::move(client), signals);
-  if (!end && end.error().code == Error::Code::interrupted) return ended_by_signal(signals);
-  return ending_of(RLOCK_TRY(end), options, inherited);
+  if (!options.renew) lock::complete(servers, holds);
+  const run::Job job = job_for(holds);
+  const run::JobEnd end = RLOCK_TRY(run::run_job(job, guards.hand_over(), std::move(servers), signals));
+  return ending_of(end, options.command.front(), inherited);
 }
 
 }  // namespace
@@ -180,7 +153,13 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
 Result<int> execute(const RunOptions& options) {
   const auto inherited = run::Inherited::look();
   const Events events = RLOCK_TRY(Events::open(options.status_fd));
-  auto ending = run_under_lock(options, inherited, events);
+  auto signals = run::SignalBlock::begin();
+  auto ending = signals ? run_under_lock(options, inherited, events, *signals)
+                        : Result<Ending>(std::unexpected(signals.error()));
+  if (!ending && ending.error().code == Error::Code::interrupted) {
+    const int signal = ending_signal(*signals);
+    ending = Ending{"signalled", 128 + signal, signal};
+  }
   events.exit(options.names, ending ? *ending : Ending{"error", status_of(ending.error().code)});
   if (!ending) return std::unexpected(std::move(ending).error());
   if (ending->signal != 0) run::die_of(ending->signal);

@@ -20,8 +20,6 @@
 namespace rlock::cli {
 namespace {
 
-bool by_default = false;  // nothing has named the server of client_for
-
 // One address, or several.
 void hide_password(char* urls) {
   for (const std::string_view url : redis::split_addresses(urls)) {
@@ -210,7 +208,6 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
 }
 
 Result<lock::Servers> servers_for(const CommonOptions& options, int interrupt) {
-  by_default = options.url_origin.empty();
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
   for (const redis::Address& address : addresses) {
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
@@ -264,9 +261,9 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
   return redis::LocalServer(address.server.path);
 }
 
-Error with_advice(Error error) {
+Error with_advice(Error error, const CommonOptions& options) {
   if (error.code != Error::Code::unavailable) return error;
-  if (by_default) {
+  if (options.url_origin.empty()) {
     error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
   } else if (error.message.ends_with(errno_text(ECONNREFUSED))) {
     error.message += "; no server listens there: start it, or correct the address";

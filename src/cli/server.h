@@ -27,7 +27,7 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options);
 
 // The error that rlock ends with, for a name or as a whole. A user who has reached no server is told how to name one. An
 // answer of the server has its advice from server_error() already.
-Error with_advice(Error error);
+Error with_advice(Error error, const CommonOptions& options);
 
 // Overwrites the passwords in addresses on the command line, which ps(1) shows to everybody.
 void hide_passwords(int argc, char** argv);

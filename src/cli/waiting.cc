@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "cli/waiting.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/log.h"
+#include "cli/self.h"
+#include "show/status.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr milliseconds kSayAgain = 1min;
+// Nobody watches where there is no terminal: a line about a short wait would only make cron send a mail.
+constexpr milliseconds kSayFirst = 2s;
+
+}  // namespace
+
+AwaitedLock::AwaitedLock(lock::Servers& servers, const lock::AcquireRequest& request, const lock::WaitPolicy& policy,
+                         bool supersede, bool verbose, const Events& events)
+    : servers_(servers),
+      request_(request),
+      policy_(policy),
+      supersede_(supersede),
+      watched_(verbose || isatty(STDERR_FILENO)),
+      events_(events),
+      wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt},
+      meanwhile_(held_by_ancestors().display_without(request.name)) {}
+
+void AwaitedLock::look(const lock::Acquired& found) {
+  if (found.holders == 0) return;
+  if (!found.expires_in && !std::exchange(warned_, true)) {
+    log::warning(request_.name.display() +
+                 ": the lock that is held never expires: it will be free only when it is released");
+  }
+  if (policy_.limit == 0ms) return;
+  note(found);
+  say_what_is_due();
+  if (supersede_) ask_to_stop();
+}
+
+void AwaitedLock::note(const lock::Acquired& found) {
+  const std::string owner = found.holder ? found.holder->owner : "";
+  const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
+  if (other) events_.waiting(request_.name, found);
+  const TimePoint now = BootClock::now();
+  if (watched_ && (other || moved)) say_at_ = now;
+  if (!watched_ && !found_) say_at_ = now + kSayFirst;
+  found_ = found;
+  found_at_ = now;
+  shown_owner_ = owner;
+  if (found.ahead) shown_ahead_ = found.ahead;
+}
+
+TimePoint AwaitedLock::say_what_is_due() {
+  const TimePoint now = BootClock::now();
+  if (!found_) return TimePoint::max();
+  if (now < say_at_) return say_at_;
+  lock::Acquired found = *found_;
+  if (found.holder && found.holder->held_for) {
+    *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
+  }
+  log::info("waiting for " + request_.name.display() + ": " + held_by(found) +
+            (found.ahead ? ", you are " + place_text(*found.ahead) : "") +
+            (meanwhile_.empty() ? "" : ", you hold " + meanwhile_ + " meanwhile"));
+  return say_at_ = now + kSayAgain;
+}
+
+// Other readers are not in the way of a reader. Of those who have a slot, the one is that has had it for the longest
+// time, of all that can be asked.
+std::vector<lock::HolderView> AwaitedLock::in_the_way(const lock::Status& status) const {
+  std::vector<lock::HolderView> holders = status.holders;
+  if (request_.mode.kind == lock::Mode::Kind::read) {
+    std::erase_if(holders, [](const lock::HolderView& holder) { return holder.mode == "read"; });
+  }
+  if (status.lock.layout != lock::Layout::semaphore) return holders;
+  const auto rank = [&](const lock::HolderView& one) {
+    return std::tuple(one.who.listens && asked_.contains(one.owner), one.who.listens, one.held_for);
+  };
+  return {std::ranges::max(holders, {}, rank)};
+}
+
+// Asks all that are in the way, again each time: one that has begun just now does not listen yet, and that somebody has
+// heard it may be another holder's doing, who is on the same channel.
+void AwaitedLock::ask_to_stop() {
+  const auto status = lock::inspect(servers_, request_.name, exchange(), lock::Views::majority);
+  if (!status || status->state != lock::Status::State::held) return;
+  for (const lock::HolderView& holder : in_the_way(*status)) ask_to_stop(holder);
+}
+
+void AwaitedLock::ask_to_stop(const lock::HolderView& holder) {
+  const std::string name = request_.name.display();
+  if (!holder.who.listens) {
+    if (!asked_.insert(holder.owner).second) return;
+    log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases");
+    return;
+  }
+  const auto heard = lock::ask_to_stop(servers_, request_.name, lock::OwnerId::as_stored(holder.owner),
+                                       asker("--supersede"), exchange());
+  if (!heard || *heard == 0 || !asked_.insert(holder.owner).second) return;
+  log::info(name + ": the holder has been asked to stop");
+}
+
+}  // namespace rlock::cli
