@@ -3,7 +3,7 @@
 load ../lib/common
 
 setup() {
-  cd "$TESTS_DIR/.."
+  cd "$TESTS_DIR/.." || return
 }
 
 # Documents that are for readers; the messages and comments of src/ follow.
@@ -36,4 +36,28 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
   done
   printf '%s\n' 'The measured time is for one lease.' 'It no longer has the lock.' 'You hold it forever.' >plain
   run -1 idioms plain
+}
+
+@test "the README is short enough to be read to its end" {
+  (($(wc -w <README.md) <= 1800))
+}
+
+@test "every link of a document leads to a file, and to a heading of it" {
+  python3 - README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md */README.md tests/*/README.md <<'PYTHON'
+import os, re, sys
+
+def anchors(path):
+    text = open(path).read()
+    heads = (re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"(?m)^#+ (.*)$", text))
+    return {*heads, *re.findall(r'<a id="([^"]+)"', text)}
+
+bad = []
+for document in sys.argv[1:]:
+    for link in re.findall(r"\]\(([^)]+)\)", open(document).read()):
+        path, _, anchor = "".join(link.split("\n")).partition("#")
+        target = os.path.join(os.path.dirname(document), path) if path else document
+        if "://" not in link and (not os.path.exists(target) or anchor and anchor not in anchors(target)):
+            bad.append(f"{document}: {link}")
+sys.exit("\n".join(bad) or None)
+PYTHON
 }
