@@ -15,13 +15,13 @@ set(CPACK_PACKAGE_VENDOR "The rlock authors")
 set(CPACK_PACKAGE_CONTACT "${RLOCK_MAINTAINER}")
 set(CPACK_PACKAGE_HOMEPAGE_URL "${RLOCK_HOMEPAGE}")
 set(CPACK_PACKAGE_VERSION ${RLOCK_PACKAGE_VERSION})
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a lock that many hosts share")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a lock shared by many hosts")
 set(CPACK_PACKAGE_DESCRIPTION
-"rlock takes a lock on a Redis server, renews it for as long as the command
-lives, and releases it when the command and everything that it has started
-has ended. It stops the command before anybody else can hold the lock.
+"rlock takes a lock on a Redis server, renews it while the command runs, and
+releases it once the command and everything it started have ended. If it
+cannot keep the lock, it stops the command before anyone else can hold it.
 .
-The lock is the one that Redisson's RLock uses: shell and Java share it.
+The lock is the one that Redisson's RLock uses, so shell and Java can share it.
 The program is one static file.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs what is missing, builds rlock, and runs a first command under a lock.
 #
-#   sh packaging/quickstart.sh            as root, or as a user who may use sudo
+#   sh packaging/quickstart.sh            as root or with sudo
 #
-# May be repeated. Installs packages of the distribution only, and nothing outside of the package manager;
-# the program stays in build/rlock.
+# Can be repeated. Installs only packages of the distribution, and nothing outside the package manager; the program stays in
+# build/rlock.
 set -eu
 # shellcheck disable=SC1091,SC2015,SC2016,SC2086 # lists of words, && || as if, text for another shell
 cd "$(dirname "$0")/.."
@@ -23,5 +23,5 @@ build/rlock --url local: run hello -- build/rlock status hello
 build/rlock --url local: status hello
 { set +x; } 2>/dev/null
 
-say 'It works. The private server goes on in the background; `build/rlock --url local: local stop` ends it.
+say 'It works. The private server keeps running in the background; `build/rlock --url local: local stop` ends it.
 Next: `build/rlock run --help`, the README, `man man/rlock-run.1`; `sudo cmake --install build` installs it.'

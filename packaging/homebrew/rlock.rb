@@ -9,7 +9,7 @@
 #
 # In a tap for others, put the address of the published archive into each `url`.
 class Rlock < Formula
-  desc "Run a command under a lock that many hosts share through Redis"
+  desc "Run a command under a lock shared by many hosts, using Redis"
   homepage "@HOMEPAGE@"
   version "@VERSION@"
   license "MIT"
