@@ -7,7 +7,8 @@
 #   sh tests/run.sh WAY:FILE...  these over another way to the servers: tls, sentinel, cluster, or acl, as a user with the
 #                                least rights. The same as TEST_OVER=WAY
 #
-# Prints a line for each file that is done; at the end what was skipped and why, then what failed with its output.
+# Prints a line for each file that is done; at the end the slowest files, what was skipped and why, then what failed with
+# its output.
 # Files with a failure, if they are few, run once more with nothing beside them: on a busy machine a test may lose a race
 # of its own. Such a failure is shown, and the second run counts.
 # May be repeated. JOBS=12 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
@@ -82,10 +83,12 @@ run_files() {
     grep -q "$told" "$result.running" || echo "not ok 0 the file as a whole" >>"$result.running"
     mv "$result.running" "$result"
     number() { grep -cE "$1" "$result"; }
+    took=$(($(date +%s) - began))
+    echo "$took $1" >>"$TMPDIR/times"
     done_now=$(find "$TMPDIR/results" ! -name "*.running" -type f | wc -l)
     skipped=$(number "^ok .* # skip") failed=$(number "^not ok ")
     echo "[$done_now/$count_of] $1: $(($(number "^ok ") - skipped)) passed$(
-      [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $(($(date +%s) - began)) s"
+      [ "$failed" = 0 ] || echo ", $failed FAILED")$([ "$skipped" = 0 ] || echo ", $skipped skipped") in $took s"
   ' bash
 }
 
@@ -115,7 +118,7 @@ if [ "$number_failed" -gt 0 ] && [ "$number_failed" -le 4 ]; then
   say 'Failed; run once more, alone'
   still_running >"$TMPDIR/left" || true # a test that fails may leave something
   while read -r file; do show "$file"; done <"$TMPDIR/failed"
-  run_files 1 <"$TMPDIR/failed"
+  BATS_OWN_TRACE=1 run_files 1 <"$TMPDIR/failed"
   list_failed
 fi
 
@@ -123,6 +126,8 @@ cat "$TMPDIR"/results/* >"$TMPDIR/all"
 passed=$(grep -c '^ok ' "$TMPDIR/all") || true
 skipped=$(grep -c '^ok .* # skip' "$TMPDIR/all") || true
 failed=$(grep -c '^not ok ' "$TMPDIR/all") || true
+say "The slowest files, seconds beside ${JOBS:-12} at a time"
+sort -rn "$TMPDIR/times" | head -n 10
 if [ "$skipped" != 0 ]; then
   say 'Skipped, and why'
   sed -n 's/^ok [0-9]* \(.*\) # skip *\(.*\)/\2: \1/p' "$TMPDIR/all" | sort
