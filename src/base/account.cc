@@ -82,9 +82,7 @@ std::optional<std::string> ask_getent(const char* database, id_t id) {
 File open_file(const char* path) { return {fopen(path, "re"), fclose}; }
 
 // REQUIRES: `text` lives as long as the result.
-File open_text(std::string& text) {
-  return {text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose};
-}
+File open_text(std::string& text) { return {text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r"), fclose}; }
 
 }  // namespace
 

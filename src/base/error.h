@@ -51,8 +51,8 @@ inline std::unexpected<Error> fail(Error::Code code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
 
-// The text of an errno value; safe in threads: POSIX lets strerror(3) use a buffer that all of them share, glibc 2.32 and
-// musl have none.
+// The text of an errno value; safe in threads: POSIX lets strerror(3) use a buffer that all of them share, glibc 2.32
+// and musl have none.
 inline std::string errno_text(int number) { return std::strerror(number); }
 
 // "context: cause of errno", as an Error::Code::system.

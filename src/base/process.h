@@ -56,8 +56,8 @@ int reap(pid_t child);
 // "ended with 3", "was killed by signal 9": what such a status says. Empty if all was well.
 std::string trouble_of(int status);
 
-// The same for a process in the background (daemon(7)): it has a session of its own, is not our child, and creates files
-// for its user alone. Its folder and its descriptors are left to `become`.
+// The same for a process in the background (daemon(7)): it has a session of its own, is not our child, and creates
+// files for its user alone. Its folder and its descriptors are left to `become`.
 template <class Become>
 Result<void> spawn_daemon(Become become) {
   reap(RLOCK_TRY(spawn([&] {
@@ -73,8 +73,8 @@ void die_with(pid_t parent);
 bool point_at_null(std::initializer_list<int> streams);
 // No signal is held back, whatever this process was started with.
 void let_all_signals_through();
-// Closes the descriptors from `first` to `last`, as close_range(2), also where that is missing: in Linux 5.8 and before,
-// and behind the filters of some container engines. There, without /proc, those up to 1023.
+// Closes the descriptors from `first` to `last`, as close_range(2), also where that is missing: in Linux 5.8 and
+// before, and behind the filters of some container engines. There, without /proc, those up to 1023.
 void close_fds(unsigned first, unsigned last = ~0u);
 
 // A program with its arguments and its environment, made ready before fork(2).

@@ -27,10 +27,10 @@ Result<void> only_ours_to_change(const struct stat& info, const std::string& pat
 // change. Errors: config, system.
 Result<void> only_ours_to_change(const std::string& path);
 
-// The same for all folders on the way to `path`, from / on, as sshd(8) looks at them: a user who may write to one of them
-// could put another tree in the place of the one below it. A link on the way belongs to root or to us, and so do the
-// folders through which it leads. The way ends where something does not exist, or has no path any more.
-// Errors (config): says who could change it, and what to do; or that nobody can tell where it is.
+// The same for all folders on the way to `path`, from / on, as sshd(8) looks at them: a user who may write to one of
+// them could put another tree in the place of the one below it. A link on the way belongs to root or to us, and so do
+// the folders through which it leads. The way ends where something does not exist, or has no path any more. Errors
+// (config): says who could change it, and what to do; or that nobody can tell where it is.
 Result<void> only_ours_to_lead_to(const std::string& path);
 
 }  // namespace rlock

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-
 namespace rlock {
 namespace {
 

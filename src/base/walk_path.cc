@@ -75,6 +75,13 @@ class Walk {
       return std::nullopt;
     }
     if (last) return PathEnd{std::move(folder_), name, there, in_proc};
+    RLOCK_TRY(enter(std::move(next), name, there));
+    path_ = path;
+    return std::nullopt;
+  }
+
+  // `next`: what was seen there by that name, in the present folder.
+  Result<void> enter(UniqueFd next, const std::string& name, const struct stat& there) {
     // A look does not mount what is mounted on demand; the way through it does (open(2), O_PATH).
     if (S_ISLNK(there.st_mode) || is_on(next, AUTOFS_SUPER_MAGIC)) {
       next = UniqueFd(openat(folder_.get(), (name + "/.").c_str(), kEnter));
@@ -83,8 +90,7 @@ class Walk {
       return failed(ENOTDIR);
     }
     folder_ = std::move(next);
-    path_ = path;
-    return std::nullopt;
+    return {};
   }
 
   Result<void> follow(const UniqueFd& link) {

@@ -35,8 +35,8 @@ enum class ProcLinks {
   by_path,  // followed by the path that they show; one that shows none leads to nothing
 };
 
-// Follows `path` to its end, or to the first name that does not exist, and asks `judge` about each step. Errors: those of
-// `judge`; system, without a context: a folder may not be entered, or there are more links than the kernel follows.
+// Follows `path` to its end, or to the first name that does not exist, and asks `judge` about each step. Errors: those
+// of `judge`; system, without a context: a folder may not be entered, or there are more links than the kernel follows.
 Result<PathEnd> walk_path(const std::string& path, ProcLinks proc_links, const JudgeStep& judge);
 
 bool same_file(const struct stat& one, const struct stat& other);

@@ -47,8 +47,7 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   if (end == 0) return bad_address("the name of the master is missing: " + std::string(kForm));
   address.master = RLOCK_TRY(percent_decoded(path.substr(0, end), "master"));
   if (has_control(address.master)) return bad_address("the name of the master holds a control character");
-  // The rest is read as it is for one server.
-  address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(path.substr(end))));
+  address.server = RLOCK_TRY(parse_endpoint(std::string(scheme).append(login).append(path.substr(end))));
   address.silent = std::make_shared<SilentSentinels>();
   // One that hangs, and the one that takes its place.
   address.server.audience =
@@ -61,7 +60,7 @@ Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
   const std::size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   Address address{.kind = Address::Kind::cluster};
   address.seeds = RLOCK_TRY(read_hosts(rest.substr(0, end), kClusterPort, kClusterForm));
-  address.server = RLOCK_TRY(parse_endpoint(std::string(scheme) + std::string(login) + std::string(rest.substr(end))));
+  address.server = RLOCK_TRY(parse_endpoint(std::string(scheme).append(login).append(rest.substr(end))));
   address.server.audience = std::make_shared<Audience>(address.seeds, address.seeds.size());
   address.slots = std::make_shared<SlotMap>();
   return address;
@@ -119,11 +118,11 @@ void SilentSentinels::note(const Host& sentinel, bool silent) {
 std::string Address::text(const std::string& alone, const std::string& login) const {
   if (kind == Kind::server) return alone;
   std::string hosts;
-  for (const Host& host : kind == Kind::cluster ? seeds : sentinels) hosts += (hosts.empty() ? "" : ",") + host.display();
+  for (const Host& host : kind == Kind::cluster ? seeds : sentinels)
+    hosts += (hosts.empty() ? "" : ",") + host.display();
   const std::string scheme = server.tls ? "rediss" : "redis";
   if (kind == Kind::cluster) return scheme + "+cluster://" + login + hosts + server.display_db();
-  return scheme + "+sentinel://" + login + hosts + "/" + percent_encoded(master, "/") +
-         server.display_db();
+  return scheme + "+sentinel://" + login + hosts + "/" + percent_encoded(master, "/") + server.display_db();
 }
 
 }  // namespace rlock::redis

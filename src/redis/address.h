@@ -31,13 +31,13 @@ struct Address {
   enum class Kind { server, sentinel, cluster };
 
   Kind kind = Kind::server;
-  Endpoint server;              // sentinel, cluster: all but where it is
-  std::vector<Host> sentinels;  // to be asked
-  Endpoint sentinel;            // with which password
-  std::string master;           // as the Sentinels call it
-  std::vector<Host> seeds;      // cluster: servers of it to begin with
+  Endpoint server;                          // sentinel, cluster: all but where it is
+  std::vector<Host> sentinels;              // to be asked
+  Endpoint sentinel;                        // with which password
+  std::string master;                       // as the Sentinels call it
+  std::vector<Host> seeds;                  // cluster: servers of it to begin with
   std::shared_ptr<SilentSentinels> silent;  // sentinel: for all copies of this address; else null
-  std::shared_ptr<SlotMap> slots;  // cluster: what is known of it, for all copies of this address; else null
+  std::shared_ptr<SlotMap> slots;           // cluster: what is known of it, for all copies of this address; else null
 
   // As a URL, without what is or may be a password. Safe to show and to log.
   std::string display() const { return text(server.display(), server.display_login()); }
@@ -54,9 +54,9 @@ std::vector<std::string_view> split_addresses(std::string_view text);
 
 // Reads what parse_endpoint does, and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with
 // rediss+sentinel for TLS with all of them. User, password and database are those of the server. Sentinels are at port
-// 26379 unless the address says otherwise. Also redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with
-// rediss+cluster for TLS with all servers; user and password are those of each.
-// Errors (usage): anything else. The message never holds what may be a password.
+// 26379 unless the address says otherwise. Also redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db],
+// with rediss+cluster for TLS with all servers; user and password are those of each. Errors (usage): anything else. The
+// message never holds what may be a password.
 Result<Address> parse_address(std::string_view url);
 
 }  // namespace rlock::redis

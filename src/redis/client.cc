@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "redis/topology.h"
 #include "redis/exchange.h"
 #include "redis/server_error.h"
+#include "redis/topology.h"
 
 namespace rlock::redis {
 
@@ -35,16 +35,19 @@ Result<Reply> Client::checked(Sent& one) {
   if (one.error) return std::unexpected(*one.error);
   if (!one.reply) return fail(Error::Code::unavailable, "no answer in time");
   if (one.reply->is(Reply::Kind::error)) return std::unexpected(refusal(one));
-  if (one.connection && one.connection->has_leftovers()) return std::unexpected(connections_.failed(one.connection, too_much()));
+  if (one.connection && one.connection->has_leftovers())
+    return std::unexpected(connections_.failed(one.connection, too_much()));
   if (const auto& audience = address().server.audience) audience->served();
   return std::move(*one.reply);
 }
 
 Error Client::refusal(const Sent& one) {
-  const bool clustered = address().slots != nullptr, passes_there = clustered && one.reply->text.starts_with("TRYAGAIN");
+  const bool clustered = address().slots != nullptr,
+             passes_there = clustered && one.reply->text.starts_with("TRYAGAIN");
   Error error = with_login(server_error(one.reply->text), address().server);
   if (clustered && read_redirection(one.reply->text)) {
-    error = {Error::Code::unavailable, "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
+    error = {Error::Code::unavailable,
+             "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
   }
   if (passes_there && one.slot) {
     error.message += "; slot " + std::to_string(*one.slot) +
@@ -76,7 +79,8 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
     round.push_back({.command = &command, .slot = slot, .connection = connection});
   }
   for (Sent& one : round) {
-    if (auto sent = one.connection->send(command, until); !sent) one.error = connections_.failed(one.connection, std::move(sent).error());
+    if (auto sent = one.connection->send(command, until); !sent)
+      one.error = connections_.failed(one.connection, std::move(sent).error());
   }
   receive(connections_, heard_, until);
   std::vector<Reply> replies;
@@ -85,8 +89,8 @@ Result<std::vector<Reply>> Client::call_over_same(const Words& command, std::spa
 }
 
 std::unexpected<Error> Client::unexpected_reply(std::string_view command) const {
-  return fail(Error::Code::protocol, connections_.where(connections_.last) + ": unexpected reply to " + std::string(command) +
-                                         "; is something between us and Redis?");
+  return fail(Error::Code::protocol, connections_.where(connections_.last) + ": unexpected reply to " +
+                                         std::string(command) + "; is something between us and Redis?");
 }
 
 std::optional<Error> Client::no_scripts(std::string_view key) {
@@ -126,7 +130,8 @@ void Client::adopt(UniqueFd connection) {
 
 void Client::connect_ahead(const Until& until) {
   if (!address().server.tls && address().kind != Address::Kind::sentinel) return;
-  if (auto connected = connections_.to(connections_.last_slot, until); !connected) log::debug(connected.error().message);
+  if (auto connected = connections_.to(connections_.last_slot, until); !connected)
+    log::debug(connected.error().message);
 }
 
 void Client::forget() {

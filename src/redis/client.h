@@ -13,14 +13,14 @@
 #include "base/wait.h"
 #include "redis/address.h"
 #include "redis/connection.h"
-#include "redis/exchange.h"
 #include "redis/connections.h"
+#include "redis/exchange.h"
 
 namespace rlock::redis {
 
 // A server that is spoken to when needed: connects at the first call, and again after a failure. In a cluster each
-// command goes to the server that keeps its slot (redis/slot.h), over a connection to each; one that has moved is looked
-// for, a few times for each call.
+// command goes to the server that keeps its slot (redis/slot.h), over a connection to each; one that has moved is
+// looked for, a few times for each call.
 class Client {
  public:
   explicit Client(Address address) : connections_(std::move(address)) {}
@@ -72,7 +72,9 @@ class Client {
     heard_ = std::move(heard);
   }
   // Connection::asides() of the connection of the last command; empty where it is not open.
-  std::span<const Reply> asides() const { return connections_.last ? connections_.last->asides() : std::span<const Reply>(); }
+  std::span<const Reply> asides() const {
+    return connections_.last ? connections_.last->asides() : std::span<const Reply>();
+  }
 
   // How many hash slots nobody keeps, as far as is known; 0 where there are none.
   int slots_without_server() const { return address().slots ? address().slots->without_owner() : 0; }
@@ -93,9 +95,10 @@ class Client {
   // As Connections::standing().
   Result<Connections::Standing> standing(const Until& until) { return connections_.standing(until); }
 
-  // Gives the connection of the last command to another process: what sendmsg(2) can send, for adopt() there. Nothing is
-  // open here from then on. Empty: there is none, or it is one of TLS or to a master that Sentinels have named, which
-  // adopt() would not know, so that the other one connects when it needs to, or before by connect_ahead(). In a cluster the other one tries it for whatever it asks for first.
+  // Gives the connection of the last command to another process: what sendmsg(2) can send, for adopt() there. Nothing
+  // is open here from then on. Empty: there is none, or it is one of TLS or to a master that Sentinels have named,
+  // which adopt() would not know, so that the other one connects when it needs to, or before by connect_ahead(). In a
+  // cluster the other one tries it for whatever it asks for first.
   UniqueFd hand_over();
   void adopt(UniqueFd connection);
   // Connects now to the server of the last command, if no other process can hand a connection over. Fails in silence:

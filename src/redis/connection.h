@@ -47,14 +47,12 @@ class Connection {
   const std::string& server() const { return server_; }
   const Host& node() const { return node_; }
 
-  // Less than half of the Sentinels have named this server.
-  // By Sentinels: whether by no more than half of them, and the epoch of the failover that they know of.
-  bool named_by_few() const { return named_by_few_; }
-  long long named_in() const { return named_in_; }
-  void set_named(bool by_few, long long epoch) {
-    named_by_few_ = by_few;
-    named_in_ = epoch;
-  }
+  // The word of the Sentinels that have named this server: whether they were no more than half of them, and the epoch
+  // of the failover that they knew of.
+  struct Naming {
+    bool by_few = false;
+    long long epoch = 0;
+  } named;
 
   // A connection that stands already, and has been handed over between two commands.
   static Connection adopt(UniqueFd fd) { return Connection(Transport(std::move(fd))); }
@@ -97,15 +95,13 @@ class Connection {
   std::string server_;
   Host node_;
   std::unique_ptr<ReplyReader> reader_ = std::make_unique<ReplyReader>();
-  std::string sent_along_;       // but not sent yet
-  std::size_t asides_due_ = 0;   // how many replies come before that to the next command
+  std::string sent_along_;      // but not sent yet
+  std::size_t asides_due_ = 0;  // how many replies come before that to the next command
   std::vector<Reply> asides_;
   std::optional<Error> no_scripts_;
   bool is_news_ = true;
-  bool named_by_few_ = false;
-  long long named_in_ = 0;
   bool shown_password_ = false;  // the server has been sent one
-  bool may_want_tls_ = false;  // nothing has come yet from a server that is spoken to in plain text
+  bool may_want_tls_ = false;    // nothing has come yet from a server that is spoken to in plain text
 };
 
 }  // namespace rlock::redis

@@ -95,7 +95,7 @@ Result<void> Connections::learn(std::optional<int> slot, const Until& until) {
 Result<Connections::Standing> Connections::standing(const Until& until) {
   if (address_.kind != Address::Kind::sentinel) return Standing::master;
   Connection* connection = RLOCK_TRY(to({}, until));
-  const auto standing = [&] { return connection->named_by_few() ? Standing::by_few : Standing::master; };
+  const auto standing = [&] { return connection->named.by_few ? Standing::by_few : Standing::master; };
   const TimePoint now = BootClock::now();
   if (now < named_at_ + kFresh) return standing();
   auto named = find_master(address_, until);
@@ -106,12 +106,12 @@ Result<Connections::Standing> Connections::standing(const Until& until) {
   }
   if (named->master != connection->node()) {
     // A few may have missed a failover, but none can have heard of one that was not agreed upon.
-    if (!named->by_most && named->epoch <= connection->named_in()) return Standing::another_by_few;
+    if (!named->by_most && named->epoch <= connection->named.epoch) return Standing::another_by_few;
     disconnect();
     return Standing::another;
   }
   named_at_ = now;
-  connection->set_named(!named->by_most, named->epoch);
+  connection->named = {!named->by_most, named->epoch};
   return standing();
 }
 

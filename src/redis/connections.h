@@ -19,7 +19,7 @@ struct Sent {
   const Words* command = nullptr;
   std::optional<int> slot;
   Connection* connection = nullptr;  // over which it went; null: it has to be sent, or that connection is there no more
-  unsigned turn = 0;           // those of one connection are answered in this order
+  unsigned turn = 0;                 // those of one connection are answered in this order
   std::optional<Reply> reply;
   std::optional<Error> error;  // in place of a reply
   bool is_open() const { return !reply && !error; }
@@ -53,11 +53,11 @@ class Connections {
   // As learn_slots (redis/cluster.h): of a cluster. Keeps the connection if it is to the server that keeps the slot.
   Result<void> learn(std::optional<int> slot, const Until& until);
 
-  // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has hung
-  // until another server took its place goes on as a master for ten seconds more, and so does one after SENTINEL FAILOVER.
-  // If they name another one, the connection is dropped, and the next command goes there. A few that know of no later
-  // failover than those who named this one move nobody. An answer that is less than 200 ms old counts: no failover is as
-  // fast.
+  // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has
+  // hung until another server took its place goes on as a master for ten seconds more, and so does one after SENTINEL
+  // FAILOVER. If they name another one, the connection is dropped, and the next command goes there. A few that know of
+  // no later failover than those who named this one move nobody. An answer that is less than 200 ms old counts: no
+  // failover is as fast.
   enum class Standing {
     master,          // they do; also where there are none
     by_few,          // those do that answer, and they are no more than half
@@ -77,10 +77,10 @@ class Connections {
   Error failed(const Connection* connection, Error error);
   void disconnect();
 
-  Round round;                 // the commands of the present call, or of the last one
-  Connection* last = nullptr;  // the one of the last command
+  Round round;                   // the commands of the present call, or of the last one
+  Connection* last = nullptr;    // the one of the last command
   std::optional<int> last_slot;  // that it was about
-  Words along;                 // sent along with the first command to each server; empty: nothing
+  Words along;                   // sent along with the first command to each server; empty: nothing
   bool ever_reached = false, has_served = false;
 
  private:

@@ -34,7 +34,8 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   if (colon != std::string_view::npos) {
     const std::string_view password = info.substr(colon + 1);
     if (password.contains("://")) {
-      return bad_address("more than one address; write several with blanks between them, or :// in a password as %3A//");
+      return bad_address(
+          "more than one address; write several with blanks between them, or :// in a password as %3A//");
     }
     endpoint.password = RLOCK_TRY(Secret::written(
         password.size(), [&](std::span<char> out) { return percent_decode(password, "password", out.data()); }));
@@ -50,8 +51,9 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
   }
   const auto slash = rest.find('/');
   if (rest.substr(0, slash).find(',') != std::string_view::npos) {
-    return bad_address("redis:// has one host; write several addresses with blanks between them; commas stand in redis+cluster:// and "
-                       "redis+sentinel://");
+    return bad_address(
+        "redis:// has one host; write several addresses with blanks between them; commas stand in redis+cluster:// and "
+        "redis+sentinel://");
   }
   Host host = RLOCK_TRY(read_host(rest.substr(0, slash), {endpoint.host, endpoint.port}));
   endpoint.host = std::move(host.name);
@@ -104,7 +106,8 @@ std::string meant_by(std::string_view url) {
   const std::string_view scheme = url.substr(0, has_scheme ? mark : 0);
   const std::string_view rest = has_scheme ? url.substr(mark + kMark.size()) : url;
   // A lone word is not shown, and a port is a number.
-  if (rest.find_first_not_of(kHarmless) != rest.npos || (!has_scheme && !rest.contains(':')) || !parse_tcp(rest)) return "";
+  if (rest.find_first_not_of(kHarmless) != rest.npos || (!has_scheme && !rest.contains(':')) || !parse_tcp(rest))
+    return "";
   return (scheme.ends_with('s') ? "rediss://" : "redis://") + std::string(rest);
 }
 
@@ -135,9 +138,8 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   const bool no_scheme = colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos ||
                          (!meant.empty() && !url.contains("://") && !url.starts_with("unix:"));
   return bad_address((no_scheme ? std::string("no scheme") : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
-                     (meant.empty()
-                          ? "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:"
-                          : "; did you mean " + escaped(meant, 300) + "?"));
+                     (meant.empty() ? "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:"
+                                    : "; did you mean " + escaped(meant, 300) + "?"));
 }
 
 std::string_view password_in(std::string_view url) {
@@ -153,10 +155,11 @@ std::string_view secret_in(std::string_view url) {
 
 Result<void> Endpoint::may_get_password() const {
   if (!audience || !has_password() || audience->admits({host, port})) return {};
-  return fail(Error::Code::unavailable,
-              escaped(display()) +
-                  ": the password is not sent to yet another server: none of those that have got it serves, and they name "
-                  "others; check what they say by redis-cli CLUSTER SLOTS, Sentinels by SENTINEL MASTERS");
+  return fail(
+      Error::Code::unavailable,
+      escaped(display()) +
+          ": the password is not sent to yet another server: none of those that have got it serves, and they name "
+          "others; check what they say by redis-cli CLUSTER SLOTS, Sentinels by SENTINEL MASTERS");
 }
 
 std::string Endpoint::login() const { return user.empty() ? "" : percent_encoded(user, ":/") + "@"; }

@@ -32,9 +32,9 @@ struct PasswordSource {
 // How often one exchange follows servers that send it on.
 inline constexpr int kMostRedirections = 6;
 
-// The hosts that may get the password. Servers name other servers: those of a cluster by MOVED, ASK and the list of slots,
-// Sentinels the master. A loop of them must not hand the password to ever more hosts.
-// Shared by all that speak to the servers of one address; threads may use it at the same time.
+// The hosts that may get the password. Servers name other servers: those of a cluster by MOVED, ASK and the list of
+// slots, Sentinels the master. A loop of them must not hand the password to ever more hosts. Shared by all that speak
+// to the servers of one address; threads may use it at the same time.
 class Audience {
  public:
   // The hosts of the address, which may always have it, and how many servers there are.

@@ -69,9 +69,9 @@ std::optional<SocketAddress> numeric_address(const std::string& host, int port) 
   return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
 }
 
-// The families of which this host has addresses, that of its loopback left out; the one to prefer comes first. Nobody is
-// asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)). An address of the link alone, or of a private
-// network (RFC 4193), reaches no server elsewhere. /etc/hosts answers at once.
+// The families of which this host has addresses, that of its loopback left out; the one to prefer comes first. Nobody
+// is asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)). An address of the link alone, or of a
+// private network (RFC 4193), reaches no server elsewhere. /etc/hosts answers at once.
 std::vector<int> families() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {AF_INET6, AF_INET};
@@ -125,9 +125,9 @@ class Lookup {
     return failure();
   }
 
-  // It was not asked for what it is, and may exist all the same: c-ares gives up where it cannot ask for the name within
-  // one of the domains of resolv.conf(5), a domain that is empty among them (before 1.20), or where that domain's server
-  // fails; getaddrinfo(3) goes on.
+  // It was not asked for what it is, and may exist all the same: c-ares gives up where it cannot ask for the name
+  // within one of the domains of resolv.conf(5), a domain that is empty among them (before 1.20), or where that
+  // domain's server fails; getaddrinfo(3) goes on.
   bool gave_up() const {
     return std::ranges::any_of(answers_, [](const Answer& answer) {
       return answer.status == ARES_EBADNAME || answer.status == ARES_ESERVFAIL || answer.status == ARES_ECONNREFUSED;

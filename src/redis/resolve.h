@@ -22,9 +22,9 @@ struct SocketAddress {
   std::string text;  // "127.0.0.1:6379", "[::1]:6379"
 };
 
-// The addresses of a host: of each family in the order of RFC 6724, and those of IPv6 first where this host has one that
-// reaches further than its link and its private networks. One that is a number is its own, and nobody is asked. Keeps
-// nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
+// The addresses of a host: of each family in the order of RFC 6724, and those of IPv6 first where this host has one
+// that reaches further than its link and its private networks. One that is a number is its own, and nobody is asked.
+// Keeps nothing behind. Errors: unavailable (no such host, no answer, not in time), interrupted, system.
 Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, const Until& until);
 
 // The library that does it, and its version: for people.

@@ -27,10 +27,13 @@ using enum Error::Code;
 constexpr std::string_view
     kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
     kReplica = "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)",
-    kLoading = "it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)",
-    kNoMaster = "it is a replica that does not reach its master: name the master, or the Sentinels that know it "
-                "(redis+sentinel://host/MASTER)",
-    kNoDisk = "the server cannot write its data to its disk, and takes no locks: look into its log, and free space there",
+    kLoading =
+        "it has just started, and is loading its data: try again soon, or let run and acquire wait for it (--wait)",
+    kNoMaster =
+        "it is a replica that does not reach its master: name the master, or the Sentinels that know it "
+        "(redis+sentinel://host/MASTER)",
+    kNoDisk =
+        "the server cannot write its data to its disk, and takes no locks: look into its log, and free space there",
     kTooFewReplicas = "the server wants more replicas that answer (min-replicas-to-write): see that they run",
     kBusy = "a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL",
     kClusterDown = "a part of the cluster is missing: see redis-cli --cluster check",
@@ -39,8 +42,9 @@ constexpr std::string_view
     kNoDatabase = "name a database that the server has, as in redis://host/0",
     kOnlyDatabase = "a server of a cluster has database 0 alone: leave the database out of the address",
     kNeedlessPassword = "the server knows no password for this user: leave it out, or name a user (redis://USER@host)",
-    kLoneWord = "what stands alone in front of the @ is taken for a user; if it is the password, write "
-                "redis://:PASSWORD@host",
+    kLoneWord =
+        "what stands alone in front of the @ is taken for a user; if it is the password, write "
+        "redis://:PASSWORD@host",
     kOfCluster = "it is a server of a cluster: write redis+cluster:// in place of redis://";
 
 // The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.

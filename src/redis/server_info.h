@@ -33,8 +33,8 @@ class ServerInfo {
 // None: the command is withheld (redis/server_error.h). Errors: those of Client::call.
 Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until);
 
-// The policy by which the server drops locks once its memory is full, as "allkeys-lru". Locks have a TTL, so every policy
-// but noeviction may drop them. None: it drops none, because its memory has no limit, or nothing is known.
+// The policy by which the server drops locks once its memory is full, as "allkeys-lru". Locks have a TTL, so every
+// policy but noeviction may drop them. None: it drops none, because its memory has no limit, or nothing is known.
 std::optional<std::string> evicts_by(const ServerInfo& info);
 
 // Has `client` ask each server that it connects to for that; and the answer of the one that it is connected to. None,
@@ -46,8 +46,8 @@ std::optional<std::string> evicts_by(const Client& client);
 // of Client::call.
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until);
 
-// Whether the user `default` may do what a script does to `key`: the server loads its append-only file with the rights of
-// that user, and drops what it may not do. None: the command is withheld, or the server is older than 7.0. Errors:
+// Whether the user `default` may do what a script does to `key`: the server loads its append-only file with the rights
+// of that user, and drops what it may not do. None: the command is withheld, or the server is older than 7.0. Errors:
 // unavailable, as those of Client::call.
 Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until);
 

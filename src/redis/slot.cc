@@ -23,6 +23,8 @@ constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
 
 constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
 
+bool is_range(long long begin, long long end) { return begin >= 0 && begin <= end && end < kSlots; }
+
 struct Place {
   Host host;
   std::string other_name;
@@ -56,17 +58,16 @@ int slot_of(std::string_view key) {
 }
 
 std::optional<int> slot_of_command(const Words& command) {
-  const auto is = [&](std::string_view name) { return command.front() == name; };
-  if (is("EVAL") || is("EVALSHA")) {
-    return command.size() > 3 && command[2] != "0" ? std::optional(slot_of(command[3])) : std::nullopt;
-  }
-  const bool about_one = is("TYPE") || is("PTTL") || is("DEL") || is("PUBLISH") || is("SPUBLISH") ||
-                         is("XREVRANGE") || is("HMGET");
-  return about_one && command.size() > 1 ? std::optional(slot_of(command[1])) : std::nullopt;
+  constexpr std::string_view kScripts[] = {"EVAL", "EVALSHA"};
+  constexpr std::string_view kOfOneKey[] = {"TYPE", "PTTL", "DEL", "PUBLISH", "SPUBLISH", "XREVRANGE", "HMGET"};
+  const auto is_among = [&](const auto& names) { return std::ranges::find(names, command.front()) != std::end(names); };
+  if (is_among(kScripts) && command.size() > 3 && command[2] != "0") return slot_of(command[3]);
+  return is_among(kOfOneKey) && command.size() > 1 ? std::optional(slot_of(command[1])) : std::nullopt;
 }
 
 bool can_be_node(std::string_view name, long long port) {
-  return name.size() <= kLongestHostName && !has_control(name) && name.find(' ') == name.npos && port >= 1 && port <= 65535;
+  return name.size() <= kLongestHostName && !has_control(name) && name.find(' ') == name.npos && port >= 1 &&
+         port <= 65535;
 }
 
 std::optional<Redirection> read_redirection(std::string_view error) {
@@ -98,13 +99,13 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
 }
 
 Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& asked, bool by_name) {
-  const auto unexpected = fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS; is something between us and Redis?");
+  const auto unexpected =
+      fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS; is something between us and Redis?");
   if (!slots.is(Reply::Kind::array)) return unexpected;
   Known known;
   for (const Reply& range : slots.elements) {
     const auto begin = range.at(0).as_number().value_or(-1), end = range.at(1).as_number().value_or(-1);
-    const bool is_range = begin >= 0 && begin <= end && end < kSlots && range.elements.size() >= 3;
-    if (!is_range || known.nodes.size() > kMostNodes) return unexpected;
+    if (!is_range(begin, end) || range.elements.size() < 3 || known.nodes.size() > kMostNodes) return unexpected;
     std::uint16_t master = 0;
     for (std::size_t i = 2; i < range.elements.size(); ++i) {
       known.sharded = known.sharded || range.at(i).elements.size() > 3;

@@ -60,8 +60,8 @@ class SlotMap {
 
   // The slot is there, as another server has said. Returns how that one is known.
   Host moved(const Redirection& redirection, const Host& asked);
-  // The server does not answer, or does not serve. It is in doubt, as is the one by whose list it was found: a server that
-  // is cut off from the others names those that kept the slots before.
+  // The server does not answer, or does not serve. It is in doubt, as is the one by whose list it was found: a server
+  // that is cut off from the others names those that kept the slots before.
   void lost(const Host& node);
   // The list was not read yet, or does not fit any more.
   bool is_stale() const;

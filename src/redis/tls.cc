@@ -192,7 +192,7 @@ struct Tls::Session {
     }
   }
 
-  // REQUIRES: errno is that of the call that has failed.
+  // As branched as OpenSSL's errors: each is a case of its own. REQUIRES: errno is that of the call that has failed.
   Error failure(int why) const {
     const int number = errno;
     if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
@@ -208,15 +208,19 @@ struct Tls::Session {
     const std::string said = first_error();
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
     if (reason == SSL_R_WRONG_VERSION_NUMBER) {
-      return {Code::unavailable, "TLS: the server does not speak it on this port; write redis:// for one that does not"};
+      return {Code::unavailable,
+              "TLS: the server does not speak it on this port; write redis:// for one that does not"};
     }
-    // TLS 1.2 has no other word for it than the second one, and that one for more.
-    const bool wants_ours = reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
-    if (wants_ours && !SSL_get_certificate(ssl.get())) {
+    if (wants_certificate(reason) && !SSL_get_certificate(ssl.get())) {
       return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (--tls-cert, --tls-key)"};
     }
     const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert of the server's (RFC 8446 §6.2)
     return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
+  }
+
+  // TLS 1.2 has no other word for it than the second one, and that one for more.
+  static bool wants_certificate(int reason) {
+    return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
   }
 
   static Error not_trusted(long verified) {
@@ -249,8 +253,9 @@ Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, c
   if (!bio) return fail(Code::system, "TLS: " + first_error());
   SSL_set_bio(ssl, bio, bio);
   if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is no name of a host");
-  (void)RLOCK_TRY(session->until_done([&] { return SSL_connect(ssl); }, until,
-                                      "TLS: the server did not answer in time; if it does not speak TLS on this port, write redis://"));
+  (void)RLOCK_TRY(session->until_done(
+      [&] { return SSL_connect(ssl); }, until,
+      "TLS: the server did not answer in time; if it does not speak TLS on this port, write redis://"));
   return std::unique_ptr<Tls>(new Tls(std::move(session)));
 }
 

@@ -25,8 +25,8 @@ struct TlsSettings {
   bool insecure = false;         // trust whoever answers
 };
 
-// For how long all certificates of a verified chain will still be valid, by our clock; negative: one has expired. The one
-// that expires first is that of an authority, or the server's own.
+// For how long all certificates of a verified chain will still be valid, by our clock; negative: one has expired. The
+// one that expires first is that of an authority, or the server's own.
 struct CertificateLife {
   milliseconds lasts;
   bool of_authority = false;

@@ -50,7 +50,7 @@ Result<Connection> connect_to_master(const Address& address, const Until& until)
   if (!role.reply.is(Reply::Kind::error) && role.reply.at(0).as_text() != "master") {
     return named(server, {Error::Code::unavailable, "is a replica; the Sentinels have not come to an end yet"});
   }
-  role.connection.set_named(!found.by_most, found.epoch);
+  role.connection.named = {!found.by_most, found.epoch};
   return std::move(role.connection);
 }
 
@@ -98,7 +98,8 @@ Result<Connection> ask_node(const Address& address, const Host& node, const Unti
     Error error = with_login(server_error(slots.reply.text), server);
     // A Sentinel has no such command.
     if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
-    if (error.code == Error::Code::config) error.message += "; it is no cluster: write redis:// in place of redis+cluster://";
+    if (error.code == Error::Code::config)
+      error.message += "; it is no cluster: write redis:// in place of redis+cluster://";
     return named(server, std::move(error).in("CLUSTER SLOTS"));
   }
   auto read = address.slots->read(slots.reply, node, address.server.tls.has_value());
@@ -119,14 +120,17 @@ Result<Address> with_password(const Address& address, const Until& until) {
   return known;
 }
 
-std::optional<Host> any_owner(const SlotMap& slots) {
+// None: of any slot.
+std::optional<Host> owner_of(std::optional<int> slot, const SlotMap& slots) {
+  if (slot) return slots.owner(*slot);
   const auto owners = slots.owners();
   return owners.empty() ? std::nullopt : std::optional(owners.front());
 }
 
-// A connection to the server that keeps `slot`; none: to any that keeps one. Asks who it is where that is not known, and
-// asks another server where it cannot be reached: a replica may have taken its place. The first one that names the lost one
-// again is cut off, perhaps, and one more is asked. One that may not get the password ends the search.
+// A connection to the server that keeps `slot`; none: to any that keeps one. Asks who it is where that is not known,
+// and asks another server where it cannot be reached: a replica may have taken its place. The first one that names the
+// lost one again is cut off, perhaps, and one more is asked. One that may not get the password ends the search. In one
+// function in spite of its branches: each turn of the search depends on what the ones before have found.
 Result<Connection> connect_to_owner(const Address& unread, std::optional<int> slot, const Until& until) {
   const Address address = RLOCK_TRY(with_password(unread, until));
   SlotMap& slots = *address.slots;
@@ -135,7 +139,7 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
   std::optional<Host> lost;
   Error failure;
   for (int learned = 0;; ++learned) {
-    const auto owner = slot ? slots.owner(*slot) : any_owner(slots);
+    const auto owner = owner_of(slot, slots);
     if (!owner) {
       slots.set_stale();
       const std::string which = slot ? "slot " + std::to_string(*slot) : "any slot";
@@ -159,6 +163,14 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
     open = std::move(*answered);
   }
   return std::unexpected(std::move(failure));
+}
+
+// The error where no Sentinel has named a master; so many do not know it.
+Error nobody_named(const Address& address, std::size_t unknown, std::optional<Error> failure) {
+  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
+  if (unknown == address.sentinels.size()) return {Error::Code::config, nobody};
+  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
+  return unknown == 0 ? *failure : both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
 }
 
 }  // namespace
@@ -200,16 +212,10 @@ Result<Named> find_master(const Address& address, const Until& until) {
     }
     if (2 * answers.size() > address.sentinels.size()) break;
   }
-  if (!answers.empty()) {
-    // Of the latest failover that any of them has heard of: the others learn of it within a second.
-    const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
-    return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch};
-  }
-  const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
-  if (unknown == address.sentinels.size()) return fail(Error::Code::config, nobody);
-  if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
-  if (unknown > 0) failure = both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
-  return std::unexpected(std::move(*failure));
+  if (answers.empty()) return std::unexpected(nobody_named(address, unknown, std::move(failure)));
+  // Of the latest failover that any of them has heard of: the others learn of it within a second.
+  const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
+  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch};
 }
 
 Endpoint endpoint_of(const Address& address, const Host& node) { return endpoint_at(address.server, node); }

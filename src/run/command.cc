@@ -109,8 +109,8 @@ bool GatedCommand::only_init_left() const {
   return left.size() == 1 && left.front() == isolation_.init;
 }
 
-Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
-                         const Folder& folder, pid_t group, const SignalBlock& signals) {
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment, const Folder& folder,
+                         pid_t group, const SignalBlock& signals) {
   const Program shell = Program::shell(text, environment);
   return spawn([&, parent = getpid()] {
     die_with(parent);

@@ -36,10 +36,10 @@ JobEnd end_of_command(int status, int exec_errno);
 class GatedCommand {
  public:
   // Forks. Its environment is that of `command`, and the late variable that `shared` has when the gate opens. The new
-  // process stays in our process group, keeps our descriptors, has the signal mask and dispositions that `signals` found,
-  // and dies when the calling thread ends. `isolate`: in a namespace of its own, see run/isolation.h.
-  // `open`: the gate is open from the beginning. Errors: system.
-  // REQUIRES: a guard becomes a subreaper before; all signals are held back.
+  // process stays in our process group, keeps our descriptors, has the signal mask and dispositions that `signals`
+  // found, and dies when the calling thread ends. `isolate`: in a namespace of its own, see run/isolation.h. `open`:
+  // the gate is open from the beginning. Errors: system. REQUIRES: a guard becomes a subreaper before; all signals are
+  // held back.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
                                              bool isolate, bool open);
 
@@ -91,8 +91,8 @@ struct Hooks {
 // terminal treats it as it would the command. In a group of its own if that group is of another session. Standard input
 // is empty, and what it prints goes to standard error, because standard output is the command's. It dies when the
 // calling thread ends. Errors: system.
-Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment,
-                         const Folder& folder, pid_t group, const SignalBlock& signals);
+Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment, const Folder& folder,
+                         pid_t group, const SignalBlock& signals);
 
 // Says that a hook has failed. `fatal`: it ran before the command.
 void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble);

@@ -53,7 +53,7 @@ class EventLoop : JobContext {
     for (const LifeAction& action : actions) perform(action);
   }
 
-  // One case an action.
+  // Long and branched, but a table: one case an action.
   void perform(const LifeAction& action) {
     switch (action.kind) {
       case LifeAction::Kind::run_on_acquire: run_hook(job.hooks.on_acquire, {}); break;
@@ -165,8 +165,8 @@ class EventLoop : JobContext {
 
   TimePoint next_decision() const {
     if (termination_.killing()) return termination_.next();
-    const TimePoint next = std::min({life_.next(deadlines()), leftovers_count_at_,
-                                     loss_ ? TimePoint::max() : watched_.lock.goes_on_at()});
+    const TimePoint next =
+        std::min({life_.next(deadlines()), leftovers_count_at_, loss_ ? TimePoint::max() : watched_.lock.goes_on_at()});
     // It may have been about to stop when it was told to go on.
     if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
     // There is more than init, or it would have ended, and we may not have seen it.
@@ -284,8 +284,8 @@ class EventLoop : JobContext {
   Watched& watched_;
   Life life_;
   Termination termination_;
-  std::optional<Loss> loss_;  // the one that was reported
-  LeftBehind left_;           // by the command, and ended because of that
+  std::optional<Loss> loss_;                         // the one that was reported
+  LeftBehind left_;                                  // by the command, and ended because of that
   TimePoint leftovers_count_at_ = TimePoint::max();  // as far as there are any
   pid_t hook_ = -1;                                  // that runs
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The monitor's event loop: waits until something has happened, tells the state machine (run/life.h), and does what that
-// says.
+// The monitor's event loop: waits until something has happened, tells the state machine (run/life.h), and does what
+// that says.
 #pragma once
 
 #include <sys/types.h>

@@ -11,10 +11,10 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "run/guard_socket.h"
 #include "base/process.h"
-#include "run/release.h"
+#include "run/guard_socket.h"
 #include "run/job_control.h"
+#include "run/release.h"
 #include "run/termination.h"
 #include "run/tree.h"
 
@@ -24,7 +24,11 @@ namespace {
 class Frontend : JobContext {
  public:
   Frontend(const JobContext& context, Guards& guards, const TerminalState& terminal)
-      : JobContext(context), guards_(guards), terminal_(terminal), timer_(guards.timer()), children_(guards.children()) {}
+      : JobContext(context),
+        guards_(guards),
+        terminal_(terminal),
+        timer_(guards.timer()),
+        children_(guards.children()) {}
 
   Result<JobEnd> run() {
     if (guards_.wait_for_go()) guards_.tell_lock(job);

@@ -32,12 +32,13 @@ class Guards {
  public:
   // Forks the monitor of `job`; it forks the command. Without `ahead` the lock is ours: the command begins at once, and
   // the connection of `client` is the monitor's from now on; this process has none.
-  // `ahead` of the lock: monitor and command wait for `go`. They end when this object is destroyed or this process dies,
-  // and nothing has been executed then. The monitor has a copy of the job; the tokens of its holds come later, by
+  // `ahead` of the lock: monitor and command wait for `go`. They end when this object is destroyed or this process
+  // dies, and nothing has been executed then. The monitor has a copy of the job; the tokens of its holds come later, by
   // tell_lock(). The new process begins with `disconnect`, to close its copies of connections that are not `client`'s.
   // Errors: system. REQUIRES: this process has one thread.
-  static Result<std::unique_ptr<Guards>> start(const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
-                                               const std::function<void()>& disconnect = [] {});
+  static Result<std::unique_ptr<Guards>> start(
+      const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
+      const std::function<void()>& disconnect = [] {});
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
   ~Guards();
@@ -47,8 +48,8 @@ class Guards {
   // They were forked ahead, and wait for `go`.
   bool wait_for_go() const { return ahead_; }
 
-  // Whether a signal of that number came before they were forked with the lock, so that they have not had what the group
-  // was sent. Once.
+  // Whether a signal of that number came before they were forked with the lock, so that they have not had what the
+  // group was sent. Once.
   bool missed(int signal) { return came_before_.take(signal); }
 
   // Writes down what is known of the lock once it is ours: what the command gets of it, and the promise.

@@ -7,8 +7,8 @@
 
 namespace rlock::run {
 
-// The current folder, for a process that leaves it, so that it can be unmounted, and goes back for a text of the user. A
-// folder whose path cannot be entered, as one below the home of another user after sudo(8), is never left.
+// The current folder, for a process that leaves it, so that it can be unmounted, and goes back for a text of the user.
+// A folder whose path cannot be entered, as one below the home of another user after sudo(8), is never left.
 class Folder {
  public:
   static Folder current();

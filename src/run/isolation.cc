@@ -36,15 +36,15 @@ int write_all(const char* path, const char* text) {
   return fd && write(fd.get(), text, std::strlen(text)) >= 0 ? 0 : errno;
 }
 
-// In a user namespace we are nobody until we say who: the same as outside. Returns 0 or what went wrong. Some systems let
-// anybody make such a namespace and nobody say that (AppArmor on Ubuntu 24.04).
+// In a user namespace we are nobody until we say who: the same as outside. Returns 0 or what went wrong. Some systems
+// let anybody make such a namespace and nobody say that (AppArmor on Ubuntu 24.04).
 int stay_who_we_are(uid_t user, gid_t group) {
   char users[64], groups[64];
   std::snprintf(users, sizeof users, "%u %u 1", user, user);
   std::snprintf(groups, sizeof groups, "%u %u 1", group, group);
   prctl(PR_SET_DUMPABLE, 1);  // else these files belong to root; nothing is secret in this process (Client)
-  for (const auto& [path, text] : {std::pair{"/proc/self/setgroups", "deny"}, {"/proc/self/uid_map", users},
-                                   {"/proc/self/gid_map", groups}}) {
+  for (const auto& [path, text] :
+       {std::pair{"/proc/self/setgroups", "deny"}, {"/proc/self/uid_map", users}, {"/proc/self/gid_map", groups}}) {
     if (const int failure = write_all(path, text)) return failure;
   }
   return 0;
@@ -149,7 +149,8 @@ Result<pid_t> fork_isolated(Isolation& isolation) {
   const bool told = read(answer.reader.get(), &report, sizeof report) == sizeof report;
   reap(maker);
   if (!told || report.failure != 0) {
-    Error error = system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO);
+    Error error =
+        system_error("isolation: this system does not allow a PID namespace here", told ? report.failure : EIO);
     error.message +=
         "; where only root may make one, see kernel.apparmor_restrict_unprivileged_userns and "
         "user.max_user_namespaces (sysctl)";

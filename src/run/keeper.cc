@@ -58,8 +58,8 @@ struct Told {
 };
 
 // `gone`: perhaps, and that is known.
-Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index,
-                         const Told& told, bool gone, const Until& end) {
+Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index, const Told& told,
+                         bool gone, const Until& end) {
   const lock::Hold& hold = holds[index];
   lock::HistoryNote note;
   if (told.who) {
@@ -110,8 +110,8 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   return fail(Error::Code::wrong_kind, told.loss->why);
 }
 
-// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), OpenSSL for the
-// authorities that it trusts (SSL_CTX_set_default_verify_paths(3)), and syslog(3) for the time.
+// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), OpenSSL for
+// the authorities that it trusts (SSL_CTX_set_default_verify_paths(3)), and syslog(3) for the time.
 constexpr const char* kKeptVariables[] = {"RES_OPTIONS",   "LOCALDOMAIN",  "HOSTALIASES",
                                           "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"};
 
@@ -173,8 +173,8 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
   const ssize_t length = read(answer.reader.get(), text, sizeof text);
   const std::string_view said(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   if (said == kReady) return keeper;
-  return fail(Error::Code::system, "the process that keeps the lock could not be started" +
-                                       (said.empty() ? "" : ": " + std::string(said)));
+  return fail(Error::Code::system,
+              "the process that keeps the lock could not be started" + (said.empty() ? "" : ": " + std::string(said)));
 }
 
 }  // namespace rlock::run

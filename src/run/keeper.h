@@ -26,10 +26,10 @@ class Keeper {
   // Forks the keeper as a daemon (daemon(7)): a session of its own, so that it survives its terminal, root folder,
   // nothing open of what `inherited` and the standard streams are, and no variable of its caller by which CI systems
   // would find and kill it. When this returns it has all that it needs, and renews the lock already; it waits for
-  // begin(). Then it renews `holds` until `watched` is readable, until it is asked to give it up (see lock::ask_to_stop),
-  // or gets a signal that would end it; then it releases them and ends. `in_history`: who holds them, for the history;
-  // none: none is written. Its messages go to syslog(3). Errors: system. REQUIRES: one thread; signals are held back by
-  // `signals`.
+  // begin(). Then it renews `holds` until `watched` is readable, until it is asked to give it up (see
+  // lock::ask_to_stop), or gets a signal that would end it; then it releases them and ends. `in_history`: who holds
+  // them, for the history; none: none is written. Its messages go to syslog(3). Errors: system. REQUIRES: one thread;
+  // signals are held back by `signals`.
   static Result<Keeper> launch(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
                                lock::Servers& client, const UniqueFd& watched, const Inherited& inherited,
                                SignalBlock& signals, const std::optional<lock::HolderInfo>& in_history = {});

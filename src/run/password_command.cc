@@ -51,8 +51,8 @@ class Group {
   // Readable once the leader has ended.
   int ended_fd() const { return ended_.get(); }
 
-  // Kills it, and returns the status of its leader as waitpid(2) has it. Once; 0 from then on. None: the leader has become
-  // another user, as sudo does, and we may not stop it.
+  // Kills it, and returns the status of its leader as waitpid(2) has it. Once; 0 from then on. None: the leader has
+  // become another user, as sudo does, and we may not stop it.
   std::optional<int> end() {
     if (leader_ < 0) return 0;
     if (watch_ > 0) kill(watch_, SIGKILL);
@@ -122,7 +122,8 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
       return no_password("it printed more than " + std::to_string(Secret::kLongest) + " bytes");
     }
     RLOCK_TRY(await(group.ended_fd(), end));
-    if (const std::string trouble = trouble_of(group.end().value_or(0)); !trouble.empty()) return no_password("it " + trouble);
+    if (const std::string trouble = trouble_of(group.end().value_or(0)); !trouble.empty())
+      return no_password("it " + trouble);
     const std::size_t without = without_newline({out.data(), length}).size();
     if (without == 0) return no_password("it printed nothing");
     return without;

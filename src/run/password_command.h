@@ -26,9 +26,9 @@ struct PasswordCommand {
 
 // Runs the text by /bin/sh -c, and returns what it has printed, without the newline at its end. It has a process group
 // of its own, an empty standard input, and our standard error. It gets 10 s, and no more than `until`; then, as after
-// its end, the whole group is killed, but for what runs as another user: that is left alone. May be called by several threads.
-// Errors: config (it has failed, was not done in time, or has printed nothing or more than Secret::kLongest bytes; it
-// cannot be started); interrupted.
+// its end, the whole group is killed, but for what runs as another user: that is left alone. May be called by several
+// threads. Errors: config (it has failed, was not done in time, or has printed nothing or more than Secret::kLongest
+// bytes; it cannot be started); interrupted.
 Result<Secret> run_password_command(const PasswordCommand& command, const Until& until);
 
 // The process that reads passwords for a monitor, where that starts processes: all children of a monitor, and their
@@ -47,12 +47,13 @@ class PasswordAgent {
   // In the process that has forked it: readable once it has ended; -1: that is known.
   int ended_fd() const { return process_.get(); }
   // The same agent in a new process, if somebody has killed the last one, which is reaped: whoever has asked in vain
-  // asks again. False: it has ended because nobody needs it. Errors: system. REQUIRES: as start(); ended_fd() is readable.
+  // asks again. False: it has ended because nobody needs it. Errors: system. REQUIRES: as start(); ended_fd() is
+  // readable.
   Result<bool> start_again(const SignalBlock& signals);
 
   // A source that asks the agent, for a process that was forked after it, and that does not start it again. The agent
-  // goes on with what takes longer than who asks has time, and the next one who asks gets that. Errors of reading: those
-  // of `source`; config (nobody answers in time). REQUIRES: this object lives longer.
+  // goes on with what takes longer than who asks has time, and the next one who asks gets that. Errors of reading:
+  // those of `source`; config (nobody answers in time). REQUIRES: this object lives longer.
   redis::PasswordSource source();
 
   // This process does not ask it; it may start it again.
@@ -64,9 +65,9 @@ class PasswordAgent {
   Result<Secret> ask(const Until& until) const;
 
   redis::PasswordSource source_;  // what the agent reads
-  SocketPair sockets_;  // the agent's end is theirs
-  Pipe needed_;         // the agent ends when nobody can write to it
-  UniqueFd process_;  // pidfd
+  SocketPair sockets_;            // the agent's end is theirs
+  Pipe needed_;                   // the agent ends when nobody can write to it
+  UniqueFd process_;              // pidfd
   pid_t pid_ = -1;
 };
 

@@ -50,6 +50,8 @@ void report_release(const Job& job, std::size_t hold, Released outcome, millisec
   job.report({LockEvent::Kind::released, "", hold, kept ? keep : 0ms});
 }
 
+bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
+
 // Whether the lock turns out to have been lost.
 bool give_one_back(const JobContext& context, std::size_t hold, const Until& end, const Outcome& outcome) {
   const auto& [job, client, signals, shared] = context;
@@ -72,8 +74,7 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
     return false;
   }
   report_trouble(which, *released);
-  const bool ours = released->outcome == Released::released || released->outcome == Released::kept;
-  if (!ours && known_as_lost) return false;
+  if (known_as_lost && !was_ours(released->outcome)) return false;
   if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) return true;
   report_release(job, hold, released->outcome, keep);
   return false;

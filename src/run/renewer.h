@@ -62,8 +62,8 @@ class Renewer {
   void work();
   // Not beyond `latest`. False: there is nothing left to renew, or we were asked to stop.
   bool renew_once(TimePoint latest = TimePoint::max());
-  // Another server answers than the time before: how much of the lease it has found says when the last renewal has reached
-  // it, and nothing about a clock.
+  // Another server answers than the time before: how much of the lease it has found says when the last renewal has
+  // reached it, and nothing about a clock.
   bool has_moved();
   enum class State { idle, renewing, stopped };
   void succeeded(TimePoint sent, milliseconds found);
@@ -76,7 +76,7 @@ class Renewer {
   lock::LeaseTiming timing_;
   GuardState& shared_;
   std::optional<Watchdog> watchdog_;  // from begin() on
-  std::string server_;  // that has answered last; "": not known
+  std::string server_;                // that has answered last; "": not known
   bool failing_ = false;
   std::string why_;  // this and the next: written before is_lost_
   std::optional<std::size_t> which_;

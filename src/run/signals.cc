@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};  // to end
 
-// musl keeps the first one of the signals without a meaning for itself, which other programs send as SIGRTMIN: it leaves
-// it out of sets and of what it says of a mask. It uses the signal only where a process with threads changes its user,
-// which rlock never does.
+// musl keeps the first one of the signals without a meaning for itself, which other programs send as SIGRTMIN: it
+// leaves it out of sets and of what it says of a mask. It uses the signal only where a process with threads changes its
+// user, which rlock never does.
 constexpr int kOfMusl = 34;
 
 sigset_t set_of(int signal) {

@@ -87,7 +87,8 @@ UniqueFd hold_children_back();
 // when we were started. Returns when somebody has let it go on. REQUIRES: `signal` and SIGCONT are held back.
 void stop_by(int signal);
 
-// The same for SIGTSTP and the like, but false where the kernel ignores it, and at once: nobody could let us go on there.
+// The same for SIGTSTP and the like, but false where the kernel ignores it, and at once: nobody could let us go on
+// there.
 bool stop_if_we_may(int signal);
 
 // Somebody has let this process go on, which was not read yet. Whatever stops a process later takes that away.

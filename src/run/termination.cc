@@ -88,7 +88,8 @@ void Termination::complain_of_survivors() {
   std::string who = describe_some(left, kMostSurvivors, describe_process);
   const auto complain = [&](const std::string& what) { log::error(name_ + ": " + what + "; " + consequence_); };
   if (forking_) {
-    complain("what the command has started keeps forking, faster than it can be killed" + (left.empty() ? "" : ": " + who));
+    complain("what the command has started keeps forking, faster than it can be killed" +
+             (left.empty() ? "" : ": " + who));
   } else {
     if (left.empty()) who = "a process that cannot be seen, because /proc does not show it (isolation would end it),";
     complain(who + " cannot be killed");
@@ -105,8 +106,7 @@ void report_ended(const std::string& job, const LeftBehind& left, const std::str
   if (left.number == 0) return;
   const bool one = left.number == 1;
   log::warning(job + ": ended " + (one ? "1 process" : std::to_string(left.number) + " processes") +
-               " that the command left: " + escaped(left.who) + "; " + kept_by + " keeps " +
-               (one ? "it" : "them"));
+               " that the command left: " + escaped(left.who) + "; " + kept_by + " keeps " + (one ? "it" : "them"));
 }
 
 }  // namespace rlock::run

@@ -27,8 +27,8 @@ class Termination {
   // `name` of the job, for messages; `spared` are not ours to end. `group`: the process group that we share with others
   // who are not ours to end. `alive` is called again and again while we kill, from before the first process is looked
   // for: it shows that we do.
-  explicit Termination(std::string name, std::set<pid_t> spared = {}, pid_t group = getpgrp(),
-                       std::function<void()> alive = [] {})
+  explicit Termination(
+      std::string name, std::set<pid_t> spared = {}, pid_t group = getpgrp(), std::function<void()> alive = [] {})
       : name_(std::move(name)), spared_(std::move(spared)), group_(group), alive_(std::move(alive)) {}
 
   // The consequence if something cannot be ended, for the message that says so.
@@ -73,10 +73,11 @@ class Termination {
 // The processes that the command has left behind, and that are ended because of that: for those who miss them.
 struct LeftBehind {
   std::size_t number = 0;
-  std::string who;  // "make (pid 12), cc (pid 14), sh (pid 15) and 2 more"; the names are as the processes have set them
+  std::string
+      who;  // "make (pid 12), cc (pid 14), sh (pid 15) and 2 more"; the names are as the processes have set them
 
-  // All that lives below this process now, but for `init`, the first process of a namespace, -1 if there is none. Nothing
-  // where processes_visible() is false (run/tree.h).
+  // All that lives below this process now, but for `init`, the first process of a namespace, -1 if there is none.
+  // Nothing where processes_visible() is false (run/tree.h).
   static LeftBehind now(pid_t init);
 };
 

@@ -35,9 +35,9 @@ class Watchdog {
   // lease may be longer than we know, when somebody else renewed it, too.
   milliseconds clock_lead() const { return clock_lead_; }
 
-  // A server of a quorum lacks the hold, and may take it: the next renewal is due at once, then after 50, 100, 200 ms …,
-  // and never later than it would be. Called after the grant, and after each renewal that counts, as long as that is so;
-  // calm(): it is not so any more.
+  // A server of a quorum lacks the hold, and may take it: the next renewal is due at once, then after 50, 100, 200 ms
+  // …, and never later than it would be. Called after the grant, and after each renewal that counts, as long as that is
+  // so; calm(): it is not so any more.
   void hurry(TimePoint now);
   void calm() { pause_ = 0ms; }
 
