@@ -39,7 +39,7 @@ Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::
 // Where the caller could not be told whose the locks are, nobody could release them.
 Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, milliseconds exchange, Error why) {
   for (const lock::Hold& hold : holds) {
-    auto released = lock::release(servers, hold, Until{}.at_most(exchange));
+    auto released = servers->release(hold, Until{}.at_most(exchange));
     if (!released) log::error(released.error().message);
   }
   return why;
@@ -65,7 +65,7 @@ Result<bool> acquire(const AcquireOptions& options, const lock::LeaseTiming& tim
   auto keeper = options.for_pid
                     ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
                     : Result<run::Keeper>();
-  if (!options.for_pid) lock::complete(servers, holds);
+  if (!options.for_pid) servers.complete(holds);
   auto told = keeper ? print_holds(options.output, holds) : std::unexpected(keeper.error());
   if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
   if (options.for_pid) keeper->begin();  // once the caller knows

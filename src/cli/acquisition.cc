@@ -41,7 +41,7 @@ std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) 
 Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, const lock::OtherKind& instead,
                  milliseconds exchange) {
   const lock::LockName& name = request.name;
-  const auto found = lock::inspect(servers, name, Until{}.at_most(exchange));
+  const auto found = servers->inspect(name, Until{}.at_most(exchange));
   const lock::HolderView* holder = found && found->state == lock::Status::State::held ? found->holder() : nullptr;
   // A string of ours looks like that of another program.
   const bool known = holder && !holder->by_set;
@@ -107,8 +107,9 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
 void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
   const lock::OwnerId nobody = lock::OwnerId::fresh();
   const lock::HistoryNote note = lock::note_of_skip();
-  const auto counted = lock::release(servers, {request.name, request.mode.layout()}, nobody, nobody.first_hold(),
-                                     Until{}.at_most(exchange), {}, &note);
+  const auto counted = servers->release(
+      lock::ReleaseRequest{{request.name, request.mode.layout()}, nobody, nobody.first_hold(), {}, &note},
+      Until{}.at_most(exchange));
   if (!counted) log::debug(request.name.display() + ": not counted as skipped: " + counted.error().message);
 }
 
@@ -141,7 +142,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const
                                                    const Events& events) {
   const auto& requests = acquisition.requests;
   lock::WaitPolicy policy = acquisition.policy;
-  if (servers.is_quorum()) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
+  if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
   const TimePoint begun = BootClock::now();
   std::vector<AwaitedLock> waiting;
   for (const auto& request : requests) {

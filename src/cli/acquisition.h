@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "lock/quorum.h"
+#include "lock/acquire.h"
 #include "options/options.h"
 #include "show/json.h"
 

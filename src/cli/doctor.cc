@@ -108,7 +108,7 @@ Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& o
 
 // Of several servers: that each is one.
 Check check_quorum(const lock::Servers& servers) {
-  const auto fine = servers.expect_independent();
+  const auto fine = servers.quorum()->expect_independent();
   const std::string number = std::to_string(servers.size());
   if (fine) return {Verdict::ok, "quorum", number + " servers that know nothing of each other", ""};
   return {Verdict::fail, "quorum", fine.error().message, "give addresses of independent servers"};
@@ -117,12 +117,12 @@ Check check_quorum(const lock::Servers& servers) {
 // A minority that does not answer is a warning: the others keep the locks.
 Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const DoctorOptions& options) {
   std::vector<Result<std::vector<Check>>> found;
-  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.member(i).client, options));
+  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.client(i), options));
   const bool enough = static_cast<std::size_t>(std::ranges::count_if(
                           found, [](const auto& one) { return one.has_value(); })) >= lock::majority_of(servers.size());
   std::vector<Check> all;
   for (std::size_t i = 0; i < servers.size(); ++i) {
-    all.push_back({Verdict::ok, "server", servers.member(i).address, ""});
+    all.push_back({Verdict::ok, "server", servers.quorum()->member(i).address, ""});
     if (found[i]) {
       std::ranges::move(*found[i], std::back_inserter(all));
       continue;
@@ -178,7 +178,7 @@ Result<int> execute(const DoctorOptions& options) {
     return kDone;
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
-  const auto all = RLOCK_TRY(servers.is_quorum() ? examine_quorum(servers, options) : examine(servers.only(), options));
+  const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options) : examine(servers.client(0), options));
   RLOCK_TRY(print(options.json ? in_json(all) : in_words(all)));
   return status_of_all(all);
 }

@@ -14,8 +14,8 @@
 #include "cli/self.h"
 #include "cli/server.h"
 #include "lock/history.h"
-#include "lock/known.h"
-#include "lock/quorum.h"
+#include "lock/listing.h"
+#include "lock/servers.h"
 
 namespace rlock::cli {
 namespace {
@@ -28,8 +28,7 @@ constexpr milliseconds kSilence = 2s;
 
 Result<lock::Status> look(lock::Servers& client, const ForceUnlockOptions& options) {
   const Until end = Until{}.at_most(options.timeout);
-  return *options.by_set ? lock::inspect_string(client, options.name(), end)
-                        : lock::inspect(client, options.name(), end);
+  return client->inspect(options.name(), end, {.as_string = *options.by_set});
 }
 
 bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
@@ -66,7 +65,7 @@ Result<Asked> ask_and_wait(lock::Servers& client, const ForceUnlockOptions& opti
     const Until exchange = Until{}.at_most(options.timeout);
     for (const lock::OwnerId& owner : owners) {
       const bool hears =
-          RLOCK_TRY(lock::ask_to_stop(client, options.name(), owner, asker("rlock force-unlock"), exchange)) > 0;
+          RLOCK_TRY(client->ask_to_stop(options.name(), owner, asker("rlock force-unlock"), exchange)) > 0;
       if (hears && !std::exchange(heard, true)) {
         RLOCK_TRY(print(options.name().display() + ": the holder has been asked to stop" +
                         (alone ? "" : ", if it is among those that listen") +
@@ -93,8 +92,8 @@ Result<void> delete_hold(lock::Servers& client, const ForceUnlockOptions& option
     past.by = asker("rlock force-unlock");
     note = lock::note_of(past);
   }
-  const auto released = RLOCK_TRY(lock::force_unlock(client, status.lock, owner, Until{}.at_most(options.timeout),
-                                                     options.history ? &note : nullptr));
+  const auto released = RLOCK_TRY(client->force_unlock(status.lock, owner, Until{}.at_most(options.timeout),
+                                                       options.history ? &note : nullptr));
   if (!released.unwritten.empty()) {
     log::warning(name + ": the history could not be written: " + escaped(released.unwritten, 200));
   }

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "show/print.h"
 #include "cli/server.h"
-#include "lock/verbs.h"
+#include "lock/listing.h"
 #include "run/daemon.h"
 #include "base/process.h"
 
@@ -27,7 +27,7 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
                      escaped(server.socket_path()) + "\nlog       " + escaped(server.log_path()) + "\n";
   if (running) {
     redis::Client client(server.endpoint());
-    text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_all(client, exchange)).size()) + " held\n";
+    text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_one_server(client, exchange)).size()) + " held\n";
   }
   RLOCK_TRY(print(text));
   return kDone;
@@ -67,7 +67,7 @@ Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until
 
 // Whether stop may go on: nobody has a lock of it, or --yes says that it does not matter.
 Result<bool> may_stop(redis::Client& client, const LocalOptions& options) {
-  const auto held = RLOCK_TRY(lock::inspect_all(client, options.timeout));
+  const auto held = RLOCK_TRY(lock::inspect_one_server(client, options.timeout));
   if (held.empty() || options.yes) return true;
   std::string names;
   for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "options/suggest.h"
-#include "lock/known.h"
+#include "lock/listing.h"
 
 namespace rlock::cli {
 namespace {

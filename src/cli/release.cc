@@ -6,7 +6,7 @@
 #include "cli/each_lock.h"
 #include "cli/server.h"
 #include "lock/history.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 
 namespace rlock::cli {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // For the history, what the server knows of the hold.
 lock::HistoryNote note_of(lock::Servers& servers, const lock::LockName& name, const lock::OwnerId& owner,
                           milliseconds exchange) {
-  const auto status = lock::inspect(servers, name, Until{}.at_most(exchange));
+  const auto status = servers->inspect(name, Until{}.at_most(exchange));
   lock::PastHold past{.name = name, .owner = owner.text()};
   if (status) past = past_of(*status, owner);
   past.end = "released";
@@ -55,7 +55,7 @@ Result<int> execute(const ReleaseOptions& options) {
     std::optional<lock::HistoryNote> note;
     if (options.history) note = note_of(servers, name, owner, options.timeout);
     const auto released = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
-      return lock::release(servers, lock, owner, owner.first_hold(), exchange(), {}, note ? &*note : nullptr);
+      return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr}, exchange());
     }));
     if (released.outcome == lock::ReleaseOutcome::released && released.holds_left == 0) over.push_back(name);
     return report(name.display(), released);
@@ -63,7 +63,7 @@ Result<int> execute(const ReleaseOptions& options) {
   // A keeper of --for-pid has nothing to do any more; without this it would learn that at its next renewal. Only now: it
   // gives all of them back when it is told of one.
   for (const lock::LockName& name : over) {
-    const auto told = lock::ask_to_stop(servers, name, owner, "rlock release", exchange());
+    const auto told = servers->ask_to_stop(name, owner, "rlock release", exchange());
     if (!told) log::debug(name.display() + ": " + told.error().message);
   }
   return status;

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/each_lock.h"
 #include "cli/server.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 
 namespace rlock::cli {
 
@@ -13,8 +13,7 @@ Result<int> execute(const RenewOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   return for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
     const auto renewed = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
-      return lock::renew(servers, lock, *options.owner, options.lease, lock::Attempts::until_deadline,
-                         Until{}.at_most(options.timeout));
+      return servers->renew(lock, *options.owner, options.lease, Until{}.at_most(options.timeout));
     }));
     using Outcome = lock::RenewOutcome;
     switch (renewed.outcome) {

@@ -142,7 +142,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 
-  if (!options.renew) lock::complete(servers, holds);
+  if (!options.renew) servers.complete(holds);
   const run::Job job = job_for(holds);
   const run::JobEnd end = RLOCK_TRY(run::run_job(job, guards.hand_over(), std::move(servers), signals));
   return ending_of(end, options.command.front(), inherited);

@@ -16,8 +16,8 @@
 #include "show/print.h"
 #include "cli/server.h"
 #include "show/watch.h"
-#include "lock/known.h"
-#include "lock/quorum.h"
+#include "lock/listing.h"
+#include "lock/servers.h"
 #include "lock/read_history.h"
 
 namespace rlock::cli {
@@ -37,7 +37,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOption
   std::vector<lock::Status> all;
   for (const lock::LockName& name : options.names) {
     const Until end = until.at_most(options.timeout);
-    all.push_back(RLOCK_TRY(options.like ? lock::inspect_string(client, name, end) : lock::inspect(client, name, end)));
+    all.push_back(RLOCK_TRY(client->inspect(name, end, {.as_string = options.like != nullptr})));
     if (says_what_is_known(options)) all.back().known = lock::is_known(client, all.back(), end);
   }
   return all;
@@ -107,16 +107,17 @@ Result<std::string> for_prometheus(lock::Servers& client, const StatusOptions& o
   for (const auto& [name, unused] : totals) known.insert(name);
   const auto states = RLOCK_TRY(look(client, options, -1, known));
   std::map<std::string, bool> servers;
-  for (std::size_t i = 0; client.is_quorum() && i < client.size(); ++i) {
-    servers[client.member(i).address] = client.member(i).silence.empty();
+  for (std::size_t i = 0; client.quorum() && i < client.size(); ++i) {
+    const lock::Member& member = client.quorum()->member(i);
+    servers[member.address] = member.silence.empty();
   }
   return prometheus_text(states, last, totals, servers);
 }
 
 // Below the locks that the other servers of a quorum keep; one lock in full shows each server.
 void say_what_is_missing(const lock::Servers& client) {
-  for (std::size_t i = 0; client.is_quorum() && i < client.size(); ++i) {
-    const std::string& why = client.member(i).silence;
+  for (std::size_t i = 0; client.quorum() && i < client.size(); ++i) {
+    const std::string& why = client.quorum()->member(i).silence;
     if (!why.empty()) log::notice(why + "; the other servers of the quorum have answered");
   }
 }

@@ -87,7 +87,7 @@ std::vector<lock::HolderView> AwaitedLock::in_the_way(const lock::Status& status
 // Asks all that are in the way, again each time: one that has begun just now does not listen yet, and that somebody has
 // heard it may be another holder's doing, who is on the same channel.
 void AwaitedLock::ask_to_stop() {
-  const auto status = lock::inspect(servers_, request_.name, exchange(), lock::Views::majority);
+  const auto status = servers_->inspect(request_.name, exchange(), {.majority = true});
   if (!status || status->state != lock::Status::State::held) return;
   for (const lock::HolderView& holder : in_the_way(*status)) ask_to_stop(holder);
 }
@@ -99,7 +99,7 @@ void AwaitedLock::ask_to_stop(const lock::HolderView& holder) {
     log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases");
     return;
   }
-  const auto heard = lock::ask_to_stop(servers_, request_.name, lock::OwnerId::as_stored(holder.owner),
+  const auto heard = servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner),
                                        asker("--supersede"), exchange());
   if (!heard || *heard == 0 || !asked_.insert(holder.owner).second) return;
   log::info(name + ": the holder has been asked to stop");

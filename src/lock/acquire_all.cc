@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/acquire_all.h"
+#include "lock/acquire.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,17 +14,18 @@ constexpr milliseconds kPause = 100ms;
 // A replica that is well has it within a round trip; a disk is written to once a second (appendfsync everysec).
 constexpr milliseconds kAcknowledgement = 1500ms;
 
-class Taker {
+// All of several locks on one server, or none.
+class Acquisition {
  public:
-  Taker(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
-        const std::function<void(std::size_t, const Acquired&)>& on_held)
-      : client_(client), requests_(requests), policy_(policy), on_held_(on_held) {
+  Acquisition(Verbs& verbs, redis::Client& client, const std::vector<AcquireRequest>& requests,
+              const WaitPolicy& policy, const OnHeldOf& on_held)
+      : verbs_(verbs), client_(client), requests_(requests), policy_(policy), on_held_(on_held) {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
   }
 
   Result<Taken> run() {
     for (;;) {
-      auto taken = round();
+      auto taken = take_each();
       if (taken && !taken->holds.empty()) return taken;
       give_back();
       if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
@@ -39,7 +40,7 @@ class Taker {
   }
 
  private:
-  Result<Taken> round() {
+  Result<Taken> take_each() {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       auto acquired = RLOCK_TRY(take(i));
       if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};
@@ -65,7 +66,7 @@ class Taker {
     if (!holds_.empty()) policy.longest_look = std::min(policy.longest_look, policy.renew_every);
     for (const Hold& hold : holds_) policy.other_channels.push_back(hold.name().control_channel());
     policy.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
-    return acquire_or_wait(client_, std::move(request), policy, [&](const Acquired& found) -> Result<void> {
+    return acquire_or_wait(verbs_, client_, std::move(request), policy, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
       waited_ = true;
       return keep_if_due();
@@ -93,8 +94,7 @@ class Taker {
   // Renews what we have. A server that is away for a while may come back, unless this is `final`: what was lost while
   // we waited must be known before anybody counts on it.
   Result<void> keep(bool final) {
-    const TimePoint now = BootClock::now();
-    const auto renewed = renew_all(client_, holds_, holds_.front().lease, exchange());
+    const auto renewed = verbs_.renew(holds_, holds_.front().lease, exchange());
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
       log::debug(renewed.error().message + "; renewing later");
       return {};
@@ -104,7 +104,7 @@ class Taker {
       again_ = true;
       return fail(Error::Code::wrong_kind, holds_[renewed->at].name().display() + ": lost while waiting for others");
     }
-    for (Hold& hold : holds_) hold.sent = now;
+    for (Hold& hold : holds_) hold.sent = renewed->sent;
     return {};
   }
 
@@ -142,7 +142,7 @@ class Taker {
   void give_back() {
     const Until soon = Until{}.at_most(1s);
     for (const Hold& hold : holds_) {
-      if (auto released = release(client_, hold, soon); !released) log::debug(released.error().message);
+      if (auto released = verbs_.release(ReleaseRequest{hold.lock, hold.owner, hold.id}, soon); !released) log::debug(released.error().message);
     }
     holds_.clear();
     owner_ = fresh_owner();
@@ -152,10 +152,11 @@ class Taker {
     return OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
   }
 
+  Verbs& verbs_;
   redis::Client& client_;
   const std::vector<AcquireRequest>& requests_;
   WaitPolicy policy_;
-  const std::function<void(std::size_t, const Acquired&)>& on_held_;
+  const OnHeldOf& on_held_;
   Until end_;
   OwnerId owner_ = fresh_owner();
   std::vector<Hold> holds_;
@@ -167,9 +168,10 @@ class Taker {
 
 }  // namespace
 
-Result<Taken> acquire_all(redis::Client& client, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
-                          const std::function<void(std::size_t, const Acquired&)>& on_held) {
-  return Taker(client, requests, policy, on_held).run();
+Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
+                          const OnHeldOf& on_held) {
+  if (servers.quorum()) return acquire_of_quorum(*servers.quorum(), servers.addresses(), requests, policy, on_held);
+  return Acquisition(*servers.operator->(), servers.client(0), requests, policy, on_held).run();
 }
 
 }  // namespace rlock::lock

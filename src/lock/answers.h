@@ -114,6 +114,16 @@ struct HistoryNote {
   bool only_if_held = false;        // nothing is written where the hold is not there any more
 };
 
+// `lease`: of a hold of this process; 0: somebody gives back a hold of which no more is known than this.
+struct ReleaseRequest {
+  Lock lock;
+  OwnerId owner;
+  std::string hold_id;
+  milliseconds keep{};                // the last hold does not free the lock, but leaves it to run out after that time
+  const HistoryNote* note = nullptr;  // null, or what the history is to say of it, also where the hold is gone
+  milliseconds lease{};
+};
+
 enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 
 struct Released {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lock/ballot.h"
-#include "lock/wire.h"
+#include "lock/script.h"
 
 namespace rlock::lock {
 namespace {
@@ -72,7 +72,7 @@ std::vector<std::string> fields_of(const PastHold& hold) {
                                                      {"by", hold.by}};
   std::vector<std::string> fields;
   for (const auto& [field, value] : all) {
-    if (!value.empty()) fields.insert(fields.end(), {field, wire::shortened(value)});
+    if (!value.empty()) fields.insert(fields.end(), {field, shortened(value)});
   }
   return fields;
 }

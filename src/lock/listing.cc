@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rlock::lock {
 namespace {
@@ -86,6 +87,111 @@ Result<void> within_list_limits(std::size_t size, const Until& end) {
 bool is_of_others(const Error& error) {
   return error.code == Error::Code::denied && (error.message.find("the keys used as arguments") != std::string::npos ||
                                                error.message.find("to access a key") != std::string::npos);
+}
+
+namespace {
+
+std::size_t size_of(const HolderInfo& who) {
+  return who.host.size() + who.user.size() + who.command.size() + who.reason.size();
+}
+
+std::size_t size_of(const Status& status) {
+  std::size_t size = sizeof status + status.name().text().size();
+  for (const HolderView& one : status.holders)
+    size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
+  for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
+  for (const std::string& id : status.fair_queue) size += sizeof id + id.size();
+  return size;
+}
+
+constexpr int kLongestLooks = 60;    // exchanges
+constexpr std::size_t kLock = 256;  // bytes of one that is found, besides its name, about
+
+// Locks that are asked for in one exchange; the first one alone, so that the server knows the script then.
+constexpr std::size_t kAtOnce = 100;
+
+// One that is no plain lock, or has not answered, is asked for by itself.
+Result<Status> of_any_kind(ByScripts& verbs, const LockName& name, Result<Status> plain, const Until& until) {
+  const bool done = plain ? plain->state != Status::State::other_kind : is_of_others(plain.error());
+  return done ? std::move(plain) : verbs.inspect(name, until, {});
+}
+
+// A holder's description may outlive its lock, and another program's string may be at the name by then. Where a queue
+// is, one of ours waits for whatever is there.
+bool is_ours(const Status& status) {
+  if (status.state != Status::State::held) return false;
+  return !status.holder() || !status.holder()->by_set || status.waiting > 0;
+}
+
+// A user may lack the right to some of them.
+bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
+  const std::string keys[] = {name.text(),      name.token_key(),   name.holder_key(), name.queue_key(),
+                              name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};
+  redis::Words command = {"EXISTS"};
+  for (const std::string& key : keys) command.push_back(key);
+  const auto reply = client.insist(command, until);
+  return !reply || reply->as_number() != 0;
+}
+
+}  // namespace
+
+Result<std::vector<Status>> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
+                                               const std::set<LockName>& also) {
+  ByScripts verbs(client);
+  const Until end = until.at_most(kLongestLooks * exchange);
+  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue};
+  std::set<LockName> found = RLOCK_TRY(names_with(client, kWords, kLock, exchange, end));
+  found.insert(also.begin(), also.end());
+  const std::vector<LockName> names(found.begin(), found.end());
+  std::size_t size = names.size() * sizeof(Status);
+  std::vector<Status> all;
+  for (std::size_t first = 0, count = 1; first < names.size(); first += count, count = kAtOnce) {
+    count = std::min(count, names.size() - first);
+    const std::span page(names.data() + first, count);
+    auto plain = verbs.inspect_plain(page, end.at_most(exchange));
+    for (std::size_t i = 0; i < count; ++i) {
+      auto looked = of_any_kind(verbs, page[i], std::move(plain[i]), end.at_most(exchange));
+      if (!looked && is_of_others(looked.error())) continue;
+      Status status = RLOCK_TRY(std::move(looked));
+      if (!is_ours(status) && !also.contains(page[i])) continue;
+      size += size_of(status);
+      all.push_back(std::move(status));
+      RLOCK_TRY(within_list_limits(size, end));
+    }
+  }
+  return all;
+}
+
+Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
+                                        const std::set<LockName>& also) {
+  auto all = RLOCK_TRY(servers.quorum() ? servers.quorum()->inspect_all(exchange, until, also)
+                                        : inspect_one_server(servers.client(0), exchange, until, also));
+  for (Status& status : all) status.asked = servers.display();
+  return all;
+}
+
+const HolderView* Status::oldest_holder() const {
+  const auto before = [](const HolderView& one, const HolderView& other) {
+    return one.held_for != other.held_for ? one.held_for > other.held_for : one.owner < other.owner;
+  };
+  const auto oldest = std::ranges::min_element(holders, before);
+  return oldest == holders.end() ? nullptr : &*oldest;
+}
+
+bool is_known(Servers& servers, const Status& status, const Until& until) {
+  const bool shows = status.state != Status::State::free || !status.token.empty() || status.waiting > 0 ||
+                     !status.fair_queue.empty() || status.listening > 0;
+  if (shows) return true;
+  const auto given = servers.ask_each<bool>([&](redis::Client& client, const Until& end) -> Result<bool> {
+    return has_keys(client, status.name(), end);
+  }, kLookLimit, until);
+  return std::ranges::any_of(given, [](const auto& answer) { return answer.value_or(true); });
+}
+
+Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end) {
+  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory, LockName::kTotals,
+                                         LockName::kToken};
+  return names_with(servers.client(0), kWords, 0, exchange, end);
 }
 
 }  // namespace rlock::lock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Taking locks that a quorum keeps.
+// Waiting for locks that a quorum keeps.
 #include <poll.h>
 
 #include <algorithm>
@@ -8,56 +8,51 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "lock/lease.h"
+#include "lock/acquire.h"
 #include "lock/quorum.h"
-#include "lock/quorum_votes.h"
-#include "lock/waiter_channel.h"
 #include "lock/wakeups.h"
 
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kFirstPause = 20ms, kLongestPause = 640ms;  // between attempts at a lock that is contested
+constexpr milliseconds kFirstTry = 20ms, kLongestTry = 640ms;  // pauses between attempts at a lock that is contested
 constexpr milliseconds kAfterWakeup = 30ms;  // all waiters hear of a release at once
 constexpr int kEnoughTries = 8;              // until a contested lock is reported as such
-constexpr milliseconds kUndoTime = 500ms;    // somebody waits for us
-constexpr milliseconds kPayAgain = 100ms;    // what a server was not told, while nothing else is to be done
+constexpr milliseconds kTellAgain = 100ms;   // what a server was not told, while nothing else is to be done
 constexpr milliseconds kOvertime = 200ms;    // of the last attempt, after the end of the wait
 
 milliseconds random_up_to(milliseconds most) {
   return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
 }
 
-class Candidate {
+class QuorumAcquisition {
  public:
-  Candidate(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
-            const std::function<void(std::size_t, const Acquired&)>& on_held)
-      : servers_(servers), requests_(requests), policy_(policy), on_held_(on_held) {
+  QuorumAcquisition(Quorum& quorum, std::vector<redis::Address> addresses, const std::vector<AcquireRequest>& requests,
+                    const WaitPolicy& policy, const OnHeldOf& on_held)
+      : quorum_(quorum), addresses_(std::move(addresses)), requests_(requests), policy_(policy), on_held_(on_held) {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
   }
 
   Result<Taken> run() {
     for (;;) {
-      Election election = attempt();
-      switch (election.outcome) {
-        case Election::Outcome::granted: return Taken{std::move(holds_), 0, {}};
-        case Election::Outcome::refused: return Taken{{}, which_, std::move(election.answer)};
-        case Election::Outcome::away:
-          if (!may_come_back(election.error)) return std::unexpected(std::move(election.error));
-          say_away(election.error);
-          RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
-          continue;
-        case Election::Outcome::held: contests_ = 0; break;
-        case Election::Outcome::contested: ++contests_; break;
+      auto found = attempt();
+      if (!found) {
+        if (!may_come_back(found.error())) return std::unexpected(std::move(found).error());
+        say_away(found.error());
+        RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
+        continue;
       }
-      const bool contested = election.outcome == Election::Outcome::contested;
+      if (found->outcome == Acquired::Outcome::granted) return Taken{std::move(holds_), 0, {}};
+      if (found->outcome != Acquired::Outcome::held) return Taken{{}, which_, *std::move(found)};
+      const bool contested = !found->contested.empty();
+      contests_ = contested ? contests_ + 1 : 0;
       const bool worth_a_try = is_worth_a_try();
-      if (worth_a_try) election.answer.contested.clear();
-      RLOCK_TRY(answered(election));
+      if (worth_a_try) found->contested.clear();
+      RLOCK_TRY(answered(*found, contested && worth_a_try));
       // Without a wait a contested lock is still tried again: it may be free, but for others who try as well.
       const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
-      if (end_.over() && !tries_again) return Taken{{}, which_, std::move(election.answer)};
-      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(election.answer));
+      if (end_.over() && !tries_again) return Taken{{}, which_, *std::move(found)};
+      RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
     }
   }
 
@@ -68,125 +63,41 @@ class Candidate {
   }
 
   // The grant of all, or why there is none: nothing of the attempt is left then.
-  Election attempt() {
-    asked_.clear();
+  Result<Acquired> attempt() {
+    quorum_.begin_attempt();
     holds_.clear();
-    for (std::size_t i = 0; i < servers_.size(); ++i) servers_.member(i).lacks_hold = false;
     const OwnerId owner = OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
     const TimePoint sent = BootClock::now();
     for (which_ = 0; which_ < requests_.size(); ++which_) {
-      asked_.push_back(requests_[which_]);
-      AcquireRequest& request = asked_.back();
+      AcquireRequest request = requests_[which_];
       request.owner = owner;
       if (request.heir) request.hold_id = random_uuid();
-      Election election = ask(request, sent);
-      if (election.outcome == Election::Outcome::granted) {
-        const Lock lock{request.name, request.mode.layout()};
-        holds_.push_back({lock, *election.owner, request.hold(), election.token, request.lease, sent});
-        continue;
+      auto acquired = quorum_.acquire(request, sent, exchange());
+      errors_ = !errors_in(quorum_.last_votes()).empty();
+      if (!acquired || acquired->outcome != Acquired::Outcome::granted) {
+        if (acquired && acquired->outcome == Acquired::Outcome::held && acquired->contested.empty()) {
+          note_where_held(request, *acquired);
+        }
+        quorum_.undo(limit());
+        return acquired;
       }
-      return undone(std::move(election));
+      holds_.push_back(*std::move(acquired->hold));
     }
     which_ = 0;
-    if (auto fine = confirm(); !fine) return undone({.error = std::move(fine).error()});
-    servers_.held = asked_;
-    servers_.renewed_at = sent;
-    give_back_other_grants();
-    return {.outcome = Election::Outcome::granted};
-  }
-
-  Election undone(Election election) {
-    undo();
-    return election;
-  }
-
-  Election ask(const AcquireRequest& request, TimePoint sent) {
-    votes_.push_back(collect_votes(servers_, request, limit(), exchange()));
-    if (servers_.interrupted()) return {.error = {Error::Code::interrupted, "interrupted"}};
-    if (auto fine = servers_.expect_independent(); !fine) return {.error = std::move(fine).error()};
-    errors_ = !errors_in(votes_.back()).empty();
-    Election election = elect(request, votes_.back());
-    if (election.outcome == Election::Outcome::held) note_where_held(request, election.answer);
-    if (election.outcome == Election::Outcome::granted) {
-      note_votes(servers_, request, votes_.back(), *election.owner, sent);
+    if (auto fine = quorum_.confirm(holds_, sent, exchange()); !fine) {
+      quorum_.undo(limit());
+      return std::unexpected(std::move(fine).error());
     }
-    return election;
+    return Acquired{.outcome = Acquired::Outcome::granted};
   }
 
-  // The tokens are raised on a majority, and the validity is not over. Errors: unavailable, interrupted.
-  Result<void> confirm() {
-    RLOCK_TRY(raise_tokens(servers_, holds_, limit(), exchange()));
-    const LeaseTiming timing = RLOCK_TRY(LeaseTiming::make(holds_.front().lease, 0ms));
-    if (BootClock::now() < oldest(holds_) + timing.kill_at) return {};
-    return fail(Error::Code::unavailable, "the servers took longer than the lease to grant the lock");
-  }
-
-  // Whatever a server has granted, or may have, is given back there, now or when it answers again.
-  void undo() {
-    for (std::size_t name = 0; name < votes_.size(); ++name) {
-      for (std::size_t i = 0; i < servers_.size(); ++i) {
-        const Result<Vote>& vote = votes_[name][i];
-        const bool granted = vote && vote->answer.outcome == Acquired::Outcome::granted;
-        if (granted || (!vote && vote.error().maybe_executed)) owe(i, asked_[name]);
-      }
-    }
-    pay();
-  }
-
-  // Beside the hold of an ancestor: a server that does not know the ancestor has granted a hold of its own.
-  void give_back_other_grants() {
-    bool any = false;
-    for (std::size_t name = 0; name < votes_.size(); ++name) {
-      for (std::size_t i = 0; i < servers_.size(); ++i) {
-        const Result<Vote>& vote = votes_[name][i];
-        // One that has not answered may have lost the ancestor's hold, too.
-        const bool unknown = !vote && vote.error().maybe_executed;
-        const OwnerId* owner = vote && vote->answer.hold ? &vote->answer.hold->owner : nullptr;
-        if (unknown) owner = &asked_[name].owner;
-        if (!owner || *owner == holds_[name].owner) continue;
-        AcquireRequest other = asked_[name];
-        other.owner = *owner;
-        other.heir.reset();
-        owe(i, std::move(other));
-        any = true;
-      }
-    }
-    votes_.clear();
-    if (any) pay();
-  }
-
-  void owe(std::size_t i, AcquireRequest request) {
-    const TimePoint until = BootClock::now() + request.lease;
-    servers_.member(i).debts.push_back({std::move(request), until});
-  }
-
-  // Not ended by a signal: that is why it is given back.
-  void pay() {
-    votes_.clear();
-    const auto give_back = [](std::size_t, Member& member, const Until& end) {
-      if (const auto paid = pay_debts(member, end); !paid) log::debug(paid.error().message);
-    };
-    const milliseconds patience = std::min(kUndoTime, limit());
-    servers_.ask_all(
-        give_back, patience, Until{},
-        [&](const auto& answered) { return answered.size() >= majority_of(servers_.size()); }, patience);
-  }
-
-  // A server has not been told yet that it is to forget us: nobody has its vote meanwhile.
-  bool in_debt() const {
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (!servers_.member(i).debts.empty()) return true;
-    }
-    return false;
-  }
-
-  // The servers have answered that it is not free. Errors: those of on_held.
-  Result<void> answered(const Election& election) {
+  // The servers have answered that it is not free. `untold`: another attempt is to come first. Errors: those of on_held.
+  Result<void> answered(const Acquired& found, bool untold) {
     if (std::exchange(away_, false)) log::warning(names() + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
-    if (election.outcome == Election::Outcome::contested && election.answer.contested.empty()) return {};
-    on_held_(which_, election.answer);
+    if (untold) return {};
+    on_held_(which_, found);
     looked_ = true;
     return {};
   }
@@ -210,7 +121,7 @@ class Candidate {
   }
 
   static milliseconds pause_after(int tries) {
-    return std::min(kFirstPause * (1 << std::min(tries, 10)), kLongestPause);
+    return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry);
   }
 
   TimePoint meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
@@ -230,16 +141,16 @@ class Candidate {
     if (!wakeups_) {
       std::vector<Lock> locks;
       for (const auto& request : requests_) locks.push_back({request.name, request.mode.layout()});
-      wakeups_.emplace(servers_.addresses(), locks);
+      wakeups_.emplace(addresses_, locks);
       // A release that came before anybody listened is found soon.
       return pause(random_up_to(pause_after(2)));
     }
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
     while (!until.over()) {
-      const Until look = in_debt() ? until.at_most(kPayAgain) : until;
+      const Until look = quorum_.has_strays() ? until.at_most(kTellAgain) : until;
       const WaitEnd end = wait_for(wakeups_->fd(), POLLIN, look.at_most(meanwhile()));
       if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-      if (in_debt() && look.over()) pay();
+      if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
       if (end != WaitEnd::ready || !frees_a_vote(wakeups_->take())) continue;
       RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
       wakeups_->take();
@@ -253,10 +164,10 @@ class Candidate {
     const auto holder_of = [](const Acquired& answer) {
       return answer.holder ? common_id(*answer.holder) : std::string_view();
     };
-    held_there_.assign(servers_.size(), true);
+    held_there_.assign(quorum_.size(), true);
     if (request.mode.layout() != Layout::plain) return;
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-      const Result<Vote>& vote = votes_.back()[i];
+    for (std::size_t i = 0; i < quorum_.size(); ++i) {
+      const Result<Vote>& vote = quorum_.last_votes()[i];
       if (vote) held_there_[i] = holder_of(vote->answer) == holder_of(found);
     }
   }
@@ -272,7 +183,7 @@ class Candidate {
 
   // A password command takes its time, whatever the lease is.
   milliseconds limit() const {
-    return servers_.process_source() ? policy_.exchange : vote_limit(requests_.front().lease);
+    return quorum_.reads_passwords_by_processes() ? policy_.exchange : vote_limit(requests_.front().lease);
   }
 
   Until exchange() const {
@@ -281,14 +192,13 @@ class Candidate {
     return ends ? until.at_most(end_.deadline + kOvertime) : until;
   }
 
-  Servers& servers_;
+  Quorum& quorum_;
+  std::vector<redis::Address> addresses_;
   const std::vector<AcquireRequest>& requests_;
   const WaitPolicy& policy_;
-  const std::function<void(std::size_t, const Acquired&)>& on_held_;
+  const OnHeldOf& on_held_;
   Until end_{TimePoint::max(), policy_.interrupt};
-  std::vector<AcquireRequest> asked_;  // of this attempt
-  std::vector<Answers<Vote>> votes_;   // on them
-  std::vector<Hold> holds_;
+  std::vector<Hold> holds_;       // of the present attempt
   std::vector<bool> held_there_;  // by the holder that a majority has named last, a server each
   std::size_t which_ = 0;  // the index of the one that is asked for
   int contests_ = 0, absences_ = 0;
@@ -302,10 +212,10 @@ class Candidate {
 
 }  // namespace
 
-Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
-                          const std::function<void(std::size_t, const Acquired&)>& on_held) {
-  if (!servers.is_quorum()) return acquire_all(servers.only(), requests, policy, on_held);
-  return Candidate(servers, requests, policy, on_held).run();
+Result<Taken> acquire_of_quorum(Quorum& quorum, std::vector<redis::Address> addresses,
+                                const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
+                                const OnHeldOf& on_held) {
+  return QuorumAcquisition(quorum, std::move(addresses), requests, policy, on_held).run();
 }
 
 }  // namespace rlock::lock

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "lock/listing.h"
 #include "lock/quorum.h"
 #include "lock/tally.h"
 
@@ -68,13 +69,15 @@ Status verdict_on(const LockName& name, const Answers<Status>& answers) {
   return merged;
 }
 
-Status merged(const LockName& name, const Servers& servers, const Answers<Status>& answers) {
+Status merged(const LockName& name, const Quorum& quorum, const Answers<Status>& answers) {
   Status status = verdict_on(name, answers);
   status.token.clear();
+  status.asked.clear();
   status.listening = 0;  // all waiters of a quorum listen there, and nobody knows which of them are rlock's
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& answer = answers[i];
-    const std::string& address = servers.member(i).address;
+    const std::string& address = quorum.member(i).address;
+    status.asked += (i == 0 ? "" : " ") + quorum.member(i).client.address().display();
     if (!answer) {
       std::string trouble = answer.error().message;
       if (trouble.starts_with(address + ": ")) trouble.erase(0, address.size() + 2);
@@ -87,67 +90,29 @@ Status merged(const LockName& name, const Servers& servers, const Answers<Status
   return status;
 }
 
-template <class Answer>
-Result<void> expect_majority(const Answers<Answer>& answers) {
-  const auto errors = errors_in(answers);
-  if (answers.size() - errors.size() >= majority_of(answers.size())) return {};
-  return std::unexpected(too_few(answers.size(), errors));
-}
-
-// All are shown: each has its whole limit.
-constexpr auto kAll = [](const auto&, const auto&) { return false; };
-
-template <class Answer>
-void note_silence(Servers& servers, const Answers<Answer>& answers) {
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    servers.member(i).silence = answers[i] ? "" : answers[i].error().message;
-  }
-}
-
-using Look = Result<Status> (*)(redis::Client&, const LockName&, const Until&);
-
-Result<Status> with_address(const Servers& servers, Result<Status> status) {
-  if (status) status->asked = servers.display();
-  return status;
-}
-
-Result<Status> look_at_each(Servers& servers, const LockName& name, const Until& until, Look one, Views views) {
-  if (!servers.is_quorum()) return with_address(servers, one(servers.only(), name, until));
-  const auto look = [&](std::size_t, Member& member, const Until& end) { return one(member.client, name, end); };
-  const auto answers = views == Views::all ? servers.ask_each<Status>(look, kLookLimit, until, kAll)
-                                           : servers.ask_each<Status>(look, kLookLimit, until, most_answer<Status>);
-  note_silence(servers, answers);
-  RLOCK_TRY(expect_majority(answers));
-  return with_address(servers, merged(name, servers, answers));
-}
-
 }  // namespace
 
-Result<Status> inspect(Servers& servers, const LockName& name, const Until& until, Views views) {
-  return look_at_each(servers, name, until, inspect, views);
+Result<Status> Quorum::inspect(const LockName& name, const Until& until, Look look) {
+  const auto ask = [&](Member& member, const Until& end) { return member.verbs.inspect(name, end, look); };
+  const auto answers = look.majority ? ask_each<Status>(ask, kLookLimit, until, most_answer<Status>)
+                                     : ask_each<Status>(ask, kLookLimit, until, all_answer<Status>);
+  RLOCK_TRY(expect_majority(answers, true));
+  return merged(name, *this, answers);
 }
 
-Result<Status> inspect_string(Servers& servers, const LockName& name, const Until& until) {
-  return look_at_each(servers, name, until, inspect_string, Views::all);
-}
-
-namespace {
-
-using All = std::vector<Status>;
-
-Result<All> all_of_quorum(Servers& servers, milliseconds exchange, const Until& until, const std::set<LockName>& also) {
-  const auto look = [&](std::size_t, Member& member, const Until& end) {
-    return inspect_all(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
+Result<std::vector<Status>> Quorum::inspect_all(milliseconds exchange, const Until& until,
+                                                const std::set<LockName>& also) {
+  const auto look = [&](Member& member, const Until& end) {
+    return inspect_one_server(member.client, std::min(exchange, rlock::until(end.deadline)), {}, also);
   };
-  const auto lists = servers.ask_each<All>(look, exchange, until, kAll);
-  note_silence(servers, lists);
-  RLOCK_TRY(expect_majority(lists));
+  const auto lists = ask_each<std::vector<Status>>(look, exchange, until, all_answer<std::vector<Status>>);
+  RLOCK_TRY(expect_majority(lists, true));
   std::set<LockName> names;
   for (const auto& list : lists) {
     if (!list) continue;
     for (const Status& status : *list) names.insert(status.name());
   }
-  All all;
+  std::vector<Status> all;
   for (const LockName& name : names) {
     Answers<Status> answers;
     for (const auto& list : lists) {
@@ -155,22 +120,11 @@ Result<All> all_of_quorum(Servers& servers, milliseconds exchange, const Until& 
         answers.push_back(std::unexpected(list.error()));
         continue;
       }
-      const auto same = [&](const Status& one) { return one.name().text() == name.text(); };
-      const auto found = std::ranges::find_if(*list, same);
+      const auto found = std::ranges::find(*list, name, &Status::name);
       answers.push_back(found == list->end() ? Status{.lock = {name}} : *found);
     }
-    all.push_back(merged(name, servers, answers));
+    all.push_back(merged(name, *this, answers));
   }
-  return all;
-}
-
-}  // namespace
-
-Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until,
-                                        const std::set<LockName>& also) {
-  All all = RLOCK_TRY(servers.is_quorum() ? all_of_quorum(servers, exchange, until, also)
-                                          : inspect_all(servers.only(), exchange, until, also));
-  for (Status& status : all) status.asked = servers.display();
   return all;
 }
 

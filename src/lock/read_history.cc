@@ -246,58 +246,39 @@ Result<bool> wanted_on(redis::Client& client, const std::vector<LockName>& names
   return std::ranges::any_of(replies, [](const auto& reply) { return reply && reply->as_number() > 0; });
 }
 
-// The answers of those that have given one; each server of a quorum has written for itself.
-template <class Answer, class Ask>
-Result<std::vector<Answer>> ask_majority(Servers& servers, const Ask& ask, milliseconds exchange) {
-  const auto answers = servers.ask_each<Answer>(
-      [&](std::size_t, Member& member, const Until&) { return ask(member.client); }, exchange, Until{},
-      [](const auto&, const auto&) { return false; });
-  const auto errors = errors_in(answers);
-  if (answers.size() - errors.size() < majority_of(answers.size())) {
-    return std::unexpected(too_few(answers.size(), errors));
-  }
-  std::vector<Answer> given;
-  for (const auto& answer : answers) {
-    if (answer) given.push_back(*answer);
-  }
-  return given;
-}
-
 }  // namespace
 
 Result<void> each_past_hold(Servers& servers, const HistoryQuery& query, milliseconds exchange, const Each& each) {
-  if (!servers.is_quorum()) return HistoryMerge(servers.only(), query, exchange).run(each);
+  if (servers.size() == 1) return HistoryMerge(servers.client(0), query, exchange).run(each);
   for (const PastHold& hold : RLOCK_TRY(read_history(servers, query, exchange))) RLOCK_TRY(each(hold));
   return {};
 }
 
+// Each server of a quorum has written for itself.
 Result<Past> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange) {
-  if (!servers.is_quorum()) return read_one_server(servers.only(), query, exchange);
-  const auto given = RLOCK_TRY(ask_majority<Past>(
-      servers, [&](redis::Client& client) { return read_one_server(client, query, exchange); }, exchange));
+  auto given = RLOCK_TRY(servers.ask_most<Past>(
+      [&](redis::Client& client, const Until&) { return read_one_server(client, query, exchange); }, exchange));
+  if (servers.size() == 1) return std::move(given.front());
   return merged_holds(given, query.of_each ? kNoLimit : query.limit);
 }
 
-Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
-                                               milliseconds exchange) {
-  if (!servers.is_quorum()) return totals_on(servers.only(), names, exchange);
-  const auto given = RLOCK_TRY(ask_majority<TotalsOf>(
-      servers, [&](redis::Client& client) { return totals_on(client, names, exchange); }, exchange));
+Result<TotalsOf> read_totals(Servers& servers, const std::vector<LockName>& names, milliseconds exchange) {
+  const auto given = RLOCK_TRY(servers.ask_most<TotalsOf>(
+      [&](redis::Client& client, const Until&) { return totals_on(client, names, exchange); }, exchange));
   TotalsOf all;
   for (const TotalsOf& one : given) {
     for (const auto& [name, totals] : one) {
-      Totals& sum = all[name];
-      sum = {std::max(sum.losses, totals.losses), std::max(sum.skips, totals.skips),
-             std::max(sum.forced, totals.forced)};
+      Totals& most = all[name];
+      most = {std::max(most.losses, totals.losses), std::max(most.skips, totals.skips),
+              std::max(most.forced, totals.forced)};
     }
   }
   return all;
 }
 
 Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange) {
-  if (!servers.is_quorum()) return wanted_on(servers.only(), names, exchange);
-  const auto given = RLOCK_TRY(ask_majority<bool>(
-      servers, [&](redis::Client& client) { return wanted_on(client, names, exchange); }, exchange));
+  const auto given = RLOCK_TRY(servers.ask_most<bool>(
+      [&](redis::Client& client, const Until&) { return wanted_on(client, names, exchange); }, exchange));
   return std::ranges::find(given, true) != given.end();
 }
 

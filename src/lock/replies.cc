@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "lock/lease.h"
 
-namespace rlock::lock::wire {
+namespace rlock::lock {
 namespace {
 
 using redis::Reply;
@@ -254,4 +254,4 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   return status;
 }
 
-}  // namespace rlock::lock::wire
+}  // namespace rlock::lock

@@ -11,7 +11,7 @@
 #include "lock/answers.h"
 #include "redis/reply.h"
 
-namespace rlock::lock::wire {
+namespace rlock::lock {
 
 // None: ask again at once. `sent`: when the first of the requests was sent. Errors: also wrong_kind, where the key of
 // the fencing token holds none.
@@ -31,4 +31,4 @@ Result<bool> read_raise(const redis::Reply& reply, const Lock& lock);
 // State::other_kind: it is no lock of the layout of `lock`.
 Result<Status> read_inspection(const redis::Reply& reply, const Lock& lock);
 
-}  // namespace rlock::lock::wire
+}  // namespace rlock::lock

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "lock/verbs.h"
+#include "lock/by_scripts.h"
 #include "redis/server_error.h"
 
 namespace rlock::lock {
@@ -65,7 +65,7 @@ std::string acl_rule(std::string_view prefix, bool cluster) {
 
 namespace {
 
-constexpr milliseconds kLease = 10s;  // if this process dies, the lock is gone soon
+constexpr milliseconds kTrialLease = 10s;  // if this process dies, the lock is gone soon
 
 // The commands that need rights of their own in a script. Reply: for each, why it failed, or "".
 constexpr std::string_view kCommandsInScripts = R"(
@@ -125,24 +125,23 @@ class Trial {
   }
 
   Result<Hold> acquire(const AcquireRequest& request) {
-    const Acquired acquired = RLOCK_TRY(heard(lock::acquire(client_, request, soon())));
+    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request, soon())));
     RLOCK_TRY(expect(acquired.hold.has_value(), "held by another"));
     return *acquired.hold;
   }
 
   Result<void> release(const Hold& hold) {
-    const Released released = RLOCK_TRY(heard(lock::release(client_, hold, soon())));
+    const Released released = RLOCK_TRY(heard(verbs_.release(hold, soon())));
     return expect(released.outcome == ReleaseOutcome::released, "not ours");
   }
 
   Result<void> renew(const Hold& hold) {
-    const Renewed renewed =
-        RLOCK_TRY(heard(lock::renew(client_, hold.lock, hold.owner, kLease, Attempts::until_deadline, soon())));
+    const Renewed renewed = RLOCK_TRY(heard(verbs_.renew(hold.lock, hold.owner, kTrialLease, soon())));
     return expect(renewed.outcome == RenewOutcome::renewed, "not ours");
   }
 
   Result<void> inspect() {
-    const Status status = RLOCK_TRY(heard(lock::inspect(client_, name_, soon())));
+    const Status status = RLOCK_TRY(heard(verbs_.inspect(name_, soon(), {})));
     return expect(status.state == Status::State::held, "free");
   }
 
@@ -150,14 +149,14 @@ class Trial {
   Result<void> wait() {
     AcquireRequest request = this->request();
     request.queueing.emplace();
-    const Acquired acquired = RLOCK_TRY(heard(lock::acquire(client_, request, soon())));
+    const Acquired acquired = RLOCK_TRY(heard(verbs_.acquire(request, soon())));
     RLOCK_TRY(expect(acquired.outcome == Acquired::Outcome::held, "free"));
-    RLOCK_TRY(heard(lock::release(client_, {name_}, request.owner, request.hold(), soon())));
+    RLOCK_TRY(heard(verbs_.release(ReleaseRequest{{name_}, request.owner, request.hold()}, soon())));
     return {};
   }
 
   AcquireRequest request(const Mode& mode = {}) const {
-    return {.name = name_, .mode = mode, .lease = kLease, .holder = who_};
+    return {.name = name_, .mode = mode, .lease = kTrialLease, .holder = who_};
   }
 
   std::vector<std::string> channels() const {
@@ -240,6 +239,7 @@ class Trial {
   }
 
   redis::Client& client_;
+  ByScripts verbs_{client_};
   LockName name_;
   const HolderInfo& who_;
   milliseconds exchange_;

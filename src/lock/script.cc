@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lua/scripts.h"
+#include "redis/slot.h"
 
 namespace rlock::lock {
 namespace {
@@ -59,6 +60,129 @@ Words Call::words(std::string_view command, std::string_view script) const {
   words.insert(words.end(), keys_.begin(), keys_.end());
   words.insert(words.end(), arguments_.begin(), arguments_.end());
   return words;
+}
+
+std::string shortened(const std::string& text) { return text.substr(0, 512); }
+
+namespace {
+
+Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
+  return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
+}
+
+// The wake-up of other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
+// script's reach. No key of it is declared: a user may lack the right to it, and must be able to release.
+// `more` follows: then there are words for it in any case.
+void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
+  if (lock.layout != Layout::string) return;
+  const LockName& name = lock.name;
+  const Wakeup& wakeup = name.wakeup();
+  const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
+  const bool none = wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away);
+  if (none && !more) return;
+  call.argument(none ? "" : wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
+  call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
+}
+
+// The keys of the totals and of the history, undeclared for the same reason. They are in the slot of the lock.
+void add_history(Call& call, const LockName& name) {
+  call.argument(name.totals_key()).argument(name.history_key());
+}
+
+}  // namespace
+
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
+  const Lock lock{request.name, request.mode.layout()};
+  const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
+  const HolderInfo& holder = request.holder;
+  Call call = begin_call(client, Verb::acquire, lock, request.owner.text(), until);
+  if (request.heir && !lock.has_one_holder()) {
+    call.key(lock.description_key(request.heir->text()));
+    if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
+  }
+  if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
+  std::vector<std::string> words;
+  const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
+  const std::string in_history(holder.in_history ? noun(lock.layout) : "");
+  const std::pair<const char*, std::string> fields[] = {
+      {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
+      {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""},
+      {"renewal", renewal},        {"history", in_history}};  // that at the end: lua/part/due.lua
+  for (const auto& [field, value] : fields) {
+    if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
+  }
+  call.argument(request.owner.text())
+      .argument(request.lease)
+      .argument(request.hold())
+      .argument(request.heir ? request.heir->text() : "")
+      .argument(request.mode.text())
+      .argument(words.size());
+  for (const std::string& word : words) call.argument(word);
+  if (request.queueing || request.mode.resize || request.mode.java) {
+    call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
+        .argument(request.queueing ? 1 : 0)
+        .argument(queueing.place)
+        .argument(queueing.priority)
+        .argument(queueing.most ? std::to_string(*queueing.most) : "")
+        .argument(queueing.replace ? 1 : 0);
+  }
+  return call;
+}
+
+std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
+                              const Until& until) {
+  std::vector<Call> calls;
+  for (const Hold& hold : holds) {
+    calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
+    calls.back().argument(hold.owner.text()).argument(lease);
+  }
+  return calls;
+}
+
+Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
+                  const Until& until) {
+  const LockName& name = request.lock.name;
+  Call call = begin_call(client, Verb::release, request.lock, request.owner.text(), until);
+  call.key(name.hold_key_prefix() + id + ":released");
+  call.argument(request.owner.text()).argument(request.hold_id).argument(request.keep).argument(remember);
+  add_wakeup(call, client, request.lock, request.note != nullptr);
+  if (request.note) {
+    add_history(call, name);
+    call.argument((request.note->only_if_held ? "-" : "") + request.note->total);
+    for (const std::string& word : request.note->fields) call.argument(word);
+  }
+  return call;
+}
+
+Call force_unlock_call(redis::Client& client, const Lock& lock, const OwnerId& owner, const HistoryNote* note,
+                       const Until& until) {
+  Call call = begin_call(client, Verb::force_unlock, lock, owner.text(), until);
+  call.argument(owner.text());
+  add_wakeup(call, client, lock, note != nullptr);
+  if (note) {
+    add_history(call, lock.name);
+    for (const std::string& word : note->fields) call.argument(word);
+  }
+  return call;
+}
+
+Call raise_call(redis::Client& client, const Hold& hold, const Until& until) {
+  Call call = begin_call(client, Verb::raise, hold.lock, hold.owner.text(), until);
+  call.argument(hold.owner.text()).argument(hold.token);
+  return call;
+}
+
+Call inspect_call(redis::Client& client, const Lock& lock, const Until& until) {
+  return begin_call(client, Verb::inspect, lock, "", until);
+}
+
+Result<long long> publish_request_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner,
+                                          const std::string& by, const Until& until) {
+  const std::string channel = name.control_channel(), message = owner.text() + "\n" + by;
+  const bool sharded = client.sharded(channel, until);
+  const auto heard = RLOCK_TRY(client.insist({sharded ? "SPUBLISH" : "PUBLISH", channel, message}, until)).as_number();
+  if (!heard) return client.unexpected_reply("PUBLISH");
+  return *heard;
 }
 
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/, by their SHA1 where the server knows them.
+// Calls of the scripts of lua/, by their SHA1 where the server knows them. This and lock/replies alone know the scripts'
+// shapes, which stand at the head of each.
 //
 // EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the
 // right to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second
@@ -13,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "lock/mode.h"
+#include "lock/answers.h"
 #include "redis/client.h"
 
 namespace rlock::lock {
@@ -48,6 +49,25 @@ class Call {
   std::vector<std::string> keys_, arguments_;
   std::string number_of_keys_;
 };
+
+// The text as far as others keep it: cut to a size that cannot burden the server.
+std::string shortened(const std::string& text);
+
+// The requests. `until` is for a server that has to be asked whether messages are to be published by slot.
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until);
+std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
+                              const Until& until);
+// `id`: of the request. `remember`: for so long it may be sent again; 0: it is sent once.
+Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
+                  const Until& until);
+Call force_unlock_call(redis::Client& client, const Lock& lock, const OwnerId& owner, const HistoryNote* note,
+                       const Until& until);
+Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
+Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
+
+// Asks those who keep the lock for `owner` to stop: as Verbs::ask_to_stop.
+Result<long long> publish_request_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner,
+                                          const std::string& by, const Until& until);
 
 // One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again over the
 // same connection.

@@ -34,12 +34,14 @@ std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, Outcome outcom
   return found;
 }
 
-Election granted_to(const OwnerId& owner, const std::vector<const Vote*>& grants) {
-  Election election{.outcome = Election::Outcome::granted, .owner = owner};
+Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const std::vector<const Vote*>& grants,
+                    TimePoint sent) {
+  std::string token;
   for (const Vote* vote : grants) {
-    if (vote->answer.hold->owner == owner) election.token = larger(election.token, vote->answer.hold->token);
+    if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
   }
-  return election;
+  const Lock lock{request.name, request.mode.layout()};
+  return {.outcome = Outcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
 }
 
 // The owner that a majority of those that may vote has granted it to.
@@ -51,20 +53,6 @@ std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<
     if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return *owner;
   }
   return {};
-}
-
-// The holder that most servers name, and whether that is a majority. Readers are many, and each server names one.
-Election held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held, std::size_t voters) {
-  std::vector<std::string_view> holders;
-  const auto holder_of = [](const Vote* vote) {
-    return vote->answer.holder ? common_id(*vote->answer.holder) : std::string_view();
-  };
-  std::ranges::transform(held, std::back_inserter(holders), holder_of);
-  const auto [holder, count] = most_common(holders);
-  const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
-  const bool by_one = count >= majority_of(voters) || shared;
-  const Vote* vote = *std::ranges::find(held, holder, holder_of);
-  return {.outcome = by_one ? Election::Outcome::held : Election::Outcome::contested, .answer = vote->answer};
 }
 
 // Of each server that cannot grant it: why.
@@ -84,6 +72,26 @@ std::string after_semicolons(const std::vector<std::string>& texts) {
   std::string list;
   for (const std::string& text : texts) list += "; " + text;
   return list;
+}
+
+// The holder that most servers name; contested where that is no majority. Readers are many, and each server names one.
+Acquired held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held,
+                        const Answers<Vote>& votes) {
+  const std::size_t voters = votes.size();
+  std::vector<std::string_view> holders;
+  const auto holder_of = [](const Vote* vote) {
+    return vote->answer.holder ? common_id(*vote->answer.holder) : std::string_view();
+  };
+  std::ranges::transform(held, std::back_inserter(holders), holder_of);
+  const auto [holder, count] = most_common(holders);
+  const bool shared = request.mode.layout() != Layout::plain && held.size() >= majority_of(voters);
+  const bool by_one = count >= majority_of(voters) || shared;
+  Acquired answer = (*std::ranges::find(held, holder, holder_of))->answer;
+  if (!by_one) {
+    answer.contested = "others hold it on " + of_so_many(held.size(), voters) +
+                       " servers, and nobody on a majority" + after_semicolons(troubles(votes));
+  }
+  return answer;
 }
 
 Error too_few_may_vote(const Answers<Vote>& votes) {
@@ -139,24 +147,17 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
   return longest;
 }
 
-Election elect(const AcquireRequest& request, const Answers<Vote>& votes) {
+Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
   const auto grants = with_outcome(votes, Outcome::granted), held = with_outcome(votes, Outcome::held);
-  if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, grants);
-  if (reached(votes) < majority_of(votes.size())) return {.error = too_few(votes.size(), errors_in(votes))};
+  if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, request, grants, sent);
+  if (reached(votes) < majority_of(votes.size())) return std::unexpected(too_few(votes.size(), errors_in(votes)));
   for (const auto& vote : votes) {
     const bool other = vote && vote->answer.outcome != Outcome::granted && vote->answer.outcome != Outcome::held;
     const bool decides = other && (held.empty() || with_outcome(votes, vote->answer.outcome).size() * 2 > votes.size());
-    if (decides) return {.outcome = Election::Outcome::refused, .answer = vote->answer};
+    if (decides) return vote->answer;
   }
-  if (!held.empty()) {
-    Election election = held_by_others(request, held, votes.size());
-    if (election.outcome == Election::Outcome::contested) {
-      election.answer.contested = "others hold it on " + of_so_many(held.size(), votes.size()) +
-                                  " servers, and nobody on a majority" + after_semicolons(troubles(votes));
-    }
-    return election;
-  }
-  return {.error = too_few_may_vote(votes)};
+  if (!held.empty()) return held_by_others(request, held, votes);
+  return std::unexpected(too_few_may_vote(votes));
 }
 
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold) {

@@ -36,6 +36,12 @@ bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, cons
   return static_cast<std::size_t>(well) >= majority_of(answers.size());
 }
 
+// All are waited for, each for as long as its limit.
+template <class Answer>
+bool all_answer(const std::vector<std::optional<Result<Answer>>>&, const std::vector<std::size_t>&) {
+  return false;
+}
+
 // Nothing that is still to come changes the result. `yes` tells an answer that counts; others are no, errors none.
 template <class Answer, class Yes>
 auto until_settled(Yes yes) {
@@ -60,23 +66,10 @@ struct Vote {
 // of a holder that a server names, or for how long that one keeps the lock.
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes);
 
-// The result of a request.
-struct Election {
-  enum class Outcome {
-    granted,
-    held,       // by another, on a majority
-    contested,  // by others, on too few for them, and too many for us
-    refused,    // as `answer` says
-    away,       // too few servers answer, or may vote: `error`
-  };
-  Outcome outcome = Outcome::away;
-  std::optional<OwnerId> owner;  // granted: the request's own or its heir
-  std::string token;             // granted: the largest one
-  Acquired answer;               // held, contested, refused
-  Error error{Error::Code::unavailable, ""};
-};
-
-Election elect(const AcquireRequest& request, const Answers<Vote>& votes);
+// The result of a request, of which `sent` is just before the first sending. Held: by another, on a majority, or, with
+// `contested`, by others on too few servers for them, and too many for us. The token of a grant is the largest one.
+// Errors: unavailable, or that of a majority: too few servers answer, or may vote.
+Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent);
 
 // The id that one holder has on all servers: its owner id. Redisson's RedLock has a client for each server, with an UUID of
 // its own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
@@ -85,7 +78,7 @@ std::string_view common_id(const HolderView& holder);
 // The larger of two fencing tokens, which are decimal.
 const std::string& larger(const std::string& one, const std::string& other);
 
-using Renewals = std::vector<wire::RenewReply>;  // of one server, a hold each
+using Renewals = std::vector<RenewReply>;  // of one server, a hold each
 
 // Those of one hold.
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/wait.h"
+#include "lock/acquire.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,8 +28,8 @@ milliseconds jittered(milliseconds span) {
 
 class Waiter {
  public:
-  Waiter(redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
-      : client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {}
+  Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
+      : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {}
 
   Result<Acquired> run() {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
@@ -59,7 +59,7 @@ class Waiter {
   // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to it,
   // as this owner id waits on at the new one.
   Result<Acquired> ask() {
-    auto acquired = acquire(client_, request_, exchange());
+    auto acquired = verbs_.acquire(request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
     using Standing = redis::Connections::Standing;
     auto standing = client_.standing(exchange());
@@ -200,7 +200,7 @@ class Waiter {
     const Until soon = Until{}.at_most(500ms);
     for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
       if (!owner) continue;
-      if (auto released = release(client_, lock(), *owner, hold_id, soon); !released) {
+      if (auto released = verbs_.release(ReleaseRequest{lock(), *owner, hold_id}, soon); !released) {
         log::debug(released.error().message);
       }
     }
@@ -209,6 +209,7 @@ class Waiter {
   Lock lock() const { return {request_.name, request_.mode.layout()}; }
   Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
 
+  Verbs& verbs_;
   redis::Client& client_;
   AcquireRequest request_;
   const WaitPolicy& policy_;
@@ -224,9 +225,9 @@ class Waiter {
 
 }  // namespace
 
-Result<Acquired> acquire_or_wait(redis::Client& client, AcquireRequest request, const WaitPolicy& policy,
+Result<Acquired> acquire_or_wait(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy,
                                  const OnHeld& on_held) {
-  return Waiter(client, std::move(request), policy, on_held).run();
+  return Waiter(verbs, client, std::move(request), policy, on_held).run();
 }
 
 }  // namespace rlock::lock

@@ -6,14 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "lock/wait_policy.h"
+#include "lock/acquire.h"
 #include "redis/subscriber.h"
 
 namespace rlock::lock {
-
-// When to look at a lock whose holder's lease ends in `ttl`, as the server has said it; none: it has said nothing. A
-// lease has ended when its last millisecond is over.
-milliseconds look_after(const std::optional<milliseconds>& ttl);
 
 // Tells a waiter of its turn as well as the server allows (lua/part/queue.lua has the messages).
 class WaiterChannel {

@@ -8,38 +8,42 @@
 #include "base/random.h"
 #include "redis/server_error.h"
 
-namespace rlock::lock::without_scripts {
+namespace rlock::lock {
 namespace {
-
-using redis::Reply, redis::Words;
 
 // Owner ids have no more bytes; of a longer value the beginning is shown.
 constexpr const char* kLastByte = "511";
 
-Result<Reply> ask(redis::Client& client, const Words& words, Attempts attempts, const Until& until) {
+Result<redis::Reply> send(redis::Client& client, const redis::Words& words, Attempts attempts, const Until& until) {
   return attempts == Attempts::one ? client.call(words, until) : client.insist(words, until);
+}
+
+}  // namespace
+
+bool WithoutScripts::can_keep(const Lock& lock, const Error& refused) {
+  return lock.layout == Layout::string && redis::refuses_scripts(refused);
 }
 
 // Sets the time of the string if its value is `owner`, which can be sent twice without harm. False: it is not, or the
 // string is not there. Errors: also protocol, where the server does not know IFEQ.
-Result<bool> set_time(redis::Client& client, const LockName& name, const std::string& owner, milliseconds time,
-                      Attempts attempts, const Until& until) {
+Result<bool> WithoutScripts::set_time(const LockName& name, const std::string& owner, milliseconds time,
+                                      Attempts attempts, const Until& until) {
   const std::string ms = std::to_string(time.count());
-  const Reply reply = RLOCK_TRY(ask(client, {"SET", name.text(), owner, "IFEQ", owner, "PX", ms}, attempts, until));
+  const auto reply =
+      RLOCK_TRY(send(client_, {"SET", name.text(), owner, "IFEQ", owner, "PX", ms}, attempts, until));
   return reply.as_text() == "OK";
 }
 
-// The one that holds the lock, and for how long; nobody does where `holders` is empty.
-Result<Status> look(redis::Client& client, const LockName& name, const Until& until) {
+Result<Status> WithoutScripts::inspect(const LockName& name, const Until& until, Look) {
   Status status{.lock = {name, Layout::string}};
-  const auto value = client.insist({"GETRANGE", name.text(), "0", kLastByte}, until);
+  const auto value = client_.insist({"GETRANGE", name.text(), "0", kLastByte}, until);
   if (!value && value.error().code == Error::Code::wrong_kind) {
-    const auto type = client.insist({"TYPE", name.text()}, until);
+    const auto type = client_.insist({"TYPE", name.text()}, until);
     status.state = Status::State::other_kind;
     status.other_kind = {.what = type ? type->as_text() : "key of another type", .foreign = true};
   }
   if (!value && value.error().code != Error::Code::wrong_kind) return std::unexpected(value.error());
-  const auto ttl = RLOCK_TRY(client.insist({"PTTL", name.text()}, until)).as_number().value_or(-2);
+  const auto ttl = RLOCK_TRY(client_.insist({"PTTL", name.text()}, until)).as_number().value_or(-2);
   std::optional<milliseconds> left;
   if (ttl >= 0) left = milliseconds(std::min(ttl, 1LL << 53));
   if (!value) {
@@ -53,43 +57,42 @@ Result<Status> look(redis::Client& client, const LockName& name, const Until& un
 }
 
 // Errors: config, where it wants what only a script can give.
-Result<void> expect_simple(const AcquireRequest& request, const Error& refused) {
+Result<void> WithoutScripts::expect_simple(const AcquireRequest& request) const {
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   if (!queueing.most && !queueing.replace && queueing.priority == 0) return {};
-  return fail(Error::Code::config, refused.message + "; without scripts there is no queue with places and priorities");
+  return fail(Error::Code::config,
+              refused_.message + "; without scripts there is no queue with places and priorities");
 }
 
-}  // namespace
-
-bool can_keep(const Lock& lock, const Error& refused) {
-  return lock.layout == Layout::string && redis::refuses_scripts(refused);
+// The lock could be renewed and released. Errors: the refusal, where it could not.
+Result<void> WithoutScripts::expect_compare(const LockName& name, const Until& until) {
+  // Nobody has that value.
+  const auto known = set_time(name, random_uuid(), 1ms, Attempts::until_deadline, until);
+  if (known || known.error().code == Error::Code::wrong_kind) return {};
+  if (known.error().code != Error::Code::protocol || known.error().maybe_executed) {
+    return std::unexpected(known.error());
+  }
+  Error error = refused_;
+  error.message += "; without scripts rlock needs SET with IFEQ, which this server has not (Redis 8.4, Valkey 8.1)";
+  return std::unexpected(std::move(error));
 }
 
-Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, const Error& refused,
-                         const Until& until) {
-  RLOCK_TRY(expect_simple(request, refused));
+Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, TimePoint, const Until& until) {
+  RLOCK_TRY(expect_simple(request));
   const LockName& name = request.name;
   const std::string owner = request.owner.text(), ms = std::to_string(request.lease.count());
-  // Nobody has that value: this finds out whether the lock could be renewed and released before it is taken.
-  const auto known = set_time(client, name, random_uuid(), 1ms, Attempts::until_deadline, until);
-  if (!known && known.error().code == Error::Code::protocol && !known.error().maybe_executed) {
-    Error error = refused;
-    error.message += "; without scripts rlock needs SET with IFEQ, which this server has not (Redis 8.4, Valkey 8.1)";
-    return std::unexpected(std::move(error));
-  }
-  if (!known && known.error().code != Error::Code::wrong_kind) return std::unexpected(known.error());
-
+  RLOCK_TRY(expect_compare(name, until));
   // Renewals and the release need what this does: a missing right shows before anything is taken.
-  Status status = RLOCK_TRY(look(client, name, until));
+  Status status = RLOCK_TRY(inspect(name, until, {}));
   TimePoint sent = BootClock::now();
   const auto grant = [&] {
     return Acquired{.outcome = Acquired::Outcome::granted,
                     .hold = Hold{{name, Layout::string}, request.owner, request.hold(), "0", request.lease, sent}};
   };
   if (status.state == Status::State::free) {
-    const Reply set = RLOCK_TRY(client.insist({"SET", name.text(), owner, "NX", "PX", ms}, until));
+    const auto set = RLOCK_TRY(client_.insist({"SET", name.text(), owner, "NX", "PX", ms}, until));
     if (set.as_text() == "OK") return grant();
-    status = RLOCK_TRY(look(client, name, until));
+    status = RLOCK_TRY(inspect(name, until, {}));
   }
   if (status.state == Status::State::other_kind) {
     return Acquired{.outcome = Acquired::Outcome::other_kind, .instead = status.other_kind};
@@ -98,42 +101,49 @@ Result<Acquired> acquire(redis::Client& client, const AcquireRequest& request, c
   if (!holder) return Acquired{.expires_in = 0ms};
   if (request.heir && holder->owner == request.heir->text()) {
     return fail(Error::Code::config,
-                refused.message + "; without scripts a job cannot take the lock that it is run under");
+                refused_.message + "; without scripts a job cannot take the lock that it is run under");
   }
   // An earlier sending has taken it, whose time began before this call.
   if (holder->owner == owner) {
     sent = BootClock::now();
-    if (RLOCK_TRY(set_time(client, name, owner, request.lease, Attempts::until_deadline, until))) return grant();
+    if (RLOCK_TRY(set_time(name, owner, request.lease, Attempts::until_deadline, until))) return grant();
   }
   return Acquired{.expires_in = holder->expires_in, .holders = 1, .holder = *holder};
 }
 
-Result<wire::RenewReply> renew(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds lease,
-                                Attempts attempts, const Until& until) {
-  if (lease == 0ms) return wire::RenewReply{{RenewOutcome::lease_unknown, {}, {}}};
-  const auto left = RLOCK_TRY(ask(client, {"PTTL", lock.name.text()}, attempts, until)).as_number().value_or(0);
+Result<Renewed> WithoutScripts::renew_one(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
+                                          const Until& until) {
+  if (lease == 0ms) return Renewed{RenewOutcome::lease_unknown, {}, {}};
+  const auto left = RLOCK_TRY(send(client_, {"PTTL", lock.name.text()}, attempts, until)).as_number().value_or(0);
   const milliseconds found(std::clamp(left, 0LL, 1LL << 53));
   // A job counts on the longer lease that it was granted.
-  if (RLOCK_TRY(set_time(client, lock.name, owner.text(), std::max(lease, found), attempts, until))) {
-    return wire::RenewReply{{RenewOutcome::renewed, found, {}}};
+  if (RLOCK_TRY(set_time(lock.name, owner.text(), std::max(lease, found), attempts, until))) {
+    return Renewed{RenewOutcome::renewed, found, {}};
   }
-  return wire::RenewReply{{left == -2 ? RenewOutcome::free : RenewOutcome::other_owner, {}, {}}};
+  return Renewed{left == -2 ? RenewOutcome::free : RenewOutcome::other_owner, {}, {}};
 }
 
-Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId& owner, milliseconds keep,
-                         const Until& until, const HistoryNote* note) {
-  const LockName& name = lock.name;
+Result<AllRenewed> WithoutScripts::renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint,
+                                             const Until& until) {
+  std::vector<Result<Renewed>> each;
+  for (const Hold& hold : holds) each.push_back(renew_one(hold.lock, hold.owner, lease, Attempts::one, until));
+  return all_of(each);
+}
+
+Result<Released> WithoutScripts::release(const ReleaseRequest& request, const Until& until) {
+  const LockName& name = request.lock.name;
+  const std::string& owner = request.owner.text();
   // A user who may run no scripts any more may have nested runs, which a script has counted. Without the right to look,
   // there never were any.
-  const auto holds = client.insist({"HGET", name.holder_key(), "holds:" + owner.text()}, until);
+  const auto holds = client_.insist({"HGET", name.holder_key(), "holds:" + owner}, until);
   if (holds && holds->as_number().value_or(1) > 1) {
     return fail(Error::Code::config,
                 "it is held more than once, and to count that needs scripts, which the server refuses now");
   }
   Released released;
-  const Status status = RLOCK_TRY(look(client, name, until));
+  const Status status = RLOCK_TRY(inspect(name, until, {}));
   const HolderView* holder = status.holder();
-  if (!holder || holder->owner != owner.text()) {
+  if (!holder || holder->owner != owner) {
     released.outcome = status.state == Status::State::other_kind ? ReleaseOutcome::other_kind
                        : holder                                  ? ReleaseOutcome::other_owner
                                                                  : ReleaseOutcome::free;
@@ -142,21 +152,22 @@ Result<Released> release(redis::Client& client, const Lock& lock, const OwnerId&
   }
   // The lock was the owner's until now, which is what a release reports. This reply tells nothing more: at a second
   // sending the string may be gone.
-  RLOCK_TRY(set_time(client, name, owner.text(), std::max(keep, 1ms), Attempts::until_deadline, until));
-  released.outcome = keep > 0ms ? ReleaseOutcome::kept : ReleaseOutcome::released;
-  if (note && !note->fields.empty()) released.unwritten = "the server runs no scripts";
+  RLOCK_TRY(set_time(name, owner, std::max(request.keep, 1ms), Attempts::until_deadline, until));
+  released.outcome = request.keep > 0ms ? ReleaseOutcome::kept : ReleaseOutcome::released;
+  if (request.note && !request.note->fields.empty()) released.unwritten = "the server runs no scripts";
   const Wakeup& wakeup = name.wakeup();
-  if (keep > 0ms || wakeup.way == Wakeup::Way::none) return released;
+  if (request.keep > 0ms || wakeup.way == Wakeup::Way::none) return released;
   if (wakeup.way == Wakeup::Way::push) {
     released.fault = "the server runs no scripts, which waking them needs";
-  } else if (const auto told = client.call({"PUBLISH", wakeup.where, wakeup.what}, until); !told) {
+  } else if (const auto told = client_.call({"PUBLISH", wakeup.where, wakeup.what}, until); !told) {
     released.fault = told.error().message;
   }
   return released;
 }
 
-Result<Status> inspect(redis::Client& client, const LockName& name, const Until& until) {
-  return look(client, name, until);
+Result<long long> WithoutScripts::ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
+                                              const Until& until) {
+  return publish_request_to_stop(client_, name, owner, by, until);
 }
 
-}  // namespace rlock::lock::without_scripts
+}  // namespace rlock::lock

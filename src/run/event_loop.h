@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/wait.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/command.h"
 #include "run/guard_socket.h"
 #include "run/guard_state.h"

@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/guards.h"
 #include "run/job.h"
 #include "run/signals.h"

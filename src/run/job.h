@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "lock/lease.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/command.h"
 #include "run/inherited.h"
 #include "run/life.h"

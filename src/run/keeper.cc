@@ -66,7 +66,7 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
     note = lock::note_of(past_of(holds, index, *told.who, told.since, told.loss, "released"));
     note.only_if_held = told.asked;
   }
-  const lock::Released released = RLOCK_TRY(lock::release(client, hold, end, {}, told.who ? &note : nullptr));
+  const lock::Released released = RLOCK_TRY(client->release(hold, end, {}, told.who ? &note : nullptr));
   log::debug(hold.name().display() + ": released");
   if (!released.unsure.empty()) log::warning(hold.name().display() + ": " + released.unsure);
   if (gone || released.outcome == lock::ReleaseOutcome::released) return {};
@@ -104,7 +104,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   if (!ours) told.loss = Loss{"the lock is lost: " + renewer->why(), renewer->which()};
   if (ours) return release_each(client, holds, told, end);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (i == renewer->which() && !client.is_quorum() && !told.who) continue;
+    if (i == renewer->which() && client.size() == 1 && !told.who) continue;
     static_cast<void>(release_one(client, holds, i, told, true, end));
   }
   return fail(Error::Code::wrong_kind, told.loss->why);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/lease.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/inherited.h"
 #include "run/signals.h"
 

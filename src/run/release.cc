@@ -65,7 +65,7 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   given_back.token = shared.token(hold);  // was not known when we were forked
   lock::HistoryNote note;
   if (job.in_history) note = note_of(job, given_back, hold, outcome);
-  const auto released = lock::release(client, given_back, end, keep, job.in_history ? &note : nullptr);
+  const auto released = client->release(given_back, end, keep, job.in_history ? &note : nullptr);
   if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {
@@ -96,7 +96,7 @@ lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, con
 
 void release_all(lock::Servers& client, const Job& job) {
   for (std::size_t i = 0; i < job.holds.size(); ++i) {
-    const auto released = lock::release(client, job.holds[i], Until{}.at_most(job.exchange));
+    const auto released = client->release(job.holds[i], Until{}.at_most(job.exchange));
     if (!released) {
       log::warning(released.error().message + "; the lease of the lock runs out");
     } else if (released->outcome == Released::released) {
@@ -109,7 +109,7 @@ void release_all(lock::Servers& client, const Job& job) {
 
 void release_unseen(lock::Servers& client, const Job& job) {
   for (const lock::Hold& hold : job.holds) {
-    const auto released = lock::release(client, hold, Until{}.at_most(briefly(job)));
+    const auto released = client->release(hold, Until{}.at_most(briefly(job)));
     if (!released) log::debug(released.error().message);
   }
 }

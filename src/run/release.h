@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lock/history.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/renewer.h"

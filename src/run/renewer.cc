@@ -91,19 +91,17 @@ void Renewer::work() {
 }
 
 bool Renewer::has_moved() {
-  if (client_.is_quorum()) return false;
-  const std::string before = std::exchange(server_, client_.only().server());
+  const std::string before = std::exchange(server_, client_.server());
   return !before.empty() && !server_.empty() && server_ != before;
 }
 
 bool Renewer::renew_once(TimePoint latest) {
-  const TimePoint sent = BootClock::now();
-  const Until end = Until{sent + timing_.renew_timeout, stop_.get()}.at_most(latest);
-  const auto renewed = lock::renew_all(client_, holds_, timing_.lease, end);
+  const Until end = Until{TimePoint::max(), stop_.get()}.at_most(timing_.renew_timeout).at_most(latest);
+  const auto renewed = client_->renew(holds_, timing_.lease, end);
   if (!renewed) return failed(renewed.error());
   const std::string which = holds_.size() > 1 ? holds_[renewed->at].name().display() + ": " : "";
   if (renewed->outcome == lock::RenewOutcome::renewed) {
-    succeeded(sent, has_moved() ? timing_.lease : renewed->found);
+    succeeded(renewed->sent, has_moved() ? timing_.lease : renewed->found);
   } else if (renewed->outcome == lock::RenewOutcome::free) {
     lose(which + "nobody holds it any more (deleted, or the server lost its data)", renewed->at);
   } else {
@@ -176,7 +174,7 @@ std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
     // Of a quorum, a minority may have it still.
-    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client.is_quorum(), {}};
+    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client.size() > 1, {}};
   }
   if (asked()) return Loss::by_request(listener_->by(), listener_->which());
   return {};

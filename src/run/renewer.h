@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "lock/quorum.h"
+#include "lock/servers.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/listener.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lock/electorate.h"
+#include "lock/voters.h"
 #include "lock/tally.h"
 
 namespace rlock::lock {
@@ -45,51 +45,72 @@ Result<Vote> held_by(const std::string& owner) {
 
 Result<Vote> away(Error::Code code = Error::Code::unavailable) { return fail(code, "away"); }
 
+using Answer = Acquired::Outcome;
+
+Result<Acquired> elected(const AcquireRequest& one, const Answers<Vote>& votes) { return elect(one, votes, {}); }
+
 TEST(Election, AMajorityGrantsWithTheLargestToken) {
   const auto one = request();
-  const Election election = elect(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
-  ASSERT_EQ(election.outcome, Election::Outcome::granted);
-  EXPECT_EQ(election.token, "10");
-  EXPECT_EQ(*election.owner, one.owner);
+  const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10"), away()});
+  ASSERT_EQ(election->outcome, Answer::granted);
+  EXPECT_EQ(election->hold->token, "10");
+  EXPECT_EQ(election->hold->owner, one.owner);
+}
+
+// The hold counts from the first request, whenever the servers were asked.
+TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
+  const auto one = request();
+  const TimePoint sent = TimePoint{} + 5s;
+  auto late = grant(one.owner, "1");
+  late->answer.hold->sent = late->sent = sent + 1s;
+  EXPECT_EQ(elect(one, {late, late, away()}, sent)->hold->sent, sent);
 }
 
 TEST(Election, AGrantThatDoesNotCountIsNone) {
   const auto one = request();
-  const Election election = elect(one, {grant(one.owner, "9"), grant(one.owner, "10", "young"), away()});
-  ASSERT_EQ(election.outcome, Election::Outcome::away);
-  EXPECT_EQ(election.error.code, Error::Code::unavailable);
-  EXPECT_NE(election.error.message.find("young"), std::string::npos);
+  const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10", "young"), away()});
+  ASSERT_FALSE(election);
+  EXPECT_EQ(election.error().code, Error::Code::unavailable);
+  EXPECT_NE(election.error().message.find("young"), std::string::npos);
+}
+
+// Held by others on too few servers for them, and too many for us.
+bool contested(const Result<Acquired>& election) {
+  return election && election->outcome == Answer::held && !election->contested.empty();
 }
 
 TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
   auto one = request();
   one.heir = OwnerId::fresh();
-  const Election election =
-      elect(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()});
-  EXPECT_EQ(election.outcome, Election::Outcome::contested);
+  EXPECT_TRUE(contested(
+      elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
 TEST(Election, ItIsHeldByAnotherOnAMajorityOnly) {
   const auto one = request();
-  EXPECT_EQ(elect(one, {held_by("a"), held_by("a"), grant(one.owner, "1")}).outcome, Election::Outcome::held);
-  EXPECT_EQ(elect(one, {held_by("a"), held_by("b"), grant(one.owner, "1")}).outcome, Election::Outcome::contested);
-  EXPECT_EQ(elect(one, {held_by("a"), away(), away()}).outcome, Election::Outcome::away);
+  const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
+  EXPECT_EQ(held->outcome, Answer::held);
+  EXPECT_FALSE(contested(held));
+  EXPECT_TRUE(contested(elected(one, {held_by("a"), held_by("b"), grant(one.owner, "1")})));
+  EXPECT_FALSE(elected(one, {held_by("a"), away(), away()}));
 }
 
 TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto one = request();
-  const Election election = elect(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
-  ASSERT_EQ(election.outcome, Election::Outcome::contested);
-  EXPECT_TRUE(election.answer.contested.starts_with(
+  const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
+  ASSERT_TRUE(contested(election));
+  EXPECT_TRUE(election->contested.starts_with(
       "others hold it on 1 of 3 servers, and nobody on a majority; young; "));
-  EXPECT_EQ(elect(one, {held_by("a"), held_by("a"), away()}).answer.contested, "");
+  EXPECT_EQ(elected(one, {held_by("a"), held_by("a"), away()})->contested, "");
 }
 
 // Redisson's RedLock has an UUID for each server, and one thread.
 TEST(Election, ARedLockIsOneHolder) {
   const auto one = request();
-  EXPECT_EQ(elect(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")}).outcome, Election::Outcome::held);
-  EXPECT_EQ(elect(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")}).outcome, Election::Outcome::contested);
+  const auto held = elected(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")});
+  EXPECT_EQ(held->outcome, Answer::held);
+  EXPECT_FALSE(contested(held));
+  EXPECT_TRUE(contested(elected(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")})));
   // A holder of rlock's has one id on all servers, and so has a string its value.
   EXPECT_EQ(common_id({.owner = "a:7", .described = true}), "a:7");
   EXPECT_EQ(common_id({.owner = "a:7", .by_set = true}), "a:7");
@@ -100,8 +121,8 @@ TEST(Election, ARedLockIsOneHolder) {
 TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
   const auto one = request();
   using enum Error::Code;
-  EXPECT_EQ(elect(one, {away(denied), away(denied), grant(one.owner, "1")}).error.code, denied);
-  EXPECT_EQ(elect(one, {away(denied), away(), grant(one.owner, "1")}).error.code, unavailable);
+  EXPECT_EQ(elected(one, {away(denied), away(denied), grant(one.owner, "1")}).error().code, denied);
+  EXPECT_EQ(elected(one, {away(denied), away(), grant(one.owner, "1")}).error().code, unavailable);
 }
 
 TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
@@ -124,8 +145,8 @@ TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
             std::chrono::years(40));
 }
 
-wire::RenewReply renewal(RenewOutcome outcome) {
-  wire::RenewReply reply;
+RenewReply renewal(RenewOutcome outcome) {
+  RenewReply reply;
   reply.outcome = outcome;
   return reply;
 }
@@ -171,9 +192,9 @@ redis::Reply info(const std::string& run_id, int uptime, const std::string& more
   return reply;
 }
 
-TEST(Elector, VotesOnceItIsOlderThanALease) {
+TEST(Voter, VotesOnceItIsOlderThanALease) {
   const TimePoint now = BootClock::now();
-  Elector young, old;
+  Voter young, old;
   EXPECT_TRUE(old.unfit(30s, now));  // it has said nothing yet
   young.heard(info("a", 31), now);
   old.heard(info("b", 40), now);
@@ -183,9 +204,9 @@ TEST(Elector, VotesOnceItIsOlderThanALease) {
   EXPECT_FALSE(young.unfit(30s, now + 10s));
 }
 
-TEST(Elector, IsNewWhenItsRunIdHasChangedWhateverItSays) {
+TEST(Voter, IsNewWhenItsRunIdHasChangedWhateverItSays) {
   const TimePoint now = BootClock::now();
-  Elector one;
+  Voter one;
   one.heard(info("a", 4000), now);
   EXPECT_FALSE(one.unfit(30s, now));
   one.heard(info("b", 4000), now + 1s);
@@ -193,11 +214,11 @@ TEST(Elector, IsNewWhenItsRunIdHasChangedWhateverItSays) {
   EXPECT_FALSE(one.unfit(30s, now + 60s));
 }
 
-TEST(Elector, WithoutInfoThereIsNoVote) {
+TEST(Voter, WithoutInfoThereIsNoVote) {
   redis::Reply error;
   error.kind = redis::Reply::Kind::error;
   error.text = "NOPERM this user has no permissions to run the 'info' command";
-  Elector one;
+  Voter one;
   one.heard(info("a", 4000), BootClock::now());
   one.heard(error, BootClock::now());
   EXPECT_TRUE(one.unfit(1s, BootClock::now()));
@@ -205,16 +226,16 @@ TEST(Elector, WithoutInfoThereIsNoVote) {
   EXPECT_FALSE(one.unfit(1s, BootClock::now()));
 }
 
-TEST(Elector, ServersThatKnowEachOtherAreNoQuorum) {
+TEST(Voter, ServersThatKnowEachOtherAreNoQuorum) {
   const TimePoint now = BootClock::now();
-  Elector a, b, same, replica, related;
+  Voter a, b, same, replica, related;
   a.heard(info("a", 9, "master_replid:x\r\nrole:master\r\n"), now);
   b.heard(info("b", 9, "master_replid:y\r\nrole:master\r\n"), now);
   same.heard(info("a", 9, "master_replid:x\r\n"), now);
   related.heard(info("c", 9, "master_replid:x\r\nrole:master\r\n"), now);
   replica.heard(info("d", 9, "master_replid:z\r\nrole:slave\r\n"), now);
   EXPECT_TRUE(expect_independent({&a, &b}, {"1", "2"}));
-  for (const Elector* other : {&same, &related, &replica}) {
+  for (const Voter* other : {&same, &related, &replica}) {
     const auto found = expect_independent({&a, other}, {"1", "2"});
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code, Error::Code::config);

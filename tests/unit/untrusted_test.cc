@@ -13,7 +13,8 @@
 #include "show/json.h"
 #include "show/status.h"
 #include "lock/verbs.h"
-#include "lock/wait.h"
+#include "lock/acquire.h"
+#include "lock/by_scripts.h"
 #include "run/watchdog.h"
 
 namespace rlock::lock {
@@ -49,6 +50,7 @@ class Hostile {
   ~Hostile() { client.disconnect(); }
 
   redis::Client client;
+  ByScripts verbs{client};
 
  private:
   static redis::Endpoint Endpoint() {
@@ -118,7 +120,7 @@ TEST(UntrustedNumbers, OfALockThatIsHeld) {
   const auto events = cli::Events::open(pipe.writer.get());
   ASSERT_TRUE(events);
   for (int i = 0; i < kRounds; ++i) {
-    const auto found = acquire(hostile.client, request, soon());
+    const auto found = hostile.verbs.acquire(request, soon());
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_FALSE(cli::held_by(*found).empty());
     events->waiting(request.name, *found);
@@ -135,7 +137,8 @@ TEST(UntrustedNumbers, WhileWaiting) {
       Hostile hostile([&] { return array({text("held"), text(ttl), text(ahead), text("1"), text("1"), text("1")}); });
       const WaitPolicy policy{.limit = 2ms, .exchange = 10s};
       const auto waited =
-          acquire_or_wait(hostile.client, request, policy, [](const Acquired&) -> Result<void> { return {}; });
+          acquire_or_wait(hostile.verbs, hostile.client, request, policy,
+                          [](const Acquired&) -> Result<void> { return {}; });
       ASSERT_TRUE(waited) << waited.error().message;
     }
   }
@@ -148,7 +151,7 @@ TEST(UntrustedNumbers, OfStatus) {
                   array({n.waiter(), array({})})});
   });
   for (int i = 0; i < kRounds; ++i) {
-    const auto status = inspect(hostile.client, *LockName::parse("x"), soon());
+    const auto status = hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
     ASSERT_TRUE(status) << status.error().message;
     EXPECT_FALSE(cli::status_in_full(*status).empty());
     EXPECT_FALSE(cli::status_table({*status, *status}).empty());
@@ -162,7 +165,7 @@ TEST(UntrustedNumbers, OfARenewal) {
   const auto timing = *LeaseTiming::make(30s, 5s);
   for (const std::string_view found : kNumbers) {
     Hostile hostile([&] { return array({text("renewed"), text(found)}); });
-    const auto renewed = renew(hostile.client, lock, OwnerId::as_stored("o:1"), 30s, Attempts::one, soon());
+    const auto renewed = hostile.verbs.renew(lock, OwnerId::as_stored("o:1"), 30s, soon());
     ASSERT_TRUE(renewed) << renewed.error().message;
     const TimePoint sent = BootClock::now();
     for (const milliseconds late : {milliseconds(0), milliseconds(10s), milliseconds(40s)}) {
@@ -183,7 +186,7 @@ TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
       return array({text("lock"), text("5000"), text("1700000000000"), text("7"), text(""), text("1"),
                     array({holder}), text("0"), array({})});
     });
-    return inspect(hostile.client, *LockName::parse("x"), soon());
+    return hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
   };
   for (const char* bad : {"-1", "9007199254740992", "9223372036854775807", "-9223372036854775808", "x"}) {
     const auto status = look(bad, bad);
@@ -207,7 +210,7 @@ TEST(UntrustedNumbers, OfTheRest) {
   for (const char* outcome : {"queue-full", "other-slots", "granted"}) {
     Hostile hostile([&] { return array({text(outcome), n(), n()}); });
     for (int i = 0; i < 100; ++i) {
-      const auto acquired = acquire(hostile.client, request, soon());
+      const auto acquired = hostile.verbs.acquire(request, soon());
       if (!acquired) break;
       EXPECT_NE(acquired->outcome, Acquired::Outcome::granted) << "to nobody who asked";
       EXPECT_GE(acquired->number, 0);

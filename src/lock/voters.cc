@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/electorate.h"
+#include "lock/voters.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ constexpr long long kLongestUptime = 1LL << 32;  // seconds; a larger number cou
 
 milliseconds probation(milliseconds lease) { return lease + lease / 50 + kStep + kWholeSeconds; }
 
-void Elector::heard(const redis::Reply& reply, TimePoint now) {
+void Voter::heard(const redis::Reply& reply, TimePoint now) {
   const redis::ServerInfo info(reply.as_text());
   const bool refused = reply.is(redis::Reply::Kind::error);
   const std::string run_id = info.text("run_id");
@@ -40,7 +40,7 @@ void Elector::heard(const redis::Reply& reply, TimePoint now) {
   known_ = true;
 }
 
-std::optional<std::string> Elector::unfit(milliseconds lease, TimePoint now) const {
+std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const {
   if (!refusal_.empty()) return refusal_ + ", and so it cannot show how long it has been up; it needs the right +info";
   if (!known_ || !up_since_) return "it has not said how long it has been up";
   if (replica_) return "it is a replica";
@@ -50,16 +50,16 @@ std::optional<std::string> Elector::unfit(milliseconds lease, TimePoint now) con
          rough_duration(until(counts_at, now));
 }
 
-Result<void> expect_independent(const std::vector<const Elector*>& electors,
+Result<void> expect_independent(const std::vector<const Voter*>& voters,
                                 const std::vector<std::string>& addresses) {
-  for (std::size_t i = 0; i < electors.size(); ++i) {
-    if (electors[i]->is_replica()) {
+  for (std::size_t i = 0; i < voters.size(); ++i) {
+    if (voters[i]->is_replica()) {
       return fail(Error::Code::config, addresses[i] +
                                            ": it is a replica, which has the locks of its master; a quorum wants "
                                            "masters that know nothing of each other");
     }
     for (std::size_t j = 0; j < i; ++j) {
-      const Elector &one = *electors[j], &other = *electors[i];
+      const Voter &one = *voters[j], &other = *voters[i];
       const bool same = !one.run_id().empty() && one.run_id() == other.run_id();
       const bool related = !one.replication_id().empty() && one.replication_id() == other.replication_id();
       if (!same && !related) continue;

@@ -22,7 +22,7 @@ namespace rlock::lock {
 milliseconds probation(milliseconds lease);
 
 // The last words of one server. Untrusted text.
-class Elector {
+class Voter {
  public:
   // The reply to INFO, which may be an error, that came at `now`. A run id that is not the last one is that of a server
   // that was restarted, or of another server: it counts as new from now on, whatever it says.
@@ -42,8 +42,8 @@ class Elector {
 };
 
 // Errors (config): two of them are the same server, or one is a replica, which has its master's locks. `addresses`: of
-// the electors, in the same order. One that has not been reached yet is passed over.
-Result<void> expect_independent(const std::vector<const Elector*>& electors,
+// the voters, in the same order. One that has not been reached yet is passed over.
+Result<void> expect_independent(const std::vector<const Voter*>& voters,
                                 const std::vector<std::string>& addresses);
 
 }  // namespace rlock::lock

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// Renewing what a quorum keeps, and restoring a hold on a server that has lost it, as after a restart, and may vote:
+// else the restarts of one server after the other would add up.
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "base/log.h"
+#include "lock/quorum.h"
+
+namespace rlock::lock {
+namespace {
+
+constexpr milliseconds kRestoreLimit = 500ms;  // a release may wait for it
+constexpr milliseconds kCompleteFor = 1s, kFirstCompletion = 50ms;
+
+// The answer to a renewal of what was granted to `request` says that the server does not have it.
+// Other readers may be back already: an acquire is refused where a writer is.
+bool is_missing(const AcquireRequest& request, RenewOutcome found) {
+  const bool beside_others = request.mode.kind == Mode::Kind::read && found == RenewOutcome::other_owner;
+  return found == RenewOutcome::free || beside_others;
+}
+
+// The answer may come from a server that does not have the hold.
+bool may_lack(const Result<Renewed>& answer) {
+  return answer && (answer->outcome == RenewOutcome::free || answer->outcome == RenewOutcome::other_owner);
+}
+
+Mode mode_of(const Lock& lock, const HolderView& holder) {
+  if (lock.layout == Layout::string) return {.kind = Mode::Kind::set};
+  if (lock.layout == Layout::plain) return {};
+  return {.kind = holder.mode == "read" ? Mode::Kind::read : Mode::Kind::write};
+}
+
+// As the holder has sent it; none: a majority does not know it, or has counted more than one hold.
+std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerId& owner, milliseconds lease) {
+  const auto holder = std::ranges::find(status.holders, owner.text(), &HolderView::owner);
+  if (status.state != Status::State::held || holder == status.holders.end()) return {};
+  if (lease == 0ms) lease = holder->lease.value_or(0ms);
+  if (!holder->described || holder->holds != 1 || lease == 0ms || status.token.empty()) return {};
+  return AcquireRequest{.name = status.name(),
+                        .mode = mode_of(status.lock, *holder),
+                        .owner = owner,
+                        .lease = lease,
+                        .holder = holder->who};
+}
+
+}  // namespace
+
+// The member gets `hold`, which was granted to `request`, again, under the same owner id and with its token. REQUIRES:
+// a majority keeps it; the member may vote. In that member's thread. False: it does not have it, as far as is known.
+//
+// A server that has forgotten the hold has forgotten its token, too, and has granted it under one of its own clock. A
+// hold whose token cannot be raised is none: it is given back, and restored anew.
+bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
+  const TimePoint sent = BootClock::now();
+  const auto granted = member.verbs.vote(request, sent, until);
+  const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
+  const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
+  const bool done = raised && *raised;
+  if (done) member.renewed_at = sent;
+  if (!done && (held || (!granted && granted.error().maybe_executed))) member.add_stray(request);
+  log::debug(request.name.display() + ": " + member.address + (done ? ": has the hold" : ": lacks the hold"));
+  return done;
+}
+
+// For one who knows no more of a hold than its owner id. `answers`: of all servers to its renewal, which a majority
+// has confirmed; `status`: what a majority says of the lock, for the rest. `lease` 0: that of the holder. A release
+// that another process sends meanwhile may leave the hold on the servers that have lost it, which are fewer than a
+// majority, until its lease has run out. Nothing is put back of an owner that has several holds: only their own
+// processes know them. The holder's token was raised on a majority, one of which has answered; what describes a holder
+// has that of one server.
+void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
+                         const Answers<Renewed>& answers, const Until& until) {
+  const auto request = request_as_held(status, owner, lease);
+  if (!request) return;
+  const Hold hold{status.lock, owner, request->hold(), status.token, request->lease, BootClock::now()};
+  const auto give = [&](std::size_t i, Member& member, const Until& end) {
+    if (!answers[i] || !is_missing(*request, answers[i]->outcome)) return;
+    if (member.voter.unfit(request->lease, BootClock::now())) return;
+    restore(member, *request, hold, end);
+    if (const auto given = member.give_back_strays(end); !given) log::debug(given.error().message);
+  };
+  ask_all(give, vote_limit(request->lease), until, [](const auto&) { return false; });
+}
+
+Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) {
+  const auto ask = [&](Member& member, const Until& end) { return member.verbs.renew(lock, owner, lease, end); };
+  const auto is_renewed = [](const Renewed& answer) { return answer.outcome == RenewOutcome::renewed; };
+  const auto answers = ask_each<Renewed>(ask, kLookLimit, until, until_settled<Renewed>(is_renewed));
+  auto merged = merge_renewals(answers);
+  if (!merged || merged->outcome != RenewOutcome::renewed || std::ranges::none_of(answers, may_lack)) return merged;
+  const auto status = inspect(lock.name, until, {.majority = true});
+  if (status && status->lock.layout == lock.layout) restore_where_lost(*status, owner, lease, answers, until);
+  return merged;
+}
+
+// One round of renewals.
+class Quorum::RenewalRound {
+ public:
+  RenewalRound(Quorum& quorum, std::span<const Hold> holds, milliseconds lease, TimePoint sent, const Until& until)
+      : quorum_(quorum), holds_(holds), lease_(lease), until_(until), sent_(sent) {}
+
+  Result<AllRenewed> run() {
+    ask();
+    if (quorum_.interrupted_) return std::unexpected(Error{Error::Code::interrupted, "interrupted", true});
+    for (std::size_t i = 0; i < holds_.size(); ++i) {
+      const Ballot ballot = count_renewals(answers_, i);
+      if (ballot.rejected()) return AllRenewed{{loss_of(answers_, i), {}, {}}, i};
+      if (!ballot.carried()) return std::unexpected(too_few(answers_.size(), errors_in(answers_)));
+    }
+    AllRenewed all{{RenewOutcome::renewed, left_of_lease(), {}}, 0};
+    quorum_.renewed_at_ = sent_;
+    say_what_is_missing();
+    restore();
+    return all;
+  }
+
+ private:
+  // Something that a server does not have any more.
+  struct Lost {
+    const AcquireRequest* request;
+    const Hold* hold;
+  };
+  using Partial = std::vector<std::optional<Result<Renewals>>>;
+
+  void ask() {
+    const auto question = [&](Member& member, const Until& end) -> Result<Renewals> {
+      RLOCK_TRY(member.give_back_strays(end));
+      return member.verbs.renew_once(holds_, lease_, end);
+    };
+    const auto enough = [&](const Partial& answers, const std::vector<std::size_t>& answered) {
+      Answers<Renewals> so_far;
+      for (const std::size_t i : answered) so_far.push_back(*answers[i]);
+      return std::ranges::all_of(std::views::iota(std::size_t{0}, holds_.size()), [&](std::size_t hold) {
+        Ballot ballot = count_renewals(so_far, hold);
+        ballot.voters = quorum_.size();
+        return ballot.is_settled();
+      });
+    };
+    answers_ = quorum_.ask_each<Renewals>(question, quorum_.limit_of(lease_, until_), until_, enough);
+    answered_at_ = BootClock::now();
+  }
+
+  // How much of the lease was left, as if one server had kept it since the last round: each server's clock is compared
+  // with ours since the renewal that this server has confirmed last. A majority has clocks that are as good.
+  milliseconds left_of_lease() {
+    std::vector<milliseconds> leads;
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      if (!answers_[i] || !all_renewed(*answers_[i])) continue;
+      auto& renewed_at = quorum_.members_[i]->renewed_at;
+      const milliseconds found = std::ranges::min(*answers_[i], {}, &Renewed::found).found;
+      leads.push_back(renewed_at ? lease_ - std::chrono::ceil<milliseconds>(answered_at_ - *renewed_at) - found : 0ms);
+      renewed_at = sent_;
+    }
+    std::ranges::sort(leads);
+    // With several names it may be that no majority has renewed all of them: none of their clocks is to blame.
+    const std::size_t needed = majority_of(answers_.size()) - 1;
+    const milliseconds lead = needed < leads.size() ? leads[needed] : 0ms;
+    const TimePoint before = quorum_.renewed_at_.value_or(oldest(holds_));
+    return lease_ - std::chrono::ceil<milliseconds>(answered_at_ - before) - lead;
+  }
+
+  static bool all_renewed(const Renewals& replies) {
+    return std::ranges::all_of(replies, [](const auto& one) { return one.outcome == RenewOutcome::renewed; });
+  }
+
+  // Once for each server, until it votes again. One that is missing since the grant is news for a person; one that goes
+  // while the job runs, and leaves no more than a majority, is a warning for everybody.
+  void say_what_is_missing() {
+    const auto has_renewed = [](const auto& answer) { return answer && all_renewed(*answer); };
+    const auto renewed = static_cast<std::size_t>(std::ranges::count_if(answers_, has_renewed));
+    const auto level = renewed > majority_of(answers_.size()) ? log::notice : log::warning;
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      Member& member = *quorum_.members_[i];
+      const bool votes = has_renewed(answers_[i]);
+      const bool said = std::exchange(member.said_missing, !votes);
+      if (votes && said) log::notice(display(holds_) + ": " + member.address + " votes again");
+      if (votes || said) continue;
+      level(display(holds_) + ": a majority of the servers keeps the lock, without " +
+            (answers_[i] ? member.address + ": it has lost it" : answers_[i].error().message));
+    }
+  }
+
+  // A server that does not have a hold any more, as after a restart, gets it again as soon as it may vote: else the
+  // restarts of one server after the other would add up. It is the grant of this very request, under the same owner id.
+  // Not of a nested hold: its owner is another process's, whose own hold would be missing beside it.
+  void restore() {
+    std::vector<std::vector<Lost>> lost(quorum_.size());
+    for (std::size_t i = 0; i < quorum_.size(); ++i) lost[i] = find_lost(i);
+    if (std::ranges::all_of(lost, &std::vector<Lost>::empty)) return;
+    quorum_.ask_all(
+        [&](std::size_t i, Member& member, const Until& end) {
+          for (const Lost& one : lost[i]) {
+            if (!quorum_.restore(member, *one.request, *one.hold, end)) member.lacks_hold = true;
+          }
+        },
+        std::min(kRestoreLimit, vote_limit(lease_)), Until{until_.deadline, -1}, [](const auto&) { return false; });
+  }
+
+  // The things to be put back there; notes whether there are others, which another has there.
+  std::vector<Lost> find_lost(std::size_t i) {
+    std::vector<Lost> lost;
+    Member& member = *quorum_.members_[i];
+    member.lacks_hold = false;
+    if (!answers_[i]) return lost;
+    for (std::size_t hold = 0; hold < holds_.size(); ++hold) {
+      const RenewOutcome found = (*answers_[i])[hold].outcome;
+      const AcquireRequest* request = request_of(holds_[hold]);
+      if (!request || found == RenewOutcome::renewed) continue;
+      if (member.voter.unfit(request->lease, BootClock::now())) continue;
+      if (is_missing(*request, found)) {
+        lost.push_back({request, &holds_[hold]});
+      } else {
+        member.lacks_hold = true;
+      }
+    }
+    return lost;
+  }
+
+  // As it was granted; null: it is nested in another one, whose owner it has, or was granted to another process.
+  const AcquireRequest* request_of(const Hold& hold) const {
+    const auto same = [&](const AcquireRequest& one) {
+      return one.owner == hold.owner && one.name.text() == hold.name().text();
+    };
+    const auto found = std::ranges::find_if(quorum_.held_, same);
+    return found == quorum_.held_.end() ? nullptr : &*found;
+  }
+
+  Quorum& quorum_;
+  std::span<const Hold> holds_;
+  milliseconds lease_;
+  Until until_;
+  TimePoint sent_;
+  TimePoint answered_at_ = sent_;
+  Answers<Renewals> answers_;
+};
+
+Result<AllRenewed> Quorum::renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
+                                     const Until& until) {
+  return RenewalRound(*this, holds, lease, sent, until).run();
+}
+
+void Quorum::complete(std::span<const Hold> holds) {
+  const Until end = Until{}.at_most(kCompleteFor);
+  const milliseconds lease = holds.front().lease;
+  for (milliseconds pause = kFirstCompletion; lacks_hold() && !end.over(); pause *= 2) {
+    const auto renewed = Verbs::renew(holds, lease, end);
+    // The next request finds out what that is.
+    if (!renewed || renewed->outcome != RenewOutcome::renewed) return;
+    if (lacks_hold()) wait_for(-1, 0, end.at_most(pause));
+  }
+}
+
+}  // namespace rlock::lock
