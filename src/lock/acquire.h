@@ -89,8 +89,4 @@ using OnHeld = std::function<Result<void>(const Acquired&)>;
 Result<Acquired> acquire_or_wait(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy,
                                  const OnHeld& on_held);
 
-// When to look at a lock whose holder's lease ends in `ttl`, as the server has said it; none: it has said nothing. A
-// lease has ended when its last millisecond is over.
-milliseconds look_after(const std::optional<milliseconds>& ttl);
-
 }  // namespace rlock::lock

@@ -11,6 +11,7 @@
 #include "lock/acquire.h"
 #include "lock/quorum.h"
 #include "lock/wakeups.h"
+#include "lock/waiter_life.h"
 
 namespace rlock::lock {
 namespace {

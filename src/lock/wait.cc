@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: MIT
-#include "lock/acquire.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "lock/waiter_channel.h"
-#include "lua/timing.h"
+#include "lock/acquire.h"
+#include "lock/waiter_life.h"
 
 namespace rlock::lock {
 namespace {
 
-using lua::kLongestPoll, lua::kLongestSilence;
-constexpr milliseconds kListenAgain = 500ms;
-// The waiter in front may have died before the holder did, and nobody would tell: look some time after a lease
-// that is not renewed.
-constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
-// Between two questions whether another program has deleted its string: each is twice as long as the one before.
-constexpr milliseconds kFirstPause = 5ms, kLongestPause = 200ms;
+using Action = WaiterAction;
+using Event = WaiterEvent;
 
-// A little sooner for some, so that not all come at once.
-milliseconds jittered(milliseconds span) {
-  return span - milliseconds(random_below(static_cast<std::uint64_t>(span.count() / 10 + 1)));
-}
-
+// Performs what a waiter's life wants.
 class Waiter {
  public:
   Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
-      : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {}
+      : verbs_(verbs), client_(client), request_(std::move(request)), policy_(policy), on_held_(on_held) {
+    if (policy_.limit) end_ = end_.at_most(*policy_.limit);
+    life_.emplace(plan());
+  }
 
   Result<Acquired> run() {
-    if (policy_.limit) end_ = end_.at_most(*policy_.limit);
     auto acquired = ask();
     if (std::exchange(moved_, false)) acquired = ask();
-    if (acquired && never_free(*acquired)) {
+    if (acquired && life_->never_free(*acquired)) {
       acquired->outcome = Acquired::Outcome::immortal;
     } else if (acquired && acquired->outcome == Acquired::Outcome::held) {
       if (!end_.over()) {
@@ -55,6 +46,25 @@ class Waiter {
   }
 
  private:
+  WaiterPlan plan() const {
+    WaiterPlan plan{.end = end_.deadline,
+                    .limited = policy_.limit.has_value(),
+                    .lease = request_.lease,
+                    .longest_look = policy_.longest_look,
+                    .queueing = policy_.queueing,
+                    .releases = lock().channel()};
+    // In a cluster a channel that is not in the lock's slot cannot be listened to.
+    const Wakeup& wakeup = request_.name.wakeup();
+    if (wakeup.way == Wakeup::Way::publish && !client_.address().slots) {
+      plan.others = wakeup.where;
+      plan.others_text = wakeup.what;
+    }
+    plan.random = [](milliseconds most) {
+      return milliseconds(random_below(static_cast<std::uint64_t>(most.count())));
+    };
+    return plan;
+  }
+
   // A grant counts only if the Sentinels, where there are any, still name its server: the same answer that a job gets
   // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to it,
   // as this owner id waits on at the new one.
@@ -74,93 +84,120 @@ class Waiter {
   }
 
   Result<Acquired> wait() {
-    WaiterChannel channel(
-        client_.address(), lock(), request_.owner, policy_, [&] { at_front(channel); }, [&] { return meanwhile(); });
-    QueueRequest queueing = policy_.queueing;
-    TimePoint last_contact = BootClock::now();
-    auto heard = WaiterChannel::Heard::look;
+    Event event{.kind = Event::Kind::begin};
     for (;;) {
-      if (heard == WaiterChannel::Heard::look) RLOCK_TRY(channel.begin(exchange()));
-      // A waiter that cannot be told of its turn does not stand in the queue.
-      request_.queueing = channel.listening() ? std::optional(queueing) : std::nullopt;
-      queued_ = queued_ || request_.queueing;
-      auto acquired = ask();
-      if (std::exchange(moved_, false) && !end_.over()) {
-        log::warning(acquired.error().message + "; waiting there");
-        channel.end();
-        last_contact = BootClock::now();
-        heard = RLOCK_TRY(channel.wait(end_.at_most(kListenAgain)));
-        continue;
+      const auto actions = life_->on(event, BootClock::now());
+      std::optional<Event> next;
+      for (const Action& action : actions) {
+        if (action.kind == Action::Kind::end) return std::move(answer_);
+        next = RLOCK_TRY(perform(action));
+        if (result_) return *std::move(result_);
+        if (next) break;
       }
-      // Renewals of other locks go to other servers of a cluster.
-      const std::string answered_by = client_.server();
-      if (!acquired) {
-        const bool outage = acquired.error().code == Error::Code::unavailable;
-        const TimePoint give_up = policy_.limit ? end_.deadline : last_contact + request_.lease;
-        if (!outage || end_.over() || BootClock::now() >= give_up) return acquired;
-        say_away(acquired.error(), give_up);
-        heard = RLOCK_TRY(channel.wait(end_.at_most(1s)));
-        continue;
-      }
-      if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
-      if (never_free(*acquired)) acquired->outcome = Acquired::Outcome::immortal;
-      if (acquired->outcome != Acquired::Outcome::held) return acquired;
-      last_contact = BootClock::now();
-      if (!acquired->place.empty()) queueing.place = acquired->place;
-      RLOCK_TRY(on_held_(*acquired));
-      looked_ = true;
-      if (end_.over()) return acquired;
-      if (channel.strayed_from(answered_by)) {
-        // Nobody knows which of the two is out of date.
-        channel.end();
-        client_.disconnect();
-        heard = RLOCK_TRY(channel.wait(end_.at_most(kListenAgain)));
-        continue;
-      }
-      const bool first = acquired->ahead == 0;
-      // Both: what was missed on either is found by one look.
-      const bool hears_more = first && RLOCK_TRY(channel.hear_releases(exchange()));
-      const bool hears_turn = first && RLOCK_TRY(hear_turn(channel, *acquired));
-      if (hears_more || hears_turn) continue;
-      if (first) at_front(channel);
-      milliseconds look_again = std::min(next_look(*acquired), policy_.longest_look);
-      // Nobody can tell us anything: listen again soon.
-      if (!channel.listening() && !channel.refused()) look_again = std::min(look_again, kListenAgain);
-      const bool unannounced = acquired->ahead.value_or(0) == 0 && acquired->holder && acquired->holder->by_set;
-      const Until look = end_.at_most(look_again);
-      heard = RLOCK_TRY(unannounced ? wait_for_deletion(channel, *acquired, look) : channel.wait(look));
+      event = *std::move(next);
     }
   }
 
-  // In a cluster a channel that is not in the lock's slot cannot be listened to.
-  Result<bool> hear_turn(WaiterChannel& channel, const Acquired& found) {
-    const Wakeup& wakeup = request_.name.wakeup();
-    const bool told = wakeup.way == Wakeup::Way::publish && !client_.address().slots;
-    if (told) return channel.hear_turn(wakeup.where, wakeup.what, exchange());
-    return channel.hear_turn(found.other_channel, "", exchange());
+  // The event that comes of it; none: there is more to do. Errors: the wait is over.
+  Result<std::optional<Event>> perform(const Action& action) {
+    switch (action.kind) {
+      case Action::Kind::listen: return listen();
+      case Action::Kind::hear: return hear(action.channel);
+      case Action::Kind::unlisten: subscriber_.reset(); break;
+      case Action::Kind::disconnect: client_.disconnect(); break;
+      case Action::Kind::ask: return ask_for_life();
+      case Action::Kind::tell:
+        RLOCK_TRY(on_held_(*answer_));
+        looked_ = true;
+        return Event{.kind = Event::Kind::told};
+      case Action::Kind::tell_away: say_away(answer_.error(), action.until); break;
+      case Action::Kind::tell_moved: log::warning(answer_.error().message + "; waiting there"); break;
+      case Action::Kind::offer:
+        if (policy_.on_message) RLOCK_TRY(policy_.on_message(message_));
+        break;
+      case Action::Kind::prepare:
+        if (!policy_.at_front) break;
+        policy_.at_front({lock(), request_.owner, request_.hold(), "", request_.lease, {}},
+                         [this] { subscriber_.reset(); });
+        break;
+      case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
+      case Action::Kind::poll: return poll();
+      case Action::Kind::end: break;
+    }
+    return std::nullopt;
   }
 
-  // Another program deletes its string without a word. One short question finds that, which writes nothing; a look says
-  // what is there instead, and that this waiter lives.
-  Result<WaiterChannel::Heard> wait_for_deletion(WaiterChannel& channel, const Acquired& found, const Until& look) {
-    if (std::exchange(polled_, found.holder->owner) != found.holder->owner) pause_ = kFirstPause;
-    milliseconds left = std::min(found.expires_in.value_or(kLongestPause), kLongestPause);
+  Result<std::optional<Event>> listen() {
+    auto opened = redis::Subscriber::open(client_.address(), request_.name.grant_channel_prefix() + request_.owner.text(),
+                                          exchange());
+    for (const std::string& channel : policy_.other_channels) {
+      if (!opened) break;
+      if (auto asked = opened->also(channel, exchange()); !asked) opened = std::unexpected(std::move(asked).error());
+    }
+    if (opened) {
+      subscriber_.emplace(std::move(*opened));
+      return Event{.kind = Event::Kind::listens};
+    }
+    if (opened.error().code == Error::Code::interrupted) return std::unexpected(std::move(opened).error());
+    if (opened.error().code != Error::Code::denied) return Event{.kind = Event::Kind::silent};
+    log::warning(opened.error().message + "; not in the queue: the lock is asked for every 5s");
+    return Event{.kind = Event::Kind::refused};
+  }
+
+  Result<std::optional<Event>> hear(const std::string& channel) {
+    auto asked = subscriber_->also(channel, exchange());
+    if (asked) return std::nullopt;
+    return lost(std::move(asked).error());
+  }
+
+  Result<std::optional<Event>> lost(Error error) {
+    if (error.code == Error::Code::interrupted) return std::unexpected(std::move(error));
+    log::debug(error.message + "; listening again");
+    subscriber_.reset();
+    return Event{.kind = Event::Kind::lost};
+  }
+
+  Result<std::optional<Event>> ask_for_life() {
+    request_.queueing = life_->place();
+    queued_ = queued_ || request_.queueing;
+    answer_ = ask();
+    if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
+    if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
+    if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
+    if (life_->never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
+    if (answer_->outcome != Acquired::Outcome::held) {
+      result_ = *answer_;
+      return std::nullopt;
+    }
+    const std::string by = client_.server();
+    const bool strayed = subscriber_ && !by.empty() && subscriber_->server() != by;
+    return Event{.kind = Event::Kind::held, .found = *answer_, .strayed = strayed};
+  }
+
+  Result<std::optional<Event>> wait_for_news(const Until& until) {
     for (;;) {
-      const Until pause = look.at_most(std::min(pause_, left + 1ms));
-      const auto heard = RLOCK_TRY(channel.wait(pause));
-      if (heard == WaiterChannel::Heard::granted || !pause.over() || look.over()) return heard;
-      pause_ = std::min(2 * pause_, kLongestPause);
-      const auto reply = client_.call({"PTTL", request_.name.text()}, exchange());
-      const auto ttl = reply ? reply->as_number() : std::nullopt;
-      if (!ttl || *ttl < -1) return WaiterChannel::Heard::look;
-      left = *ttl < 0 ? kLongestPause : milliseconds(std::min<long long>(*ttl, kLongestPause.count()));
+      const Until now = until.at_most(looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max());
+      if (!subscriber_) {
+        if (wait_for(-1, 0, now) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
+      } else {
+        auto message = subscriber_->wait(now);
+        if (!message && message.error().code != Error::Code::denied) return lost(std::move(message).error());
+        if (!message && !std::exchange(warned_, true)) {
+          log::warning(message.error().message + "; releases by other programs are noticed late, by asking every 5s");
+        }
+        if (message && *message) {
+          message_ = **std::move(message);
+          return Event{.kind = Event::Kind::message, .text = message_.text, .channel = message_.channel};
+        }
+        if (!message) continue;
+      }
+      if (until.over()) return Event{.kind = Event::Kind::time};
     }
   }
 
-  // A string without a time may be left from a program that has died: then nobody deletes it.
-  bool never_free(const Acquired& found) const {
-    return found.outcome == Acquired::Outcome::held && !policy_.limit && !found.expires_in && found.holder &&
-           found.holder->by_set;
+  Result<std::optional<Event>> poll() {
+    const auto reply = client_.call({"PTTL", request_.name.text()}, exchange());
+    return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
   }
 
   // Somebody who says how long to wait means that, whatever there is to wait for.
@@ -173,24 +210,6 @@ class Waiter {
     if (std::exchange(away_, true)) return;
     log::warning(request_.name.display() + ": " + error.message + "; still waiting, for " +
                  rough_duration(until(give_up)) + " at most if it does not answer");
-  }
-
-  TimePoint meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
-
-  void at_front(WaiterChannel& channel) {
-    if (!policy_.at_front) return;
-    policy_.at_front({lock(), request_.owner, request_.hold(), "", request_.lease, {}}, [&] { channel.end(); });
-  }
-
-  static milliseconds next_look(const Acquired& found) {
-    if (found.ahead == 0) return look_after(found.expires_in);
-    if (!found.ahead) return look_after(found.expires_in) + milliseconds(random_below(20));
-    if (found.ahead == 1) return kLongestPoll;
-    const milliseconds spread(random_below(static_cast<std::uint64_t>(kAfterExpirySpread.count())));
-    const milliseconds expired = found.expires_in.value_or(kLongestSilence) + kAfterExpiry + spread;
-    // No further away than that: the number is not ours, and could overflow.
-    const long long ahead = std::min<long long>(*found.ahead, kLongestSilence / kLongestPoll);
-    return std::min(expired, jittered(std::min<milliseconds>(kLongestPoll * (ahead + 1), kLongestSilence)));
   }
 
   // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find
@@ -215,12 +234,16 @@ class Waiter {
   const WaitPolicy& policy_;
   const OnHeld& on_held_;
   Until end_{TimePoint::max(), policy_.interrupt};
+  std::optional<WaiterLife> life_;
+  std::optional<redis::Subscriber> subscriber_;
+  Result<Acquired> answer_;           // the last one
+  std::optional<Acquired> result_;    // that is not held
+  redis::Message message_;            // the last one
   bool queued_ = false;
-  std::string polled_;  // the value of the string that is asked for
-  milliseconds pause_ = kFirstPause;
   bool looked_ = false;  // and it was held
   bool away_ = false;    // the server; that has been said
   bool moved_ = false;   // the server that has just granted it is not the master any more
+  bool warned_ = false;  // that a channel is refused
 };
 
 }  // namespace

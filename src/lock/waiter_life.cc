@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "lock/waiter_life.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "lua/timing.h"
+
+namespace rlock::lock {
+namespace {
+
+using lua::kLongestPoll, lua::kLongestSilence;
+
+constexpr milliseconds kListenAgain = 500ms, kAskAgain = 1s;
+// Not at once, when the listening has ended: a server that cuts every listener off would keep all of them busy.
+constexpr milliseconds kAfterLoss = 100ms;
+// Where foreign clients wait, too: a start that makes up for their being slower than we are.
+constexpr milliseconds kHeadStart = 100ms;
+static_assert(kHeadStart > lua::kOthersTurn);
+// The waiter in front may have died before the holder did, and nobody would tell: look some time after a lease
+// that is not renewed.
+constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
+// Between two questions whether another program has deleted its string: each is twice as long as the one before.
+constexpr milliseconds kFirstPoll = 5ms, kSlowestPoll = 200ms;
+
+std::optional<milliseconds> time_in_message(std::string_view text) {
+  long long value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value < 0 ? std::nullopt : std::optional(milliseconds(value));
+}
+
+}  // namespace
+
+milliseconds look_after(const std::optional<milliseconds>& ttl) {
+  return std::min(ttl.value_or(kLongestPoll), kLongestPoll - 1ms) + 1ms;
+}
+
+bool WaiterLife::never_free(const Acquired& found) const {
+  return found.outcome == Acquired::Outcome::held && !plan_.limited && !found.expires_in && found.holder &&
+         found.holder->by_set;
+}
+
+// A row for each event, which makes it longer than other functions.
+WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
+  using Event = WaiterEvent::Kind;
+  if (!last_contact_) last_contact_ = now;
+  switch (event.kind) {
+    case Event::begin: return look();
+    case Event::listens:
+      listening_ = true;
+      return {{Kind::ask}};
+    case Event::refused: refused_ = true; [[fallthrough]];
+    case Event::silent: return {{Kind::ask}};
+    case Event::lost:
+      stop_listening();
+      return wait_until(now + kAfterLoss + plan_.random(kAfterLoss));
+    case Event::held:
+      found_ = event.found;
+      strayed_ = event.strayed;
+      last_contact_ = now;
+      if (!found_.place.empty()) plan_.queueing.place = found_.place;
+      return {{Kind::tell}};
+    case Event::told: return told(now);
+    case Event::failed: return failed(event.code, now);
+    case Event::moved:
+      if (now >= plan_.end) break;
+      stop_listening();
+      last_contact_ = now;
+      return {{Kind::tell_moved}, {Kind::unlisten}, wait_until(now + kListenAgain).front()};
+    case Event::message: return message(event, now);
+    case Event::time: return time(now);
+    case Event::polled: return polled(event.ttl, now);
+  }
+  return {{Kind::end}};
+}
+
+// Listening comes before the question: what is published meanwhile must not be missed.
+WaiterLife::Actions WaiterLife::look() const { return {{listening_ || refused_ ? Kind::ask : Kind::listen}}; }
+
+WaiterLife::Actions WaiterLife::wait_until(TimePoint then) {
+  others_first_ = false;
+  wait_end_ = std::min(then, plan_.end);
+  return {{.kind = Kind::wait, .until = wait_end_}};
+}
+
+void WaiterLife::stop_listening() {
+  poll_until_.reset();
+  listening_ = hears_releases_ = false;
+  other_channel_.clear();
+}
+
+WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
+  const TimePoint give_up = plan_.limited ? plan_.end : *last_contact_ + plan_.lease;
+  if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
+  poll_until_.reset();
+  return {{.kind = Kind::tell_away, .until = give_up}, wait_until(now + kAskAgain).front()};
+}
+
+WaiterLife::Actions WaiterLife::told(TimePoint now) {
+  if (now >= plan_.end) return {{Kind::end}};
+  poll_until_.reset();
+  if (strayed_) {
+    stop_listening();
+    return {{Kind::unlisten}, {Kind::disconnect}, wait_until(now + kListenAgain).front()};
+  }
+  const bool first = found_.ahead == 0;
+  // What was missed on either is found by one look.
+  if (first) {
+    if (Actions more = hear_more(); !more.empty()) {
+      more.push_back({Kind::ask});
+      return more;
+    }
+  }
+  milliseconds look_again = std::min(next_look(), plan_.longest_look);
+  // Nobody can tell us anything: listen again soon.
+  if (!listening_ && !refused_) look_again = std::min(look_again, kListenAgain);
+  TimePoint then = std::min(now + look_again, plan_.end);
+  // Another program deletes its string without a word. One short question finds that, which writes nothing; a look says
+  // what is there instead, and that this waiter lives.
+  if (found_.ahead.value_or(0) == 0 && found_.holder && found_.holder->by_set) {
+    poll_until_ = then;
+    if (std::exchange(polled_, found_.holder->owner) != found_.holder->owner) pause_ = kFirstPoll;
+    then = now + std::min(pause_, std::min(found_.expires_in.value_or(kSlowestPoll), kSlowestPoll) + 1ms);
+    then = std::min(then, *poll_until_);
+  }
+  Actions actions;
+  if (first) actions.push_back({Kind::prepare});
+  actions.push_back(wait_until(then).front());
+  return actions;
+}
+
+WaiterLife::Actions WaiterLife::hear_more() {
+  Actions more;
+  if (!listening_) return more;
+  if (!std::exchange(hears_releases_, true)) more.push_back({Kind::hear, plan_.releases});
+  const bool told = !plan_.others.empty();
+  const std::string& channel = told ? plan_.others : found_.other_channel;
+  if (channel.empty() || channel == other_channel_) return more;
+  other_channel_ = channel;
+  other_text_ = told ? plan_.others_text : "";
+  more.push_back({Kind::hear, channel});
+  return more;
+}
+
+WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
+  const std::string& text = event.text;
+  const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};
+  // Of another lock, or of our own release, which calls that program's waiters and is open to them.
+  const bool of_others = !other_text_.empty() && event.channel == other_channel_;
+  if (of_others && (text != other_text_ || others_first_)) return go_on;
+  // Only the server's reply proves it. The listening ends with the waiting, before the command begins: to the release
+  // that follows it we would look like a foreign listener. While the lock is taken nobody releases it, and the server's
+  // work for that would delay the reply.
+  if (text == "granted") return {{Kind::ask}};
+  if (text == "free") {
+    others_first_ = true;
+    wait_end_ = std::min(wait_end_, now + kHeadStart);
+    return {{.kind = Kind::wait, .until = wait_end_}};
+  }
+  if (others_first_ && time_in_message(text)) return go_on;  // the same release, on the lock's channel
+  Actions actions = {{Kind::offer}};
+  const bool behind_new_holder = text.starts_with("first ");
+  if (behind_new_holder) actions.push_back({Kind::prepare});
+  if ((behind_new_holder || text == "front") && !std::exchange(hears_releases_, true)) {
+    actions.push_back({Kind::hear, plan_.releases});
+  }
+  if (!behind_new_holder) {
+    actions.push_back({Kind::ask});
+    return actions;
+  }
+  // At the front, and nothing has been missed, because the lock has changed hands just now.
+  wait_end_ = std::min(wait_end_, now + look_after(time_in_message(std::string_view(text).substr(6))));
+  actions.push_back({.kind = Kind::wait, .until = wait_end_});
+  return actions;
+}
+
+WaiterLife::Actions WaiterLife::time(TimePoint now) {
+  if (poll_until_ && now < *poll_until_) return {{Kind::poll}};
+  return look();
+}
+
+WaiterLife::Actions WaiterLife::polled(const std::optional<long long>& ttl, TimePoint now) {
+  if (!ttl || *ttl < -1 || !poll_until_) return look();
+  const auto left = *ttl < 0 ? kSlowestPoll : milliseconds(std::min<long long>(*ttl, kSlowestPoll.count()));
+  pause_ = std::min(2 * pause_, kSlowestPoll);
+  return wait_until(std::min(now + std::min(pause_, left + 1ms), *poll_until_));
+}
+
+milliseconds WaiterLife::next_look() const {
+  if (found_.ahead == 0) return look_after(found_.expires_in);
+  if (!found_.ahead) return look_after(found_.expires_in) + plan_.random(20ms);
+  if (found_.ahead == 1) return kLongestPoll;
+  const milliseconds expired =
+      found_.expires_in.value_or(kLongestSilence) + kAfterExpiry + plan_.random(kAfterExpirySpread);
+  // No further away than that: the number is not ours, and could overflow.
+  const long long ahead = std::min<long long>(*found_.ahead, kLongestSilence / kLongestPoll);
+  const milliseconds turn = std::min<milliseconds>(kLongestPoll * (ahead + 1), kLongestSilence);
+  // A little sooner for some, so that not all come at once.
+  return std::min(expired, turn - plan_.random(turn / 10 + 1ms));
+}
+
+}  // namespace rlock::lock

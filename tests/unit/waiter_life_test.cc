@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "lock/waiter_life.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rlock::lock {
+namespace {
+
+using Event = WaiterEvent::Kind;
+
+constexpr const char* kWaiterActions[] = {"listen", "hear",       "unlisten", "disconnect", "ask",  "tell", "tell_away",
+                                          "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
+
+// A waiter at a time of its own, which counts from 0, without chance.
+class Waiting {
+ public:
+  explicit Waiting(std::optional<milliseconds> limit = {}, std::string others = "") : life_(plan(limit, others)) {}
+
+  // "listen", "hear releases,ask", "prepare,wait 5000": the actions, and until when a wait lasts.
+  std::string on(WaiterEvent event) {
+    std::string all;
+    for (const WaiterAction& action : life_.on(event, now)) {
+      all += (all.empty() ? "" : ",") + std::string(kWaiterActions[static_cast<int>(action.kind)]);
+      if (!action.channel.empty()) all += " " + action.channel;
+      if (action.until != TimePoint{}) all += " " + std::to_string((action.until - kBegin) / 1ms);
+    }
+    return all;
+  }
+  std::string on(Event kind) { return on(WaiterEvent{.kind = kind}); }
+  std::string says(std::string text, std::string channel = "own") {
+    return on({.kind = Event::message, .text = std::move(text), .channel = std::move(channel)});
+  }
+  std::string failed(Error::Code code) { return on({.kind = Event::failed, .code = code}); }
+  std::string polled(std::optional<long long> ttl) { return on({.kind = Event::polled, .ttl = ttl}); }
+  // It is held, and those who want to know have been told.
+  std::string held(std::optional<long long> ahead, std::optional<milliseconds> expires_in, bool strayed = false) {
+    return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = ahead}, .strayed = strayed});
+  }
+  std::string held_by_set(std::optional<milliseconds> expires_in, const std::string& owner = "") {
+    HolderView holder{.owner = owner, .by_set = true};
+    return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = 0, .holder = holder}});
+  }
+  // Listens, asks, and is the first one.
+  void come_to_the_front() {
+    on(Event::begin);
+    on(Event::listens);
+    held(0, 1h);
+  }
+
+  static constexpr TimePoint kBegin{1000s};
+  TimePoint now = kBegin;
+
+  const WaiterLife& life() const { return life_; }
+
+ private:
+  static WaiterPlan plan(std::optional<milliseconds> limit, std::string others) {
+    return {.end = limit ? kBegin + *limit : TimePoint::max(),
+            .limited = limit.has_value(),
+            .lease = 30s,
+            .longest_look = 1h,
+            .releases = "releases",
+            .others = others,
+            .others_text = others.empty() ? "" : "of this lock",
+            .random = [](milliseconds) { return 0ms; }};
+  }
+  std::string told(const WaiterEvent& event) {
+    EXPECT_EQ(on(event), "tell");
+    return on(Event::told);
+  }
+
+  WaiterLife life_;
+};
+
+TEST(WaiterLife, ListensBeforeItAsksAndStandsInTheQueueFromThenOn) {
+  Waiting one;
+  EXPECT_EQ(one.on(Event::begin), "listen");
+  EXPECT_FALSE(one.life().place());
+  EXPECT_EQ(one.on(Event::listens), "ask");
+  EXPECT_TRUE(one.life().place());
+}
+
+TEST(WaiterLife, AUserWhoMayNotListenAsksEveryFiveSeconds) {
+  Waiting one;
+  one.on(Event::begin);
+  EXPECT_EQ(one.on(Event::refused), "ask");
+  EXPECT_FALSE(one.life().place());
+  EXPECT_EQ(one.held({}, 1h), "wait 5000");
+  EXPECT_EQ(one.on(Event::time), "ask");
+}
+
+TEST(WaiterLife, AServerThatCannotBeListenedToIsTriedAgainSoon) {
+  Waiting one;
+  one.on(Event::begin);
+  EXPECT_EQ(one.on(Event::silent), "ask");
+  EXPECT_EQ(one.held({}, 1h), "wait 500");
+  EXPECT_EQ(one.on(Event::time), "listen");
+}
+
+TEST(WaiterLife, TheFirstOneHearsReleasesAndLooksOnceMoreForWhatItMissed) {
+  Waiting one;
+  one.on(Event::begin);
+  one.on(Event::listens);
+  EXPECT_EQ(one.held(0, 2s), "hear releases,ask");
+  EXPECT_EQ(one.held(0, 2s), "prepare,wait 2001");
+  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");  // never later
+}
+
+TEST(WaiterLife, TheOthersLookLessOften) {
+  Waiting one;
+  one.on(Event::begin);
+  one.on(Event::listens);
+  EXPECT_EQ(one.held(1, 1h), "wait 5000");
+  EXPECT_EQ(one.held(2, 1h), "wait 15000");
+  EXPECT_EQ(one.held(9, 1h), "wait 35000");
+  EXPECT_EQ(one.held(9, 3s), "wait 8000");  // the one in front may have died
+  EXPECT_EQ(one.held(1LL << 53, 1h), "wait 35000");
+}
+
+TEST(WaiterLife, AGrantIsAMessageThatOnlyTheServerProves) {
+  Waiting one;
+  one.come_to_the_front();
+  EXPECT_EQ(one.says("granted"), "ask");
+}
+
+TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
+  Waiting one;
+  one.come_to_the_front();
+  one.held(0, 1h);
+  EXPECT_EQ(one.says("free"), "wait 100");
+  EXPECT_EQ(one.says("0", "releases"), "wait 100");  // the same release
+  one.now += 100ms;
+  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5100");
+  EXPECT_EQ(one.says("0", "releases"), "offer,ask");  // another one
+}
+
+TEST(WaiterLife, OneThatComesToTheFrontHasMissedNothingIfTheLockHasJustChangedHands) {
+  Waiting one;
+  one.on(Event::begin);
+  one.on(Event::listens);
+  one.held(3, 1h);
+  EXPECT_EQ(one.says("first 2000"), "offer,prepare,hear releases,wait 2001");
+  EXPECT_EQ(one.says("first 1000"), "offer,prepare,wait 1001");
+}
+
+TEST(WaiterLife, OneThatComesToTheFrontLooksOtherwise) {
+  Waiting one;
+  one.on(Event::begin);
+  one.on(Event::listens);
+  one.held(3, 1h);
+  EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
+}
+
+TEST(WaiterLife, OnAnotherProgramsChannelOneTextCounts) {
+  Waiting one({}, "others");
+  one.on(Event::begin);
+  one.on(Event::listens);
+  EXPECT_EQ(one.held(0, 1h), "hear releases,hear others,ask");
+  EXPECT_EQ(one.held(0, 1h), "prepare,wait 5000");
+  EXPECT_EQ(one.says("of another lock", "others"), "wait 5000");
+  EXPECT_EQ(one.says("free"), "wait 100");
+  EXPECT_EQ(one.says("of this lock", "others"), "wait 100");  // our own release
+  EXPECT_EQ(one.on(Event::time), "ask");
+  one.held(0, 1h);
+  EXPECT_EQ(one.says("of this lock", "others"), "offer,ask");
+}
+
+TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
+  Waiting one({}, "");
+  one.come_to_the_front();
+  EXPECT_EQ(one.held_by_set(1h, "value"), "prepare,wait 5");
+  for (const int pause : {10, 20, 40, 80, 160, 200, 200}) {
+    EXPECT_EQ(one.on(Event::time), "poll");
+    EXPECT_EQ(one.polled(3600000), "wait " + std::to_string(pause));
+  }
+  EXPECT_EQ(one.polled(20), "wait 21");  // never later than at its end
+  EXPECT_EQ(one.polled(-2), "ask");      // deleted
+}
+
+TEST(WaiterLife, PollsAreNoLooks) {
+  Waiting one;
+  one.come_to_the_front();
+  one.held_by_set(1h);
+  one.now += 5s;
+  EXPECT_EQ(one.on(Event::time), "ask") << "says that it lives";
+  EXPECT_EQ(one.held_by_set(1h), "prepare,wait 5005");
+  EXPECT_EQ(one.polled({}), "ask") << "the server did not say";
+}
+
+TEST(WaiterLife, AStringWithoutATimeIsNotWaitedForWithoutALimit) {
+  const Acquired found{.holder = HolderView{.by_set = true}};
+  EXPECT_TRUE(Waiting().life().never_free(found));
+  EXPECT_FALSE(Waiting(1h).life().never_free(found));
+}
+
+TEST(WaiterLife, AServerThatIsAwayIsWaitedForAsLongAsALease) {
+  Waiting one;
+  one.come_to_the_front();
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_away 30000,wait 1000");
+  one.now += 31s;
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
+}
+
+TEST(WaiterLife, SomebodyWhoSaysHowLongToWaitMeansThat) {
+  Waiting one(100s);
+  one.come_to_the_front();
+  one.now += 50s;
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_away 100000,wait 51000");
+  EXPECT_EQ(one.failed(Error::Code::denied), "end");
+  one.now += 50s;
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
+}
+
+TEST(WaiterLife, NoWaitGoesBeyondTheEnd) {
+  Waiting one(3s);
+  one.come_to_the_front();
+  EXPECT_EQ(one.held(0, 1h), "prepare,wait 3000");
+  one.now += 3s;
+  EXPECT_EQ(one.on(Event::time), "ask");
+  EXPECT_EQ(one.held(0, 1h), "end");
+}
+
+TEST(WaiterLife, AfterALossItListensAgainAndNotAtOnce) {
+  Waiting one;
+  one.come_to_the_front();
+  EXPECT_EQ(one.on(Event::lost), "wait 100");
+  EXPECT_FALSE(one.life().place());
+  EXPECT_EQ(one.on(Event::time), "listen");
+  one.on(Event::listens);
+  EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
+}
+
+TEST(WaiterLife, WhereTwoServersAnswerBothAreLeft) {
+  Waiting one;
+  one.come_to_the_front();
+  EXPECT_EQ(one.held(0, 1h, true), "unlisten,disconnect,wait 500");
+  EXPECT_EQ(one.on(Event::time), "listen");
+}
+
+TEST(WaiterLife, AGrantOfAServerThatIsNotTheMasterAnyMoreCountsForNothing) {
+  Waiting one(1h);
+  one.come_to_the_front();
+  EXPECT_EQ(one.on(Event::moved), "tell_moved,unlisten,wait 500");
+  EXPECT_EQ(one.on(Event::time), "listen");
+  one.now += 1h;
+  EXPECT_EQ(one.on(Event::moved), "end");
+}
+
+}  // namespace
+}  // namespace rlock::lock
