@@ -53,7 +53,7 @@ class Client {
   bool sharded(std::string_view key, const Until& until);
 
   // The servers that share the keys, each as a client of its own; none: there is one server, which is this one's.
-  // Errors: those of learn_slots (redis/cluster.h).
+  // Errors: those of learn_slots (redis/topology.h).
   Result<std::vector<Client>> parts(const Until& until);
 
   // As call, but asks again until `until` is over while the server cannot serve, or after the reply was

@@ -50,7 +50,7 @@ class Connections {
   // One that may be new. Errors: those of usable(), learn(), redis::connect and connect_again, which is used once a
   // server was reached.
   Result<Connection*> to(std::optional<int> slot, const Until& until);
-  // As learn_slots (redis/cluster.h): of a cluster. Keeps the connection if it is to the server that keeps the slot.
+  // As learn_slots (redis/topology.h): of a cluster. Keeps the connection if it is to the server that keeps the slot.
   Result<void> learn(std::optional<int> slot, const Until& until);
 
   // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has

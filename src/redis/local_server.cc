@@ -13,7 +13,6 @@
 #include "base/account.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "base/walk_path.h"
 #include "redis/client.h"
 
 namespace rlock::redis {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/event_loop.h"
+#include "run/monitor.h"
 
 #include <poll.h>
 #include <sys/wait.h>

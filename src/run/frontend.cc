@@ -12,7 +12,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "run/guard_socket.h"
+#include "run/guard_state.h"
 #include "run/job_control.h"
 #include "run/release.h"
 #include "run/termination.h"

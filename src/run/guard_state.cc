@@ -2,10 +2,38 @@
 #include "run/guard_state.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <new>
+#include <utility>
+
+#include "base/process.h"
 
 namespace rlock::run {
+namespace {
+
+// A packet as sendmsg(2) and recvmsg(2) want it, with room for one descriptor (unix(7), SCM_RIGHTS).
+struct Parcel {
+  explicit Parcel(Packet& packet) : content{&packet, sizeof packet} {
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+  }
+
+  void make_room() {
+    header.msg_control = room;
+    header.msg_controllen = sizeof room;
+  }
+
+  iovec content;
+  msghdr header{};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+};
+
+}  // namespace
 
 Result<GuardState*> GuardState::map() {
   void* page = mmap(nullptr, sizeof(GuardState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -49,5 +77,47 @@ bool FrontendTimer::set_for(const GuardState& shared) {
   }
   return false;
 }
+
+Sent send_packet(int socket, Packet packet, int fd) {
+  Parcel parcel(packet);
+  if (fd >= 0) {
+    parcel.make_room();
+    cmsghdr* attached = CMSG_FIRSTHDR(&parcel.header);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
+  }
+  if (sendmsg(socket, &parcel.header, MSG_NOSIGNAL) >= 0) return Sent::yes;
+  if (errno == ETOOMANYREFS) return send_packet(socket, packet);
+  return errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room;
+}
+
+Received receive_packet(int socket, Packet& packet, UniqueFd* fd) {
+  Parcel parcel(packet);
+  if (fd) parcel.make_room();
+  const ssize_t got = recvmsg(socket, &parcel.header, MSG_CMSG_CLOEXEC);
+  if (got == 0) return Received::nobody_there;
+  if (got != sizeof packet) return Received::nothing;
+  const cmsghdr* attached = fd ? CMSG_FIRSTHDR(&parcel.header) : nullptr;
+  if (attached && attached->cmsg_type == SCM_RIGHTS) {
+    int received = -1;
+    std::memcpy(&received, CMSG_DATA(attached), sizeof received);
+    *fd = UniqueFd(received);
+  }
+  return Received::packet;
+}
+
+Result<FrontendLink> FrontendLink::open(const ForkedBy& frontend) {
+  FrontendLink link(frontend.pid, frontend.socket, frontend.timer, UniqueFd(open_process(frontend.pid)));
+  if (!link.process_ || link.is_dead()) return fail(Error::Code::system, "the frontend died");
+  return link;
+}
+
+bool FrontendLink::is_dead() const { return getppid() != pid_; }
+
+void FrontendLink::refuse_more() const { shutdown(socket_, SHUT_RD); }
+
+void FrontendLink::wake() const { signal_process(process_.get(), SIGCONT); }
 
 }  // namespace rlock::run

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "run/event_loop.h"
 #include "run/release.h"
 #include "run/tree.h"
 

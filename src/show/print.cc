@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "base/trust.h"
 #include "base/unique_fd.h"
-#include "base/walk_path.h"
 
 namespace rlock::cli {
 namespace {

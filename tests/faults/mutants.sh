@@ -159,7 +159,7 @@ mutant 'a Ctrl-C that comes as the command begins reaches it twice' tests/cli/te
 mutant 'who finds no thread does not renew' tests/faults/resources.bats \
   src/run/renewer.cc '  renew_once(watchdog_->deadlines().terminate_at());' ''
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
-  src/run/guard_socket.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
+  src/run/guard_state.cc 'errno == EPIPE || errno == ECONNRESET ? Sent::nobody_there : Sent::no_room' 'Sent::nobody_there'
 mutant 'who is ready keeps the connections' tests/faults/ready.bats \
   src/run/guards.cc $'    if (ahead) client.disconnect();\n    disconnect();\n' ''
 mutant 'guards that are dead are counted on' tests/faults/ready.bats \
