@@ -4,7 +4,7 @@
 # A build needs these.
 # shellcheck disable=SC2034
 BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev
-  libcli11-dev libtomlplusplus-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -43,7 +43,7 @@ own() {
 
 need_packages() {
   known_system || fail "this system is not known here: Debian 12 or newer (or Ubuntu 24.04 or newer) is.
-   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, CLI11, toml++, spdlog
+   Elsewhere install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, CLI11, spdlog
    with fmt, nlohmann-json and redis-server, then: cmake -S . -B build && cmake --build build"
   missing=
   for package in "$@"; do

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "options/export_wanted.h"
 #include "cli/invocation.h"
 #include "show/shell.h"
 #include "show/print.h"
@@ -27,18 +26,11 @@ void fill_closed_streams() {
   }
 }
 
-// Passwords on the command line are in its options then, and nowhere else.
-rlock::Result<rlock::cli::Invocation> read_command_line(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  rlock::cli::hide_passwords(argc, argv);
-  if (rlock::cli::export_wanted(arguments)) RLOCK_TRY(rlock::cli::begin_assignments());
-  return rlock::cli::read_invocation(arguments);
-}
-
-rlock::Result<int> run(int argc, char** argv) {
-  const auto invocation = RLOCK_TRY(read_command_line(argc, argv));
+rlock::Result<int> run(const rlock::cli::Parsed& parsed, const std::vector<std::string>& arguments) {
+  if (parsed.exports) RLOCK_TRY(rlock::cli::begin_assignments());
+  auto invocation = RLOCK_TRY(rlock::cli::read_invocation(parsed, arguments));
   return std::visit(
-      [](const auto& options) {
+      [](auto& options) {
         auto status = rlock::cli::execute(options);
         if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, rlock::cli::CommonOptions>) {
           if (!status) status.error() = rlock::cli::with_advice(std::move(status).error(), options);
@@ -59,11 +51,15 @@ Result<int> execute(const PrintText& options) {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
-  const auto status = run(argc, argv);
+  // Passwords on the command line are in its options then, and nowhere else.
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  rlock::cli::hide_passwords(argc, argv);
+  const rlock::cli::Parsed parsed = rlock::cli::parse(arguments);
+  const auto status = run(parsed, arguments);
   // Without destructors: the kernel takes back the memory that a process leaves.
   if (status) _exit(*status);
   rlock::log::error(status.error().message);
   const int failure = rlock::status_of(status.error().code);
-  if (rlock::cli::export_wanted({argv + 1, argv + argc})) rlock::cli::print_failure(failure);
+  if (parsed.exports) rlock::cli::print_failure(failure);
   return failure;
 }

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/self.h"
 #include "cli/server.h"
-#include "options/ending_signal.h"
+#include "options/passwords.h"
 #include "run/keeper.h"
 #include "show/json.h"
 #include "show/print.h"
@@ -46,7 +46,7 @@ Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mi
 }
 
 // False: no lock was acquired, which has been said.
-Result<bool> acquire(const AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
+Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
                      const run::Inherited& inherited, run::SignalBlock& signals) {
   lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
   holder.in_history = options.history;
@@ -74,7 +74,7 @@ Result<bool> acquire(const AcquireOptions& options, const lock::LeaseTiming& tim
 
 }  // namespace
 
-Result<int> execute(const AcquireOptions& options) {
+Result<int> execute(AcquireOptions& options) {
   RLOCK_TRY(expect_not_nested(options.names));
   // How it is renewed, by a keeper or while other locks are waited for.
   const milliseconds most = options.mode.kind == lock::Mode::Kind::read ? lock::kLongestReaderLease : milliseconds::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The subcommands: what each does with its options. Each returns the exit status, after it has written its
-// result; an Error is reported by the caller.
+// result; an Error is reported by the caller. Those that use a server take the addresses out of their options.
 #pragma once
 
 #include "base/error.h"
@@ -8,16 +8,16 @@
 
 namespace rlock::cli {
 
-Result<int> execute(const RunOptions& options);
-Result<int> execute(const AcquireOptions& options);
-Result<int> execute(const RenewOptions& options);
-Result<int> execute(const ReleaseOptions& options);
-Result<int> execute(const StatusOptions& options);
-Result<int> execute(const ForceUnlockOptions& options);
-Result<int> execute(const HistoryOptions& options);
-Result<int> execute(const DoctorOptions& options);
+Result<int> execute(RunOptions& options);
+Result<int> execute(AcquireOptions& options);
+Result<int> execute(RenewOptions& options);
+Result<int> execute(ReleaseOptions& options);
+Result<int> execute(StatusOptions& options);
+Result<int> execute(ForceUnlockOptions& options);
+Result<int> execute(HistoryOptions& options);
+Result<int> execute(DoctorOptions& options);
 Result<int> execute(const ConfigOptions& options);
-Result<int> execute(const LocalOptions& options);
+Result<int> execute(LocalOptions& options);
 Result<int> execute(const PrintText& options);
 
 }  // namespace rlock::cli

@@ -24,7 +24,7 @@ std::string in_words(const std::vector<ShownSetting>& settings) {
     const std::string value = setting.secret ? "(not shown)" : setting.value ? escaped(*setting.value) : "-";
     line += value;
     fill_up(line, columns(value), kValueWidth);
-    text += line + escaped(setting.origin) + "\n";
+    text += line + setting.source.text() + "\n";
   }
   return text;
 }
@@ -36,8 +36,8 @@ std::string in_json(const std::vector<ShownSetting>& settings) {
     objects.push_back({{"setting", setting.name},
                        {"value", setting.value ? JsonValue(*setting.value) : JsonValue(nullptr)},
                        {"secret", setting.secret},
-                       {"source", sources[static_cast<std::size_t>(setting.source)]},
-                       {"origin", setting.origin}});
+                       {"source", sources[static_cast<std::size_t>(setting.source.kind)]},
+                       {"origin", setting.source.text()}});
   }
   return objects_json(objects);
 }

@@ -170,7 +170,7 @@ int status_of_all(const std::vector<Check>& checks) {
 
 }  // namespace
 
-Result<int> execute(const DoctorOptions& options) {
+Result<int> execute(DoctorOptions& options) {
   if (options.acl) {
     const auto address = redis::parse_address(options.url.text());
     const bool cluster = address && address->kind == redis::Address::Kind::cluster;

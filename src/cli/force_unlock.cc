@@ -172,7 +172,7 @@ Result<int> free_lock(lock::Servers& client, const ForceUnlockOptions& options, 
 
 }  // namespace
 
-Result<int> execute(const ForceUnlockOptions& options) {
+Result<int> execute(ForceUnlockOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
   const std::string name = options.name().display();
   const auto status = RLOCK_TRY(look(client, options));

@@ -47,7 +47,7 @@ Result<void> print_empty(lock::Servers& servers, const lock::HistoryQuery& query
 
 }  // namespace
 
-Result<int> execute(const HistoryOptions& options) {
+Result<int> execute(HistoryOptions& options) {
   using enum HistoryOptions::Output;
   const std::size_t limit = static_cast<std::size_t>(*options.limit);
   lock::HistoryQuery query{.names = options.names, .limit = limit, .failed = options.failed};

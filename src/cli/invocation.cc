@@ -7,14 +7,13 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "options/complete.h"
+#include "options/meaning.h"
 #include "show/json.h"
 #include "options/parse.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "options/shown_settings.h"
 #include "cli/version.h"
-#include "options/words.h"
 
 namespace rlock::cli {
 namespace {
@@ -30,10 +29,16 @@ Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, cons
 
 Result<CommonOptions> read_common(const Settings& settings) {
   CommonOptions common;
-  for (const std::string& address : settings.addresses_with_password()) common.configured_urls.emplace_back(address);
+  for (const auto& [url, source, former] : settings.addresses_with_password()) {
+    common.configured_urls.push_back({Secret(url), source});
+  }
   common.config_for_command = settings.config_for_command();
   common.profile_for_command = settings.profile_for_command();
   RLOCK_TRY(fill(common, common_options(), settings));
+  for (const OptionSpec& row : common_options()) {
+    const Setting* said = row.name().starts_with("tls-") ? settings.find(row) : nullptr;
+    if (said && said->source.on_command_line()) common.tls_option = said->source.text();
+  }
   drop_weaker_source(common);
   return common;
 }
@@ -45,16 +50,11 @@ void start_log(const CommonOptions& common) {
   if (common.syslog) log::to_syslog_too();
 }
 
-// Whether the line or the variable asks for JSON: what is wrong with the line is said before its options are known.
-bool wants_json(const std::vector<std::string>& arguments) {
-  constexpr std::string_view option = "--log-format";
+// What is wrong with a line is said before its options are read.
+void start_early_log(const Parsed& parsed) {
+  const std::string* said = parsed.text_of(log_format_option());
   const char* variable = std::getenv("RLOCK_LOG_FORMAT");
-  bool json = variable && std::string_view(variable) == "json";
-  for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
-    if (*word == option && word + 1 != arguments.end()) json = *(word + 1) == "json";
-    if (word->starts_with(std::string(option) + "=")) json = word->substr(option.size() + 1) == "json";
-  }
-  return json;
+  if ((said ? *said : variable ? variable : "") == "json") log::start(log::Level::info, json_log_line);
 }
 
 // Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.
@@ -62,89 +62,72 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
   for (const OptionSpec& row : rows) {
     const Setting* said = settings.find(row);
     if (!said) continue;
-    const bool secret = row.value == "URL" || may_be_secret(row);
+    const bool secret = row.value == "URL" || row.may_be_secret();
     const std::string value = secret ? "given" : escaped(said->text, 200);
-    log::debug("option " + std::string(row.name()) + ": " + value + ", from " + said->origin);
+    log::debug("option " + std::string(row.name()) + ": " + value + ", from " + said->source.text());
   }
 }
 
-// timeout(1) and other programs mean the whole wait by that name.
-void warn_of_long_timeout(const CommonOptions& common) {
-  if (common.former_timeout.empty() || common.timeout <= 1min) return;
-  log::warning(common.former_timeout +
-               ": this is the time for one exchange with the server; use --wait to limit the wait. If you mean one "
-               "exchange, call it --server-timeout");
+// timeout(1) and other programs mean the whole wait by the former name of --server-timeout.
+void warn_of_long_timeout(const CommonOptions& common, const Settings& settings) {
+  for (const OptionSpec& row : common_options()) {
+    const Setting* said = row.former.empty() ? nullptr : settings.find(row);
+    if (!said || !said->former || common.timeout <= 1min) continue;
+    log::warning(said->source.text() +
+                 ": this is the time for one exchange with the server; use --wait to limit the wait. If you mean one "
+                 "exchange, call it --server-timeout");
+  }
 }
 
-Result<void> name_keys(CommonOptions&) { return {}; }
+// The options of a subcommand, which are not a text.
+CommonOptions& common_of(Invocation& invocation) {
+  return std::visit(
+      [](auto& options) -> CommonOptions& {
+        if constexpr (std::derived_from<std::remove_reference_t<decltype(options)>, CommonOptions>) {
+          return options;
+        } else {
+          std::unreachable();
+        }
+      },
+      invocation);
+}
 
-// From here on a name is the key of its lock.
-Result<void> name_keys(NamingOptions& options) {
-  if (!options.like && options.key_form.empty()) return {};
-  const bool sorted = std::ranges::is_sorted(options.names);
-  for (lock::LockName& name : options.names) {
-    auto named = name.named_by(options.like, options.key_form);
-    if (!named) return std::unexpected(std::move(named).error().in(options.like ? "--like " + std::string(options.like->preset) : "--key"));
-    name = *std::move(named);
-  }
-  if (sorted) std::ranges::sort(options.names);
+Result<void> fill(Invocation& invocation, const SubcommandSpec& spec, const Settings& settings) {
+  for (const auto& part : spec.parts) RLOCK_TRY(fill(common_of(invocation), part, settings));
   return {};
-}
-
-template <std::derived_from<CommonOptions> Options>
-Result<void> read(Options& options, const Parsed& parsed, const Settings& settings,
-                  const std::vector<std::string>& arguments) {
-  // First: a -- that is missing makes the command's options look like ours.
-  RLOCK_TRY(read_words(options, parsed, arguments));
-  for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
-  RLOCK_TRY(name_keys(options));
-  return complete(options);
 }
 
 // A value that no subcommand could use is an error here, too.
-Result<void> check_values(const Settings& settings) {
+Result<void> show_settings(ConfigOptions& options, const Settings& settings) {
   for (const SubcommandSpec& spec : subcommands()) {
     if (!spec.blank) continue;
     Invocation scratch = spec.blank({});
-    RLOCK_TRY(std::visit(
-        [&](auto& options) -> Result<void> {
-          if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {
-            for (const auto& part : spec.parts) RLOCK_TRY(fill(options, part, settings));
-          }
-          return {};
-        },
-        scratch));
+    RLOCK_TRY(fill(scratch, spec, settings));
   }
-  return {};
-}
-
-Result<void> read(ConfigOptions& options, const Parsed& parsed, const Settings& settings,
-                  const std::vector<std::string>& arguments) {
-  RLOCK_TRY(read_words(options, parsed, arguments));
-  for (const auto& part : parsed.subcommand->parts) RLOCK_TRY(fill(options, part, settings));
-  RLOCK_TRY(check_values(settings));
   options.settings = RLOCK_TRY(shown_settings(settings, options));
   return {};
 }
 
-Result<void> read(PrintText&, const Parsed&, const Settings&, const std::vector<std::string>&) { return {}; }
-
 }  // namespace
 
-Result<Invocation> read_invocation(const std::vector<std::string>& arguments) {
-  if (wants_json(arguments)) log::start(log::Level::info, json_log_line);
-  const Parsed parsed = RLOCK_TRY(parse(arguments));
+Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments) {
+  start_early_log(parsed);
+  if (parsed.error) return std::unexpected(*parsed.error);
   if (!parsed.subcommand) return PrintText{parsed.version ? version_text() : parsed.text};
   const Settings settings = RLOCK_TRY(Settings::load(parsed));
   CommonOptions common = RLOCK_TRY(read_common(settings));
   start_log(common);
   warn_of_unknown_variables();
-  warn_of_long_timeout(common);
+  warn_of_long_timeout(common, settings);
   report(common_options(), settings);
   for (const auto& part : parsed.subcommand->parts) report(part, settings);
 
   Invocation invocation = parsed.subcommand->blank(std::move(common));
-  RLOCK_TRY(std::visit([&](auto& options) { return read(options, parsed, settings, arguments); }, invocation));
+  // First: a -- that is missing makes the command's options look like ours.
+  RLOCK_TRY(read_words(invocation, parsed, arguments));
+  RLOCK_TRY(fill(invocation, *parsed.subcommand, settings));
+  RLOCK_TRY(complete(invocation));
+  if (auto* config = std::get_if<ConfigOptions>(&invocation)) RLOCK_TRY(show_settings(*config, settings));
   return invocation;
 }
 

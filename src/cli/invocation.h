@@ -6,11 +6,13 @@
 
 #include "base/error.h"
 #include "options/options.h"
+#include "options/parse.h"
 
 namespace rlock::cli {
 
-// Makes sense of the command line, the environment and the configuration files. Starts the log as they ask.
-// Errors: usage, config; each names the option, variable or setting that it is about.
-Result<Invocation> read_invocation(const std::vector<std::string>& arguments);
+// Makes sense of a command line, of the environment and of the configuration files. Starts the log as they ask.
+// `arguments`: the line that `parsed` is, for a message that corrects it. Errors: usage, config; each names the option,
+// variable or setting that it is about.
+Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments);
 
 }  // namespace rlock::cli

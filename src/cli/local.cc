@@ -188,7 +188,7 @@ class Service {
 
 }  // namespace
 
-Result<int> execute(const LocalOptions& options) {
+Result<int> execute(LocalOptions& options) {
   const redis::LocalServer server = RLOCK_TRY(local_server_for(options));
   switch (options.action) {
     case LocalOptions::Action::status: return show(server, options.timeout);

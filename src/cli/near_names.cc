@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "options/suggest.h"
+#include "options/help.h"
 #include "lock/listing.h"
 
 namespace rlock::cli {

@@ -46,7 +46,7 @@ Result<void> report(const std::string& name, const lock::Released& released) {
 
 }  // namespace
 
-Result<int> execute(const ReleaseOptions& options) {
+Result<int> execute(ReleaseOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   const lock::OwnerId& owner = *options.owner;
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };

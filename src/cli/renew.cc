@@ -9,7 +9,7 @@
 
 namespace rlock::cli {
 
-Result<int> execute(const RenewOptions& options) {
+Result<int> execute(RenewOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   return for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
     const auto renewed = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
-#include "options/ending_signal.h"
-#include "options/environment.h"
+#include "options/passwords.h"
+#include "options/settings.h"
 #include "show/json.h"
 #include "show/shell.h"
 #include "cli/self.h"
@@ -102,7 +102,7 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
 }
 
 // Longer than others, so that all of it is seen at once: which option becomes what, and the path of the job.
-Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& inherited, const Events& events,
+Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const TimePoint begun = BootClock::now();
@@ -150,7 +150,7 @@ Result<Ending> run_under_lock(const RunOptions& options, const run::Inherited& i
 
 }  // namespace
 
-Result<int> execute(const RunOptions& options) {
+Result<int> execute(RunOptions& options) {
   const auto inherited = run::Inherited::look();
   const Events events = RLOCK_TRY(Events::open(options.status_fd));
   auto signals = run::SignalBlock::begin();

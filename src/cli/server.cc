@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "options/environment.h"
 #include "options/passwords.h"
 #include "options/trusted_file.h"
 #include "run/daemon.h"
@@ -28,16 +27,9 @@ void hide_password(char* urls) {
   }
 }
 
-// The password that the configuration has for this very server. A nested rlock has the address from RLOCK_URL, without
-// its password.
 std::optional<Secret> configured_password(const CommonOptions& options, const redis::Address& address) {
-  std::optional<Secret> password;
-  for (const Secret& url : options.configured_urls) {
-    const auto configured = redis::parse_address(url.text());
-    if (!configured || configured->url() != address.url()) continue;
-    if (!password) password = configured->server.password;
-  }
-  return password;
+  const ConfiguredUrl* configured = configured_for(options, address);
+  return configured ? redis::parse_address(configured->url.text())->server.password : std::nullopt;
 }
 
 // "5ed36f99.0"
@@ -107,12 +99,6 @@ Result<void> check_tls_options(const std::vector<redis::Address>& addresses, con
                                       " is no address for TLS; write rediss://");
 }
 
-// A mistake on the command line is one of usage, elsewhere one of configuration.
-Error bad_url(const CommonOptions& options, Error error) {
-  if (!options.url_on_command_line) error.code = Error::Code::config;
-  return std::move(error).in(options.url_origin);
-}
-
 // Several addresses are those of a quorum.
 Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
   if (addresses.size() == 1) return {};
@@ -143,33 +129,29 @@ Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
 }
 
 Result<std::vector<redis::Address>> parse_addresses(const CommonOptions& options) {
-  Secret urls = options.url;
   std::vector<redis::Address> addresses;
-  for (const std::string_view url : redis::split_addresses(urls.text())) {
+  for (const std::string_view url : redis::split_addresses(options.url.text())) {
     auto address = redis::parse_address(url);
-    if (!address) {
-      urls.wipe();
-      return std::unexpected(bad_url(options, std::move(address).error()));
-    }
+    if (!address) return std::unexpected(blame(std::move(address).error(), options.url_source));
     addresses.push_back(*std::move(address));
   }
-  urls.wipe();
   if (auto fine = check_quorum(addresses); !fine) {
-    return std::unexpected(bad_url(options, std::move(fine).error()));
+    return std::unexpected(blame(std::move(fine).error(), options.url_source));
   }
   return addresses;
 }
 
-Result<std::vector<redis::Address>> addresses_for(const CommonOptions& options, int interrupt) {
+Result<std::vector<redis::Address>> addresses_for(CommonOptions& options, int interrupt) {
   auto parsed = parse_addresses(options);
   if (char* variable = std::getenv("RLOCK_URL")) hide_password(variable);
   std::vector<std::optional<Secret>> configured;
   for (const redis::Address& address : parsed.value_or(std::vector<redis::Address>{})) {
     configured.push_back(configured_password(options, address));
   }
-  for (Secret url : options.configured_urls) url.wipe();
+  options.url.wipe();
+  for (ConfiguredUrl& one : options.configured_urls) one.url.wipe();
   auto addresses = RLOCK_TRY(std::move(parsed));
-  if (options.url_on_command_line &&
+  if (options.url_source.on_command_line() &&
       std::ranges::any_of(addresses, [](const auto& one) { return one.server.password.has_value(); })) {
     log::warning("a password on the command line can be seen by other users; use --password-file or RLOCK_PASSWORD");
   }
@@ -199,7 +181,7 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
 // sees another lock than the one that was taken.
 void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
   const bool by_sudo = std::getenv("SUDO_USER") != nullptr;
-  if (!options.url_origin.empty() || (!takes_locks && !by_sudo)) return;
+  if (!options.url_source.is_default() || (!takes_locks && !by_sudo)) return;
   const std::string server(options.url.text());
   log::warning("no server is named, so that rlock uses " + server +
                ", which may be another server on each host; name the server by --url, by RLOCK_URL" +
@@ -207,12 +189,12 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
                ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
 }
 
-Result<lock::Servers> servers_for(const CommonOptions& options, int interrupt) {
+Result<lock::Servers> servers_for(CommonOptions& options, int interrupt) {
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
   for (const redis::Address& address : addresses) {
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
     log::debug("server " + escaped(address.display()) + ", from " +
-               (options.url_origin.empty() ? "the default" : options.url_origin));
+               (options.url_source.is_default() ? "the default" : options.url_source.text()));
     if (address.server.kind == redis::Endpoint::Kind::local) {
       const Until until = Until{TimePoint::max(), interrupt}.at_most(options.timeout);
       RLOCK_TRY(redis::LocalServer(address.server.path).ensure(launch_server, until));
@@ -221,7 +203,7 @@ Result<lock::Servers> servers_for(const CommonOptions& options, int interrupt) {
   return lock::Servers(std::move(addresses));
 }
 
-Result<lock::Servers> named_servers_for(const NamingOptions& options, int interrupt) {
+Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt) {
   lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt));
   constexpr std::size_t kMost = 200;  // of characters: CLIENT LIST is for people
   std::string name = "rlock:";
@@ -235,24 +217,24 @@ Result<lock::Servers> named_servers_for(const NamingOptions& options, int interr
 
 }  // namespace
 
-Result<lock::Servers> client_for(const CommonOptions& options, int interrupt) {
+Result<lock::Servers> client_for(CommonOptions& options, int interrupt) {
   warn_of_default_server(options, false);
   return servers_for(options, interrupt);
 }
 
-Result<lock::Servers> client_for(const NamingOptions& options, int interrupt) {
+Result<lock::Servers> client_for(NamingOptions& options, int interrupt) {
   warn_of_default_server(options, false);
   return named_servers_for(options, interrupt);
 }
 
-Result<lock::Servers> client_for(const LockingOptions& options, int interrupt) {
+Result<lock::Servers> client_for(LockingOptions& options, int interrupt) {
   warn_of_default_server(options, true);
   lock::Servers servers = RLOCK_TRY(named_servers_for(options, interrupt));
   if (!options.wait.eviction) servers.refuse_eviction();
   return servers;
 }
 
-Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
+Result<redis::LocalServer> local_server_for(CommonOptions& options) {
   const redis::Address address = RLOCK_TRY(addresses_for(options, -1)).front();
   if (address.server.kind != redis::Endpoint::Kind::local) {
     return fail(Error::Code::usage,
@@ -263,7 +245,7 @@ Result<redis::LocalServer> local_server_for(const CommonOptions& options) {
 
 Error with_advice(Error error, const CommonOptions& options) {
   if (error.code != Error::Code::unavailable) return error;
-  if (options.url_origin.empty()) {
+  if (options.url_source.is_default()) {
     error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
   } else if (error.message.ends_with(errno_text(ECONNREFUSED))) {
     error.message += "; no server listens there: start it, or correct the address";

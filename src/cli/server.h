@@ -15,15 +15,15 @@ namespace rlock::cli {
 // the address of the options is wiped, and nobody else of our user can read our memory. A local: server is started if
 // need be. Errors: usage or config (a bad address, a password file that others can read, no terminal), interrupted,
 // those of LocalServer::ensure. Warns where nothing has named a server and sudo has taken RLOCK_URL away.
-Result<lock::Servers> client_for(const CommonOptions& options, int interrupt = -1);
+Result<lock::Servers> client_for(CommonOptions& options, int interrupt = -1);
 // The same, and the server shows the names of the locks in CLIENT LIST.
-Result<lock::Servers> client_for(const NamingOptions& options, int interrupt = -1);
+Result<lock::Servers> client_for(NamingOptions& options, int interrupt = -1);
 // The same, and lock::acquire() refuses a server that may evict locks, unless the user takes the risk. Warns wherever
 // nothing has named a server: two hosts could both hold the lock.
-Result<lock::Servers> client_for(const LockingOptions& options, int interrupt);
+Result<lock::Servers> client_for(LockingOptions& options, int interrupt);
 
 // The local server of the options. Errors: usage if the address is not local:.
-Result<redis::LocalServer> local_server_for(const CommonOptions& options);
+Result<redis::LocalServer> local_server_for(CommonOptions& options);
 
 // The error that rlock ends with, for a name or as a whole. A user who has reached no server is told how to name one. An
 // answer of the server has its advice from server_error() already.

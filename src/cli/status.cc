@@ -124,7 +124,7 @@ void say_what_is_missing(const lock::Servers& client) {
 
 }  // namespace
 
-Result<int> execute(const StatusOptions& options) {
+Result<int> execute(StatusOptions& options) {
   lock::Servers client = RLOCK_TRY(client_for(options));
   if (options.watch) {
     return watch({.look = [&](int interrupt) { return look(client, options, interrupt); },

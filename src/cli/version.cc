@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "options/config_file.h"
 #include "options/parse.h"
 #include "redis/reply.h"
 #include "redis/resolve.h"
@@ -17,7 +16,7 @@ std::string version_text() {
   std::string text = "rlock " RLOCK_VERSION "\n";
   if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
   return text + "with " + redis::protocol_library() + ", " + redis::resolver_library() + ", " + redis::tls_library() +
-         ", " + line_library() + ", " + toml_library() + ", " + json_library() + ", " + log::library() + "\n";
+         ", " + line_library() + ", " + json_library() + ", " + log::library() + "\n";
 }
 
 }  // namespace rlock::cli

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "options/ask_password.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <termios.h>
@@ -13,16 +11,15 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "base/wait.h"
-#include "options/ending_signal.h"
-#include "run/signals.h"
+#include "options/passwords.h"
 
 namespace rlock::cli {
 namespace {
 
-std::unexpected<Error> refuse(const std::string& why) { return fail(Error::Code::usage, "--ask-password: " + why); }
+std::unexpected<Error> cannot_ask(const std::string& why) { return fail(Error::Code::usage, "--ask-password: " + why); }
 
 std::unexpected<Error> no_terminal() {
-  return refuse("there is no terminal to ask on; use --password-file or --password-command");
+  return cannot_ask("there is no terminal to ask on; use --password-file or --password-command");
 }
 
 // A terminal that does not show what is typed. Ctrl-Z does not stop us: the shell would be left without an echo.
@@ -53,7 +50,7 @@ class Silence {
   termios former_{};
 };
 
-void show(int terminal, const std::string& text) {
+void show_on(int terminal, const std::string& text) {
   for (std::size_t shown = 0; shown < text.size();) {
     const ssize_t got = write(terminal, text.data() + shown, text.size() - shown);
     if (got < 0 && errno != EINTR) return;
@@ -73,26 +70,35 @@ Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt)
   }
 }
 
-Result<Secret> ask(const std::string& server, int interrupt) {
+Result<Secret> ask_terminal(const std::string& server, int interrupt) {
   const UniqueFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (!terminal) return no_terminal();
   auto line = [&]() -> Result<Secret> {
     const auto silence = RLOCK_TRY(Silence::of(terminal.get()));
-    show(terminal.get(), "Password for " + escaped(server) + ": ");
+    show_on(terminal.get(), "Password for " + escaped(server) + ": ");
     return Secret::written(Secret::kLongest,
                            [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
   }();
-  show(terminal.get(), "\n");
-  if (line && line->text().empty()) return refuse("the password is empty");
+  show_on(terminal.get(), "\n");
+  if (line && line->text().empty()) return cannot_ask("the password is empty");
   return line;
 }
 
 }  // namespace
 
+int ending_signal(run::SignalBlock& signals) {
+  int first = 0;
+  while (const auto signal = signals.next()) {
+    if (signals.asks_to_end(signal->number)) return signal->number;
+    if (first == 0) first = signal->number;
+  }
+  return first != 0 ? first : SIGTERM;
+}
+
 Result<Secret> ask_password(const std::string& server, int interrupt) {
-  if (interrupt >= 0) return ask(server, interrupt);
+  if (interrupt >= 0) return ask_terminal(server, interrupt);
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
-  auto password = ask(server, signals.fd());
+  auto password = ask_terminal(server, signals.fd());
   if (!password && password.error().code == Error::Code::interrupted) run::die_of(ending_signal(signals));
   signals.restore();
   return password;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "options/complete.h"
-
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "options/meaning.h"
 
 namespace rlock::cli {
 namespace {
@@ -16,6 +16,20 @@ std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usa
 
 std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
   return usage(one + " and " + other + " contradict each other; give one");
+}
+
+// From here on a name is the key of its lock.
+Result<void> name_keys(NamingOptions& options) {
+  if (!options.like && options.key_form.empty()) return {};
+  const bool sorted = std::ranges::is_sorted(options.names);
+  for (lock::LockName& name : options.names) {
+    auto named = name.named_by(options.like, options.key_form);
+    const std::string said = options.like ? "--like " + std::string(options.like->preset) : "--key";
+    if (!named) return std::unexpected(std::move(named).error().in(said));
+    name = *std::move(named);
+  }
+  if (sorted) std::ranges::sort(options.names);
+  return {};
 }
 
 // A library's convention is one of strings.
@@ -95,9 +109,7 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
-}  // namespace
-
-Result<void> complete(RunOptions& options) {
+Result<void> complete_all(RunOptions& options) {
   RLOCK_TRY(complete_mode(options));
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
   RLOCK_TRY(complete_wait(options));
@@ -118,7 +130,7 @@ Result<void> complete(RunOptions& options) {
   return {};
 }
 
-Result<void> complete(AcquireOptions& options) {
+Result<void> complete_all(AcquireOptions& options) {
   RLOCK_TRY(complete_mode(options));
   RLOCK_TRY(complete_wait(options));
   if (options.lease == 0ms && !options.for_pid) {
@@ -131,7 +143,7 @@ Result<void> complete(AcquireOptions& options) {
   return {};
 }
 
-Result<void> complete(OwnedOptions& options) {
+Result<void> complete_all(OwnedOptions& options) {
   if (options.owner) return {};
   const char* variable = std::getenv("RLOCK_OWNER");
   if (!variable || !*variable) {
@@ -141,7 +153,7 @@ Result<void> complete(OwnedOptions& options) {
   return {};
 }
 
-Result<void> complete(StatusOptions& options) {
+Result<void> complete_all(StatusOptions& options) {
   if (options.watch && options.output == StatusOptions::Output::prometheus) {
     return contradiction("--watch", "--prometheus");
   }
@@ -152,24 +164,36 @@ Result<void> complete(StatusOptions& options) {
   return {};
 }
 
-Result<void> complete(HistoryOptions& options) {
+Result<void> complete_all(HistoryOptions& options) {
   using Output = HistoryOptions::Output;
   if (!options.limit) options.limit = options.output == Output::html ? 1000 : 50;
   return {};
 }
 
-Result<void> complete(ForceUnlockOptions& options) {
+Result<void> complete_all(ForceUnlockOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
   options.wait = options.wait.value_or(1min);
   return {};
 }
 
-Result<void> complete(DoctorOptions& options) {
+Result<void> complete_all(DoctorOptions& options) {
   if (options.acl && options.json) return contradiction("--acl", "--json");
   return {};
 }
 
-Result<void> complete(LocalOptions&) { return {}; }
+Result<void> complete_all(CommonOptions&) { return {}; }
+
+}  // namespace
+
+Result<void> complete(Invocation& invocation) {
+  return std::visit(
+      [](auto& options) -> Result<void> {
+        if constexpr (requires { name_keys(options); }) RLOCK_TRY(name_keys(options));
+        if constexpr (requires { complete_all(options); }) return complete_all(options);
+        return {};
+      },
+      invocation);
+}
 
 }  // namespace rlock::cli

@@ -1,212 +1,267 @@
 // SPDX-License-Identifier: MIT
+// A reader of our own, because toml++ cannot be given what a user may write: "[&" and "[é" are undefined behaviour
+// (marzer/tomlplusplus#294), each dot of a key is a level of recursion without a limit, and its errors quote values,
+// which may be secrets. To find all that in front of it took half a reader.
 #include "options/config_file.h"
 
 #include <algorithm>
-#include <ranges>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <span>
 
 #include "base/text.h"
-
-// Or toml++ has the compiler assume what a file can belie, as that a letter stands behind [.
-#undef NDEBUG
-#define TOML_ASSERT(expression) static_assert(true)
-// Header-only: not every system has a static library of it.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0  // errors are values
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
 
 namespace rlock::cli {
 namespace {
 
 constexpr std::string_view kProfiles = "profile";
-// In a line. toml++ takes a tree apart by recursion, and each dot of a key is a level of it, which it does not limit:
-// the stack would overflow.
-constexpr long kMostDots = 200;
 
 bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-// The key of `line` if a value stands behind it that begins as no string, array or table; else "".
-std::string_view key_of_bare_value(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t begin = line.find_first_not_of(kBlank), equals = line.find('=');
-  const std::size_t value = line.find_first_not_of(kBlank, equals == line.npos ? equals : equals + 1);
-  if (value == line.npos || std::string_view("\"'[{#").contains(line[value])) return "";
-  const std::string_view key = line.substr(begin, line.find_last_not_of(kBlank, equals - 1) + 1 - begin);
-  return std::ranges::all_of(key, [](char c) { return c == '.' || is_bare(c); }) ? key : "";
+bool is_control(char c) { return (c >= 0 && c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == '\x7f'; }
+
+std::string with_dots(std::span<const std::string> parts) {
+  std::string all;
+  for (const std::string& part : parts) all.append(all.empty() ? "" : ".").append(part);
+  return all;
 }
 
-// The end of the string or the comment that begins at `at`; `at`: none does.
-std::size_t end_of_free_text(std::string_view text, std::size_t at) {
-  const char quote = text[at];
-  if (quote == '#') return std::min(text.find('\n', at), text.size());
-  if (quote != '"' && quote != '\'') return at;
-  const std::string three(3, quote);
-  const bool long_string = text.substr(at).starts_with(three);
-  const std::string_view delimiter = text.substr(at, long_string ? 3 : 1);
-  for (std::size_t i = at + delimiter.size(); i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (!long_string && text[i] == '\n') {
-      return i;
-    } else if (text.substr(i).starts_with(delimiter)) {
-      return i + delimiter.size();
-    }
-  }
-  return text.size();
+// TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None: it is no integer, or too large.
+std::optional<long long> integer(std::string word) {
+  std::erase(word, '_');
+  if (word.starts_with('+')) word.erase(0, 1);
+  const int base = word.starts_with("0x") ? 16 : word.starts_with("0o") ? 8 : word.starts_with("0b") ? 2 : 10;
+  if (base != 10) word.erase(0, 2);
+  if (base == 10 && word.size() > 1 && word.starts_with('0')) return {};
+  long long value = 0;
+  const char* end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, value, base);
+  return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
 }
 
-// toml++ runs into what it calls unreachable at a letter beyond ASCII that is in neither string nor comment.
-std::size_t first_foreign_letter(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  for (std::size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < text.size();) {
-    const std::size_t end = end_of_free_text(text, i);
-    if (end == i && (text[i] & 0x80)) return i;
-    i = std::max(end, i + 1);
-  }
-  return text.npos;
-}
-
-// toml++ quotes what it stumbles over. More of a value than a character may be a piece of a secret.
-std::string reason_of(std::string_view description) {
-  const std::size_t quote = description.find('\''), end = description.find('\'', quote + 1);
-  if (end != description.npos && end - quote > 5) return "this is no TOML";
-  const std::size_t context = description.find(": ");  // "Error while parsing string: "
-  return escaped(description.substr(context == description.npos ? 0 : context + 2), 200);
-}
-
-// Where something stands in a file, and what is wrong there.
-class Places {
+class Reader {
  public:
-  Places(const std::string& path, std::string_view text) : path_(escaped(path)) {
-    for (const auto line : std::views::split(text, '\n')) lines_.emplace_back(line.begin(), line.end());
-  }
+  Reader(const std::string& path, std::string_view text) : path_(path), text_(text) {}
 
-  std::string of(std::size_t line) const { return path_ + ":" + std::to_string(line); }
-  std::string of(const toml::node& node, const std::string& key) const {
-    return of(node.source().begin.line) + ": " + escaped(key, 100);
-  }
-
-  std::unexpected<Error> bad(const toml::node& node, const std::string& key, const std::string& why) const {
-    return fail(Error::Code::config, of(node, key) + ": " + why);
-  }
-
-  std::unexpected<Error> no_toml(const toml::parse_error& error) const {
-    const toml::source_position at = error.source().begin;
-    const bool twice = error.description().contains("redefine"), string = error.description().contains(" string");
-    if (twice) {
-      return fail(Error::Code::config, of(at.line) + ": this is there already, further up; leave one of them");
+  Result<ConfigFile> read() {
+    take("\xef\xbb\xbf");  // a byte order mark
+    if (const auto control = std::ranges::find_if(text_, is_control); control != text_.end()) {
+      at_ = static_cast<std::size_t>(control - text_.begin());
+      return expected("no control character");
     }
-    const std::string key =
-        escaped(string || at.line > lines_.size() ? "" : key_of_bare_value(lines_[at.line - 1]), 100);
-    if (key.empty()) {
-      return fail(Error::Code::config,
-                  of(at.line) + ": column " + std::to_string(at.column) + ": " + reason_of(error.description()));
+    for (skip_lines(); at_ < text_.size(); skip_lines()) {
+      RLOCK_TRY(peek() == '[' ? table() : setting());
+      skip_blanks();
+      if (peek() != '#' && peek() != '\n' && at_ < text_.size()) return expected("the end of the line");
     }
-    return fail(Error::Code::config, of(at.line) + ": " + key + ": put the value in quotes: " + key + " = \"...\"");
-  }
-
-  // Refuses a file that toml++ cannot stand.
-  Result<void> check(std::string_view text) const {
-    if (const std::size_t letter = first_foreign_letter(text); letter != text.npos) {
-      const auto line = static_cast<std::size_t>(std::ranges::count(text.substr(0, letter), '\n')) + 1;
-      return fail(Error::Code::config, of(line) + ": put what holds other letters than those of ASCII in quotes");
-    }
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      if (std::ranges::count(lines_[i], '.') <= kMostDots) continue;
-      return fail(Error::Code::config, of(i + 1) + ": more than " + std::to_string(kMostDots) + " dots");
-    }
-    return {};
+    std::ranges::sort(file_.profiles);
+    return std::move(file_);
   }
 
  private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool quoted() const { return peek() == '"' || peek() == '\''; }
+  bool take(std::string_view wanted) {
+    if (!text_.substr(at_).starts_with(wanted)) return false;
+    at_ += wanted.size();
+    return true;
+  }
+  void skip(std::string_view letters) { at_ = std::min(text_.find_first_not_of(letters, at_), text_.size()); }
+  void skip_blanks() { skip(" \t\r"); }
+  // Also comments.
+  void skip_lines() {
+    for (skip(" \t\r\n"); peek() == '#'; skip(" \t\r\n")) at_ = std::min(text_.find('\n', at_), text_.size());
+  }
+
+  std::ptrdiff_t line() const { return 1 + std::ranges::count(text_.substr(0, at_), '\n'); }
+
+  // Where we are. No error shows a value.
+  std::unexpected<Error> bad(const std::string& why) const {
+    return fail(Error::Code::config, escaped(path_) + ":" + std::to_string(line()) + ": " + why);
+  }
+  std::unexpected<Error> bad(const std::string& key, const std::string& why) const {
+    return bad(escaped(key, 100) + ": " + why);
+  }
+  std::unexpected<Error> expected(const std::string& what) const {
+    if (peek() & 0x80) return bad("put what holds other letters than those of ASCII in quotes");
+    const std::size_t begin = text_.substr(0, at_).rfind('\n') + 1;  // npos + 1 is 0
+    return bad("column " + std::to_string(at_ - begin + 1) + ": expected " + what);
+  }
+
+  Result<std::vector<std::string>> key() {
+    std::vector<std::string> parts;
+    do {
+      skip_blanks();
+      const std::size_t begin = at_;
+      if (quoted()) {
+        parts.push_back(RLOCK_TRY(string()));
+      } else {
+        while (is_bare(peek())) ++at_;
+        if (at_ == begin) return expected("a name");
+        parts.emplace_back(text_.substr(begin, at_ - begin));
+      }
+      skip_blanks();
+    } while (take("."));
+    return parts;
+  }
+
+  // `parts` names a table of settings, or with one part more a setting in it.
+  Result<void> check(std::span<const std::string> parts, bool is_table) {
+    const bool in_profile = parts.front() == kProfiles;
+    const std::size_t most = (in_profile ? 2 : 0) + (is_table ? 0 : 1);
+    if (parts.size() > most) {
+      return bad(with_dots(parts.first(std::min(parts.size(), in_profile ? std::size_t{3} : 1))), kUnknownTable);
+    }
+    if (!is_table && parts.size() < most) {
+      return bad(with_dots(parts), std::string(kNoProfile) + (parts.size() == 1 ? "; --profile chooses it" : ""));
+    }
+    if (!in_profile || parts.size() < 2) return {};
+    if (!is_profile_name(parts[1])) {
+      return bad(with_dots(parts.first(2)), "a profile's name has letters, digits, - and _");
+    }
+    if (std::ranges::find(file_.profiles, parts[1]) == file_.profiles.end()) file_.profiles.push_back(parts[1]);
+    return {};
+  }
+
+  Result<void> define(const std::string& name) {
+    if (defined_.insert(name).second) return {};
+    return bad("this is there already, further up; leave one of them");
+  }
+
+  Result<void> table() {
+    const bool list = take("[[");
+    if (!list) take("[");
+    table_ = RLOCK_TRY(key());
+    if (!take(list ? "]]" : "]")) return expected("]");
+    if (list) return bad(with_dots(table_), table_.front() == kProfiles ? kNoProfile : kOneValue);
+    RLOCK_TRY(check(table_, true));
+    return define("[" + with_dots(table_));
+  }
+
+  Result<void> setting() {
+    const std::ptrdiff_t begin = line();
+    const std::vector<std::string> written = RLOCK_TRY(key());
+    if (!take("=")) return expected("=");
+    skip_blanks();
+    std::vector<std::string> parts = table_;
+    parts.insert(parts.end(), written.begin(), written.end());
+    RLOCK_TRY(check(parts, false));
+    const std::string whole = with_dots(parts);
+    RLOCK_TRY(define(whole));
+    const bool in_profile = parts.size() > 1;
+    ConfigEntry entry{.profile = in_profile ? parts[1] : "",
+                      .name = parts.back(),
+                      .source = {in_profile ? Source::Kind::profile : Source::Kind::file, whole, path_, begin}};
+    RLOCK_TRY(read_value(entry, with_dots(written)));
+    file_.entries.push_back(std::move(entry));
+    return {};
+  }
+
+  Result<void> read_value(ConfigEntry& entry, const std::string& key) {
+    using Type = ConfigEntry::Type;
+    if (peek() == '{') return bad(key, kUnknownTable);
+    if (take("[")) return read_list(entry, key);
+    if (quoted()) {
+      entry.text = RLOCK_TRY(string());
+      return {};
+    }
+    const std::size_t begin = at_, end = std::min(text_.find_first_of("#\n", at_), text_.size());
+    const std::string_view word = text_.substr(begin, text_.find_last_not_of(" \t\r", end - 1) + 1 - begin);
+    if (begin == end || word.empty()) return expected("a value");
+    const auto foreign = std::ranges::find_if(word, [](char c) { return (c & 0x80) != 0; });
+    at_ += static_cast<std::size_t>(foreign - word.begin());
+    if (foreign != word.end()) return expected("");
+    const auto number = integer(std::string(word));
+    if (!number && word != "true" && word != "false") {
+      return bad(key, "put the value in quotes: " + escaped(key, 100) + " = \"...\"");
+    }
+    entry.type = number ? Type::number : Type::flag;
+    entry.text = number ? std::to_string(*number) : word;
+    return {};
+  }
+
+  Result<void> read_list(ConfigEntry& entry, const std::string& key) {
+    entry.type = ConfigEntry::Type::list;
+    for (skip_lines(); !take("]"); skip_lines()) {
+      if (!quoted()) return bad(key, std::string(kOneValue) + ", of texts in quotes");
+      entry.text += (entry.text.empty() ? "" : " ") + RLOCK_TRY(string());
+      skip_lines();
+      if (!take(",") && peek() != ']') return expected("]");
+    }
+    return entry.text.empty() ? bad(key, "this list is empty; put a text in quotes") : Result<void>();
+  }
+
+  // "…", '…', or over several lines """…""", '''…'''.
+  Result<std::string> string() {
+    const char quote = text_[at_];
+    const bool long_string = take(std::string(3, quote));
+    const std::string end(long_string ? 3 : 1, quote);
+    if (!long_string) ++at_;
+    if (long_string && !take("\n")) take("\r\n");
+    std::string out;
+    while (!take(end)) {
+      if (at_ == text_.size() || (!long_string && peek() == '\n')) return expected("the end of a text, " + end);
+      if (quote == '"' && peek() == '\\') {
+        RLOCK_TRY(read_escape(out, long_string));
+      } else {
+        out += text_[at_++];
+      }
+    }
+    // Two more are the end of the text, in front of what ends it.
+    for (int more = 0; long_string && more < 2 && take({&quote, 1}); ++more) out += quote;
+    return out;
+  }
+
+  Result<void> read_escape(std::string& out, bool long_string) {
+    constexpr std::string_view kLetters = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
+    ++at_;
+    if (const std::size_t known = kLetters.find(peek()); known != kLetters.npos) {
+      out += kMeanings[known];
+      ++at_;
+      return {};
+    }
+    if (take("u")) return read_code(out, 4);
+    if (take("U")) return read_code(out, 8);
+    // At the end of a line it joins that to the next word.
+    skip_blanks();
+    if (!long_string || peek() != '\n') return expected("another letter behind \\");
+    skip(" \t\r\n");
+    return {};
+  }
+
+  // Adds a letter by its number, as UTF-8.
+  Result<void> read_code(std::string& out, std::size_t digits) {
+    const std::string_view hex = text_.substr(at_, digits);
+    unsigned code = 0;
+    const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), code, 16);
+    const bool whole = hex.size() == digits && error == std::errc{} && end == hex.data() + digits;
+    if (!whole || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return expected("the number of a letter");
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    out += static_cast<char>(more == 0 ? code : (0xff00 >> (more + 1) & 0xff) | code >> (6 * more));
+    while (more-- > 0) out += static_cast<char>(0x80 | (code >> (6 * more) & 0x3f));
+    at_ += digits;
+    return {};
+  }
+
+  static constexpr const char* kUnknownTable = "this table is not known; only [profile.NAME] is";
+  static constexpr const char* kNoProfile = "settings of a profile stand in a table [profile.NAME]";
+  static constexpr const char* kOneValue = "a setting has one value; only url may be a list";
+
   std::string path_;
-  std::vector<std::string_view> lines_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<std::string> table_;
+  std::set<std::string> defined_;  // settings, and tables behind a [
+  ConfigFile file_;
 };
-
-// Several texts.
-Result<ConfigEntry> list_entry(const toml::array& values, const std::string& key, const Places& places) {
-  ConfigEntry entry{.type = ConfigEntry::Type::list, .origin = places.of(values, key)};
-  for (const toml::node& value : values) {
-    const auto* text = value.as_string();
-    if (!text) return places.bad(values, key, "a setting has one value; only url may be a list, of texts in quotes");
-    entry.text += (entry.text.empty() ? "" : " ") + text->get();
-  }
-  if (entry.text.empty()) return places.bad(values, key, "this list is empty; put a text in quotes");
-  return entry;
-}
-
-// `key` is the whole one, with its tables.
-Result<ConfigEntry> entry_of(const toml::node& value, const std::string& key, const Places& places) {
-  using Type = ConfigEntry::Type;
-  ConfigEntry entry{.origin = places.of(value, key)};
-  if (const auto* text = value.as_string()) {
-    entry.text = text->get();
-  } else if (const auto* flag = value.as_boolean()) {
-    entry.type = Type::flag;
-    entry.text = flag->get() ? "true" : "false";
-  } else if (const auto* number = value.as_integer()) {
-    entry.type = Type::number;
-    entry.text = std::to_string(number->get());
-  } else if (value.is_array()) {
-    return list_entry(*value.as_array(), key, places);
-  } else if (value.is_table()) {
-    return places.bad(value, key, "this table is not known; only [profile.NAME] is");
-  } else {
-    return places.bad(value, key, "put the value in quotes");  // a date, a time, or a number with a point
-  }
-  return entry;
-}
-
-Result<void> add_entries(ConfigFile& file, const toml::table& table, const std::string& profile, const Places& places) {
-  for (const auto& [key, value] : table) {
-    const std::string name(key.str());
-    if (profile.empty() && name == kProfiles) continue;
-    const std::string full = profile.empty() ? name : std::string(kProfiles) + "." + profile + "." + name;
-    file.entries.push_back(RLOCK_TRY(entry_of(value, full, places)));
-    file.entries.back().profile = profile;
-    file.entries.back().name = name;
-  }
-  return {};
-}
-
-Result<void> add_profiles(ConfigFile& file, const toml::table& root, const Places& places) {
-  const toml::node* found = root.get(kProfiles);
-  if (!found) return {};
-  const std::string all(kProfiles);
-  if (!found->is_table()) {
-    return places.bad(*found, all, "settings of a profile stand in a table [profile.NAME]; --profile chooses it");
-  }
-  for (const auto& [key, profile] : *found->as_table()) {
-    const std::string name(key.str()), full = all + "." + name;
-    if (!profile.is_table()) return places.bad(profile, full, "settings of a profile stand in a table [profile.NAME]");
-    if (!is_profile_name(name)) return places.bad(profile, full, "a profile's name has letters, digits, - and _");
-    file.profiles.push_back(name);
-    RLOCK_TRY(add_entries(file, *profile.as_table(), name, places));
-  }
-  return {};
-}
 
 }  // namespace
 
 bool is_profile_name(std::string_view name) { return !name.empty() && std::ranges::all_of(name, is_bare); }
 
-Result<ConfigFile> read_config(const std::string& path, std::string_view text) {
-  const Places places(path, text);
-  RLOCK_TRY(places.check(text));
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) return places.no_toml(parsed.error());
-  ConfigFile file;
-  RLOCK_TRY(add_entries(file, parsed.table(), "", places));
-  RLOCK_TRY(add_profiles(file, parsed.table(), places));
-  return file;
-}
-
-std::string toml_library() {
-  return "toml++ " + std::to_string(TOML_LIB_MAJOR) + "." + std::to_string(TOML_LIB_MINOR) + "." +
-         std::to_string(TOML_LIB_PATCH);
-}
+Result<ConfigFile> read_config(const std::string& path, std::string_view text) { return Reader(path, text).read(); }
 
 }  // namespace rlock::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A configuration file as TOML: settings, and settings by profile. Whether there are such settings, and what their
-// texts mean, is decided elsewhere. The only file that knows toml++.
+// A configuration file, a part of TOML: settings, and settings by profile. Whether there are such settings, and what
+// their texts mean, is decided elsewhere.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 
@@ -19,7 +20,7 @@ struct ConfigEntry {
   std::string name;
   Type type = Type::text;
   std::string text;    // the value, as an option takes it: a flag's is "true" or "false"; a list's has blanks between
-  std::string origin;  // "/etc/rlock/rlock.toml:3: profile.ci.lease": in front of complaints
+  Source source;       // but for its rank
 };
 
 struct ConfigFile {
@@ -34,8 +35,5 @@ bool is_profile_name(std::string_view name);
 // another name than is_profile_name() allows; a value of another type than those above. Each names the file and the
 // line, and shows no value.
 Result<ConfigFile> read_config(const std::string& path, std::string_view text);
-
-// Name and version, for `rlock version`.
-std::string toml_library();
 
 }  // namespace rlock::cli

@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <vector>
+#include <numeric>
+#include <utility>
 
 namespace rlock::cli {
 namespace {
@@ -61,9 +62,11 @@ void add_row(std::string& out, std::string left, std::string_view text, std::siz
 }
 
 void add_option(std::string& out, const OptionSpec& spec, Detail detail, std::size_t width) {
-  std::string left(spec.names);
+  std::string left(spec.names), text(detail == Detail::brief ? in_short(spec.help) : spec.help);
   if (!spec.value.empty()) left += " " + std::string(spec.value);
-  add_row(out, left, detail == Detail::brief ? in_short(spec.help) : spec.help, kColumn, width);
+  const std::string fallback = spec.fallback.text();
+  if (detail == Detail::full && !fallback.empty()) text += " [default: " + fallback + "]";
+  add_row(out, left, text, kColumn, width);
 }
 
 std::string_view title(Group group) {
@@ -118,16 +121,24 @@ void add_notes(std::string& out, std::string_view notes, std::size_t width) {
   flush();
 }
 
+// Levenshtein's distance, with one row of its table.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 std::string_view in_short(std::string_view help) {
   return help.substr(0, std::min(help.find("; "), help.find(" (")));
-}
-
-std::string_view default_of(const OptionSpec& option) {
-  if (option.value.empty()) return "false";
-  const std::size_t begin = option.help.rfind('(') + 1;  // 0: there is none
-  return begin == 0 ? "" : option.help.substr(begin, option.help.find(')', begin) - begin);
 }
 
 std::string overview() {
@@ -165,6 +176,28 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
   if (!spec.notes.empty()) text += "\n";
   add_notes(text, spec.notes, width);
   return text;
+}
+
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string_view found;
+  std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;
+  for (const std::string_view candidate : candidates) {
+    // A word that was not finished is near to what it begins.
+    const bool begun = candidate.starts_with(word) && word.size() > 2;
+    const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (!begun && longer >= least) continue;
+    const std::size_t d = begun ? 1 : distance(word, candidate);
+    if (d < least) {
+      least = d;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string_view found = nearest(word, candidates);
+  return found.empty() ? "" : "; did you mean " + std::string(found) + "?";
 }
 
 }  // namespace rlock::cli

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The texts of --help and -h, made from the option table, as wide as the terminal.
+// Texts that help: those of --help and -h, made from the option table, as wide as the terminal; and what a word that is
+// not known may have meant.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "options/option_table.h"
 
@@ -18,10 +20,12 @@ enum class Detail { brief, full };
 // they are about, and the notes.
 std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
 
-// The text of an option in a few words, without its exceptions and its default.
+// The text of an option in a few words, without its exceptions.
 std::string_view in_short(std::string_view help);
 
-// Its default, as the help text has it: what the last parentheses say; "false" of a flag, "" where there is none.
-std::string_view default_of(const OptionSpec& option);
+// "; did you mean X?" with the candidate that is nearest to `word` by edit distance, if one is near.
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
+// The candidate itself; "": none is near.
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace rlock::cli

@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,34 +21,65 @@
 
 namespace rlock::cli {
 
-// The place that says what a setting is; nobody: its default counts.
-enum class Source { option, environment, profile, file, fallback };
+// The place that says what a setting is.
+struct Source {
+  enum class Kind { option, variable, profile, file, fallback };  // fallback: none does, and its default counts
+
+  Kind kind = Kind::fallback;
+  std::string name;  // of the option or the variable; in a file the whole key
+  std::string file{};
+  std::ptrdiff_t line = 0;
+  int rank = 0;  // a lower one beats a higher one: the command line is 0, variables are 1
+
+  bool on_command_line() const { return kind == Kind::option; }
+  bool is_default() const { return kind == Kind::fallback; }
+  // For people, in front of complaints: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
+  std::string text() const;
+};
+inline constexpr int kRankOfVariables = 1;
+
+// The text that was said about an option.
+struct Setting {
+  std::string text;  // a flag's is "true", or what stands behind its =
+  Source source;
+  bool former = false;  // by the name that the option had before
+};
+
+// A mistake on the command line is one of usage; in a variable or a file it is one of configuration.
+inline Error blame(Error error, const Source& source) {
+  if (!source.on_command_line()) error.code = Error::Code::config;
+  return std::move(error).in(source.text());
+}
 
 // Where the user wants the password to come from.
 struct PasswordFrom {
   enum class Kind { file, command, terminal };
 
   Kind kind;
-  std::string text;    // the path, or the command
-  std::string origin;  // in front of complaints about it
+  std::string text;  // the path, or the command
   Source source;
-  int rank;  // of the level on which it was said: a lower one beats it
+};
+
+// An address in a configuration file that has a password.
+struct ConfiguredUrl {
+  Secret url;  // wiped as that of the options is
+  Source source;
 };
 
 struct CommonOptions {
-  Secret url = Secret::harmless("redis://127.0.0.1:6379");  // wiped once it is read: see client_for
-  std::string url_origin;                                   // in front of complaints about it; empty: the default address
-  bool url_on_command_line = false;
-  int url_rank = 0;  // as PasswordFrom has it
+  static constexpr std::string_view kDefaultUrl = "redis://127.0.0.1:6379";
+  static constexpr milliseconds kDefaultTimeout = 5s;
+
+  Secret url = Secret::harmless(kDefaultUrl);  // wiped once it is read: see client_for
+  Source url_source;
   std::optional<PasswordFrom> password_from;
   std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;
   std::string tls_option;  // one of these that stands on the command line; empty: none does
-  // The addresses with a password that Settings has, and what a nested rlock needs to find them; wiped as `url` is.
-  std::vector<Secret> configured_urls;
+  // What Settings has of these, and what a nested rlock needs to find them.
+  std::vector<ConfiguredUrl> configured_urls;
   std::optional<std::string> config_for_command, profile_for_command;
-  milliseconds timeout = 5s;
-  std::string former_timeout;  // who has said so by the name --timeout, as in an origin; empty: nobody
+  milliseconds timeout = kDefaultTimeout;
   bool quiet = false, verbose = false, json_log = false, syslog = false;
 };
 
@@ -88,7 +121,8 @@ struct RunOptions : LockingOptions {
   milliseconds min_hold{};
   run::Leftovers leftovers = run::Leftovers::kill;
   bool isolate = false;
-  run::Hooks hooks{.limit = 30s};
+  static constexpr milliseconds kHookTime = 30s;
+  run::Hooks hooks{.limit = kHookTime};
   int status_fd = -1;
   std::vector<std::string> command;
   std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
@@ -98,6 +132,7 @@ struct AcquireOptions : LockingOptions {
   milliseconds lease{};
   std::optional<pid_t> for_pid;
   enum class Output { owner, assignments, json } output = Output::owner;
+  static constexpr const char* kOutputs = "--export and --json";
 };
 
 // Options of subcommands that say whose lock they mean.
@@ -113,6 +148,7 @@ struct ReleaseOptions : OwnedOptions {};
 
 struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held, prometheus } output = Output::people;
+  static constexpr const char* kOutputs = "--json, --names, --is-held and --prometheus";
   bool watch = false;
   bool null = false;  // all names, with a NUL behind each
 };
@@ -125,6 +161,8 @@ struct PointInTime {
 
 struct HistoryOptions : NamingOptions {
   enum class Output { people, json, timeline, html } output = Output::people;
+  static constexpr const char* kOutputs = "--json, --timeline and --html";
+  static constexpr int kDefaultLimit = 50;
   std::string html;  // the file
   std::optional<int> limit;
   std::optional<PointInTime> since;
@@ -132,6 +170,8 @@ struct HistoryOptions : NamingOptions {
 };
 
 struct ForceUnlockOptions : NamingOptions {
+  static constexpr milliseconds kDefaultWait = 1min;
+
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
@@ -156,8 +196,7 @@ struct ShownSetting {
   std::string name;
   std::optional<std::string> value;  // as an option takes it; none: it is not set, or a secret
   bool secret = false;
-  Source source = Source::fallback;
-  std::string origin;  // "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: lease"; "default"
+  Source source;
 };
 
 struct ConfigOptions : CommonOptions {
@@ -169,8 +208,11 @@ struct PrintText {
   std::string text;  // help or version
 };
 
+// Reads what was said about an option, and fills the member that is there for it. Errors: usage, config.
+using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);
+
 using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
-                                ForceUnlockOptions, HistoryOptions, DoctorOptions,
-                                ConfigOptions, LocalOptions, PrintText>;
+                                ForceUnlockOptions, HistoryOptions, DoctorOptions, ConfigOptions, LocalOptions,
+                                PrintText>;
 
 }  // namespace rlock::cli

@@ -6,108 +6,48 @@
 
 #include "base/text.h"
 #include "options/help.h"
-#include "options/suggest.h"
+#include "options/option_values.h"
 
 namespace rlock::cli {
 namespace {
 
-// Whether it may stand on the line: its long name does, or its letter stands behind a dash.
-bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
-  const char letter = spec.names.starts_with("--") ? '\0' : spec.names[1];
-  return std::ranges::any_of(words, [&](std::string_view word) {
-    if (!word.starts_with('-')) return false;
-    if (!word.starts_with("--")) return letter != '\0' && word.find(letter) != std::string_view::npos;
-    return spec.is_called(word.substr(2, word.find('=') - 2));
-  });
+// CLI11 2.1 takes the word behind `--name=` for the value that is empty, `{}` behind a flag's = for its default, and ++
+// for the end of a subcommand. Words that end like this get one more end, which is taken off what CLI11 has found.
+constexpr std::string_view kMark = "\x01";
+
+std::string marked(std::string word) {
+  const bool misread = word.ends_with('=') || word.ends_with("={}") || word == "++" || word.ends_with(kMark);
+  return misread ? word.append(kMark) : word;
 }
 
-// An option as CLI11 knows it.
-struct Described {
-  const OptionSpec& spec;
-  CLI::Option* option;
-  bool former = false;  // by its former name
-};
-
-// Describes those of `options` to `app` that may stand on the line: to describe one costs CLI11 more than to read it.
-// It only takes the texts apart; what they mean is decided later.
-void describe(CLI::App& app, std::span<const std::string> words, std::span<const OptionSpec> options,
-              std::vector<Described>& described) {
-  for (const OptionSpec& spec : options) {
-    if (!may_stand_in(words, spec)) continue;
-    const auto add = [&](const std::string& names, bool former) {
-      CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names);
-      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-      if (!spec.value.empty()) option->type_name(std::string(spec.value))->type_size(1);
-      described.push_back({spec, option, former});
-    };
-    add(std::string(spec.names), false);
-    if (!spec.former.empty()) add("--" + std::string(spec.former), true);
-  }
+std::string unmarked(std::string word) {
+  if (word.ends_with(kMark)) word.pop_back();
+  return word;
 }
 
-// The same for the options of any subcommand.
-std::vector<Described> describe_common(CLI::App& app, std::span<const std::string> words) {
-  std::vector<Described> described;
-  app.add_flag("-V,--version");
-  describe(app, words, common_options(), described);
-  return described;
+std::unexpected<Error> bad_line(const SubcommandSpec* spec, const std::string& why) {
+  return fail(Error::Code::usage, (spec ? std::string(spec->name) + ": " : "") + why);
 }
 
-// The option whose text is a command, as it is found on the line.
-struct CommandFound {
-  int times = 0;
-  std::size_t names_in_front = 0;
-};
-
-// Has CLI11 tell when it finds `command`. As it then forgets the text of an earlier one, these are counted here.
-void note_command(CLI::App& app, std::span<const Described> described, const OptionSpec* command, CommandFound& found) {
-  const auto at = std::ranges::find(described, command, [](const Described& one) { return &one.spec; });
-  if (at == described.end()) return;
-  at->option->trigger_on_parse()->each([&](const std::string&) {
-    ++found.times;
-    found.names_in_front = app.remaining_size();
-  });
-}
-
-// Several of them are those of a quorum.
-void add_addresses(const std::vector<std::string>& given, std::string& all) {
-  for (const std::string& address : given) all += (all.empty() ? "" : " ") + address;
-}
-
-std::unexpected<Error> given_twice(const OptionSpec& spec) {
-  return fail(Error::Code::usage, "--" + std::string(spec.name()) + " is given twice");
-}
-
-// Moves what was given from CLI11 to `parsed`.
-Result<void> collect(std::span<const Described> described, Parsed& parsed) {
-  for (const auto& [spec, option, former] : described) {
-    if (option->count() == 0) continue;
-    const bool flag = spec.value.empty();
-    if (&spec == &url_option()) {
-      add_addresses(option->results(), parsed.options[&spec]);
-      continue;
-    }
-    if (!flag && (option->count() > 1 || parsed.text_of(spec))) {
-      return given_twice(spec);
-    }
-    if (former) parsed.by_former_name.insert(&spec);
-    parsed.options.insert_or_assign(&spec, option->results().back());  // of a flag "true", or what stands behind its =
-  }
-  return {};
-}
-
-std::vector<std::string_view> option_words(const SubcommandSpec* spec) {
-  std::vector<std::string_view> words;
+// Those that a line with this subcommand can have; null: without one.
+std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
+  std::vector<const OptionSpec*> all;
   const auto add = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) words.push_back(option.names.substr(option.names.find("--")));
+    for (const OptionSpec& option : options) all.push_back(&option);
   };
   add(informing_options());
   add(common_options());
   if (spec) std::ranges::for_each(spec->parts, add);
-  return words;
+  return all;
 }
 
-std::string where(const SubcommandSpec* spec) { return spec ? std::string(spec->name) + ": " : ""; }
+// By the name, or the letter, without dashes.
+const OptionSpec* find_option(const SubcommandSpec* spec, std::string_view name) {
+  for (const OptionSpec* option : options_of(spec)) {
+    if (option->is_called(name) || (name.size() == 1 && name[0] == option->letter())) return option;
+  }
+  return nullptr;
+}
 
 // The end of a message: a suggestion, if there is one, and the help to see.
 std::string hints(const std::string& suggested, const std::string& help) {
@@ -115,10 +55,11 @@ std::string hints(const std::string& suggested, const std::string& help) {
 }
 
 std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec) {
+  std::vector<std::string_view> known;
+  for (const OptionSpec* option : options_of(spec)) known.push_back(option->names.substr(option->names.find("--")));
   const std::string name = word.substr(0, word.find('='));
-  const std::string help = "rlock " + (spec ? std::string(spec->name) + " " : "") + "--help";
-  return fail(Error::Code::usage, where(spec) + "unknown option " + escaped(name, 100) +
-                                      hints(suggestion(name, option_words(spec)), help));
+  return bad_line(spec, "unknown option " + escaped(name, 100) +
+                            hints(suggestion(name, known), "rlock " + (spec ? std::string(spec->name) + " " : "") + "--help"));
 }
 
 // Subcommands as other programs call them.
@@ -128,170 +69,221 @@ constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
 };
 
 std::unexpected<Error> unknown_subcommand(const std::string& word) {
-  const auto* elsewhere = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
-  if (elsewhere != std::end(kElsewhere)) {
-    return fail(Error::Code::usage, "unknown subcommand " + in_quotes(word) + "; did you mean rlock " +
-                                        std::string(elsewhere->second) + "? See rlock --help");
-  }
+  std::string suggested;
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
-  return fail(Error::Code::usage,
-              "unknown subcommand " + in_quotes(word) + hints(suggestion(word, names), "rlock --help"));
+  for (const auto& [theirs, ours] : kElsewhere) {
+    if (word == theirs) suggested = "; did you mean rlock " + std::string(ours) + "?";
+  }
+  if (suggested.empty()) suggested = suggestion(word, names);
+  return bad_line(nullptr, "unknown subcommand " + in_quotes(word) + hints(suggested, "rlock --help"));
 }
 
-bool is_flag(const CLI::Option& option) { return option.get_expected_max() == 0; }
-
-// Whether an option whose value is the next word ends in `word`.
-bool wants_next_word(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with('-')) return false;
-  if (word.starts_with("--")) {
-    const CLI::Option* option = app.get_option_no_throw(word);
-    return option && !is_flag(*option);
-  }
-  for (std::size_t i = 1; i < word.size(); ++i) {
-    const CLI::Option* option = app.get_option_no_throw({'-', word[i]});
-    if (!option) return false;
-    if (!is_flag(*option)) return i + 1 == word.size();
-  }
-  return false;
+// Whether it may stand on the line: its long name does, or its letter stands behind a dash.
+bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    if (!word.starts_with('-')) return false;
+    if (!word.starts_with("--")) return spec.letter() != '\0' && word.contains(spec.letter());
+    return spec.is_called(word.substr(2, word.find_first_of("=\x01") - 2));
+  });
 }
 
-// CLI11 takes no value from -q=true, and calls its = an option.
-Result<void> check_letters(const CLI::App& app, const std::string& word, const SubcommandSpec* spec) {
-  const std::size_t equals = word.find('=');
-  if (word.starts_with("--") || !word.starts_with('-') || equals == word.npos || equals < 2) return {};
-  const CLI::Option* last = nullptr;
-  for (std::size_t i = 1; i < equals; ++i) {
-    last = app.get_option_no_throw({'-', word[i]});
-    if (!last || !is_flag(*last)) return {};
-  }
-  const std::string name = "--" + last->get_lnames().front();
-  return fail(Error::Code::usage, where(spec) + escaped(word, 100) + ": a letter has no value behind =; write " + name +
-                                      "=true or " + name + "=false");
-}
-
-// Adds `word` to `out` as CLI11 understands it: it would take the next word for the value of `--name=`, which has an
-// empty one, and {} behind the = of a flag for its default.
-Result<void> add_word(const CLI::App& app, const std::string& word, const SubcommandSpec* spec,
-                      std::vector<std::string>& out) {
-  RLOCK_TRY(check_letters(app, word, spec));
-  const std::size_t equals = word.find('=');
-  const std::string name = word.substr(0, equals), value = word.substr(std::min(equals, word.size() - 1) + 1);
-  const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(name) : nullptr;
-  if (option && equals != word.npos && is_flag(*option) && (value.empty() || value == "{}")) {
-    return fail(Error::Code::usage, where(spec) + name + ": " + in_quotes(value) + " is neither true nor false");
-  }
-  if (option && equals + 1 == word.size()) {
-    out.insert(out.end(), {name, ""});
-  } else {
-    out.push_back(word);
-  }
-  return {};
-}
-
-// The words that `app` is to read, up to the subcommand if it stops there.
-Result<std::vector<std::string>> for_cli11(const CLI::App& app, const std::vector<std::string>& words,
-                                           const SubcommandSpec* spec) {
-  std::vector<std::string> out;
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    if (!spec && !word->starts_with('-')) {
-      out.insert(out.end(), word, words.end());
-      break;
+// The line without the command behind --, whose options CLI11 would take for ours.
+class Line {
+ public:
+  explicit Line(std::span<const std::string> words) {
+    for (const std::string& word : words) words_.push_back(marked(word));
+    app_.set_help_flag("-h")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app_.set_help_all_flag("--help")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    // Options of all subcommands stand behind one, too; a lock may be called as a subcommand is.
+    app_.allow_extras()->fallthrough()->require_subcommand(0, 1);
+    describe(app_, informing_options().subspan(1));
+    describe(app_, common_options());
+    for (const SubcommandSpec& spec : subcommands()) {
+      if (std::ranges::find(words_, spec.name) == words_.end()) continue;
+      CLI::App* app = app_.add_subcommand(std::string(spec.name));
+      app->preparse_callback([this, app, &spec](std::size_t) { begin(*app, spec); });
     }
-    RLOCK_TRY(add_word(app, *word, spec, out));
-    if (wants_next_word(app, *word) && word + 1 != words.end()) out.push_back(*++word);
   }
-  return out;
-}
 
-// Has CLI11 tell options from other words. False: help was asked for.
-Result<bool> let_cli11_parse(CLI::App& app, const std::vector<std::string>& given, const SubcommandSpec* spec) {
-  std::vector<std::string> words = RLOCK_TRY(for_cli11(app, given, spec));
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  try {
-    app.parse(words);
-  } catch (const CLI::CallForHelp&) {
-    return false;
-  } catch (const CLI::ArgumentMismatch& error) {
-    // "--owner: 1 required ID missing"
-    std::string text = error.what();
-    if (const auto at = text.find(": 1 required "); at != std::string::npos) {
-      text = text.substr(0, at) + " wants " + text.substr(at + 13, text.rfind(' ') - at - 13);
+  Result<void> read(Parsed& parsed) {
+    std::vector<const char*> argv = {"rlock"};
+    for (const std::string& word : words_) argv.push_back(word.c_str());
+    Result<void> result;
+    try {
+      app_.parse(static_cast<int>(argv.size()), argv.data());
+    } catch (const CLI::CallForHelp&) {
+      return ask_for_help(parsed, Detail::brief);
+    } catch (const CLI::CallForAllHelp&) {
+      return ask_for_help(parsed, Detail::full);
+    } catch (const CLI::ArgumentMismatch& error) {
+      // The one at the end: only there are no more words for it. The error has its name in a text alone.
+      const std::string& last = words_.back();
+      const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
+      result = bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " wants " + std::string(spec->value)
+                                          : escaped(error.what(), 300));
+    } catch (const CLI::ParseError& error) {
+      result = bad_line(subcommand_, escaped(error.what(), 300));
     }
-    return fail(Error::Code::usage, where(spec) + escaped(text, 300));
-  } catch (const CLI::ParseError& error) {
-    return fail(Error::Code::usage, where(spec) + escaped(error.what(), 300));
+    parsed.subcommand = subcommand_;
+    auto collected = collect(parsed);
+    parsed.version = parsed.text_of(informing_options()[1]) || (subcommand_ && subcommand_->name == "version");
+    if (result) result = std::move(collected);
+    parsed.exports = exports(parsed);
+    if (!result || parsed.version) return result;
+    return collect_words(parsed);
   }
-  return true;
-}
 
-// Adds the words that CLI11 found to be no option of ours.
-Result<void> collect_words(const CLI::App& app, Parsed& parsed) {
-  const SubcommandSpec& spec = *parsed.subcommand;
-  const bool has_command = parsed.command || (spec.command && parsed.text_of(*spec.command));
-  for (const std::string& word : app.remaining()) {
-    // After its name this may be an option of a command that lacks its --: the caller says so.
-    const bool maybe_command = spec.command && !parsed.names.empty() && !has_command;
-    if (word.size() > 1 && word.front() == '-' && !maybe_command) return unknown_option(word, &spec);
-    parsed.names.push_back(word);
+ private:
+  // An option as CLI11 knows it.
+  struct Described {
+    const OptionSpec& spec;
+    CLI::Option* option;
+    bool former;  // by its former name
+  };
+
+  // Only those that may stand on the line: to describe one costs CLI11 more than to read it, and all of them a tenth of
+  // the start. It takes the line apart and no more: variables and files have texts of options, too, and all are checked
+  // in one place (options/option_values.h).
+  void describe(CLI::App& app, std::span<const OptionSpec> options) {
+    for (const OptionSpec& spec : options) {
+      if (!may_stand_in(words_, spec)) continue;
+      const auto add = [&](const std::string& names, bool former) {
+        CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names)->type_size(1);
+        described_.push_back({spec, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll), former});
+      };
+      add(std::string(spec.names), false);
+      if (!spec.former.empty()) add("--" + std::string(spec.former), true);
+    }
   }
+
+  // CLI11 has found the subcommand.
+  void begin(CLI::App& app, const SubcommandSpec& spec) {
+    subcommand_ = &spec;
+    words_in_front_ = app_.remaining_size();
+    for (const auto& part : spec.parts) describe(app, part);
+    const auto command = std::ranges::find(described_, spec.command, [](const Described& one) { return &one.spec; });
+    if (command == described_.end()) return;
+    // CLI11 then forgets the text of an earlier one: they are counted here.
+    command->option->trigger_on_parse()->each([this](const std::string&) {
+      ++commands_;
+      names_in_front_ = app_.remaining_size();
+    });
+  }
+
+  // In front of the subcommand: about all of them.
+  Result<void> ask_for_help(Parsed& parsed, Detail detail) const {
+    const bool about_all = app_.get_help_ptr()->count() + app_.get_help_all_ptr()->count() > 0;
+    const CLI::App& asked = about_all ? app_ : *app_.get_subcommands().front();
+    for (const CLI::Option* option : {asked.get_help_ptr(), asked.get_help_all_ptr()}) {
+      for (const std::string& text : option->results()) RLOCK_TRY(check_flag("help", text));
+    }
+    parsed.text = about_all ? overview() : subcommand_help(*subcommand_, detail);
+    return {};
+  }
+
+  Result<void> check_flag(std::string_view name, const std::string& text) const {
+    const auto on = flag(unmarked(text));
+    return on ? Result<void>() : bad_line(subcommand_, "--" + std::string(name) + ": " + on.error().message);
+  }
+
+  // Moves what was given from CLI11 to `parsed`. Returns the first error.
+  Result<void> collect(Parsed& parsed) const {
+    Result<void> result;
+    const auto note = [&](Result<void> one) { if (result) result = std::move(one); };
+    for (const auto& [spec, option, former] : described_) {
+      if (option->count() == 0) continue;
+      const bool is_flag = spec.value.empty(), is_url = &spec == &url_option();
+      const std::string name(former ? spec.former : spec.name());
+      if (is_flag) note(check_flag(name, option->results().back()));
+      const bool twice = option->count() > 1 || parsed.text_of(spec) || (&spec == command() && commands_ > 1);
+      if (twice && !is_flag && !is_url) note(bad_line(nullptr, "--" + std::string(spec.name()) + " is given twice"));
+      Setting said{.text = unmarked(option->results().back()), .source = {Source::Kind::option, name}, .former = former};
+      // Several addresses are those of a quorum.
+      if (is_url) said.text = CLI::detail::join(option->results(), unmarked, " ");
+      parsed.options.insert_or_assign(spec.name(), std::move(said));
+    }
+    return result;
+  }
+
+  const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
+
+  // Adds the words that CLI11 found to be no option of ours.
+  Result<void> collect_words(Parsed& parsed) const {
+    const std::vector<std::string> words = app_.remaining();
+    if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
+    if (!subcommand_ || words_in_front_ > 0) {
+      return words[0].starts_with('-') ? wrong_option(unmarked(words[0]), nullptr) : unknown_subcommand(unmarked(words[0]));
+    }
+    parsed.names_in_front = names_in_front_;
+    const bool has_command = parsed.command || (command() && parsed.text_of(*command()));
+    for (const std::string& word : words) {
+      // After its name this may be an option of a command that lacks its --: the caller says so.
+      const bool maybe_command = command() && !parsed.names.empty() && !has_command;
+      if (word.size() > 1 && word.front() == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
+      parsed.names.push_back(unmarked(word));
+    }
+    return {};
+  }
+
+  // CLI11 takes no value from -q=true, and leaves -=true.
+  std::unexpected<Error> wrong_option(const std::string& word, const SubcommandSpec* spec) const {
+    for (const std::string& one : words_) {
+      const std::string given = unmarked(one);
+      const std::size_t equals = given.find('=');
+      if (!word.starts_with("-=") || given.starts_with("--") || equals == given.npos || equals < 2) continue;
+      const OptionSpec* last = find_option(spec, given.substr(equals - 1, 1));
+      if (!last || given.substr(equals) != word.substr(1)) continue;
+      const std::string name = "--" + std::string(last->name());
+      return bad_line(spec, escaped(given, 100) + ": a letter has no value behind =; write " + name + "=true or " +
+                                name + "=false");
+    }
+    return unknown_option(word, spec);
+  }
+
+  // Behind an option that nobody knows any word may be the subcommand: a text that fails is printed once too often
+  // rather than once too little, as the line is refused anyway.
+  bool exports(const Parsed& parsed) const {
+    const SubcommandSpec& acquire = *find_subcommand("acquire");
+    const OptionSpec& wanted = *find_option(&acquire, "export");
+    const std::string* text = parsed.text_of(wanted);
+    if (subcommand_ == &acquire) return text && flag(*text).value_or(true) && !parsed.version;
+    const std::vector<std::string> words = app_.remaining();
+    return words_in_front_ > 0 && std::ranges::find(words, acquire.name) != words.end() &&
+           std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--export"); });
+  }
+
+  CLI::App app_;
+  std::vector<std::string> words_;  // marked
+  std::vector<Described> described_;
+  const SubcommandSpec* subcommand_ = nullptr;
+  std::size_t words_in_front_ = 0;  // of the subcommand, that are no options
+  std::size_t names_in_front_ = 0;  // of the option that is a command
+  int commands_ = 0;                // how often that is given
+};
+
+Result<void> explain(Parsed& parsed) {
+  if (parsed.names.empty()) {
+    parsed.text = overview();
+    return {};
+  }
+  const SubcommandSpec* explained = find_subcommand(parsed.names.front());
+  if (!explained) return unknown_subcommand(parsed.names.front());
+  parsed.text = subcommand_help(*explained, Detail::full);
   return {};
-}
-
-Result<Parsed> help_about(const std::vector<std::string>& names) {
-  if (names.empty()) return Parsed{.text = overview()};
-  const SubcommandSpec* explained = find_subcommand(names.front());
-  if (!explained) return unknown_subcommand(names.front());
-  return Parsed{.text = subcommand_help(*explained, Detail::full)};
-}
-
-// Reads from the subcommand on. An application of its own: a lock may be called as a subcommand is.
-Result<Parsed> parse_subcommand(const SubcommandSpec& spec, const std::vector<std::string>& words, Parsed parsed) {
-  CLI::App app;  // it knows -h and --help by itself
-  std::vector<Described> described = describe_common(app, words);
-  for (const auto& part : spec.parts) describe(app, words, part, described);
-  CommandFound command;
-  note_command(app, described, spec.command, command);
-  app.allow_extras();
-  if (!RLOCK_TRY(let_cli11_parse(app, words, &spec))) {
-    const bool in_full = std::ranges::find(words, "--help") != words.end();
-    return Parsed{.text = subcommand_help(spec, in_full ? Detail::full : Detail::brief)};
-  }
-  if (app.count("--version") > 0 || spec.name == "version") return Parsed{.version = true};
-
-  parsed.subcommand = &spec;
-  if (command.times > 1) return given_twice(*spec.command);
-  RLOCK_TRY(collect(described, parsed));
-  parsed.names_in_front = command.names_in_front;
-  RLOCK_TRY(collect_words(app, parsed));
-  if (spec.name == "help") return help_about(parsed.names);
-  return parsed;
 }
 
 }  // namespace
 
-Result<Parsed> parse(const std::vector<std::string>& arguments) {
-  // CLI11 must not see the command: it would take its options for ours.
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> rest(arguments.begin(), dashes);
+Parsed parse(const std::vector<std::string>& arguments) {
+  const auto dashes = std::ranges::find(arguments, "--");
   Parsed parsed;
-  if (!rest.empty() && rest.front().starts_with('-')) {  // options before the subcommand
-    CLI::App app;
-    const std::vector<Described> described = describe_common(app, rest);
-    app.prefix_command();  // stop at the subcommand
-    if (!RLOCK_TRY(let_cli11_parse(app, rest, nullptr))) return Parsed{.text = overview()};
-    if (app.count("--version") > 0) return Parsed{.version = true};
-    RLOCK_TRY(collect(described, parsed));
-    rest = app.remaining();
-  }
   if (dashes != arguments.end()) parsed.command.emplace(dashes + 1, arguments.end());
-  if (rest.empty()) return fail(Error::Code::usage, "a subcommand is missing; see rlock --help");
-  const std::string word = rest.front();
-  if (word.starts_with('-')) return unknown_option(word, nullptr);
-  const SubcommandSpec* spec = find_subcommand(word);
-  if (!spec) return unknown_subcommand(word);
-  rest.erase(rest.begin());
-  return parse_subcommand(*spec, rest, std::move(parsed));
+  auto result = Line({arguments.begin(), dashes}).read(parsed);
+  if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) result = explain(parsed);
+  if (!result) parsed.error = std::move(result).error();
+  if (parsed.version || !parsed.text.empty()) parsed.subcommand = nullptr;
+  return parsed;
 }
 
 std::string line_library() { return "CLI11 " CLI11_VERSION; }

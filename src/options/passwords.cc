@@ -13,9 +13,7 @@
 #include <mutex>
 
 #include "base/text.h"
-#include "options/ask_password.h"
-#include "options/environment.h"
-#include "options/option_row.h"
+#include "options/settings.h"
 #include "options/trusted_file.h"
 #include "run/password_command.h"
 
@@ -146,6 +144,11 @@ redis::PasswordSource source_of_command(const std::string& text) {
 
 }  // namespace
 
+bool is_set(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text && *text;
+}
+
 std::string absolute(const std::string& path) {
   std::error_code unknown;
   const auto whole = path.empty() ? std::filesystem::path() : std::filesystem::absolute(path, unknown);
@@ -154,17 +157,29 @@ std::string absolute(const std::string& path) {
 
 void drop_weaker_source(CommonOptions& options) {
   auto& from = options.password_from;
-  if (!from || from->rank <= kRankOfVariables) return;
-  const auto is_set = [](const char* variable) {
-    const char* text = std::getenv(variable);
-    return text && *text;
-  };
-  const bool by_addresses = options.url_rank < from->rank && !options.url_origin.empty() &&
-                            std::ranges::none_of(redis::split_addresses(options.url.text()), [](std::string_view one) {
-                              return redis::password_in(one).empty();
-                            });
+  if (!from || from->source.rank <= kRankOfVariables) return;
+  const bool by_addresses =
+      !options.url_source.is_default() && options.url_source.rank < from->source.rank &&
+      std::ranges::none_of(redis::split_addresses(options.url.text()),
+                           [](std::string_view one) { return redis::password_in(one).empty(); });
   // REDISCLI_AUTH is for every server, and would beat the address.
   if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
+}
+
+PasswordPlace password_place(const CommonOptions& options, const PasswordsThere& there) {
+  if (options.password_from) return PasswordPlace::named;
+  if (there.variable) return PasswordPlace::variable;
+  if (there.redis_cli) return PasswordPlace::redis_cli;
+  if (there.address) return PasswordPlace::address;
+  return there.configured ? PasswordPlace::configured : PasswordPlace::none;
+}
+
+const ConfiguredUrl* configured_for(const CommonOptions& options, const redis::Address& address) {
+  for (const ConfiguredUrl& one : options.configured_urls) {
+    const auto configured = redis::parse_address(one.url.text());
+    if (configured && configured->url() == address.url() && configured->server.password) return &one;
+  }
+  return nullptr;
 }
 
 Result<CommonPasswords> common_passwords(const CommonOptions& options, const redis::Address& first, bool several,
@@ -188,26 +203,30 @@ Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& option
                           const std::optional<Secret>& configured, const CommonPasswords& common) {
   // Ours alone: nobody else can reach it, so it has no password.
   if (endpoint.kind == redis::Endpoint::Kind::local) return {};
-  std::string& about = endpoint.about_password;
-  about = endpoint.password ? came_from("the address in " + options.url_origin)
-          : configured      ? came_from("the address in the configuration file")
-                            : no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
-  if (!endpoint.password) endpoint.password = configured;
-  const std::pair<const std::optional<Secret>&, const char*> stronger[] = {
-      {common.redis_cli, "REDISCLI_AUTH"}, {common.variable, "RLOCK_PASSWORD"}, {common.typed, "--ask-password"}};
-  for (const auto& [password, source] : stronger) {
-    if (!password) continue;
+  const auto use = [&](const std::optional<Secret>& password, const std::string& source) -> Result<void> {
     endpoint.password = password;
-    about = came_from(source);
-  }
+    endpoint.about_password = came_from(source);
+    return {};
+  };
   const auto& from = options.password_from;
-  if (common.command) {
-    endpoint.password.reset();
-    endpoint.password_source = common.command;
-    about = came_from(from->origin);
+  switch (password_place(options, {common.variable.has_value(), common.redis_cli.has_value(),
+                                   endpoint.password.has_value(), configured.has_value()})) {
+    case PasswordPlace::named: break;
+    case PasswordPlace::variable: return use(common.variable, "RLOCK_PASSWORD");
+    case PasswordPlace::redis_cli: return use(common.redis_cli, "REDISCLI_AUTH");
+    case PasswordPlace::address: return use(endpoint.password, "the address in " + options.url_source.text());
+    case PasswordPlace::configured: return use(configured, "the address in the configuration file");
+    case PasswordPlace::none:
+      endpoint.about_password = no_password("--password-file, --password-command, --ask-password or RLOCK_PASSWORD");
+      return {};
   }
-  if (!from || from->kind != PasswordFrom::Kind::file) return {};
-  about = came_from(from->origin + " " + escaped(from->text));
+  const std::string origin = from->source.text();
+  switch (from->kind) {
+    case PasswordFrom::Kind::terminal: return use(common.typed, origin);
+    case PasswordFrom::Kind::command: endpoint.password_source = common.command; return use({}, origin);
+    case PasswordFrom::Kind::file: break;
+  }
+  endpoint.about_password = came_from(origin + " " + escaped(from->text));
   return read_from_file(endpoint, from->text);
 }
 

@@ -11,8 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "options/config_file.h"
-#include "options/environment.h"
-#include "options/suggest.h"
+#include "options/help.h"
 #include "options/trusted_file.h"
 #include "redis/address.h"
 
@@ -20,61 +19,25 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::size_t kLongestFile = 65536;
-constexpr std::string_view kPrefix = "RLOCK_";
 
-// Calls `use` with each option of any subcommand that is a setting, too; with some of them more than once.
-template <class Use>
-void each_setting(const Use& use) {
-  const auto use_all = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) {
-      if (option.setting) use(option);
-    }
-  };
-  use_all(common_options());
-  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, use_all);
+// That stand for no option: passwords, and what rlock gives to commands.
+constexpr std::string_view kOwnVariables[] = {
+    "RLOCK_PASSWORD", "RLOCK_SENTINEL_PASSWORD", "REDISCLI_AUTH", "RLOCK_NAME",        "RLOCK_OWNER",
+    "RLOCK_TOKEN",    "RLOCK_HELD",              "RLOCK_URL",     "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
+
+bool is_own_variable(std::string_view name) {
+  return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);
 }
 
-std::vector<std::string_view> setting_names() {
-  std::vector<std::string_view> names;
-  each_distinct_setting([&](const OptionSpec& option) { names.push_back(option.name()); });
-  return names;
-}
-
-// One of the options that are that setting, or null: there is none.
-const OptionSpec* find_setting(std::string_view name) {
-  const OptionSpec* found = nullptr;
-  each_setting([&](const OptionSpec& option) {
-    if (option.is_called(name)) found = &option;
-  });
-  return found;
+// "kill-after" -> "RLOCK_KILL_AFTER"
+std::string variable_of(std::string_view name) {
+  std::string variable = "RLOCK_";
+  for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+  return variable;
 }
 
 // --config and --profile say which settings are read, and files cannot.
-bool chooses_settings(std::string_view name) {
-  return name == config_option().name() || name == profile_option().name();
-}
-
-// A variable of the environment that is named as ours are.
-struct Variable {
-  std::string_view name, value;
-  std::string setting;  // that it may stand for: "wait" for RLOCK_WAIT; "": for none
-};
-
-std::vector<Variable> rlock_variables() {
-  std::vector<Variable> variables;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text = *entry;
-    if (!text.starts_with(kPrefix)) continue;
-    const std::size_t equals = std::min(text.find('='), text.size());
-    variables.push_back({text.substr(0, equals), text.substr(std::min(equals + 1, text.size())), ""});
-    std::string& setting = variables.back().setting;
-    for (const char c : text.substr(kPrefix.size(), equals - kPrefix.size())) {
-      setting += c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
-    }
-    if (!find_setting(setting)) setting.clear();
-  }
-  return variables;
-}
+bool chooses_settings(const OptionSpec& option) { return &option == &config_option() || &option == &profile_option(); }
 
 // A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
 std::string user_file() {
@@ -88,28 +51,28 @@ std::string user_file() {
   return (home && *home == '/' ? home : home_of_account()) + "/.config/rlock/rlock.toml";
 }
 
-// A string may stand for everything, an integer for a number or a duration, a boolean for a flag.
-Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
-  using Type = ConfigEntry::Type;
-  const bool flag = option.value.empty(), number = option.value == "N", duration = option.value == "DUR";
-  if (entry.type == Type::list && &option != &url_option()) {
-    return fail(Error::Code::config, entry.origin + ": a setting has one value; only url may be a list");
+// The option that an entry is a setting of. Errors: there is none; the value has another type. A string may stand for
+// everything, an integer for a number or a duration, a boolean for a flag.
+Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
+  const auto bad = [&](const std::string& why) { return std::unexpected(blame({Error::Code::config, why}, entry.source)); };
+  std::vector<std::string_view> names;
+  const OptionSpec* found = nullptr;
+  for (const OptionSpec* option : all_settings()) {
+    if (chooses_settings(*option)) continue;
+    names.push_back(option->name());
+    if (option->is_called(entry.name)) found = option;
   }
-  if (entry.type == Type::text || entry.type == Type::list || (entry.type == Type::flag && flag)) return {};
-  if (entry.type == Type::number && (number || duration)) return {};
-  return fail(Error::Code::config, entry.origin + ": this is " +
-                                       (flag       ? "true or false, without quotes"
-                                        : number   ? "a number"
-                                        : duration ? "a duration: put it in quotes"
-                                                   : "a text: put it in quotes"));
-}
-
-Result<void> check_name(const ConfigEntry& entry) {
-  const OptionSpec* option = find_setting(entry.name);
-  if (option && !chooses_settings(entry.name)) return check_type(entry, *option);
-  std::vector<std::string_view> known = setting_names();
-  std::erase_if(known, chooses_settings);
-  return fail(Error::Code::config, entry.origin + ": unknown setting" + suggestion(entry.name, known));
+  if (!found) return bad("unknown setting" + suggestion(entry.name, names));
+  using Type = ConfigEntry::Type;
+  const bool flag = found->value.empty(), number = found->value == "N", duration = found->value == "DUR";
+  const bool fits = entry.type == Type::text || (entry.type == Type::list && found == &url_option()) ||
+                    (entry.type == Type::flag && flag) || (entry.type == Type::number && (number || duration));
+  if (fits) return found;
+  return bad(entry.type == Type::list ? "a setting has one value; only url may be a list"
+             : flag                   ? "this is true or false, without quotes"
+             : number                 ? "this is a number"
+             : duration               ? "this is a duration: put it in quotes"
+                                      : "this is a text: put it in quotes");
 }
 
 bool holds_password(const ConfigEntry& entry) {
@@ -117,20 +80,57 @@ bool holds_password(const ConfigEntry& entry) {
                              [](std::string_view url) { return !redis::password_in(url).empty(); });
 }
 
-Result<void> check(const ConfigEntry& entry, const std::string& path, bool read_by_others) {
-  RLOCK_TRY(check_name(entry));
-  if (!holds_password(entry) || !read_by_others) return {};
-  return fail(Error::Code::config, entry.origin + " holds a password, and others may read it; chmod 600 " +
-                                       escaped(shell_word(path)) + ", or leave it to password-file");
-}
-
 }  // namespace
 
-void each_distinct_setting(const std::function<void(const OptionSpec&)>& use) {
-  std::set<std::string_view> used;
-  each_setting([&](const OptionSpec& option) {
-    if (used.insert(option.name()).second) use(option);
-  });
+std::string Source::text() const {
+  switch (kind) {
+    case Kind::option: return "--" + name;
+    case Kind::variable: return name;
+    case Kind::profile:
+    case Kind::file: return escaped(file) + ":" + std::to_string(line) + ": " + escaped(name, 100);
+    case Kind::fallback: break;
+  }
+  return "default";
+}
+
+const std::vector<const OptionSpec*>& all_settings() {
+  static const auto all = [] {
+    std::vector<const OptionSpec*> found;
+    std::set<std::string_view> names;
+    const auto add = [&](std::span<const OptionSpec> options) {
+      for (const OptionSpec& option : options) {
+        if (option.setting && names.insert(option.name()).second) found.push_back(&option);
+      }
+    };
+    add(common_options());
+    for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add);
+    return found;
+  }();
+  return all;
+}
+
+std::vector<std::string> environment_without_secrets(std::vector<std::string> additions) {
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (!is_own_variable(text.substr(0, text.find('=')))) additions.emplace_back(text);
+  }
+  return additions;
+}
+
+void warn_of_unknown_variables() {
+  std::vector<std::string> known, former;
+  for (const OptionSpec* option : all_settings()) {
+    known.push_back(variable_of(option->name()));
+    if (!option->former.empty()) former.push_back(variable_of(option->former));
+  }
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry, name = text.substr(0, text.find('='));
+    if (!name.starts_with("RLOCK_") || is_own_variable(name) || std::ranges::find(known, name) != known.end() ||
+        std::ranges::find(former, name) != former.end()) {
+      continue;
+    }
+    log::warning(escaped(name, 100) + " is no variable of rlock's" + suggestion(name, {known.begin(), known.end()}));
+  }
 }
 
 struct Settings::File {
@@ -147,13 +147,19 @@ Result<std::optional<Settings::File>> Settings::read_file(const std::string& pat
   }
   const auto file = RLOCK_TRY(std::move(opened));
   if (!file && chosen) {
-    return fail(Error::Code::config, find(config_option())->origin + ": " + escaped(path) + ": " + errno_text(ENOENT));
+    return fail(Error::Code::config,
+                find(config_option())->source.text() + ": " + escaped(path) + ": " + errno_text(ENOENT));
   }
   if (!file) return std::nullopt;
   std::string text(kLongestFile, '\0');
   text.resize(RLOCK_TRY(file->read(text)));
   ConfigFile content = RLOCK_TRY(read_config(path, text));
-  for (const ConfigEntry& entry : content.entries) RLOCK_TRY(check(entry, path, file->read_by_others()));
+  for (const ConfigEntry& entry : content.entries) {
+    RLOCK_TRY(option_of(entry));
+    if (!holds_password(entry) || !file->read_by_others()) continue;
+    return fail(Error::Code::config, entry.source.text() + " holds a password, and others may read it; chmod 600 " +
+                                         escaped(shell_word(path)) + ", or leave it to password-file");
+  }
   return File{path, chosen, file->is_file(), std::move(content)};
 }
 
@@ -167,121 +173,86 @@ Result<std::vector<Settings::File>> Settings::read_files() const {
   return files;
 }
 
-std::string variable_of(std::string_view name) {
-  std::string variable(kPrefix);
-  for (const char c : name) {
-    variable += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
-  }
-  return variable;
+void Settings::add(const OptionSpec& option, Setting setting) {
+  setting.source.rank = rank_;
+  const auto [at, is_new] = known_.try_emplace(option.name(), setting);
+  // Where one source says both, the name that it has now counts.
+  if (!is_new && at->second.source.rank == rank_ && at->second.former && !setting.former) at->second = std::move(setting);
 }
 
-void warn_of_unknown_variables() {
-  for (const Variable& variable : rlock_variables()) {
-    if (!variable.setting.empty() || is_own_variable(variable.name)) continue;
-    std::vector<std::string> known;
-    for (const std::string_view name : setting_names()) known.push_back(variable_of(name));
-    log::warning(escaped(variable.name, 100) + " is no variable of rlock's" +
-                 suggestion(variable.name, {known.begin(), known.end()}));
-  }
-}
-
-void Settings::add(const SubcommandSpec& subcommand, std::string_view name, Setting setting) {
-  setting.rank = rank_;
-  const auto add_from = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) {
-      if (!option.setting || !option.is_called(name)) continue;
-      setting.former = name != option.name();
-      const auto [at, is_new] = known_.try_emplace(&option, setting);
-      // Where one source says both, the name that it has now counts.
-      if (!is_new && at->second.rank == setting.rank && at->second.former && !setting.former) at->second = setting;
+Result<void> Settings::add_variables() {
+  rank_ = kRankOfVariables;
+  for (const OptionSpec* option : all_settings()) {
+    for (const std::string_view name : {option->name(), option->former}) {
+      const std::string variable = variable_of(name);
+      const char* text = name.empty() ? nullptr : std::getenv(variable.c_str());
+      if (!text) continue;
+      // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
+      if (!*text) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
+      add(*option, {text, {Source::Kind::variable, variable}, name != option->name()});
     }
-  };
-  add_from(common_options());
-  std::ranges::for_each(subcommand.parts, add_from);
-  if (!subcommand.shows_settings) return;
-  for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add_from);
-}
-
-Result<void> Settings::add_variables(const SubcommandSpec& subcommand) {
-  for (const Variable& variable : rlock_variables()) {
-    if (variable.setting.empty()) continue;
-    const std::string name(variable.name);
-    // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
-    if (variable.value.empty())
-      return fail(Error::Code::config, name + " is set but empty; unset it or give it a value");
-    add(subcommand, variable.setting, {std::string(variable.value), name, Source::environment});
   }
   return {};
 }
 
-void Settings::add_entries(const SubcommandSpec& subcommand, const File& file, std::string_view profile) {
+void Settings::add_entries(const File& file, std::string_view profile) {
   ++rank_;
   for (const ConfigEntry& entry : file.content.entries) {
     if (entry.profile != profile) continue;
-    add(subcommand, entry.name, {entry.text, entry.origin, profile.empty() ? Source::file : Source::profile});
-    if (entry.name != url_option().name() || !holds_password(entry)) continue;
-    for (const std::string_view url : redis::split_addresses(entry.text)) addresses_.emplace_back(url);
+    const OptionSpec& option = **option_of(entry);
+    add(option, {entry.text, entry.source, entry.name != option.name()});
+    if (&option != &url_option() || !holds_password(entry)) continue;
+    for (const std::string_view url : redis::split_addresses(entry.text)) {
+      addresses_.push_back({std::string(url), entry.source});
+    }
     if (file.chosen && file.can_be_read_again) config_ = file.path;
   }
 }
 
-Result<void> Settings::add_profile(const SubcommandSpec& subcommand, std::span<const File> files) {
+Result<void> Settings::add_profile(std::span<const File> files) {
   const Setting* said = find(profile_option());
   if (!said) return {};
   if (!is_profile_name(said->text)) {
     return std::unexpected(
         blame({Error::Code::usage, in_quotes(said->text) + " is no profile's name: that has letters, digits, - and _"},
-              *said));
+              said->source));
   }
   bool found = false;
-  for (const File& file : files) {
-    if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
-    found = true;
-    add_entries(subcommand, file, said->text);
-    if (!file.chosen || file.can_be_read_again) profile_ = said->text;
-    if (file.chosen && file.can_be_read_again) config_ = file.path;
-  }
-  if (!found) return no_such_profile(*said, files);
-  return {};
-}
-
-std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<const File> files) {
   std::string read, known;
   std::set<std::string_view> names;
   for (const File& file : files) {
     read += (read.empty() ? " in " : " or ") + escaped(file.path);
     names.insert(file.content.profiles.begin(), file.content.profiles.end());
+    if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
+    found = true;
+    add_entries(file, said->text);
+    if (!file.chosen || file.can_be_read_again) profile_ = said->text;
+    if (file.chosen && file.can_be_read_again) config_ = file.path;
   }
+  if (found) return {};
   for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
-  return fail(Error::Code::config,
-              said.origin + ": there is no profile " + in_quotes(said.text) +
-                  (files.empty() ? ", as there is no configuration file" : read) + "; " +
-                  (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + escaped(known)));
+  return fail(Error::Code::config, said->source.text() + ": there is no profile " + in_quotes(said->text) +
+                                       (files.empty() ? ", as there is no configuration file" : read) + "; " +
+                                       (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {
   Settings settings;
-  for (const auto& [option, text] : parsed.options) {
-    const bool former = parsed.by_former_name.contains(option);
-    settings.known_.try_emplace(option, Setting{.text = text,
-                                                .origin = "--" + std::string(former ? option->former : option->name()),
-                                                .source = Source::option,
-                                                .former = former});
-  }
-  settings.rank_ = kRankOfVariables;
-  RLOCK_TRY(settings.add_variables(*parsed.subcommand));
+  settings.known_ = parsed.options;
+  RLOCK_TRY(settings.add_variables());
   const std::vector<File> files = RLOCK_TRY(settings.read_files());
-  RLOCK_TRY(settings.add_profile(*parsed.subcommand, files));
+  RLOCK_TRY(settings.add_profile(files));
   for (const File& file : files) {
-    settings.add_entries(*parsed.subcommand, file, "");
+    settings.add_entries(file, "");
     settings.files_.push_back(file.path);
   }
   return settings;
 }
 
 const Setting* Settings::find(const OptionSpec& option) const {
-  const auto found = known_.find(&option);
-  return found == known_.end() ? nullptr : &found->second;
+  const auto found = known_.find(option.name());
+  if (found == known_.end() || (!option.setting && !found->second.source.on_command_line())) return nullptr;
+  return &found->second;
 }
 
 }  // namespace rlock::cli

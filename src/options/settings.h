@@ -3,7 +3,6 @@
 // configuration files, else what they say outside of profiles. Each time the user's file beats the host's.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -33,7 +32,7 @@ class Settings {
 
   // The addresses in the configuration files that have a password, in the order of their rank; also those that another
   // address beats. Those of profiles that are not chosen are not among them.
-  const std::vector<std::string>& addresses_with_password() const { return addresses_; }
+  const std::vector<Setting>& addresses_with_password() const { return addresses_; }
 
   // By these a nested rlock finds the chosen profile and these addresses where this one has found them: the file, if it
   // is not one of the usual two and can be read again, and the profile, unless it is in a file that cannot.
@@ -44,30 +43,31 @@ class Settings {
   struct File;
 
   // A setting that is known stays: the sources are read in the order of their rank.
-  void add(const SubcommandSpec& subcommand, std::string_view name, Setting setting);
-  Result<void> add_variables(const SubcommandSpec& subcommand);
+  void add(const OptionSpec& option, Setting setting);
+  Result<void> add_variables();
   // Of one profile, or with "" of those outside of profiles.
-  void add_entries(const SubcommandSpec& subcommand, const File& file, std::string_view profile);
-  Result<void> add_profile(const SubcommandSpec& subcommand, std::span<const File> files);
-  static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const File> files);
+  void add_entries(const File& file, std::string_view profile);
+  Result<void> add_profile(std::span<const File> files);
 
   // `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
   Result<std::vector<File>> read_files() const;
   Result<std::optional<File>> read_file(const std::string& path, bool chosen) const;
 
-  std::map<const OptionSpec*, Setting> known_;
-  int rank_ = 0;  // of the source that is read
-  std::vector<std::string> files_, addresses_;
+  std::map<std::string_view, Setting> known_;  // by the names of options
+  int rank_ = 0;                               // of the source that is read
+  std::vector<std::string> files_;
+  std::vector<Setting> addresses_;
   std::optional<std::string> config_, profile_;
 };
 
-// Calls `use` with one option for each setting that any subcommand has, in the order of the table.
-void each_distinct_setting(const std::function<void(const OptionSpec&)>& use);
+// One option for each setting that any subcommand has, in the order of the table.
+const std::vector<const OptionSpec*>& all_settings();
 
 // Warns of variables that look like settings and are none: a misspelt one would leave its setting unset in silence.
 void warn_of_unknown_variables();
 
-// "kill-after" -> "RLOCK_KILL_AFTER"
-std::string variable_of(std::string_view name);
+// The environment for a command: ours without what may hold a password and without what an outer rlock said,
+// and with `additions` (NAME=value).
+std::vector<std::string> environment_without_secrets(std::vector<std::string> additions);
 
 }  // namespace rlock::cli

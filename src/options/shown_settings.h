@@ -10,10 +10,6 @@
 
 namespace rlock::cli {
 
-// Whether the text of this option may be a secret, or hold one: a command, a hook, an owner id, a reason. The name of a
-// file is none.
-bool may_be_secret(const OptionSpec& option);
-
 // One for each setting of any subcommand, in the order of the table, and the passwords that count behind the address.
 // `common`: what was read from `settings`. Errors (usage, config): an address that is none.
 Result<std::vector<ShownSetting>> shown_settings(const Settings& settings, const CommonOptions& common);

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: MIT
-#include "options/words.h"
-
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include "base/text.h"
 #include "lock/rights.h"
+#include "options/meaning.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t kMostNames = run::kMostHolds;
-
 std::unexpected<Error> wrong_words(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
-// All positional arguments, before and after a --.
-std::vector<std::string> words_of(const Parsed& parsed) {
+// All positional arguments, before and after a --; `most` of them, for the reason `why`.
+Result<std::vector<std::string>> words_of(const Parsed& parsed, std::size_t most = SIZE_MAX, const char* why = "") {
   std::vector<std::string> all = parsed.names;
   if (parsed.command && !parsed.subcommand->command) {
     all.insert(all.end(), parsed.command->begin(), parsed.command->end());
   }
+  if (all.size() > most) return wrong_words("unexpected argument " + in_quotes(all[most]) + ": " + why);
   return all;
 }
 
-Result<std::vector<lock::LockName>> names_in(const Parsed& parsed) {
+Result<std::vector<lock::LockName>> names_in(const Parsed& parsed, std::size_t most = SIZE_MAX, const char* why = "") {
   std::vector<lock::LockName> all;
-  for (const std::string& text : words_of(parsed)) all.push_back(RLOCK_TRY(lock::LockName::parse(text)));
+  for (const std::string& text : RLOCK_TRY(words_of(parsed, most, why))) {
+    all.push_back(RLOCK_TRY(lock::LockName::parse(text)));
+  }
   return all;
 }
 
@@ -40,8 +41,8 @@ std::unexpected<Error> name_is_missing(const Parsed& parsed) {
 Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
   auto all = RLOCK_TRY(names_in(parsed));
   if (all.empty()) return name_is_missing(parsed);
-  if (all.size() > kMostNames) {
-    return wrong_words(std::to_string(all.size()) + " names; at most " + std::to_string(kMostNames) + " at a time");
+  if (all.size() > run::kMostHolds) {
+    return wrong_words(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) + " at a time");
   }
   std::ranges::sort(all);
   const auto twice = std::ranges::adjacent_find(all);
@@ -100,61 +101,66 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vec
   return text ? shell_command(*text) : command_behind_dashes(parsed);
 }
 
-}  // namespace
-
-Result<void> read_words(RunOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments) {
+Result<void> read_words_of(RunOptions& options, const Parsed& parsed, const std::vector<std::string>& arguments) {
   options.command = RLOCK_TRY(command_in(parsed, arguments));
   options.shown_command = options.command.front();
   options.names = RLOCK_TRY(sorted_names(parsed));
   return {};
 }
 
-Result<void> read_words(NamingOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+Result<void> read_words_of(NamingOptions& options, const Parsed& parsed) {
   options.names = RLOCK_TRY(sorted_names(parsed));
   return {};
 }
 
-Result<void> read_words(StatusOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+Result<void> read_words_of(StatusOptions& options, const Parsed& parsed) {
   options.names = RLOCK_TRY(names_in(parsed));
   return {};
 }
 
-Result<void> read_words(HistoryOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+Result<void> read_words_of(HistoryOptions& options, const Parsed& parsed) {
   options.names = RLOCK_TRY(names_in(parsed));
   return {};
 }
 
-Result<void> read_words(ForceUnlockOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
-  options.names = RLOCK_TRY(names_in(parsed));
-  if (options.names.empty()) return name_is_missing(parsed);
-  if (options.names.size() == 1) return {};
-  return wrong_words("unexpected argument " + in_quotes(options.names[1].text()) + ": one lock at a time");
+Result<void> read_words_of(ForceUnlockOptions& options, const Parsed& parsed) {
+  options.names = RLOCK_TRY(names_in(parsed, 1, "one lock at a time"));
+  return options.names.empty() ? name_is_missing(parsed) : Result<void>();
 }
 
-Result<void> read_words(DoctorOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
-  const auto words = words_of(parsed);
-  if (words.size() > 1) return wrong_words("unexpected argument " + in_quotes(words[1]) + ": one PREFIX at a time");
+Result<void> read_words_of(DoctorOptions& options, const Parsed& parsed) {
+  const auto words = RLOCK_TRY(words_of(parsed, 1, "one PREFIX at a time"));
   if (!words.empty()) options.prefix = RLOCK_TRY(lock::parse_prefix(words[0]));
   return {};
 }
 
-Result<void> read_words(ConfigOptions&, const Parsed& parsed, const std::vector<std::string>&) {
-  const auto words = words_of(parsed);
-  if (words.empty()) return {};
-  return wrong_words("unexpected argument " + in_quotes(words.front()) + ": rlock config takes options only");
+Result<void> read_words_of(ConfigOptions&, const Parsed& parsed) {
+  RLOCK_TRY(words_of(parsed, 0, "rlock config takes options only"));
+  return {};
 }
 
-Result<void> read_words(LocalOptions& options, const Parsed& parsed, const std::vector<std::string>&) {
+Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
   using Action = LocalOptions::Action;
-  constexpr std::pair<std::string_view, Action> actions[] = {
-      {"status", Action::status}, {"stop", Action::stop}, {"serve", Action::serve}};
-  const auto words = words_of(parsed);
-  for (const auto& [word, action] : actions) {
-    if (words.size() != 1 || words[0] != word) continue;
-    options.action = action;
-    return {};
-  }
-  return wrong_words("local wants one of status, stop and serve");
+  const auto words = RLOCK_TRY(words_of(parsed));
+  const std::string word = words.size() == 1 ? words[0] : "";
+  if (word != "status" && word != "stop" && word != "serve") return wrong_words("local wants one of status, stop and serve");
+  options.action = word == "status" ? Action::status : word == "stop" ? Action::stop : Action::serve;
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std::vector<std::string>& arguments) {
+  return std::visit(
+      [&](auto& options) -> Result<void> {
+        if constexpr (requires { read_words_of(options, parsed, arguments); }) {
+          return read_words_of(options, parsed, arguments);
+        } else if constexpr (requires { read_words_of(options, parsed); }) {
+          return read_words_of(options, parsed);
+        }
+        return {};
+      },
+      invocation);
 }
 
 }  // namespace rlock::cli

@@ -302,11 +302,12 @@ with_host_file() {
   local program
   for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"' '"lease = {" + "a." * 32000 + "b = 1}"'; do
     python3 -c "print('\n' + $program)" >c.toml
-    wrong c.toml ':2: more than 200 dots'
+    wrong c.toml ':2: '
+    [[ $stderr == *'this table is not known'* ]]
   done
   for program in '"lease = " + "[" * 60000' '"lease = " + "{a = " * 12000'; do
     python3 -c "print('\n' + $program)" >c.toml
-    wrong c.toml ':2: column'
+    wrong c.toml ':2: lease: '
   done
   # As deep as the limits allow: a table, and arrays with tables in them.
   python3 -c 'a = "a." * 190; print(f"[{a}b]\n" + f"{a}b = [\n{{" * 7 + "}]" * 7)' >c.toml

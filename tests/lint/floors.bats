@@ -50,14 +50,14 @@ edges_of() {
 
 # options: the names of all options, one a line.
 options() {
-  tr '\n' ' ' <src/options/option_table.cc | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
+  tr '\n' ' ' <src/options/option_rows.h | grep -oE '"(-.,)?--[a-z-]+", "' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
 @test "below the command line only advice names an option, as its user writes it" {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|trial|verbs)\.cc|run/(frontend|command)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|rights|verbs)\.cc|run/(frontend|command)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
@@ -87,7 +87,6 @@ only_in() {
 @test "each library stays in its one place" {
   only_in redis/reply.cc '#include <hiredis'
   only_in options/parse.cc '#include <CLI/'
-  only_in options/config_file.cc '#include <toml'
   only_in show/json.cc '#include <nlohmann/'
   only_in base/log.cc '#include <spdlog/'
   only_in redis/resolve.cc '#include <ares'
