@@ -43,10 +43,7 @@ rlock::Result<int> run(const rlock::cli::Parsed& parsed, const std::vector<std::
 }  // namespace
 
 namespace rlock::cli {
-Result<int> execute(const PrintText& options) {
-  RLOCK_TRY(print(options.text));
-  return kDone;
-}
+Result<int> execute(const PrintText& options) { return print(options.text, kDone); }
 }  // namespace rlock::cli
 
 int main(int argc, char** argv) {

@@ -62,9 +62,8 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
   if (holds.empty()) return false;
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
-  auto keeper = options.for_pid
-                    ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
-                    : Result<run::Keeper>();
+  auto keeper = options.for_pid ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
+                                : Result<run::Keeper>();
   if (!options.for_pid) servers.complete(holds);
   auto told = keeper ? print_holds(options.output, holds) : std::unexpected(keeper.error());
   if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
@@ -72,12 +71,19 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   return true;
 }
 
+// A shell that evaluates what we print must not go on without the lock, also where -E 0 makes a busy one a success.
+int tell_failure(AcquireOptions::Output output, int status) {
+  if (output == AcquireOptions::Output::assignments) print_failure(status != 0 ? status : kNotAcquired);
+  return status;
+}
+
 }  // namespace
 
 Result<int> execute(AcquireOptions& options) {
   RLOCK_TRY(expect_not_nested(options.names));
   // How it is renewed, by a keeper or while other locks are waited for.
-  const milliseconds most = options.mode.kind == lock::Mode::Kind::read ? lock::kLongestReaderLease : milliseconds::max();
+  const milliseconds most =
+      options.mode.kind == lock::Mode::Kind::read ? lock::kLongestReaderLease : milliseconds::max();
   const auto timing = RLOCK_TRY(lock::LeaseTiming::make(std::min(options.lease, most), 0ms));
   const auto inherited = run::Inherited::look();
   UniqueFd watched;
@@ -86,14 +92,11 @@ Result<int> execute(AcquireOptions& options) {
 
   const auto acquired = acquire(options, timing, watched, inherited, signals);
   if (acquired && *acquired) return kDone;
-  const bool ended = !acquired && acquired.error().code == Error::Code::interrupted;
-  if (!acquired && !ended) return std::unexpected(acquired.error());
-  const int signal = ended ? ending_signal(signals) : 0;
-  const int status = ended ? 128 + signal : options.wait.conflict_status;
-  // A shell that evaluates what we print must not go on without the lock, also where -E 0 makes a busy one a success.
-  if (options.output == AcquireOptions::Output::assignments) print_failure(status != 0 ? status : kNotAcquired);
-  if (ended) run::die_of(signal);
-  return status;
+  if (acquired) return tell_failure(options.output, options.wait.conflict_status);
+  if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
+  const int signal = ending_signal(signals);
+  tell_failure(options.output, 128 + signal);
+  run::die_of(signal);
 }
 
 }  // namespace rlock::cli

@@ -4,10 +4,10 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "show/status.h"
 #include "cli/self.h"
 #include "cli/waiting.h"
 #include "lock/history.h"
+#include "show/status.h"
 
 namespace rlock::cli {
 namespace {
@@ -74,8 +74,9 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
       return fail(Error::Code::wrong_kind, name + ": it has " + std::to_string(refusal.number) + " slots, not " +
                                                std::to_string(request.mode.slots) + "; --resize changes that");
     case Outcome::no_upgrade:
-      return fail(Error::Code::usage, name + ": this runs under an `rlock run` that holds the lock for "
-                                             "reading, and would wait for it for ever to write");
+      return fail(Error::Code::usage, name +
+                                          ": this runs under an `rlock run` that holds the lock for "
+                                          "reading, and would wait for it for ever to write");
     default: break;
   }
   if (acquisition.tells_refusal) report_refusal(request.name, refusal);

@@ -25,8 +25,8 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                             milliseconds renew_every, int interrupt);
 
 // Acquires the locks, all or none, or waits for them, with lines about who holds them. Empty: one of them is held by
-// somebody else and the wait is over; that has been said. Errors: those of lock::acquire_all; wrong_kind if a name is in
-// use for something else, or with another number of slots; usage for a reader that wants to become a writer, and for
+// somebody else and the wait is over; that has been said. Errors: those of lock::acquire_all; wrong_kind if a name is
+// in use for something else, or with another number of slots; usage for a reader that wants to become a writer, and for
 // what there is not with several servers; interrupted.
 Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
                                                    const Events& events);

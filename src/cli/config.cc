@@ -45,8 +45,7 @@ std::string in_json(const std::vector<ShownSetting>& settings) {
 }  // namespace
 
 Result<int> execute(const ConfigOptions& options) {
-  RLOCK_TRY(print(options.json ? in_json(options.settings) : in_words(options.settings)));
-  return kDone;
+  return print(options.json ? in_json(options.settings) : in_words(options.settings), kDone);
 }
 
 }  // namespace rlock::cli

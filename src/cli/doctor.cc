@@ -4,14 +4,15 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "show/json.h"
-#include "show/print.h"
 #include "cli/self.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"
-#include "lock/rights.h"
 #include "lock/ballot.h"
+#include "lock/rights.h"
 #include "redis/server_error.h"
+#include "show/json.h"
+#include "show/print.h"
+#include "show/terminal.h"
 
 namespace rlock::cli {
 namespace {
@@ -34,13 +35,13 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
   const auto setting = [&](std::string_view name) {
     return redis::ask_setting(client, name, Until{}.at_most(exchange));
   };
-  return ServerFacts{.info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
-                     .appendfsync = RLOCK_TRY(setting("appendfsync")),
-                     .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
-                     .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
-                     .default_may_load =
-                         RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange))),
-                     .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel};
+  return ServerFacts{
+      .info = RLOCK_TRY(redis::ask_info(client, Until{}.at_most(exchange))),
+      .appendfsync = RLOCK_TRY(setting("appendfsync")),
+      .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
+      .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
+      .default_may_load = RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange))),
+      .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel};
 }
 
 // The server's answer, and the advice, which server_error() puts into the text where a right is missing.
@@ -57,26 +58,26 @@ Check check_of(const lock::Tried& tried, bool any_name) {
 }
 
 // One server of those that share the keys, which are the others' business as well: said by its address.
-Result<std::vector<Check>> examine_part(redis::Client& client, const DoctorOptions& options) {
-  const auto readings = RLOCK_TRY(read_clock(client, options.timeout));
+Result<std::vector<Check>> examine_part(redis::Client& client, const std::string& prefix, milliseconds exchange) {
+  const auto readings = RLOCK_TRY(read_clock(client, exchange));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
-  const ServerFacts facts = RLOCK_TRY(ask_server(client, options.prefix, options.timeout));
+  const ServerFacts facts = RLOCK_TRY(ask_server(client, prefix, exchange));
   // It refuses nearly everything, which says nothing of its set-up nor of anybody's rights.
   if (facts.info && facts.info->number("loading").value_or(0) != 0) {
-    return std::unexpected(redis::server_error("LOADING Redis is loading the dataset in memory")
-                               .in(escaped(client.address().display())));
+    return std::unexpected(
+        redis::server_error("LOADING Redis is loading the dataset in memory").in(escaped(client.address().display())));
   }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
   return all;
 }
 
 // A lock may be on any of them: each is looked at, and one that does not answer is a failure of its own.
-std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const DoctorOptions& options) {
+std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::string& prefix, milliseconds exchange) {
   std::vector<Check> all;
   for (redis::Client& part : parts) {
     const std::string which = escaped(part.address().display());
-    const auto checks = examine_part(part, options);
+    const auto checks = examine_part(part, prefix, exchange);
     if (!checks) {
       all.push_back({Verdict::fail, "server", checks.error().message, "its locks cannot be had: see that it runs"});
       continue;
@@ -87,21 +88,21 @@ std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const Doctor
   return all;
 }
 
-Result<std::vector<Check>> examine(redis::Client& client, const DoctorOptions& options) {
-  auto parts = RLOCK_TRY(client.parts(Until{}.at_most(options.timeout)));
+Result<std::vector<Check>> examine(redis::Client& client, const std::string& prefix, milliseconds exchange) {
+  auto parts = RLOCK_TRY(client.parts(Until{}.at_most(exchange)));
   std::vector<Check> all;
   if (parts.empty()) {
-    all = RLOCK_TRY(examine_part(client, options));
+    all = RLOCK_TRY(examine_part(client, prefix, exchange));
     // A replica refuses all of it, whoever asks.
     const auto replica = [](const Check& check) { return check.name == "role" && check.verdict == Verdict::fail; };
     if (std::ranges::any_of(all, replica)) return all;
   } else {
     all.push_back(check_slots(static_cast<int>(parts.size()), client.slots_without_server()));
-    std::ranges::copy(examine_parts(parts, options), std::back_inserter(all));
+    std::ranges::copy(examine_parts(parts, prefix, exchange), std::back_inserter(all));
   }
   const lock::HolderInfo self = describe_self("rlock doctor", "");
-  for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, options.prefix, self, options.timeout))) {
-    all.push_back(check_of(tried, options.prefix.empty()));
+  for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, prefix, self, exchange))) {
+    all.push_back(check_of(tried, prefix.empty()));
   }
   return all;
 }
@@ -115,9 +116,9 @@ Check check_quorum(const lock::Servers& servers) {
 }
 
 // A minority that does not answer is a warning: the others keep the locks.
-Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const DoctorOptions& options) {
+Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::string& prefix, milliseconds exchange) {
   std::vector<Result<std::vector<Check>>> found;
-  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.client(i), options));
+  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.client(i), prefix, exchange));
   const bool enough = static_cast<std::size_t>(std::ranges::count_if(
                           found, [](const auto& one) { return one.has_value(); })) >= lock::majority_of(servers.size());
   std::vector<Check> all;
@@ -136,16 +137,12 @@ Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const DoctorOp
 }
 
 std::string in_words(const std::vector<Check>& checks) {
-  constexpr std::size_t kVerdictWidth = 6;
-  std::size_t name_width = 15;
-  for (const Check& check : checks) name_width = std::max(name_width, check.name.size() + 1);
+  const auto longest = std::ranges::max(checks, {}, [](const Check& check) { return check.name.size(); });
   std::string text;
   for (const Check& check : checks) {
-    std::string line(word(check.verdict));
-    line.resize(kVerdictWidth, ' ');
-    line += check.name;
-    line.resize(kVerdictWidth + name_width, ' ');
-    text += line + check.seen + (check.advice.empty() ? "" : "; " + check.advice) + "\n";
+    const std::string said = check.seen + (check.advice.empty() ? "" : "; " + check.advice);
+    const Row row = {std::string(word(check.verdict)), std::string(check.name), said};
+    text += line_of(row, {4, std::max<std::size_t>(longest.name.size(), 13), 0}, {}) + "\n";
   }
   return text;
 }
@@ -160,12 +157,8 @@ std::string in_json(const std::vector<Check>& checks) {
 }
 
 int status_of_all(const std::vector<Check>& checks) {
-  switch (std::ranges::max(checks, {}, &Check::verdict).verdict) {
-    case Verdict::ok: return kDone;
-    case Verdict::warn: return kWarned;
-    case Verdict::fail: break;
-  }
-  return kConfig;
+  constexpr int statuses[] = {kDone, kWarned, kConfig};
+  return statuses[static_cast<std::size_t>(std::ranges::max(checks, {}, &Check::verdict).verdict)];
 }
 
 }  // namespace
@@ -174,13 +167,12 @@ Result<int> execute(DoctorOptions& options) {
   if (options.acl) {
     const auto address = redis::parse_address(options.url.text());
     const bool cluster = address && address->kind == redis::Address::Kind::cluster;
-    RLOCK_TRY(print(lock::acl_rule(options.prefix, cluster) + "\n"));
-    return kDone;
+    return print(lock::acl_rule(options.prefix, cluster) + "\n", kDone);
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
-  const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options) : examine(servers.client(0), options));
-  RLOCK_TRY(print(options.json ? in_json(all) : in_words(all)));
-  return status_of_all(all);
+  const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
+                                                 : examine(servers.client(0), options.prefix, options.timeout));
+  return print(options.json ? in_json(all) : in_words(all), status_of_all(all));
 }
 
 }  // namespace rlock::cli

@@ -14,8 +14,8 @@
 
 namespace rlock::cli {
 
-// Asks a verb for a lock: as for a plain one, as most are, and again as for what it turns out to be. A string that is not
-// this owner's is no lock to it.
+// Asks a verb for a lock: as for a plain one, as most are, and again as for what it turns out to be. A string that is
+// not this owner's is no lock to it.
 template <class Verb>
 auto with_any_kind(const lock::LockName& name, Verb verb) {
   auto result = verb(lock::Lock{name});

@@ -39,40 +39,49 @@ Result<void> print_empty(lock::Servers& servers, const lock::HistoryQuery& query
   const Screen screen = Screen::of_output();
   if (chosen) return print(fitted("no such holds are written down here\n", screen));
   const bool wanted = RLOCK_TRY(lock::history_is_wanted(servers, query.names, exchange));
-  return print(fitted(
-      wanted ? "nothing yet: a job has asked for a history, and its hold is written down when it is over\n"
-             : nobody_has_asked(query.names.size()),
-      screen));
+  return print(fitted(wanted
+                          ? "nothing yet: a job has asked for a history, and its hold is written down when it is over\n"
+                          : nobody_has_asked(query.names.size()),
+                      screen));
+}
+
+Result<void> write_page(const std::string& file, const std::string& page) {
+  return file == "-" ? print(page) : write_file(file, page);
+}
+
+// The newest that were asked for.
+lock::HistoryQuery query_for(const HistoryOptions& options) {
+  lock::HistoryQuery query{
+      .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
+  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  return query;
 }
 
 }  // namespace
 
 Result<int> execute(HistoryOptions& options) {
   using enum HistoryOptions::Output;
-  const std::size_t limit = static_cast<std::size_t>(*options.limit);
-  lock::HistoryQuery query{.names = options.names, .limit = limit, .failed = options.failed};
-  if (options.since) (options.since->before_now ? query.within : query.since) = options.since->time;
+  lock::HistoryQuery query = query_for(options);
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.output == json) {
     RLOCK_TRY(print_json(servers, query, options.timeout));
     return kDone;
   }
 
-  ++query.limit;  // are there older ones?
+  const std::size_t limit = query.limit++;  // are there older ones?
   auto holds = RLOCK_TRY(lock::read_history(servers, query, options.timeout));
   const bool older = holds.size() > limit;
   if (older) holds.pop_back();
   const bool here = options.output != html && isatty(STDOUT_FILENO);
   const Zone zone = options.local || here ? Zone::local : Zone::utc;
   if (options.output == html) {
-    const std::string page = history_page(holds, older, since_1970(), zone);
-    RLOCK_TRY(options.html == "-" ? print(page) : write_file(options.html, page));
+    RLOCK_TRY(write_page(options.html, history_page(holds, older, since_1970(), zone)));
   } else if (holds.empty()) {
     RLOCK_TRY(print_empty(servers, query, options.failed || options.since, options.timeout));
   } else {
-    const Screen screen = Screen::of_output();
     const auto picture = options.output == HistoryOptions::Output::timeline ? &rlock::cli::timeline : &history_table;
-    RLOCK_TRY(print(picture(holds, screen, zone) + (older ? fitted("older holds: --limit\n", screen) : "")));
+    const Screen screen = Screen::of_output();
+    RLOCK_TRY(print(picture(holds, screen, zone) + fitted(older ? "older holds: --limit\n" : "", screen)));
   }
   return kDone;
 }

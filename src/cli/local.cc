@@ -29,8 +29,7 @@ Result<int> show(const redis::LocalServer& server, milliseconds exchange) {
     redis::Client client(server.endpoint());
     text += "locks     " + std::to_string(RLOCK_TRY(lock::inspect_one_server(client, exchange)).size()) + " held\n";
   }
-  RLOCK_TRY(print(text));
-  return kDone;
+  return print(text, kDone);
 }
 
 std::unexpected<Error> does_not_stop(const redis::LocalServer& server) {
@@ -65,10 +64,10 @@ Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until
   return true;
 }
 
-// Whether stop may go on: nobody has a lock of it, or --yes says that it does not matter.
-Result<bool> may_stop(redis::Client& client, const LocalOptions& options) {
-  const auto held = RLOCK_TRY(lock::inspect_one_server(client, options.timeout));
-  if (held.empty() || options.yes) return true;
+// False: somebody has a lock of it, which has been said.
+Result<bool> is_unused(redis::Client& client, milliseconds exchange) {
+  const auto held = RLOCK_TRY(lock::inspect_one_server(client, exchange));
+  if (held.empty()) return true;
   std::string names;
   for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
   log::error("locks are held:" + names +
@@ -76,19 +75,15 @@ Result<bool> may_stop(redis::Client& client, const LocalOptions& options) {
   return false;
 }
 
-Result<int> say(std::string_view text, int status = kDone) {
-  RLOCK_TRY(print(text));
-  return status;
-}
-
-Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) {
-  const Until until = Until{}.at_most(options.timeout);
-  if (options.yes && !RLOCK_TRY(server.answers(until))) {
-    return say(RLOCK_TRY(end_supervisor(server, until)) ? "stopped\n" : "not running\n");
+// `anyway`: also where locks are held.
+Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exchange) {
+  const Until until = Until{}.at_most(exchange);
+  if (anyway && !RLOCK_TRY(server.answers(until))) {
+    return print(RLOCK_TRY(end_supervisor(server, until)) ? "stopped\n" : "not running\n", kDone);
   }
-  if (!RLOCK_TRY(wait_until_it_answers(server, until))) return say("not running\n");
+  if (!RLOCK_TRY(wait_until_it_answers(server, until))) return print("not running\n", kDone);
   redis::Client client(server.endpoint());
-  if (!RLOCK_TRY(may_stop(client, options))) return kNotAcquired;
+  if (!anyway && !RLOCK_TRY(is_unused(client, exchange))) return kNotAcquired;
   // It ends without an answer.
   if (auto reply = client.call({"SHUTDOWN"}, until); !reply && !reply.error().maybe_executed) {
     return std::unexpected(std::move(reply).error());
@@ -98,7 +93,7 @@ Result<int> stop(const redis::LocalServer& server, const LocalOptions& options) 
     if (until.over()) return does_not_stop(server);
     wait_for(-1, 0, until.at_most(10ms));
   }
-  return say("stopped\n");
+  return print("stopped\n", kDone);
 }
 
 // Looks after the folder and its redis-server for `rlock local serve`.
@@ -192,7 +187,7 @@ Result<int> execute(LocalOptions& options) {
   const redis::LocalServer server = RLOCK_TRY(local_server_for(options));
   switch (options.action) {
     case LocalOptions::Action::status: return show(server, options.timeout);
-    case LocalOptions::Action::stop: return stop(server, options);
+    case LocalOptions::Action::stop: return stop(server, options.yes, options.timeout);
     case LocalOptions::Action::serve: return Service(server, RLOCK_TRY(server.claim())).run();
   }
   return kInternal;

@@ -60,8 +60,8 @@ Result<int> execute(ReleaseOptions& options) {
     if (released.outcome == lock::ReleaseOutcome::released && released.holds_left == 0) over.push_back(name);
     return report(name.display(), released);
   });
-  // A keeper of --for-pid has nothing to do any more; without this it would learn that at its next renewal. Only now: it
-  // gives all of them back when it is told of one.
+  // A keeper of --for-pid has nothing to do any more; without this it would learn that at its next renewal. Only now:
+  // it gives all of them back when it is told of one.
   for (const lock::LockName& name : over) {
     const auto told = servers->ask_to_stop(name, owner, "rlock release", exchange());
     if (!told) log::debug(name.display() + ": " + told.error().message);

@@ -12,14 +12,14 @@
 #include "base/text.h"
 #include "cli/acquisition.h"
 #include "cli/commands.h"
-#include "options/passwords.h"
-#include "options/settings.h"
-#include "show/json.h"
-#include "show/shell.h"
 #include "cli/self.h"
 #include "cli/server.h"
+#include "options/passwords.h"
+#include "options/settings.h"
 #include "run/frontend.h"
 #include "run/guards.h"
+#include "show/json.h"
+#include "show/shell.h"
 
 namespace rlock::cli {
 namespace {
@@ -34,7 +34,7 @@ std::string urls_for_command(std::vector<redis::Address> addresses) {
   return all;
 }
 
-// By which a nested rlock finds the same servers, whatever its folder; what says something else goes from our variables.
+// By which a nested rlock finds the same servers, whatever its folder. Our variables that say something else go.
 std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
   std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
   const auto set = [&](const char* variable, const std::optional<std::string>& value) {
@@ -59,9 +59,11 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   const auto over_tls = std::ranges::find_if(addresses, [](const auto& one) { return one.server.tls.has_value(); });
   if (over_tls == addresses.end()) return all;
   const redis::TlsSettings& tls = *over_tls->server.tls;
-  if (!tls.ca.empty()) set("RLOCK_TLS_CA", tls.ca);
-  if (!tls.certificate.empty()) set("RLOCK_TLS_CERT", tls.certificate);
-  if (!tls.key.empty()) set("RLOCK_TLS_KEY", tls.key);
+  const std::pair<const char*, const std::string&> files[] = {
+      {"RLOCK_TLS_CA", tls.ca}, {"RLOCK_TLS_CERT", tls.certificate}, {"RLOCK_TLS_KEY", tls.key}};
+  for (const auto& [variable, file] : files) {
+    if (!file.empty()) set(variable, file);
+  }
   set("RLOCK_TLS_INSECURE", tls.insecure ? "true" : "false");
   return all;
 }
@@ -71,7 +73,8 @@ run::Command command_for(const std::vector<std::string>& words, std::vector<std:
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
   for (const lock::Hold& hold : holds) held = held.with(hold.name(), hold.owner);
-  for (const std::string& one : {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()}) {
+  for (const std::string& one :
+       {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()}) {
     variables.push_back(one);
   }
   return {words, environment_without_secrets(std::move(variables)), "RLOCK_TOKEN=" + texts.tokens};
@@ -154,8 +157,8 @@ Result<int> execute(RunOptions& options) {
   const auto inherited = run::Inherited::look();
   const Events events = RLOCK_TRY(Events::open(options.status_fd));
   auto signals = run::SignalBlock::begin();
-  auto ending = signals ? run_under_lock(options, inherited, events, *signals)
-                        : Result<Ending>(std::unexpected(signals.error()));
+  auto ending =
+      signals ? run_under_lock(options, inherited, events, *signals) : Result<Ending>(std::unexpected(signals.error()));
   if (!ending && ending.error().code == Error::Code::interrupted) {
     const int signal = ending_signal(*signals);
     ending = Ending{"signalled", 128 + signal, signal};

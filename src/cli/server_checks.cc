@@ -25,9 +25,13 @@ constexpr std::pair<int, int> kOldest = {6, 2};  // the oldest Redis that rlock 
 // A field as the server has said it, made safe to show.
 std::string shown(const ServerInfo& info, std::string_view field) { return escaped(info.text(field), 60); }
 
-Check unknown(std::string_view name, const std::string& command) {
-  return {Verdict::warn, name, "not known, because the server does not say it by " + command,
-          "run rlock doctor as a user with the right to " + command};
+// What is found without the name of the check, which check_set_up() adds.
+Check fine(std::string seen) { return {Verdict::ok, "", std::move(seen), ""}; }
+Check warning(std::string seen, std::string advice) { return {Verdict::warn, "", std::move(seen), std::move(advice)}; }
+Check failure(std::string seen, std::string advice) { return {Verdict::fail, "", std::move(seen), std::move(advice)}; }
+Check unknown() {
+  return warning("not known, because the server does not say it by INFO",
+                 "run rlock doctor as a user with the right to INFO");
 }
 
 std::pair<int, int> version_of(const std::string& text) {
@@ -38,59 +42,56 @@ std::pair<int, int> version_of(const std::string& text) {
   return version;
 }
 
-Check check_version(const ServerInfo& info) {
-  constexpr std::string_view name = "version";
+Check check_version(const ServerInfo& info, const ServerFacts&) {
   const std::string untested = "rlock is tested with Redis 6.2 to 8 and Valkey 8: use one of them";
   // Each of them claims to be a Redis as well.
-  if (info.has("dragonfly_version")) return {Verdict::warn, name, "Dragonfly " + shown(info, "dragonfly_version"), untested};
-  if (info.has("mvcc_depth")) return {Verdict::warn, name, "KeyDB " + shown(info, "redis_version"), untested};
-  if (info.has("valkey_version")) return {Verdict::ok, name, "Valkey " + shown(info, "valkey_version"), ""};
-  const bool old = version_of(info.text("redis_version")) < kOldest;
-  return {old ? Verdict::warn : Verdict::ok, name, "Redis " + shown(info, "redis_version"), old ? untested : ""};
+  if (info.has("dragonfly_version")) return warning("Dragonfly " + shown(info, "dragonfly_version"), untested);
+  if (info.has("mvcc_depth")) return warning("KeyDB " + shown(info, "redis_version"), untested);
+  if (info.has("valkey_version")) return fine("Valkey " + shown(info, "valkey_version"));
+  const std::string redis = "Redis " + shown(info, "redis_version");
+  return version_of(info.text("redis_version")) < kOldest ? warning(redis, untested) : fine(redis);
 }
 
-Check check_role(const ServerInfo& info) {
-  if (info.text("role") == "master") return {Verdict::ok, "role", "primary", ""};
-  if (info.text("role") != "slave") return unknown("role", "INFO");
-  return {Verdict::fail, "role", "a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
-          "it cannot be written to: use the address of the primary"};
+Check check_role(const ServerInfo& info, const ServerFacts&) {
+  if (info.text("role") == "master") return fine("primary");
+  if (info.text("role") != "slave") return unknown();
+  return failure("a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
+                 "it cannot be written to: use the address of the primary");
 }
 
 Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
-  constexpr std::string_view name = "persistence";
   const auto enabled = info.number("aof_enabled");
-  if (!enabled) return unknown(name, "INFO");
+  if (!enabled) return unknown();
   if (*enabled == 0) {
-    return {Verdict::warn, name, "no append-only file",
-            "a restart forgets the locks that were granted since the last snapshot: set appendonly yes"};
+    return warning("no append-only file",
+                   "a restart forgets the locks that were granted since the last snapshot: set appendonly yes");
   }
   const std::string file = "an append-only file";
   if (facts.default_may_load == false) {
-    return {Verdict::warn, name, file + ", which the server loads with the rights of the user default, who lacks some",
-            "a restart forgets locks: give that user its rights (~* &* +@all), also where it is off"};
+    return warning(file + ", which the server loads with the rights of the user default, who lacks some",
+                   "a restart forgets locks: give that user its rights (~* &* +@all), also where it is off");
   }
   const auto& appendfsync = facts.appendfsync;
-  if (!appendfsync) return {Verdict::ok, name, file + "; appendfsync is not known: this user may not ask (CONFIG GET)", ""};
+  if (!appendfsync) return fine(file + "; appendfsync is not known: this user may not ask (CONFIG GET)");
   const std::string seen = file + ", appendfsync " + escaped(*appendfsync, 60);
-  if (*appendfsync != "no") return {Verdict::ok, name, seen, ""};
-  return {Verdict::warn, name, seen,
-          "a power failure forgets the locks that the system has not written yet: set appendfsync everysec"};
+  if (*appendfsync != "no") return fine(seen);
+  return warning(seen,
+                 "a power failure forgets the locks that the system has not written yet: set appendfsync everysec");
 }
 
-Check check_eviction(const ServerInfo& info) {
-  constexpr std::string_view name = "eviction";
+Check check_eviction(const ServerInfo& info, const ServerFacts&) {
   const auto most = info.number("maxmemory"), used = info.number("used_memory");
-  if (!most || !used) return unknown(name, "INFO");
-  if (*most <= 0) return {Verdict::ok, name, "no limit of memory", ""};
+  if (!most || !used) return unknown();
+  if (*most <= 0) return fine("no limit of memory");
   const std::string policy = shown(info, "maxmemory_policy");
-  if (policy.empty()) return unknown(name, "INFO");
+  if (policy.empty()) return unknown();
   const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
   const std::string seen = std::to_string(percent) + " % of maxmemory used, maxmemory-policy " + policy;
   if (redis::evicts_by(info)) {
-    return {Verdict::fail, name, seen, "the server may evict a lock that is held: set maxmemory-policy noeviction"};
+    return failure(seen, "the server may evict a lock that is held: set maxmemory-policy noeviction");
   }
-  if (percent < kNearlyFull) return {Verdict::ok, name, seen, ""};
-  return {Verdict::warn, name, seen, "a server without memory grants no locks: raise maxmemory, or delete keys"};
+  if (percent < kNearlyFull) return fine(seen);
+  return warning(seen, "a server without memory grants no locks: raise maxmemory, or delete keys");
 }
 
 // The longest time since one of the replicas was heard of, in seconds, as "slave0:…,lag=1" says it.
@@ -112,8 +113,8 @@ long long number_in(const std::optional<std::string>& text) {
   return number;
 }
 
-// A primary that is cut off from its replicas and from the Sentinels, which make one of them the primary, goes on granting
-// locks without end unless this is set. Not known: nobody can tell.
+// A primary that is cut off from its replicas and from the Sentinels, which make one of them the primary, goes on
+// granting locks without end unless this is set. Not known: nobody can tell.
 bool grants_without_end(const ServerFacts& facts) {
   if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
   const long long lag = number_in(facts.replicas_max_lag);
@@ -130,28 +131,28 @@ std::string safe_failover(const std::optional<std::string>& max_lag) {
 }
 
 // A failover can lose locks however the server is set up, because only who starts it knows when it comes.
-Check check_replicas(const ServerFacts& facts) {
-  constexpr std::string_view name = "replicas";
-  const auto replicas = facts.info->number("connected_slaves");
-  if (!replicas) return unknown(name, "INFO");
-  if (*replicas <= 0) return {Verdict::ok, name, "none", ""};
+Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
+  const auto replicas = info.number("connected_slaves");
+  if (!replicas) return unknown();
+  if (*replicas <= 0) return fine("none");
   const std::string to_write = escaped(facts.replicas_to_write.value_or("not known"), 20);
   const std::string seen = std::to_string(*replicas) + " connected, heard of " +
-                           std::to_string(longest_lag(*facts.info, *replicas)) +
-                           "s ago at most; min-replicas-to-write " + to_write + ", min-replicas-max-lag " +
+                           std::to_string(longest_lag(info, *replicas)) + "s ago at most; min-replicas-to-write " +
+                           to_write + ", min-replicas-max-lag " +
                            escaped(facts.replicas_max_lag.value_or("not known"), 20);
   if (grants_without_end(facts)) {
-    return {Verdict::fail, name, seen,
-            "a primary that is cut off grants locks that the Sentinels' next one grants again: on each server, set "
-            "min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
-                format_duration(lock::kDefaultLease) + ", for example 10, and let no failover begin before the primary "
-                "has been away for " + safe_failover("10")};
+    return failure(seen,
+                   "a primary that is cut off grants locks that the Sentinels' next one grants again: on each server, "
+                   "set min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
+                       format_duration(lock::kDefaultLease) +
+                       ", for example 10, and let no failover begin before "
+                       "the primary has been away for " +
+                       safe_failover("10"));
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
-  return {Verdict::warn, name, seen,
-          "a failover forgets locks that the replica has not heard of: " + set +
-              "let none begin before the primary has been away for " + safe_failover(facts.replicas_max_lag) +
-              ", nor by hand"};
+  return warning(seen, "a failover forgets locks that the replica has not heard of: " + set +
+                           "let none begin before the primary has been away for " +
+                           safe_failover(facts.replicas_max_lag) + ", nor by hand");
 }
 
 std::string ms_text(microseconds span) {
@@ -178,15 +179,18 @@ microseconds step_between(std::span<const ClockReading> readings) {
 }  // namespace
 
 std::vector<Check> check_set_up(const ServerFacts& facts) {
-  if (!facts.info) {
-    std::vector<Check> all;
-    for (const std::string_view name : {"version", "role", "persistence", "eviction", "replicas"}) {
-      all.push_back(unknown(name, "INFO"));
-    }
-    return all;
+  constexpr std::pair<std::string_view, Check (*)(const ServerInfo&, const ServerFacts&)> checks[] = {
+      {"version", check_version},
+      {"role", check_role},
+      {"persistence", check_persistence},
+      {"eviction", check_eviction},
+      {"replicas", check_replicas}};
+  std::vector<Check> all;
+  for (const auto& [name, check] : checks) {
+    all.push_back(facts.info ? check(*facts.info, facts) : unknown());
+    all.back().name = name;
   }
-  return {check_version(*facts.info), check_role(*facts.info), check_persistence(*facts.info, facts),
-          check_eviction(*facts.info), check_replicas(facts)};
+  return all;
 }
 
 Check check_round_trip(std::span<const ClockReading> readings) {
@@ -201,7 +205,8 @@ Check check_round_trip(std::span<const ClockReading> readings) {
 
 Check check_clock(std::span<const ClockReading> readings) {
   const ClockReading& last = readings.back();
-  if (!last.server) return {Verdict::fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
+  if (!last.server)
+    return {Verdict::fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
   const auto step = step_between(readings);
   if (step > kLongestStep) {
     return {Verdict::warn, "clock", "stepped by " + ms_text(step) + " while it was looked at",
@@ -209,7 +214,8 @@ Check check_clock(std::span<const ClockReading> readings) {
   }
   const auto ahead = std::chrono::duration_cast<milliseconds>(*last.server - last.ours);
   const std::string ours = ahead < 0ms ? "behind" : "ahead of";
-  return {Verdict::ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours", ""};
+  return {Verdict::ok, "clock", "runs evenly; " + std::to_string(std::abs(ahead.count())) + " ms " + ours + " ours",
+          ""};
 }
 
 Check check_slots(int servers, int without) {
@@ -222,8 +228,9 @@ Check check_slots(int servers, int without) {
 Check check_certificate(const redis::CertificateLife& life) {
   constexpr std::string_view name = "certificate";
   const std::string whose = life.of_authority ? "that of an authority in its chain is " : "";
-  const std::string advice = life.of_authority ? "have the server's chain signed anew, and give it to all clients (--tls-ca)"
-                                               : "renew the server's certificate";
+  const std::string advice = life.of_authority
+                                 ? "have the server's chain signed anew, and give it to all clients (--tls-ca)"
+                                 : "renew the server's certificate";
   if (life.lasts < 0ms) return {Verdict::fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
   const std::string seen = whose + "valid for " + rough_duration(life.lasts);
   if (life.lasts >= kRenewalTime) return {Verdict::ok, name, seen, ""};

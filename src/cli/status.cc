@@ -11,42 +11,40 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/near_names.h"
-#include "show/json.h"
-#include "show/status.h"
-#include "show/print.h"
 #include "cli/server.h"
-#include "show/watch.h"
 #include "lock/listing.h"
-#include "lock/servers.h"
 #include "lock/read_history.h"
+#include "lock/servers.h"
+#include "show/json.h"
+#include "show/print.h"
+#include "show/status.h"
+#include "show/watch.h"
 
 namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
 
-bool says_what_is_known(const StatusOptions& options) {
-  return options.output == StatusOptions::Output::people || options.output == StatusOptions::Output::json;
-}
+// None of the names: all locks.
+struct Question {
+  std::vector<lock::LockName> names;
+  bool strings = false;   // a string at one of them is a lock
+  bool if_known = false;  // it is looked up whether somebody has used them
+  milliseconds exchange{};
+};
 
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
-Result<std::vector<lock::Status>> look(lock::Servers& client, const StatusOptions& options, int interrupt,
+Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
                                        const std::set<lock::LockName>& also = {}) {
   const Until until{TimePoint::max(), interrupt};
-  if (options.names.empty()) return lock::inspect_all(client, options.timeout, until, also);
+  if (question.names.empty()) return lock::inspect_all(servers, question.exchange, until, also);
   std::vector<lock::Status> all;
-  for (const lock::LockName& name : options.names) {
-    const Until end = until.at_most(options.timeout);
-    all.push_back(RLOCK_TRY(client->inspect(name, end, {.as_string = options.like != nullptr})));
-    if (says_what_is_known(options)) all.back().known = lock::is_known(client, all.back(), end);
+  for (const lock::LockName& name : question.names) {
+    const Until end = until.at_most(question.exchange);
+    all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
+    if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
   return all;
-}
-
-std::string in_words(const std::vector<lock::Status>& all, bool listing) {
-  const Screen screen = Screen::of_output();
-  if (listing && all.empty()) return fitted(kNoLocks, screen);
-  return !listing && all.size() == 1 ? status_in_full(all.front(), screen) : status_table(all, screen);
 }
 
 // A script or a Tab puts it on a command line, and somebody reads it there: others have chosen it.
@@ -78,19 +76,8 @@ std::string names_of(const std::vector<lock::Status>& all, bool null) {
   return text;
 }
 
-std::string shown(const std::vector<lock::Status>& all, const StatusOptions& options) {
-  switch (options.output) {
-    case StatusOptions::Output::people: return in_words(all, options.names.empty());
-    case StatusOptions::Output::json: return status_json(all, options.watch);
-    case StatusOptions::Output::names: return names_of(all, options.null);
-    case StatusOptions::Output::prometheus:
-    case StatusOptions::Output::is_held: break;
-  }
-  return "";
-}
-
 // A name that is in use for something else is neither held nor free.
-Result<int> is_held(const std::vector<lock::Status>& all) {
+Result<int> are_held(const std::vector<lock::Status>& all) {
   for (const lock::Status& status : all) {
     if (status.state != State::other_kind) continue;
     return fail(Error::Code::wrong_kind, status.name().display() + ": not a lock, but " + status.other_kind.text());
@@ -98,54 +85,60 @@ Result<int> is_held(const std::vector<lock::Status>& all) {
   return std::ranges::all_of(all, [](const auto& status) { return status.state == State::held; }) ? kDone : kFree;
 }
 
-Result<std::string> for_prometheus(lock::Servers& client, const StatusOptions& options) {
-  const auto last = RLOCK_TRY(
-      lock::read_history(client, {.names = options.names, .limit = 1, .of_each = true}, options.timeout));
-  const auto totals = RLOCK_TRY(lock::read_totals(client, options.names, options.timeout));
+Result<std::string> for_prometheus(lock::Servers& servers, const Question& question) {
+  const auto& [names, strings, if_known, exchange] = question;
+  const auto last = RLOCK_TRY(lock::read_history(servers, {.names = names, .limit = 1, .of_each = true}, exchange));
+  const auto totals = RLOCK_TRY(lock::read_totals(servers, names, exchange));
   std::set<lock::LockName> known;
   for (const lock::PastHold& hold : last) known.insert(hold.name);
   for (const auto& [name, unused] : totals) known.insert(name);
-  const auto states = RLOCK_TRY(look(client, options, -1, known));
-  std::map<std::string, bool> servers;
-  for (std::size_t i = 0; client.quorum() && i < client.size(); ++i) {
-    const lock::Member& member = client.quorum()->member(i);
-    servers[member.address] = member.silence.empty();
+  const auto states = RLOCK_TRY(look(servers, question, -1, known));
+  std::map<std::string, bool> answer;
+  for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
+    const lock::Member& member = servers.quorum()->member(i);
+    answer[member.address] = member.silence.empty();
   }
-  return prometheus_text(states, last, totals, servers);
+  return prometheus_text(states, last, totals, answer);
 }
 
 // Below the locks that the other servers of a quorum keep; one lock in full shows each server.
-void say_what_is_missing(const lock::Servers& client) {
-  for (std::size_t i = 0; client.quorum() && i < client.size(); ++i) {
-    const std::string& why = client.quorum()->member(i).silence;
+void say_what_is_missing(const lock::Servers& servers) {
+  for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
+    const std::string& why = servers.quorum()->member(i).silence;
     if (!why.empty()) log::notice(why + "; the other servers of the quorum have answered");
   }
 }
 
 }  // namespace
 
+// Its complexity is that of the forms that the answer has.
 Result<int> execute(StatusOptions& options) {
-  lock::Servers client = RLOCK_TRY(client_for(options));
+  using enum StatusOptions::Output;
+  const bool for_people = options.output == people, one = options.names.size() == 1;
+  const Question question{.names = options.names,
+                          .strings = options.like != nullptr,
+                          .if_known = for_people || options.output == json,
+                          .exchange = options.timeout};
+  const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
+    const Screen screen = Screen::of_output();
+    if (options.output == json) return status_json(all, options.watch);
+    if (options.output == names) return names_of(all, options.null);
+    if (one) return status_in_full(all.front(), screen, near);
+    return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
+  };
+  lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.watch) {
-    return watch({.look = [&](int interrupt) { return look(client, options, interrupt); },
-                  .shown = [&](const auto& all) { return shown(all, options); },
-                  .for_people = options.output == StatusOptions::Output::people,
+    return watch({.look = [&](int interrupt) { return look(servers, question, interrupt); },
+                  .shown = shown,
+                  .for_people = for_people,
                   .names = options.names.size()});
   }
-  if (options.output == StatusOptions::Output::prometheus) {
-    RLOCK_TRY(print(RLOCK_TRY(for_prometheus(client, options))));
-    return kDone;
-  }
-  const auto all = RLOCK_TRY(look(client, options, -1));
-  const bool in_full = options.output == StatusOptions::Output::people && options.names.size() == 1;
-  if (in_full && !all.front().known) {
-    const std::string near = near_name(client, options.names.front(), options.timeout);
-    RLOCK_TRY(print(status_in_full(all.front(), Screen::of_output(), near)));
-    return kDone;
-  }
-  if (options.output == StatusOptions::Output::is_held) return is_held(all);
-  RLOCK_TRY(print(shown(all, options)));
-  if (options.names.size() != 1) say_what_is_missing(client);
+  if (options.output == prometheus) return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
+  const auto all = RLOCK_TRY(look(servers, question));
+  if (options.output == is_held) return are_held(all);
+  const bool mistyped = for_people && one && !all.front().known;
+  RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
+  if (!one) say_what_is_missing(servers);
   return kDone;
 }
 

@@ -31,10 +31,13 @@ std::string signal_text(int signal) {
 std::string end_text(const PastHold& hold) {
   if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
   if (hold.end == "signalled") return hold.value ? signal_text(*hold.value) : "signal";
-  if (hold.end == "timed-out") return "too long";
-  if (hold.end == "hook-failed") return "hook failed";
-  if (hold.end == "not-found") return "not found";
-  if (hold.end == "not-executable") return "not executable";
+  constexpr std::pair<std::string_view, const char*> words[] = {{"timed-out", "too long"},
+                                                                {"hook-failed", "hook failed"},
+                                                                {"not-found", "not found"},
+                                                                {"not-executable", "not executable"}};
+  for (const auto& [end, text] : words) {
+    if (hold.end == end) return text;
+  }
   if (hold.end == "stopped") return hold.why.empty() ? "stopped" : "stopped: " + escaped(hold.why, 200);
   return hold.end.empty() ? "-" : escaped(hold.end, 40);
 }

@@ -9,7 +9,7 @@
 
 #include "base/date.h"
 #include "lock/history.h"
-#include "show/table.h"
+#include "show/terminal.h"
 
 namespace rlock::cli {
 
@@ -32,9 +32,9 @@ std::string holder_text(const lock::PastHold& hold);
 // "3m12s"; "-" where nobody knows.
 std::string time_text(const std::optional<milliseconds>& time);
 
-// From the first time that a job has waited or held to the last one, in milliseconds since 1970; at least a second. Nothing
-// counts that is more than 30 days before the first end: what an entry says may be absurd, and would leave the others no
-// room.
+// From the first time that a job has waited or held to the last one, in milliseconds since 1970; at least a second.
+// Nothing counts that is more than 30 days before the first end: what an entry says may be absurd, and would leave the
+// others no room.
 struct Span {
   milliseconds begin{}, end{};
 

@@ -82,14 +82,15 @@ std::string percent(milliseconds time, const Span& span) {
   return text;
 }
 
-// Times of the axis, six at most, at full seconds, minutes, hours or days of the zone: lines in a chart, texts below it.
+// Times of the axis, six at most, at full seconds, minutes, hours or days of the zone: lines in a chart, texts
+// below it.
 struct Ticks {
   std::string lines, texts;
 
   Ticks(const Span& span, Zone zone) {
     constexpr int kMost = 6;
-    constexpr std::chrono::seconds kSteps[] = {1s, 2s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 30min, 1h, 2h, 3h, 6h, 12h,
-                                               24h, 48h, 168h, 720h, 2160h, 8760h, 87600h};
+    constexpr std::chrono::seconds kSteps[] = {1s, 2s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 30min, 1h,
+                                               2h, 3h, 6h, 12h, 24h, 48h,  168h, 720h, 2160h, 8760h, 87600h};
     const auto fits = [&](milliseconds step) { return span.length() / step < kMost; };
     const auto* found = std::ranges::find_if(kSteps, fits);
     const milliseconds step = found == std::end(kSteps) ? span.length() : milliseconds(*found);
@@ -138,8 +139,8 @@ class Chart {
   std::string text(const Ticks& ticks) const {
     const std::string folded = folded_bars();
     return "<div class=\"chart\" style=\"height:" +
-           std::to_string(8 + kLane * (lanes_.size() + (folded.empty() ? 0 : 1))) + "px\">\n" + ticks.lines + bars_ + folded +
-           "</div>\n";
+           std::to_string(8 + kLane * (lanes_.size() + (folded.empty() ? 0 : 1))) + "px\">\n" + ticks.lines + bars_ +
+           folded + "</div>\n";
   }
 
  private:
@@ -220,8 +221,8 @@ std::string history_page(const std::vector<PastHold>& holds, bool older, millise
   for (const auto& [name, of_lock] : by_lock(holds)) {
     Chart chart(span, zone);
     for (const PastHold* hold : of_lock) chart.add(*hold);
-    page += "<h2>" + html(name.display()) + "</h2>\n" + chart.text(ticks) + "<div class=\"ticks\">" + ticks.texts + "</div>\n" +
-            axis;
+    page += "<h2>" + html(name.display()) + "</h2>\n" + chart.text(ticks) + "<div class=\"ticks\">" + ticks.texts +
+            "</div>\n" + axis;
   }
   return page + table_of(holds, zone) + "</body>\n</html>\n";
 }

@@ -211,8 +211,9 @@ void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
 
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   if (!fd_) return;
-  if (event.kind == run::LockEvent::Kind::lost) write_event(*fd_, "lost", name, {{"why", event.why}});
-  else write_event(*fd_, "released", name, {{"free_in_ms", event.free_in.count()}});
+  const bool lost = event.kind == run::LockEvent::Kind::lost;
+  write_event(*fd_, lost ? "lost" : "released", name,
+              lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}});
 }
 
 void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {

@@ -53,7 +53,8 @@ struct Ending {
   int signal = 0;           // that it dies of, 0: none
 };
 
-// The course of a job, a line for each event, for a program that watches: --status-fd. The man page describes the fields.
+// The course of a job, a line for each event, for a program that watches: --status-fd. The man page describes the
+// fields.
 class Events {
  public:
   Events() = default;  // nobody watches

@@ -148,6 +148,12 @@ Result<void> replace(const PathEnd& file, std::string_view text, const std::stri
 
 Result<void> print(std::string_view text) { return write_all(STDOUT_FILENO, text, "standard output"); }
 
+Result<int> print(std::string_view text, int status) {
+  RLOCK_TRY(print(text));
+  return status;
+}
+
+// Its complexity is that of the cases in which open(2) does something of its own.
 Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string what = escaped(path);
   auto walked = walk_path(path, ProcLinks::left, judge_link);

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/exit_status.h"
 #include "base/text.h"
 #include "show/status.h"
-#include "base/exit_status.h"
 
 namespace rlock::cli {
 namespace {
@@ -28,8 +28,8 @@ constexpr Metric kMetrics[] = {
     {"rlock_held", "gauge", "1 if the lock is held, else 0.", &Measures::held},
     {"rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
      &Measures::held_seconds},
-    {"rlock_overdue_seconds", "gauge", "For how long a renewal of its lease has been missing; 0 if the renewals come in time.",
-     &Measures::overdue},
+    {"rlock_overdue_seconds", "gauge",
+     "For how long a renewal of its lease has been missing; 0 if the renewals come in time.", &Measures::overdue},
     {"rlock_waiters", "gauge", "How many wait for it.", &Measures::waiters},
     {"rlock_last_status", "gauge", "The exit status of the last job that was written down.", &Measures::last_status},
     {"rlock_last_duration_seconds", "gauge", "How long that job held the lock.", &Measures::last_duration},
@@ -43,14 +43,15 @@ double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1
 
 // As the shell has seen it; none where nobody knows.
 std::optional<double> status_of(const lock::PastHold& hold) {
-  if (hold.lost() || hold.end == "stopped") return kLost;
+  constexpr std::pair<std::string_view, int> statuses[] = {
+      {"stopped", kLost},       {"timed-out", kTimedOut},           {"hook-failed", kConfig},
+      {"not-found", kNotFound}, {"not-executable", kNotExecutable}, {"error", kSystem}};
+  if (hold.lost()) return kLost;
   if (hold.end == "exited" && hold.value) return *hold.value;
   if (hold.end == "signalled" && hold.value) return 128 + *hold.value;
-  if (hold.end == "timed-out") return kTimedOut;
-  if (hold.end == "hook-failed") return kConfig;
-  if (hold.end == "not-found") return kNotFound;
-  if (hold.end == "not-executable") return kNotExecutable;
-  if (hold.end == "error") return kSystem;
+  for (const auto& [end, status] : statuses) {
+    if (hold.end == end) return status;
+  }
   if (hold.outcome == lock::PastHold::Outcome::forced) return kLost;
   return {};
 }
@@ -103,14 +104,13 @@ std::string metric_text(std::string_view name, std::string_view type, std::strin
 
 // Backslash and quote have a meaning in a label; no value holds a newline.
 std::string line(std::string_view metric, std::string_view label, const std::string& value, double number) {
-  return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"} " + number_text(number) + "\n";
+  return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"} " +
+         number_text(number) + "\n";
 }
 
-}  // namespace
-
-std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
-                            const std::map<lock::LockName, lock::Totals>& totals,
-                            const std::map<std::string, bool>& servers) {
+std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& states,
+                                               const std::vector<lock::PastHold>& last,
+                                               const std::map<lock::LockName, lock::Totals>& totals) {
   std::map<lock::LockName, Measures> all;
   for (const lock::Status& status : states) {
     Measures& one = all[status.name()];
@@ -133,11 +133,21 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     Measures& one = all[name];
     std::tie(one.losses, one.skips, one.forced) = std::tuple(total.losses, total.skips, total.forced);
   }
+  return all;
+}
+
+}  // namespace
+
+std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
+                            const std::map<lock::LockName, lock::Totals>& totals,
+                            const std::map<std::string, bool>& servers) {
+  const auto all = measures_of(states, last, totals);
   std::string text;
   for (const Metric& metric : kMetrics) {
     std::string lines;
     for (const auto& [name, measures] : all) {
-      if (const auto value = measures.*metric.value) lines += line(metric.name, "name", shown_label(name.text()), *value);
+      const auto value = measures.*metric.value;
+      if (value) lines += line(metric.name, "name", shown_label(name.text()), *value);
     }
     text += metric_text(metric.name, metric.type, metric.help, lines);
   }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "base/exit_status.h"
+#include "base/text.h"
 #include "show/print.h"
 
 namespace rlock::cli {
@@ -30,8 +30,6 @@ Result<void> print_assignments(const std::vector<lock::Hold>& holds) {
                " RLOCK_TOKEN=" + shell_word(texts.tokens) + "\n");
 }
 
-void print_failure(int status) {
-  static_cast<void>(print(" || (exit " + std::to_string(status) + ")\n"));
-}
+void print_failure(int status) { static_cast<void>(print(" || (exit " + std::to_string(status) + ")\n")); }
 
 }  // namespace rlock::cli

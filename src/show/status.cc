@@ -103,7 +103,8 @@ void add_holders(Lines& lines, const Status& status) {
   for (const lock::HolderView& one : status.holders) {
     lines.add(std::exchange(first, false) ? "holders" : "",
               (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
-                  expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) + "\n            " + escaped(one.owner, 200));
+                  expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) + "\n            " +
+                  escaped(one.owner, 200));
   }
   const long long more = status.number - static_cast<long long>(status.holders.size());
   if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
@@ -132,7 +133,8 @@ void add_waiting(Lines& lines, const Status& status) {
     lines.add(std::exchange(first, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
   }
   if (status.listening > 0) {
-    const std::string who = status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
+    const std::string who =
+        status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
     lines.add(first ? "waiting" : "", std::to_string(status.listening) + who + " for the release");
   }
 }
@@ -142,7 +144,7 @@ void add_servers(Lines& lines, const Status& status) {
   bool first = true;
   for (const Status::Server& server : status.servers) {
     const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
-    const std::string says = !server.trouble.empty()                      ? escaped(server.trouble, 300)
+    const std::string says = !server.trouble.empty()                     ? escaped(server.trouble, 300)
                              : server.state == Status::State::held       ? "held" + owner
                              : server.state == Status::State::other_kind ? "not a lock"
                                                                          : "free";
@@ -183,6 +185,14 @@ Row cells_of(const Status& status) {
                                     : Row{"-", "-", expires, waiting, "-", ""};
   row.insert(row.end(), rest.begin(), rest.end());
   return row;
+}
+
+// The state stands behind its label, on a line of its own. A screen may be too narrow for both.
+std::string with_coloured_state(const std::string& text, Style style, const Screen& screen) {
+  constexpr std::string_view label = "\nstate     ";
+  const std::size_t found = text.find(label), at = found + label.size(), end = text.find('\n', at);
+  if (!screen.colour || found == std::string::npos || end == std::string::npos) return text;
+  return text.substr(0, at) + styled(text.substr(at, end - at), style, screen) + text.substr(end);
 }
 
 }  // namespace
@@ -238,13 +248,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   add_token(lines, status, only);
   add_waiting(lines, status);
   add_servers(lines, status);
-  std::string text = fitted(std::move(lines).text(), screen);
-  if (!screen.colour) return text;
-  // The state stands behind its label, on a line of its own. A screen may be too narrow for both.
-  constexpr std::string_view label = "\nstate     ";
-  const std::size_t found = text.find(label), at = found + label.size(), end = text.find('\n', at);
-  if (found == std::string::npos || end == std::string::npos) return text;
-  return text.substr(0, at) + styled(text.substr(at, end - at), style_of(status), screen) + text.substr(end);
+  return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);
 }
 
 std::string status_table(const std::vector<Status>& all, const Screen& screen) {

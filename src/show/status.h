@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "show/table.h"
 #include "lock/history.h"
+#include "show/terminal.h"
 
 namespace rlock::cli {
 
@@ -37,9 +37,9 @@ std::string user_and_host(const lock::HolderInfo& holder);
 std::string place_text(long long ahead);
 
 // For the textfile collector of Prometheus' node_exporter: a line for each lock and measure, under a heading for each
-// measure (Prometheus, "Exposition formats"). `last`: the newest hold of each lock that has a history; `totals`: of each
-// that has some. Nobody knows whether a lock is held that is not among the states. `servers`: of a quorum, and whether
-// they answer.
+// measure (Prometheus, "Exposition formats"). `last`: the newest hold of each lock that has a history; `totals`: of
+// each that has some. Nobody knows whether a lock is held that is not among the states. `servers`: of a quorum, and
+// whether they answer.
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
                             const std::map<std::string, bool>& servers = {});

@@ -14,10 +14,10 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "base/wait.h"
-#include "show/keys.h"
-#include "show/status.h"
-#include "show/print.h"
 #include "run/signals.h"
+#include "show/print.h"
+#include "show/status.h"
+#include "show/terminal.h"
 
 namespace rlock::cli {
 namespace {
@@ -28,8 +28,8 @@ using Answer = Result<std::vector<Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
-// The holders and waiters, those of other programs as well, without the times, which always change, and without the order
-// of holders, which is that of their expiry.
+// The holders and waiters, those of other programs as well, without the times, which always change, and without the
+// order of holders, which is that of their expiry.
 std::string essence(const std::vector<Status>& all) {
   std::string text;
   for (const Status& status : all) {
@@ -87,12 +87,13 @@ class View {
   bool press(char key) {
     if (key == 'q') return false;
     if (key == 's') sort_by_the_next();
-    if (key == 'j' && at_ + 1 < all_.size()) ++at_;
-    if (key == 'k' && at_ > 0) --at_;
-    if (key == 'j' || key == 'k') follows_ = true;
-    if ((key == '\n' || key == '\r') && at_ < all_.size()) one_ = all_[at_].name();
-    if (key == '\033' || key == '\x7f' || key == '\b') one_.reset();
+    if (key == 'j' || key == 'k') {
+      at_ = key == 'j' ? at_ + 1 : at_ - std::min<std::size_t>(at_, 1);
+      follows_ = true;
+    }
     choose();
+    if ((key == '\n' || key == '\r') && chosen_) one_ = chosen_;
+    if (key == '\033' || key == '\x7f' || key == '\b') one_.reset();
     return true;
   }
 
@@ -187,8 +188,10 @@ int take_signals(run::SignalBlock& signals, Keys& keys) {
   bool stop = false;
   while (const auto signal = signals.next()) {
     if (signals.asks_to_end(signal->number)) return signal->number;
-    if (signal->number == SIGTSTP) stop = true;
-    else if (signal->number != SIGCONT && ending == 0) ending = signal->number;
+    if (signal->number == SIGTSTP)
+      stop = true;
+    else if (signal->number != SIGCONT && ending == 0)
+      ending = signal->number;
   }
   if (ending != 0 || !stop) return ending;
   keys.give_back();
@@ -201,8 +204,7 @@ enum class Next { look, draw, signal, end };
 
 // Waits until it is time to look again, or something has happened before.
 Next wait_for_next(Keys& keys, View& view, const run::SignalBlock& signals, TimePoint look_at) {
-  pollfd events[] = {
-      {signals.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys.there() ? STDIN_FILENO : -1, POLLIN, 0}};
+  pollfd events[] = {{signals.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys.there() ? STDIN_FILENO : -1, POLLIN, 0}};
   const auto left = std::chrono::ceil<milliseconds>(look_at - BootClock::now());
   const int ready = poll(events, std::size(events), static_cast<int>(std::max<milliseconds>(left, 0ms).count()));
   if (ready <= 0) return Next::look;
@@ -212,6 +214,28 @@ Next wait_for_next(Keys& keys, View& view, const run::SignalBlock& signals, Time
     if (!view.press(key)) return Next::end;
   }
   return Next::draw;
+}
+
+// Errors: that of the answer, unless it is that the server is away after it was there.
+Result<void> expect_answer(const Answer& all, bool& reached) {
+  if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
+  reached = true;
+  return {};
+}
+
+// Shows the view, or the trouble, until it is time to look again: none; else the signal that has ended it, or 0.
+Result<std::optional<int>> draw(View& view, const std::string& trouble, Keys& keys, run::SignalBlock& signals) {
+  const TimePoint look_at = BootClock::now() + kEvery;
+  for (Next next = Next::draw;;) {
+    keys.take();
+    if (next == Next::draw) RLOCK_TRY(print(kClear + (trouble.empty() ? view.text(keys.there()) : trouble)));
+    next = wait_for_next(keys, view, signals, look_at);
+    if (next == Next::look) return std::nullopt;
+    if (next == Next::end) return 0;
+    if (next != Next::signal) continue;
+    if (const int ending = take_signals(signals, keys); ending != 0) return ending;
+    next = Next::draw;
+  }
 }
 
 // The signal that has ended it, or 0.
@@ -225,29 +249,19 @@ Result<int> draw_until_the_end(const Watched& watched, run::SignalBlock& signals
       keys.take();
       continue;
     }
-    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
-    reached = true;
+    RLOCK_TRY(expect_answer(all, reached));
     const std::string trouble = all ? "" : fitted(away(all.error()) + "\n", Screen::of_output());
     if (all) view.take(*std::move(all));
-    const TimePoint look_at = BootClock::now() + kEvery;
-    for (Next next = Next::draw; next != Next::look;) {
-      keys.take();
-      if (next == Next::draw) RLOCK_TRY(print(kClear + (trouble.empty() ? view.text(keys.there()) : trouble)));
-      next = wait_for_next(keys, view, signals, look_at);
-      if (next == Next::end) return 0;
-      if (next != Next::signal) continue;
-      if (const int ending = take_signals(signals, keys); ending != 0) return ending;
-      next = Next::draw;
-    }
+    const auto ending = RLOCK_TRY(draw(view, trouble, keys, signals));
+    if (ending) return *ending;
   }
 }
 
 Result<int> watch_terminal(const Watched& watched) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin_at_terminal());
-  auto ended = draw_until_the_end(watched, signals);
-  if (ended) end_picture();
-  if (ended && *ended != 0) run::die_of(*ended);
-  if (!ended) return ended;
+  const int signal = RLOCK_TRY(draw_until_the_end(watched, signals));
+  end_picture();
+  if (signal != 0) run::die_of(signal);
   return kDone;
 }
 
@@ -259,8 +273,7 @@ Result<int> watch(const Watched& watched) {
   const auto nobody_reads = [] { return wait_for(STDOUT_FILENO, 0, Until{}.at_most(kEvery)) == WaitEnd::ready; };
   for (bool reached = false; !reached || !nobody_reads();) {
     const Answer all = watched.look(-1);
-    if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
-    reached = true;
+    RLOCK_TRY(expect_answer(all, reached));
     const std::string now = all ? essence(*all) : all.error().message;
     if (now == last) continue;
     last = now;

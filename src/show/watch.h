@@ -21,8 +21,8 @@ struct Watched {
 };
 
 // On a terminal the picture is drawn anew each second; if standard input is that terminal, too, keys sort it, show one
-// lock, and end it. Elsewhere the answer is printed when it has changed. A server that is away for a while is waited for.
-// Errors: those of `look`, before it has succeeded once, and later ones that are not `unavailable`.
+// lock, and end it. Elsewhere the answer is printed when it has changed. A server that is away for a while is waited
+// for. Errors: those of `look`, before it has succeeded once, and later ones that are not `unavailable`.
 Result<int> watch(const Watched& watched);
 
 }  // namespace rlock::cli
