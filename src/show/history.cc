@@ -42,76 +42,38 @@ std::string end_text(const PastHold& hold) {
   return hold.end.empty() ? "-" : escaped(hold.end, 40);
 }
 
-// A table whose columns up to RESULT are to be seen on each screen, at least in part.
-class HistoryTable {
- public:
-  HistoryTable(const std::vector<PastHold>& holds, Zone zone) {
-    for (const char* heading : {"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) {
-      rows_.front().emplace_back(heading, Style::heading);
-    }
-    for (const PastHold& hold : holds) {
-      rows_.push_back({date_text(hold.ended, zone),
-                       hold.name.display(),
-                       time_text(hold.held),
-                       time_text(hold.waited),
-                       {result_text(hold), hold.fine() ? Style::good : Style::bad},
-                       holder_text(hold),
-                       hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
-                       escaped(hold.who.command, 60),
-                       escaped(hold.who.reason, 80)});
-    }
-  }
+std::size_t width_of(const std::vector<Row>& rows, std::size_t column) {
+  std::size_t most = 0;
+  for (const Row& row : rows) most = std::max(most, columns(row[column].text));
+  return most;
+}
 
-  // Dates get short first, then columns are left out, and then names are cut.
-  void fit_into(std::size_t width) {
-    if (!has_room(width)) shorten_dates();
-    for (const std::size_t column : {kWaited, kHeld, kEnded}) {
-      if (!has_room(width)) leave_out(column);
-    }
-    const std::size_t most = std::max(left_for_names(width), std::size_t{1});
-    for (auto row = rows_.begin() + 1; row != rows_.end(); ++row) (*row)[name_].text = cut_to((*row)[name_].text, most);
-  }
-
-  const std::vector<Row>& rows() const { return rows_; }
-
- private:
-  static constexpr std::size_t kEnded = 0, kHeld = 2, kWaited = 3;
-
-  std::size_t width_of(std::size_t column) const {
-    std::size_t most = 0;
-    for (const Row& row : rows_) most = std::max(most, columns(row[column].text));
-    return most;
-  }
-
-  std::size_t left_for_names(std::size_t width) const {
-    constexpr std::size_t kGap = 2, kEnoughOfResult = 12;
-    std::size_t others = std::min(width_of(result_), kEnoughOfResult);
-    for (std::size_t i = 0; i < result_; ++i) others += kGap + (i == name_ ? 0 : width_of(i));
+// Something of the columns up to RESULT is to be seen on each screen: dates get short first, then columns are left out,
+// and then names are cut.
+void fit_history(std::vector<Row>& rows, std::size_t width) {
+  constexpr std::size_t kGap = 2, kShortestName = 8, kEnoughOfResult = 12;
+  std::string shown = "enhwr";  // ENDED, NAME, HELD, WAITED, RESULT
+  const auto left_for_names = [&] {
+    std::size_t others = std::min(width_of(rows, shown.size() - 1), kEnoughOfResult);
+    for (std::size_t i = 0; shown[i] != 'r'; ++i) others += kGap + (shown[i] == 'n' ? 0 : width_of(rows, i));
     return width > others ? width - others : 0;
-  }
-
-  bool has_room(std::size_t width) const {
-    constexpr std::size_t kShortestName = 8;
-    return left_for_names(width) >= std::min(width_of(name_), kShortestName);
-  }
-
-  // "2026-01-31T12:00:00Z" becomes "01-31 12:00".
-  void shorten_dates() {
-    for (Row& row : rows_) {
-      std::string& date = row[kEnded].text;
+  };
+  const auto has_room = [&] { return left_for_names() >= std::min(width_of(rows, shown.find('n')), kShortestName); };
+  if (!has_room()) {
+    for (Row& row : rows) {
+      std::string& date = row.front().text;  // "2026-01-31T12:00:00Z" becomes "01-31 12:00"
       if (date.size() >= 16) date = date.substr(5, 5) + " " + date.substr(11, 5);
     }
   }
-
-  void leave_out(std::size_t column) {
-    for (Row& row : rows_) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-    if (column < name_) --name_;
-    --result_;
+  for (const char column : {'w', 'h', 'e'}) {
+    if (has_room()) break;
+    const std::size_t at = shown.find(column);
+    for (Row& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
+    shown.erase(at, 1);
   }
-
-  std::vector<Row> rows_ = {{}};
-  std::size_t name_ = 1, result_ = 4;
-};
+  const std::size_t name = shown.find('n'), most = std::max(left_for_names(), std::size_t{1});
+  for (auto row = rows.begin() + 1; row != rows.end(); ++row) (*row)[name].text = cut_to((*row)[name].text, most);
+}
 
 constexpr std::size_t kUnknownWidth = 100, kNarrowest = 8, kLongestLabel = 32;
 
@@ -224,9 +186,23 @@ double Span::part(milliseconds time) const {
 }
 
 std::string history_table(const std::vector<PastHold>& holds, const Screen& screen, Zone zone) {
-  HistoryTable history(holds, zone);
-  if (screen.width) history.fit_into(*screen.width);
-  return table(history.rows(), screen);
+  std::vector<Row> rows = {{}};
+  for (const char* heading : {"ENDED", "NAME", "HELD", "WAITED", "RESULT", "HOLDER", "PID", "COMMAND", "REASON"}) {
+    rows.front().emplace_back(heading, Style::heading);
+  }
+  for (const PastHold& hold : holds) {
+    rows.push_back({date_text(hold.ended, zone),
+                    hold.name.display(),
+                    time_text(hold.held),
+                    time_text(hold.waited),
+                    {result_text(hold), hold.fine() ? Style::good : Style::bad},
+                    holder_text(hold),
+                    hold.who.pid > 0 ? std::to_string(hold.who.pid) : "-",
+                    escaped(hold.who.command, 60),
+                    escaped(hold.who.reason, 80)});
+  }
+  if (screen.width) fit_history(rows, *screen.width);
+  return table(rows, screen);
 }
 
 milliseconds asked_at(const PastHold& hold) { return hold.since().value_or(hold.ended) - hold.waited.value_or(0ms); }
