@@ -27,9 +27,10 @@ if [ "${1:-}" = --sanitize ]; then
 fi
 
 PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux"
-# The meeting with the real Redisson and the libraries of Python and Node: everywhere in CI, else where their tools are.
+# The meeting with the real Redisson and the libraries of Python and Node, and what tests/lint asks: everywhere in CI, else
+# where their tools are.
 if [ -n "${CI:-}" ]; then
-  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv"
+  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
 fi
 need_packages $PACKAGES

@@ -282,7 +282,7 @@ over_tls() {
   [[ $(grep -c '^ok *server ' <<<"$output") == 3 ]]
   assert_says '3 servers share the locks'
   # A name that is longer than the column widens it.
-  ! grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
+  not grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
   [[ $(redis c1 command info spublish) != *spublish* ]] || grep -qE '^ok +PUBSUB SHARDNUMSUB +works$' <<<"$output"
   redis c2 cluster delslots 6000 6001
   redis c1 cluster delslots 6000 6001 || true

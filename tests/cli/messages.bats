@@ -53,7 +53,8 @@ to_journal() {
 @test "a job that goes well writes nothing" {
   local command
   for command in 'run x -- true' 'run -n --min-hold 10ms x -- true' 'run -s x -- true' 'run --slots 2 s -- true' 'status x' 'config'; do
-    run -0 --separate-stderr rlock $command # shellcheck disable=SC2086 # words
+    # shellcheck disable=SC2086 # words
+    run -0 --separate-stderr rlock $command
     [[ -z $stderr ]]
   done
   to_journal run x -- true

@@ -544,7 +544,7 @@ slow_s3() {
 @test "Ctrl-C during a round ends it, and gives back" {
   redis_freeze s2
   redis_freeze s3
-  "$RLOCK" run -w 60s --lease 60s job -- true 3>&- &
+  env --default-signal=INT "$RLOCK" run -w 10m --lease 60s job -- true 3>&- &
   local waiter=$!
   jobs+=("$waiter")
   wait_until eval '[[ $(redis s1 exists job) == 1 ]]'

@@ -235,7 +235,7 @@ refused() {
   job_status
   show
   [[ $status == 3 ]]
-  ! said 'cannot renew'
+  not said 'cannot renew'
   assert_clean srv
 }
 

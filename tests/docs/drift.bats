@@ -165,7 +165,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
     [[ $line == "rlock $subcommand"* ]]
     rlock "$subcommand" --help >help
     for option in $(grep -oE -- '(^|[ [|])--?[a-zA-Z][a-z-]*' <<<"$line" | grep -oE -- '-.*'); do
-      grep -qE "^ +(-.,)?$option[ ,]" help || {
+      grep -qE "^ +(-.,)?${option}[ ,]" help || {
         echo "$subcommand: $option"
         return 1
       }

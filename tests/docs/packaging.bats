@@ -174,7 +174,7 @@ END
   local parts
   parts=$(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt" 2>/dev/null) || true
   [[ $parts ]] || skip 'the program under test has not the libraries of packaging/musl'
-  run -1 grep -aoE "[ -~]*$parts[ -~]*" "$RLOCK"
+  run -1 grep -aoE "[ -~]*${parts}[ -~]*" "$RLOCK"
 }
 
 # The toolchain file that packaging/musl writes for this processor, with the system's compiler in the folder.

@@ -157,8 +157,8 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   [[ $status == 124 ]]
   [[ $(grep -c 'keeps forking, faster than it can be killed' job.err) == 1 ]]
   [[ $(grep 'keeps forking' job.err | grep -o '(hopper)' | wc -l) -le 5 ]]
-  ! said 'cannot be killed;'
-  ! said 'does not show it'
+  not said 'cannot be killed;'
+  not said 'does not show it'
 }
 
 @test "a stop that is part of the killing stops nobody but the tree" {

@@ -88,7 +88,8 @@ value_of() {
 }
 over_acl() { OVER=(--user admin on nopass '~*' '&*' +@all --masteruser admin --masterauth any); }
 # Only now: a Redis that loads its append-only file drops what the default user may not do.
-acl_for() { # shellcheck disable=SC2046 # words of a command
+# shellcheck disable=SC2046 # words of a command
+acl_for() {
   local password where=()
   password=$(value_of --requirepass "$@")
   [[ -z $(value_of --cluster-enabled "$@") ]] || where=(--url redis+cluster://any)

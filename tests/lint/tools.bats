@@ -1,0 +1,48 @@
+# What clang-format, shellcheck, luacheck and mandoc find. Those that are missing are skipped, but in CI. clang-tidy, which
+# takes minutes, is tests/lint/tidy.
+
+load ../lib/common
+
+setup() {
+  cd "$TESTS_DIR/.."
+}
+
+# needs TOOL...: sets $tool to the first one that is there.
+needs() {
+  for tool; do
+    ! command -v "$tool" >/dev/null || return 0
+  done
+  [[ -z ${CI:-} ]] || return 1
+  skip "no $1"
+}
+
+# shells: the shell scripts of the source that are no tests.
+shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bats' '^#!/(usr/bin/env |bin/)(ba|da)?sh' .ci bench packaging tests; }
+
+@test "clang-format has nothing to change" {
+  needs clang-format-19 clang-format
+  [[ $("$tool" --version) == *' 19.'* ]] || skip 'clang-format is not of version 19'
+  find src tests/unit bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
+}
+
+# Variables that another file sets or uses are beyond it.
+@test "shellcheck: scripts" {
+  needs shellcheck
+  shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash
+}
+
+@test "shellcheck: tests" {
+  needs shellcheck
+  shellcheck -S error tests/*/*.bats
+}
+
+@test "luacheck: the scripts as the server gets them" {
+  needs luacheck
+  cmake -DOUT="$BATS_TEST_TMPDIR/lua" -P lua/embed.cmake
+  luacheck --config lua/.luacheckrc "$BATS_TEST_TMPDIR"/lua/*.lua
+}
+
+@test "mandoc -Tlint: the man pages" {
+  needs mandoc
+  mandoc -Tlint -W warning man/*.[1-9]
+}
