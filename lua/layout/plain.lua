@@ -1,24 +1,35 @@
 -- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds.
 -- lua/README.md says what a layout defines.
 
+--- if acquire release force_unlock
+--- include part/clock
+--- include part/text
+--- include layout/plain_grant
+--- end
+--- if acquire renew release force_unlock raise
+--- include layout/plain_hold
+--- end
+--- if acquire release force_unlock inspect
 --- include part/kind
 --- include part/fair
+--- end
+--- unless raise
 --- include part/one_holder
+--- end
 
+--- if acquire release force_unlock inspect
 local function other_kind(mine)
   return other_than('plain lock', mine)
 end
+--- end
 
+--- if acquire release force_unlock
 local function fits(mode)
   return mode == ''
 end
+--- end
 
-local function count_of(owner)
-  local found = peek('hmget', lock, owner, 'mode')
-  local count = found and not found[2] and found[1]  -- a read-write lock has a mode
-  return count and (tonumber(count) or 1)
-end
-
+--- if acquire release inspect
 -- More than one: no lock, whatever it is.
 local function holders()
   local number, entries = redis.call('hlen', lock), {}
@@ -28,18 +39,10 @@ local function holders()
   end
   return number, entries
 end
+--- end
 
-local function put(owner, ttl)
-  redis.call('hset', lock, owner, '1')
-  limit(lock, ttl)
-end
-
+--- if acquire release
 local function set_count(owner, count)
   redis.call('hset', lock, owner, text(count))
 end
-
--- Fields that others have put beside it are not ours to delete; without any, the server deletes the key.
-local function drop(owner)
-  redis.call('hdel', lock, owner)
-  return '0'
-end
+--- end

@@ -5,21 +5,36 @@
 -- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
 -- many holds they have.
 
+--- if acquire release force_unlock
+local kMostHolders = math.huge
+--- end
+
+--- include part/peek
+--- include part/text
+--- if acquire release force_unlock
+--- include part/fault
+--- end
+--- if acquire release force_unlock inspect
 --- include part/kind
+--- end
 --- include part/no_fair
 
-local kMostHolders = math.huge
-
+--- if acquire release force_unlock inspect
 local function other_kind(mine)
   return other_than('read-write lock', mine)
 end
+--- end
 
+--- if acquire release force_unlock
 local function fits(mode)
   return mode == 'read' or mode == 'write'
 end
+--- end
 
+--- if acquire
 local function disagrees()
 end
+--- end
 
 local function timeout_of(reader, number)
   return tag .. ':' .. reader .. ':rwlock_timeout:' .. number
@@ -55,9 +70,12 @@ local function reader_left(reader, count)
   return left
 end
 
+--- if acquire release force_unlock inspect
 -- One call looks at this many fields, a few more or less. With more readers than that, not all are known.
 local kReadersAtOnce = 256
+--- end
 
+--- if acquire release force_unlock inspect
 -- {reader, 'read', holds, ms left} of the living, `most` of them at most, the dead, and whether these are all.
 local function readers(most)
   local living, dead, seen, cursor, page = {}, {}, 0, '0', 10
@@ -83,7 +101,9 @@ local function readers(most)
   until cursor == '0' or seen >= kReadersAtOnce
   return living, dead, cursor == '0'
 end
+--- end
 
+--- if acquire release force_unlock
 -- Takes dead readers out, as far as there is time for that; without any left there is no lock. Returns whether one lives,
 -- or may live.
 local function somebody_reads(living, dead, all)
@@ -96,7 +116,9 @@ local function somebody_reads(living, dead, all)
   unfinished = unfinished or #living == 0 and not all
   return #living > 0 or not all
 end
+--- end
 
+--- if acquire release force_unlock inspect
 local function longest_of(living)
   local longest = 0
   for _, reader in ipairs(living) do
@@ -104,7 +126,9 @@ local function longest_of(living)
   end
   return longest
 end
+--- end
 
+--- if acquire release force_unlock
 local function available(mode)
   local now_in = redis.call('hget', lock, 'mode')
   if now_in == 'read' and mode == 'write' then
@@ -113,11 +137,15 @@ local function available(mode)
   end
   return not now_in or (now_in == 'read' and mode == 'read')
 end
+--- end
 
+--- if release force_unlock
 local function something_left()
   return redis.call('hget', lock, 'mode') ~= 'write'
 end
+--- end
 
+--- if acquire release force_unlock inspect
 local function free_in()
   if redis.call('hget', lock, 'mode') == 'read' then
     local living, _, all = readers()
@@ -127,7 +155,9 @@ local function free_in()
   end
   return redis.call('pttl', lock)  -- no reader lives longer than the lock
 end
+--- end
 
+--- if acquire renew release force_unlock raise
 -- The field of an owner, and its holds.
 local function field_of(owner)
   local found = peek('hmget', lock, 'mode', owner .. ':write', owner)
@@ -141,12 +171,16 @@ local function field_of(owner)
     return owner, tonumber(found[3]) or 1, 'read'
   end
 end
+--- end
 
+--- if acquire renew release force_unlock raise
 local function count_of(owner)
   local _, count, mode = field_of(owner)
   return count, mode
 end
+--- end
 
+--- if acquire renew release force_unlock
 local function left_of(owner)
   local field, count, mode = field_of(owner)
   local left = redis.call('pttl', lock)
@@ -157,6 +191,7 @@ local function left_of(owner)
   end
   return left
 end
+--- end
 
 local function key_of(owner)
   return holds .. owner
@@ -164,12 +199,13 @@ end
 
 --- include part/described
 
+--- if acquire release inspect
 local function holders(most)
   if redis.call('hget', lock, 'mode') == 'read' then
     local living, dead, all = readers()
     return all and #living or redis.call('hlen', lock) - 1 - #dead, {unpack(living, 1, math.min(most, #living))}
   end
-  local cursor, fields, seen = '0', nil, 0
+  local cursor, seen, fields = '0', 0
   repeat
     cursor, fields = unpack(redis.call('hscan', lock, cursor, 'count', 100))
     for i = 1, #fields, 2 do
@@ -181,11 +217,15 @@ local function holders(most)
   until cursor == '0' or seen >= kReadersAtOnce
   return 0, {}
 end
+--- end
 
+--- if inspect
 local function slots()
   return ''
 end
+--- end
 
+--- if acquire renew release force_unlock
 local function keep_for(ttl, call)
   ttl = math.max(ttl, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl)
@@ -194,7 +234,9 @@ local function keep_for(ttl, call)
   call('hset', holder, 'kind', 'shared')
   redis.call('pexpire', holder, ttl)
 end
+--- end
 
+--- if acquire release force_unlock
 local function put(owner, ttl, mode)
   if mode == 'write' then
     redis.call('hset', lock, 'mode', 'write', owner .. ':write', 1)
@@ -204,7 +246,9 @@ local function put(owner, ttl, mode)
   end
   redis.call('pexpire', lock, math.max(ttl, redis.call('pttl', lock)))
 end
+--- end
 
+--- if acquire renew release
 local function expire(owner, ttl)
   local _, count, mode = field_of(owner)
   if mode == 'write' then
@@ -217,11 +261,15 @@ local function expire(owner, ttl)
   end
   keep_for(ttl, peek)
 end
+--- end
 
+--- if acquire release
 local function set_count(owner, count)
   redis.call('hset', lock, field_of(owner), text(count))
 end
+--- end
 
+--- if release force_unlock
 local function drop(owner)
   local field, count, mode = field_of(owner)
   -- Where another one lives longer, the time of the lock is that one's. Before Redis 7.2 time goes on within a script, and
@@ -245,7 +293,9 @@ local function drop(owner)
   end
   return mode == 'write' and '1' or nil
 end
+--- end
 
+--- if release
 local function clear()
   if redis.call('hget', lock, 'mode') == 'read' then
     local living, dead, all = readers(1)
@@ -255,3 +305,4 @@ local function clear()
     end
   end
 end
+--- end

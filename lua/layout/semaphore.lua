@@ -6,14 +6,30 @@
 -- in the holder key, and stays for a month after its last use; its number of slots changes freely while nobody holds
 -- one. One that a Java program has made keeps both its number and its time.
 
+--- include part/peek
+--- include part/clock
+--- unless raise
+--- include part/text
+--- end
+--- include part/string_kind
+--- if acquire release force_unlock
+--- include part/publish
+--- end
+--- if acquire release force_unlock inspect
 --- include part/kind
+--- end
 --- include part/no_fair
 
+--- if acquire release force_unlock
 local kMostHolders = math.huge
+--- end
 
+--- if acquire renew release force_unlock inspect
 -- Redisson's "never" is the year 31207.
 local kNever = 366 * 24 * 3600 * 1000
+--- end
 
+--- if acquire release force_unlock inspect
 local function other_kind(_, adopt)
   local other = other_than('semaphore', nil, adopt)
   local beside = not other and other_than_permits()
@@ -22,10 +38,13 @@ local function other_kind(_, adopt)
   end
   return other
 end
+--- end
 
+--- if acquire release force_unlock
 local function fits(mode)
   return (tonumber(mode) or 0) > 0
 end
+--- end
 
 -- The bytes of a permit, and as text; nil: no owner of ours has such an id.
 local function permit_of(owner)
@@ -37,11 +56,14 @@ local function permit_of(owner)
   end
 end
 
+--- if acquire release force_unlock
 -- The number of free slots and the permits change together or not at all: each right is tried on what changes nothing.
 local function try_count()
   redis.call('incrby', lock, 0)
 end
+--- end
 
+--- if acquire release force_unlock
 -- The slots of crashed holders come back.
 local function reclaim()
   local first_end = redis.call('zrange', permits, 0, 0, 'withscores')[2]
@@ -51,7 +73,9 @@ local function reclaim()
     redis.call('incrby', lock, redis.call('zremrangebyscore', permits, '-inf', text(now)))
   end
 end
+--- end
 
+--- if acquire renew release force_unlock
 local function keep_for(_, call)
   local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
   local ours = made_here()
@@ -67,7 +91,9 @@ local function keep_for(_, call)
   call('hset', holder, 'kind', 'slots')
   redis.call('pexpire', holder, math.max(ttl, kMonth))
 end
+--- end
 
+--- if acquire release force_unlock
 -- As Redisson does where slots become free by something else than a release.
 local function publish_free()
   local free = tonumber(redis.call('get', lock))
@@ -75,7 +101,9 @@ local function publish_free()
     publish_for_others(channel, text(free))
   end
 end
+--- end
 
+--- if acquire
 -- The number of slots, if it is another one than that asked for.
 local function disagrees(mode, resize)
   if redis.call('exists', lock) == 0 then
@@ -95,7 +123,9 @@ local function disagrees(mode, resize)
     publish_free()
   end
 end
+--- end
 
+--- if acquire release force_unlock
 local function available()
   if redis.call('exists', lock) == 0 then
     return true
@@ -103,9 +133,13 @@ local function available()
   reclaim()
   return tonumber(redis.call('get', lock)) > 0
 end
+--- end
 
+--- if release force_unlock
 local something_left = available
+--- end
 
+--- if acquire release force_unlock inspect
 local function free_in()
   -- Counted, not taken back: who only looks writes nothing.
   if tonumber(redis.call('get', lock) or 1) + redis.call('zcount', permits, '-inf', text(now)) > 0 then
@@ -117,10 +151,13 @@ local function free_in()
   end
   return math.max(next_end - now, 0)
 end
+--- end
 
+--- if acquire renew release force_unlock
 local function left_of(owner)
   return tonumber(redis.call('zscore', permits, (permit_of(owner)))) - now
 end
+--- end
 
 local function key_of(owner)
   local _, hex = permit_of(owner)
@@ -129,6 +166,7 @@ end
 
 --- include part/described
 
+--- if acquire renew release force_unlock raise
 local function count_of(owner)
   local permit = permit_of(owner)
   -- Permits of a semaphore that was deleted are over.
@@ -137,13 +175,17 @@ local function count_of(owner)
     return number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
   end
 end
+--- end
 
+--- if acquire release inspect
 local function hex_of(permit)
   return (string.gsub(permit, '.', function(byte)
     return string.format('%02x', string.byte(byte))
   end))
 end
+--- end
 
+--- if acquire release inspect
 local function holders(most)
   if redis.call('exists', lock) == 0 then
     return 0, {}  -- as for count_of
@@ -158,12 +200,16 @@ local function holders(most)
   end
   return redis.call('zcount', permits, '(' .. text(now), '+inf'), entries
 end
+--- end
 
+--- if inspect
 local function slots()
   local free = redis.call('get', lock)
   return free and text(tonumber(free) + redis.call('zcard', permits)) or ''
 end
+--- end
 
+--- if acquire release force_unlock
 local function put(owner, ttl, mode)
   local new, permit = redis.call('exists', lock) == 0, permit_of(owner)
   if new then
@@ -183,17 +229,23 @@ local function put(owner, ttl, mode)
     publish_free()
   end
 end
+--- end
 
+--- if acquire renew release
 local function expire(owner, ttl)
   redis.call('zremrangebyscore', permits, 1, 0)  -- a full server refuses ZADD unless the script has written before
   redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
   keep_for(nil, peek)
 end
+--- end
 
+--- if acquire release
 local function set_count(owner, count)
   redis.call('hset', description_of(owner), 'holds', text(count))
 end
+--- end
 
+--- if release force_unlock
 local function drop(owner)
   -- A full server refuses INCRBY unless the script has written before: so that it has.
   redis.call('zremrangebyscore', permits, 1, 0)
@@ -207,6 +259,9 @@ local function drop(owner)
   end
   return free > 0 and text(free) or nil
 end
+--- end
 
+--- if release
 local function clear()
 end
+--- end

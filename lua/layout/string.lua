@@ -4,21 +4,31 @@
 -- The string has no count, so the holds of an owner of ours are counted in the holder key. Any other string is the lock
 -- of a foreign client: its value may be long, and is compared and shown only as far as an owner id is long.
 
+--- include part/peek
+--- if acquire release force_unlock
+--- include part/text
+--- end
+--- if acquire release force_unlock inspect
 --- include part/kind
+--- end
 --- include part/no_fair
 --- include part/one_holder
 
 -- Owner ids of ours have no more bytes.
 local kValue = 512
 
+--- if acquire release force_unlock inspect
 local function other_kind(mine)
   local other = other_than('string lock', mine)
   return other and other[1] ~= 'string' and other or nil
 end
+--- end
 
+--- if acquire release force_unlock
 local function fits(mode)
   return mode == 'set'
 end
+--- end
 
 -- The string or its beginning; nil: nothing is there, or no string.
 local function value_of()
@@ -32,6 +42,7 @@ local function count_of(owner)
   end
 end
 
+--- if acquire release inspect
 local function holders()
   local value = value_of()
   if not value then
@@ -39,17 +50,24 @@ local function holders()
   end
   return 1, {{value, '', count_of(value), redis.call('pttl', lock)}}
 end
+--- end
 
+--- if acquire release force_unlock
 local function put(owner, ttl)
   redis.call('set', lock, owner, 'px', ttl, 'nx')
 end
+--- end
 
+--- if acquire release
 local function set_count(owner, count)
   redis.call('hset', holder, 'holds:' .. owner, text(count))
 end
+--- end
 
+--- if release force_unlock
 -- Nobody listens: who takes such a lock asks again and again.
 local function drop()
   redis.call('del', lock)
   return '0'
 end
+--- end

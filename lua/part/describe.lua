@@ -1,5 +1,6 @@
 -- describe: what is known of a holder.
 
+--- include part/peek
 --- include layout
 
 -- As long as what we write there; more would only burden who reads it.

@@ -6,63 +6,32 @@
 --                         'history', the kind of the lock, which stands at their end
 -- Neither is declared: no hold depends on them. Both live for a month more than the lease, but go with the release.
 
---- include part/history
+--- if acquire renew
+--- include part/clock
+--- include part/text
+--- end
 
+--- if acquire renew release force_unlock
 local due = holds .. 'due'
+--- end
 
 local function entry_key(owner)
   return holds .. owner .. ':entry'
 end
 
+--- if acquire renew
 local function lease_ends_in(owner, ttl)
   local keep = text(ttl + kMonth)
   redis.pcall('zadd', due, text(now + ttl), owner)
   redis.pcall('pexpire', due, keep)
   redis.pcall('pexpire', entry_key(owner), keep)
 end
+--- end
 
+--- if acquire release force_unlock
 -- Somebody has written it, or nobody wants it.
 local function no_longer_due(owner)
   redis.pcall('zrem', due, owner)
   redis.pcall('del', entry_key(owner))
 end
-
--- As long as its owner may sleep and then notice by itself.
-local kSleeps = 24 * 3600 * 1000
-
-local function write_down(owner, ended)
-  local entry = {'owner', owner, 'end', 'expired'}
-  local names = {'token', 'history', 'host', 'pid', 'user', 'command', 'reason'}
-  local known = redis.pcall('hmget', entry_key(owner), 'since', unpack(names))
-  local since = number_in(known[1], 0, ended)
-  if since then
-    entry[5], entry[6] = 'held', text(ended - since)
-  end
-  for i, name in ipairs(names) do
-    local value = known[i + 1]
-    if type(value) == 'string' and value ~= '' then
-      entry[#entry + 1] = name == 'history' and 'kind' or name
-      entry[#entry + 1] = string.sub(value, 1, 512)
-    end
-  end
-  if fault_of(add_entry('rlock:history:' .. tag, 'gone', text(ended), unpack(entry))) ~= '' then
-    return false
-  end
-  add_to_total('rlock:totals:' .. tag, 'losses')
-  redis.pcall('set', taken_key(owner), '1', 'px', kSleeps)
-  return true
-end
-
--- Some of those whose lease has run out; the next grant goes on. An entry that this user may not write stays due.
-local function write_down_the_lost()
-  local ends = redis.pcall('zrange', due, '-inf', text(now), 'byscore', 'limit', 0, 10, 'withscores')
-  for i = 1, #ends, 2 do
-    local owner, ended = ends[i], number_in(ends[i + 1], 0)
-    if ended and #owner <= 512 and count_of(owner) then
-      -- Somebody has renewed it who knows nothing of this.
-      lease_ends_in(owner, math.max(left_of(owner), 1))
-    elseif not ended or #owner > 512 or write_down(owner, ended) then
-      no_longer_due(owner)
-    end
-  end
-end
+--- end

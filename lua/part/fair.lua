@@ -7,8 +7,11 @@
 --   part(id)                  it does so no more
 --   nobody_waits()            here or there
 
-local fair_queue = 'redisson_lock_queue:' .. tag
+--- include part/fair_queue
+
+--- if acquire release force_unlock inspect
 local fair_times = 'redisson_lock_timeout:' .. tag
+--- end
 
 local fair_in_use  -- nil: not known yet
 
@@ -24,6 +27,7 @@ local function strangers(most)
   return living
 end
 
+--- if acquire release force_unlock
 local function joined(id)
   return type(redis.pcall('zscore', fair_times, id)) == 'string'
 end
@@ -67,7 +71,9 @@ local function part(id)
     keep_fair()
   end
 end
+--- end
 
+--- if acquire
 -- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. Each side has
 -- its turns, and ours hears of the release of a fair holder.
 local function join(owner, free)
@@ -95,7 +101,4 @@ local function join(owner, free)
   keep_fair()
   return true
 end
-
-local function nobody_waits()
-  return redis.pcall('exists', queue, waiters, fair_queue) == 0
-end
+--- end

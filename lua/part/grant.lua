@@ -1,6 +1,8 @@
 -- grant: gives a lock to an owner.
 
---- include layout
+--- include part/text
+--- include part/clock
+--- include part/limit
 
 -- nil: what stands there is no token.
 local function next_token()

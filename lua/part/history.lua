@@ -24,6 +24,7 @@ local function add_entry(history, outcome, ended, ...)
   return written
 end
 
+--- if release force_unlock
 -- Adds one to the total `total`, '' for none, and an entry of the fields from ARGV[first] on, if there are any.
 -- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared: a user may lack the right to
 -- them, and must be able to release. Returns why something could not be written, nil if all was.
@@ -42,3 +43,4 @@ local function record(at, total, outcome, first)
   end
   return type(added) == 'table' and added.err or type(written) == 'table' and written.err or nil
 end
+--- end

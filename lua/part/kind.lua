@@ -10,11 +10,11 @@
 --                    our own mark in the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and
 --                    so is an RPermitExpirableSemaphore that nobody holds: who knows that it is one says so (`adopt`)
 
---- include part/permits
+--- include part/text
+--- include part/string_kind
 
--- As many fields of a hash, and as much of a string, as tell what it is.
+-- As many fields of a hash as tell what it is.
 local kFields = 100
-local kBytes = 20
 
 local function is_owner(field)
   return string.find(field, '^.+:[%x-]+$')
@@ -58,20 +58,6 @@ local function hash_kind(mine)
     return nil, 'timeless'
   end
   return kind
-end
-
-local function string_kind(adopt)
-  local number = peek('getrange', lock, 0, kBytes)
-  if not number or not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
-    return nil, 'text'
-  end
-  -- Permits with a time are left from another semaphore: a grant among them could not be proven later.
-  local proven = permits_of_it() or made_here() or
-    adopt and redis.call('pttl', lock) == -1 and redis.call('pttl', permits) < 0
-  if proven and not other_than_permits() then
-    return 'semaphore'
-  end
-  return nil, 'number'
 end
 
 -- The thing at the name, unless it is nothing or of the kind that is wanted: {another kind of lock}, or of anything else

@@ -1,18 +1,28 @@
 -- no_fair: there is no queue of another program. See fair.lua.
 
+--- if acquire release force_unlock inspect
 local function strangers()
   return {}
 end
+--- end
 
+--- if acquire
 local function join()
 end
+--- end
 
+--- if release force_unlock
 local function joined()
 end
+--- end
 
+--- if acquire release force_unlock
 local function part()
 end
+--- end
 
+--- if release
 local function nobody_waits()
   return redis.pcall('exists', queue, waiters) == 0
 end
+--- end

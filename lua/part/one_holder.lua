@@ -1,48 +1,55 @@
 -- one_holder: the functions of a layout that are the same wherever a lock has one holder at most. lua/README.md says what a
 -- layout defines.
 
-local kMostHolders = 1
+--- if acquire release force_unlock inspect
+--- include part/one_holder_grant
+--- end
+--- if acquire renew release force_unlock raise
+--- include part/one_holder_description
+--- end
 
+--- if acquire release force_unlock
+local kMostHolders = 1
+--- end
+
+--- if acquire
 local function disagrees()
 end
+--- end
 
+--- if acquire release force_unlock
 local function available()
   return redis.call('exists', lock) == 0
 end
+--- end
 
+--- if release force_unlock
 local something_left = available
+--- end
 
+--- if acquire renew release force_unlock inspect
 local function free_in()
   return redis.call('pttl', lock)
 end
+--- end
 
+--- if acquire renew release force_unlock
 local left_of = free_in
+--- end
 
-local function key_of()
-  return holder
-end
-
--- By a right that a grant needs anyway.
-local function remove(key)
-  redis.call('pexpire', key, 0)
-end
-
-local function description_of(owner, ...)
-  local found = peek('hmget', holder, 'owner', ...)
-  local described = found and found[1] == owner
-  return holder, described, described and found[2], described and found[3]
-end
-
+--- if inspect
 local function slots()
   return ''
 end
+--- end
 
-local function keep_for()
-end
-
+--- if acquire renew release
 local function expire(_, ttl)
   redis.call('pexpire', lock, ttl)
 end
+--- end
 
+--- if release
 local function clear()
 end
+--- end

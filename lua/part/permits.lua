@@ -1,5 +1,10 @@
 -- permits: what stands beside the number of a semaphore, and proves that it is one.
 
+--- include part/peek
+--- if acquire
+--- include part/clock
+--- end
+
 local permits = tag .. ':timeout'
 
 -- The type of {lock}:timeout, if that is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
@@ -33,9 +38,11 @@ local function made_here()
     math.abs(redis.call('pttl', lock) - redis.call('pttl', holder)) < 1000
 end
 
+--- if acquire
 local function remove_idle_semaphore()
   if redis.call('type', lock).ok == 'string' and made_here() and
     redis.call('zcount', permits, '(' .. text(now), '+inf') == 0 then
     redis.call('del', lock, permits, holder)
   end
 end
+--- end

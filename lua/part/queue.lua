@@ -13,19 +13,32 @@
 --                 'replaced <by whom>'
 -- Sent twice: each function here finds what the first one has done, and adds nothing.
 
+--- include part/clock
+--- include part/peek
+--- include part/text
 --- include part/timing
 --- include part/waiter
 --- include layout
+--- if acquire release force_unlock
+--- include part/publish
+--- end
+--- if acquire renew release
+--- include part/listeners
+--- end
 
+--- if acquire release force_unlock
 -- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
 -- after which it looks again.
 local function alive_for(index)
   return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
 end
+--- end
 
+--- if acquire release force_unlock
 local function first_waiter()
   return redis.call('zrange', queue, 0, 0)[1]
 end
+--- end
 
 -- The record of a waiter that was heard of lately; else nil.
 local function living(id)
@@ -33,6 +46,7 @@ local function living(id)
   return waiter and waiter[1] >= now and waiter or nil
 end
 
+--- if acquire release force_unlock
 -- Waiters that were called, or found dead, in this call.
 local kAtOnce, done = 100, 0
 local function has_time()
@@ -40,18 +54,23 @@ local function has_time()
   unfinished = unfinished or done > kAtOnce
   return done <= kAtOnce
 end
+--- end
 
+--- if acquire release force_unlock
 -- Nothing of the queue stays for ever: so long after the last one was heard of.
 local function keep_queue()
   redis.call('pexpire', queue, alive_for(5))
   redis.call('pexpire', waiters, alive_for(5))
 end
+--- end
 
+--- if acquire release force_unlock
 local function forget(id)
   redis.call('zrem', queue, id)
   redis.call('hdel', waiters, id)
   part(id)
 end
+--- end
 
 -- This run of this server, as far as it may be known; else ''.
 local run_id
@@ -63,12 +82,14 @@ local function this_server()
   return run_id
 end
 
+--- if acquire
 -- The server of a waiter's record: this one, if it listens here.
 local function where_it_listens(id, known)
   local asked, found = pcall(listeners_of, grants .. id)  -- a missing right is noticed when all is written
   local here = asked and found[2] > 0 and this_server() or ''
   return here ~= '' and here or known and known[8] or nil
 end
+--- end
 
 -- Whether a waiter that does not listen here has listened to another server last, and may come yet. Those that live
 -- connect again at once: when the first one that was called has not come within the time of a grant, nobody is waited for
@@ -86,12 +107,15 @@ local function may_come(waiter, called)
   return not since or since <= now and now < since + kGrant
 end
 
+--- if acquire release force_unlock
 -- False: it is dead. Without the right to publish nobody can say. `waiter`: its record, unless that does not matter.
 local function tell(id, what, waiter)
   local heard = publish(grants .. id, what)
   return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
 end
+--- end
 
+--- if acquire release force_unlock
 -- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more, or none was
 -- found in time. It is not told again if it is `known`.
 local function tell_first(what, known)
@@ -112,12 +136,16 @@ local function tell_first(what, known)
   end
   return front
 end
+--- end
 
+--- if acquire release force_unlock
 -- The lock is held by another one now, or for another time.
 local function tell_holding()
   return tell_first('first ' .. text(free_in()))
 end
+--- end
 
+--- if acquire renew release
 -- The dead of the first hundred, and who is the first of all; nil: nobody waits. `asker` lives.
 local function dead_waiters(asker)
   local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
@@ -134,7 +162,9 @@ local function dead_waiters(asker)
   end
   return dead, ids[1]
 end
+--- end
 
+--- if acquire release
 -- Takes the dead from the front of the queue. `asker` lives. Returns how many were found.
 local function prune(asker)
   local dead, first = dead_waiters(asker)
@@ -146,7 +176,9 @@ local function prune(asker)
   end
   return #dead
 end
+--- end
 
+--- if release
 -- Takes one that has given up out of the queue.
 local function leave(id)
   local first = first_waiter()
@@ -155,3 +187,4 @@ local function leave(id)
     tell_first('front', first)
   end
 end
+--- end

@@ -5,7 +5,11 @@
 -- elements, so that rlock reads the records of earlier and later ones alike. The server is the run id of the last one on
 -- which the waiter was found to listen; records of 1.0 have none.
 
+--- include part/peek
+
+--- if acquire
 local kWire = 1
+--- end
 
 -- nil: nothing is known, or what stands there comes from somebody else.
 local kLongestRecord = 4096
@@ -28,4 +32,3 @@ local function record_of(id)
   end
   return waiter
 end
-

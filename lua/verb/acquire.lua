@@ -38,8 +38,15 @@
 -- that they live.
 
 --- include part/base
+--- if plain
+--- include part/clock
+--- include part/fair_queue
+--- include layout/plain_grant
+--- end
+--- unless plain
+--- include layout
+--- end
 --- include part/grant
---- include part/due
 
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
@@ -47,7 +54,7 @@ local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 --- if plain
 -- Most locks are free, and nobody waits: nothing is there that a grant would have to look at.
 local granted
-if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, due) == 0 then
+if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
   granted = next_token()
   if not granted then
     return {'no-token'}
@@ -58,6 +65,8 @@ if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters,
   end
 end
 --- end
+
+--- include part/due
 
 -- By the reply its owner learns of it.
 local function granted_now(token)
@@ -74,6 +83,9 @@ if granted then
 end
 --- end
 
+--- include part/peek
+--- include layout
+
 local function known_token(found)
   return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
 end
@@ -88,6 +100,7 @@ if count_of(owner) then
 end
 
 --- include part/handoff
+--- include part/lost
 --- include part/describe
 
 lease = tonumber(lease)

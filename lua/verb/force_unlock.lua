@@ -17,9 +17,14 @@
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
 --- include part/base
+--- include part/clock
+--- include part/peek
+--- include part/text
+--- include part/announce
+--- include part/history
 --- include part/due
 --- include layout
---- include part/handoff
+--- include part/hand_off
 
 --- if string
 wakeup = 6

@@ -17,6 +17,9 @@
 --       error                    a missing right
 
 --- include part/base
+--- include part/clock
+--- include part/text
+--- include part/sharded
 --- include part/waiter
 --- include part/describe
 

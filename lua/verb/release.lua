@@ -32,8 +32,17 @@
 -- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
 
 --- include part/base
---- include part/due
+--- if plain
+--- include layout/plain_grant
+--- include layout/plain_hold
+--- include part/fair_nobody
+--- end
+--- unless plain
 --- include layout
+--- end
+--- include part/announce
+--- include part/history
+--- include part/due
 
 --- if string
 wakeup = 9
@@ -97,6 +106,8 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   end
 end
 
+--- include layout
+
 if count and count > 1 then
   if described then
     redis.call('hdel', description, hold)
@@ -110,7 +121,7 @@ if count and count > 1 then
   return {remember('released'), count - 1, ''}
 end
 
---- include part/handoff
+--- include part/hand_off
 
 if outcome then
   local fault = hand_off(payload)

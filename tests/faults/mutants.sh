@@ -65,7 +65,7 @@ mutant 'the token does not grow' 'tests/lua/token.bats tests/faults/exclusion.ba
 mutant 'the token is the clock alone' tests/lua/token.bats \
   lua/part/grant.lua 'previous + 1 > now_us and text(previous + 1) or time[1] .. micros' 'text(now_us)'
 mutant 'what could not be given a time stays for ever' tests/lua/acquire_refused.bats \
-  lua/part/base.lua "    redis.call('set', key, '', 'px', 1)" ''
+  lua/part/limit.lua "    redis.call('set', key, '', 'px', 1)" ''
 mutant 'what describes an earlier holder stays' tests/lua/acquire.bats \
   lua/part/grant.lua '    remove(description)' ''
 mutant 'released before the tree is empty' tests/faults/guards.bats \
@@ -209,13 +209,13 @@ mutant 'nothing is renewed' tests/faults/exclusion.bats \
 mutant 'a lock lost unnoticed is passed over' tests/faults/loss.bats \
   src/run/release.cc 'BootClock::now())) return true;' 'BootClock::now())) return false;'
 mutant 'waiters are not woken' tests/lua/release.bats \
-  lua/part/base.lua "return redis.pcall(kSharded and 'spublish' or 'publish', to, what)" 'return 0'
+  lua/part/publish.lua "return redis.pcall(kSharded and 'spublish' or 'publish', to, what)" 'return 0'
 mutant 'a waiter that is dead is given the lock' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua "return type(heard) == 'table' or heard > 0" 'return true'
 mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/verb/acquire.lua 'hand_over(wait and owner or nil)' '(function() if wait then return hand_over(owner) end end)()'
 mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  lua/part/handoff.lua "tell(first, 'granted')" true
+  lua/part/handoff.lua "tell(first, 'granted', waiter)" true
 mutant 'all that wait are woken' tests/cli/queue.bats \
   src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
@@ -223,7 +223,7 @@ mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats 
 mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
   src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
-  lua/part/handoff.lua 'if payload and not open and' 'if false and'
+  lua/part/hand_off.lua 'if payload and not open and' 'if false and'
 mutant 'fair waiters starve' tests/lua/fair.bats \
   lua/part/handoff.lua "if not id then" 'if true then'
 mutant 'a fair waiter that is dead is waited for' tests/lua/fair.bats \
@@ -256,7 +256,7 @@ mutant 'a turn of others in the future has no end' tests/lua/untrusted.bats \
   lua/part/handoff.lua 'return began and began <= now and math.max(began + kOthersTurn - now, 0)' \
   'return began and math.max(math.min(began, now) + kOthersTurn - now, 0)'
 mutant 'left permits prove a semaphore' tests/lua/kind.bats \
-  lua/part/kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
+  lua/part/string_kind.lua 'local proven = permits_of_it() or' "local proven = redis.call('exists', permits) == 1 or"
 mutant 'one lock of several is enough' tests/cli/several.bats \
   src/lock/acquire_all.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
   'if (acquired.outcome != Acquired::Outcome::granted) break;'

@@ -1,0 +1,8 @@
+-- listeners: who listens.
+
+--- include part/sharded
+
+-- {channel, number of listeners, channel …}
+local function listeners_of(...)
+  return redis.call('pubsub', kSharded and 'shardnumsub' or 'numsub', ...)
+end

@@ -1,0 +1,9 @@
+-- one_holder_description: what describes the one holder.
+
+--- include part/peek
+
+local function description_of(owner, ...)
+  local found = peek('hmget', holder, 'owner', ...)
+  local described = found and found[1] == owner
+  return holder, described, described and found[2], described and found[3]
+end
