@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/wait.h"
-#include "lock/servers.h"
+#include "lock/acquire.h"
 #include "show/json.h"
 
 namespace rlock::cli {
