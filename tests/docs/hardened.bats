@@ -46,7 +46,7 @@ needs_own_build() {
   grep -q ' U __stack_chk_fail$' symbols
   [[ -n $(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt") ]] || grep -qE ' U __[a-z_]+_chk$' symbols
   # The processor's own marks for jumps (Intel, AMD; on ARM the symbol is another, and the mark is the same section).
-  ar p "$BUILD/librlock_base.a" text.cc.o >text.o
+  ar p "$BUILD/librlock_base.a" log.cc.o >text.o
   LC_ALL=C readelf -nW text.o >notes
   case $(uname -m) in
     x86_64) grep -q 'x86 feature: .*IBT.*SHSTK' notes ;;
@@ -57,7 +57,7 @@ needs_own_build() {
 @test "an index and an optional beyond their end end the program" {
   needs_own_build
   local compile
-  compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*text\.cc",*$/\1/p' "$BUILD/compile_commands.json")
+  compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*log\.cc",*$/\1/p' "$BUILD/compile_commands.json")
   [[ $compile == *-D_GLIBCXX_ASSERTIONS* ]]
   printf '%s\n' '#include <optional>' '#include <vector>' 'int main(int argc, char**) {' '  std::vector<int> three(3);' \
     '  std::optional<int> none;' '  return argc == 1 ? three[2] : argc == 2 ? three[argc + 1] : *none;' '}' >probe.cc
