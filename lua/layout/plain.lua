@@ -2,7 +2,7 @@
 -- lua/README.md says what a layout defines.
 
 --- if acquire release force_unlock
---- include part/clock
+--- include part/now
 --- include part/text
 --- include layout/plain_grant
 --- end

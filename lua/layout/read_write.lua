@@ -5,6 +5,7 @@
 -- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
 -- many holds they have.
 
+--- include part/number
 --- if acquire release force_unlock
 local kMostHolders = math.huge
 --- end

@@ -6,8 +6,9 @@
 -- in the holder key, and stays for a month after its last use; its number of slots changes freely while nobody holds
 -- one. One that a Java program has made keeps both its number and its time.
 
+--- include part/number
 --- include part/peek
---- include part/clock
+--- include part/now
 --- unless raise
 --- include part/text
 --- end

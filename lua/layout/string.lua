@@ -4,6 +4,7 @@
 -- The string has no count, so the holds of an owner of ours are counted in the holder key. Any other string is the lock
 -- of a foreign client: its value may be long, and is compared and shown only as far as an owner id is long.
 
+--- include part/number
 --- include part/peek
 --- if acquire release force_unlock
 --- include part/text

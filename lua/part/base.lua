@@ -19,12 +19,6 @@ local channel, grants, holds = ARGV[2], ARGV[3], ARGV[4]
 -- Redisson puts this in front of the companions that it names by a suffix.
 local tag = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 
--- The number that is written there, if it is one from `least` to `most`; else nil.
-local function number_in(value, least, most)
-  local number = (type(value) == 'number' or type(value) == 'string' and #value <= 20) and tonumber(value)
-  return number and number >= least and number <= (most or 2 ^ 53) and number or nil  -- not NaN
-end
-
 --- unless raise
 local kMonth = 30 * 24 * 3600 * 1000
 local kLongestLease = 122 * kMonth

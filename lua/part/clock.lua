@@ -2,7 +2,6 @@
 
 local time = redis.call('time')
 local now_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local now = math.floor(now_us / 1000)
 --- if acquire release force_unlock
 local micros = string.format('%06d', time[2])  -- of this second
 --- end

@@ -7,7 +7,7 @@
 -- Neither is declared: no hold depends on them. Both live for a month more than the lease, but go with the release.
 
 --- if acquire renew
---- include part/clock
+--- include part/now
 --- include part/text
 --- end
 

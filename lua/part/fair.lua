@@ -7,6 +7,7 @@
 --   part(id)                  it does so no more
 --   nobody_waits()            here or there
 
+--- include part/number
 --- include part/fair_queue
 
 --- if acquire release force_unlock inspect

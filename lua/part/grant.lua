@@ -1,5 +1,6 @@
 -- grant: gives a lock to an owner.
 
+--- include part/number
 --- include part/text
 --- include part/clock
 --- include part/limit

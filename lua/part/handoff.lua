@@ -1,5 +1,6 @@
 -- handoff: who gets a lock that has become free.
 
+--- include part/number
 --- include part/grant
 --- include part/queue
 --- include part/publish

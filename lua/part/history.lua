@@ -6,12 +6,6 @@
 
 local kEntries = 10000
 
--- Marks a hold that was taken away, or that the history has as lost already, until its owner notices: that is no second
--- loss. Not declared either.
-local function taken_key(owner)
-  return holds .. owner .. ':taken'
-end
-
 local function add_to_total(totals, total)
   local added = redis.pcall('hincrby', totals, total, 1)
   redis.pcall('pexpire', totals, kMonth)

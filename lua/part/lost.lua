@@ -1,7 +1,9 @@
 -- lost: writes down the holds that nobody writes down.
 
+--- include part/number
 --- include part/due
 --- include part/history
+--- include part/taken
 --- include part/fault
 
 -- As long as its owner may sleep and then notice by itself.

@@ -2,7 +2,7 @@
 
 --- include part/peek
 --- if acquire
---- include part/clock
+--- include part/now
 --- end
 
 local permits = tag .. ':timeout'

@@ -13,7 +13,8 @@
 --                 'replaced <by whom>'
 -- Sent twice: each function here finds what the first one has done, and adds nothing.
 
---- include part/clock
+--- include part/number
+--- include part/now
 --- include part/peek
 --- include part/text
 --- include part/timing

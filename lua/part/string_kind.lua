@@ -1,5 +1,6 @@
 -- string_kind: what a string at the name of a lock is.
 
+--- include part/number
 --- include part/permits
 
 -- As much of a string as tells what it is.

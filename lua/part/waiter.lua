@@ -5,6 +5,7 @@
 -- elements, so that rlock reads the records of earlier and later ones alike. The server is the run id of the last one on
 -- which the waiter was found to listen; records of 1.0 have none.
 
+--- include part/number
 --- include part/peek
 
 --- if acquire

@@ -38,6 +38,7 @@
 -- that they live.
 
 --- include part/base
+--- include part/number
 --- if plain
 --- include part/clock
 --- include part/fair_queue

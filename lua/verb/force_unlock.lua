@@ -17,11 +17,12 @@
 -- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
 
 --- include part/base
---- include part/clock
+--- include part/now
 --- include part/peek
 --- include part/text
 --- include part/announce
 --- include part/history
+--- include part/taken
 --- include part/due
 --- include layout
 --- include part/hand_off

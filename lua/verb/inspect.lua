@@ -17,7 +17,7 @@
 --       error                    a missing right
 
 --- include part/base
---- include part/clock
+--- include part/now
 --- include part/text
 --- include part/sharded
 --- include part/waiter

@@ -13,6 +13,7 @@
 -- Sent twice: the second finds it raised. The token never gets smaller.
 
 --- include part/base
+--- include part/number
 --- include part/due
 --- include layout
 

@@ -33,8 +33,8 @@
 
 --- include part/base
 --- if plain
---- include layout/plain_grant
 --- include layout/plain_hold
+--- include part/one_holder_remove
 --- include part/fair_nobody
 --- end
 --- unless plain
@@ -122,6 +122,7 @@ if count and count > 1 then
 end
 
 --- include part/hand_off
+--- include part/taken
 
 if outcome then
   local fault = hand_off(payload)

@@ -15,7 +15,8 @@
 -- with the same owner id was promised stays true. Works on a server that is out of memory.
 
 --- include part/base
---- include part/clock
+--- include part/number
+--- include part/now
 --- include part/text
 --- include part/due
 --- include layout
