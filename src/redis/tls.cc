@@ -197,9 +197,8 @@ struct Tls::Session {
     const int number = errno;
     if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
     const unsigned long error = ERR_peek_error();
-    if (why == SSL_ERROR_SYSCALL && error == 0) {
-      return {Code::unavailable, number == 0 ? kClosed : "TLS: " + errno_text(number)};
-    }
+    const bool said_nothing = why == SSL_ERROR_SYSCALL && error == 0;
+    if (said_nothing) return {Code::unavailable, number == 0 ? kClosed : "TLS: " + errno_text(number)};
     if (const long verified = SSL_get_verify_result(ssl.get());
         verified != X509_V_OK && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
       return not_trusted(verified);
