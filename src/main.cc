@@ -26,9 +26,23 @@ void fill_closed_streams() {
   }
 }
 
-rlock::Result<int> run(const rlock::cli::Parsed& parsed, const std::vector<std::string>& arguments) {
-  if (parsed.exports) RLOCK_TRY(rlock::cli::begin_assignments());
-  auto invocation = RLOCK_TRY(rlock::cli::read_invocation(parsed, arguments));
+struct CommandLine {
+  bool exports;  // its caller evaluates what is printed
+  rlock::Result<rlock::cli::Invocation> invocation;
+};
+
+// Passwords on the command line are in its options then, and nowhere else.
+CommandLine read_command_line(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  rlock::cli::hide_passwords(argc, argv);
+  const rlock::cli::Parsed parsed = rlock::cli::parse(arguments);
+  const auto begun = parsed.exports ? rlock::cli::begin_assignments() : rlock::Result<void>();
+  if (!begun) return {true, std::unexpected(begun.error())};
+  return {parsed.exports, rlock::cli::read_invocation(parsed, arguments)};
+}
+
+rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
+  auto invocation = RLOCK_TRY(std::move(read));
   return std::visit(
       [](auto& options) {
         auto status = rlock::cli::execute(options);
@@ -48,15 +62,12 @@ Result<int> execute(const PrintText& options) { return print(options.text, kDone
 
 int main(int argc, char** argv) {
   fill_closed_streams();
-  // Passwords on the command line are in its options then, and nowhere else.
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  rlock::cli::hide_passwords(argc, argv);
-  const rlock::cli::Parsed parsed = rlock::cli::parse(arguments);
-  const auto status = run(parsed, arguments);
+  auto [exports, invocation] = read_command_line(argc, argv);
+  const auto status = run(std::move(invocation));
   // Without destructors: the kernel takes back the memory that a process leaves.
   if (status) _exit(*status);
   rlock::log::error(status.error().message);
   const int failure = rlock::status_of(status.error().code);
-  if (parsed.exports) rlock::cli::print_failure(failure);
+  if (exports) rlock::cli::print_failure(failure);
   return failure;
 }

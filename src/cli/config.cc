@@ -31,13 +31,15 @@ std::string in_words(const std::vector<ShownSetting>& settings) {
 
 std::string in_json(const std::vector<ShownSetting>& settings) {
   constexpr std::string_view sources[] = {"option", "environment", "profile", "file", "default"};
+  std::vector<std::string> origins;
+  for (const ShownSetting& setting : settings) origins.push_back(setting.source.text());
   std::vector<JsonObject> objects;
   for (const ShownSetting& setting : settings) {
     objects.push_back({{"setting", setting.name},
                        {"value", setting.value ? JsonValue(*setting.value) : JsonValue(nullptr)},
                        {"secret", setting.secret},
                        {"source", sources[static_cast<std::size_t>(setting.source.kind)]},
-                       {"origin", setting.source.text()}});
+                       {"origin", origins[objects.size()]}});
   }
   return objects_json(objects);
 }

@@ -12,7 +12,6 @@
 #include "options/parse.h"
 #include "options/passwords.h"
 #include "options/settings.h"
-#include "options/shown_settings.h"
 #include "cli/version.h"
 
 namespace rlock::cli {

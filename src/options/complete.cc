@@ -40,6 +40,7 @@ Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool
   return by_set.value_or(options.like != nullptr);
 }
 
+// Branches for each pair of options that exclude each other.
 Result<void> complete_mode(LockingOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   using Kind = lock::Mode::Kind;
@@ -53,8 +54,9 @@ Result<void> complete_mode(LockingOptions& options) {
                    ": its locks have one holder at a time; give neither --shared, --exclusive nor --slots with it, or "
                    "--like none");
     }
-    return usage("--protocol set knows one holder at a time: give neither --shared, --exclusive nor --slots with it, or "
-                 "--protocol redisson");
+    return usage(
+        "--protocol set knows one holder at a time: give neither --shared, --exclusive nor --slots with it, or "
+        "--protocol redisson");
   }
   if (*options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {

@@ -186,6 +186,7 @@ class Reader {
   Result<void> read_list(ConfigEntry& entry, const std::string& key) {
     entry.type = ConfigEntry::Type::list;
     for (skip_lines(); !take("]"); skip_lines()) {
+      if (at_ == text_.size()) return expected("]");
       if (!quoted()) return bad(key, std::string(kOneValue) + ", of texts in quotes");
       entry.text += (entry.text.empty() ? "" : " ") + RLOCK_TRY(string());
       skip_lines();
@@ -194,7 +195,7 @@ class Reader {
     return entry.text.empty() ? bad(key, "this list is empty; put a text in quotes") : Result<void>();
   }
 
-  // "…", '…', or over several lines """…""", '''…'''.
+  // "…", '…', or over several lines """…""", '''…'''. Branches for what these four differ in.
   Result<std::string> string() {
     const char quote = text_[at_];
     const bool long_string = take(std::string(3, quote));

@@ -140,8 +140,8 @@ constexpr auto kReason = part<LockingOptions>(Group::general, {
 });
 
 constexpr auto kWritten = part<NamingOptions>(Group::general, {
-    {"--history", "", into<flag, &NamingOptions::history>, "write the hold into the history of the lock when it is over",
-     kSetting},
+    {"--history", "", into<flag, &NamingOptions::history>,
+     "write the hold into the history of the lock when it is over", kSetting},
 });
 
 constexpr auto kWrittenByKeeper = part<NamingOptions>(Group::general, {
@@ -174,8 +174,8 @@ constexpr auto kHooks = part<RunOptions>(Group::hooks, {
      "run TEXT by /bin/sh after the command, before the lock is released", kSetting},
     {"--on-lost", "TEXT", into<hook_text, &RunOptions::hooks, &run::Hooks::on_lost>,
      "run TEXT by /bin/sh when the lock was lost and the command has been stopped", kSetting},
-    {"--hook-timeout", "DUR", into<hook_time, &RunOptions::hooks, &run::Hooks::limit>, "how long each of these may take",
-     kSetting, RunOptions::kHookTime},
+    {"--hook-timeout", "DUR", into<hook_time, &RunOptions::hooks, &run::Hooks::limit>,
+     "how long each of these may take", kSetting, RunOptions::kHookTime},
 });
 
 constexpr auto kRun = part<RunOptions>(Group::general, {
@@ -185,8 +185,8 @@ constexpr auto kRun = part<RunOptions>(Group::general, {
 });
 
 constexpr auto kAcquireLease = part<AcquireOptions>(Group::supervision, {
-    {"-l,--lease", "DUR", into<lease, &AcquireOptions::lease>, "how long to hold the lock; needed where nobody renews it",
-     kOften, "30s with --for-pid"},
+    {"-l,--lease", "DUR", into<lease, &AcquireOptions::lease>,
+     "how long to hold the lock; needed where nobody renews it", kOften, "30s with --for-pid"},
     {"--for-pid", "PID", into<number<1, INT_MAX, "the number of a process">, &AcquireOptions::for_pid>,
      "leave a keeper in the background that renews while PID lives, and then releases", kOften},
 });
@@ -227,12 +227,13 @@ constexpr auto kHistory = part<HistoryOptions>(Group::general, {
      "show holds that ended at TIME or later: 2026-01-31, 2026-01-31T12:00:00Z, 2h, \"2 days ago\", yesterday", kOften},
     {"--failed", "", into<flag, &HistoryOptions::failed>,
      "show holds that were lost or taken away, or whose command failed", kOften},
-    {"--local", "", into<flag, &HistoryOptions::local>, "show times of the local zone, as on a terminal, and not in UTC",
-     kOften},
+    {"--local", "", into<flag, &HistoryOptions::local>,
+     "show times of the local zone, as on a terminal, and not in UTC", kOften},
     {"--json", "", output<HistoryOptions, HistoryOptions::Output::json>, "print a JSON array", kOften},
     {"--timeline", "", output<HistoryOptions, HistoryOptions::Output::timeline>,
      "draw each hold, and the wait before it, as a bar", kOften},
-    {"--html", "FILE", by<HistoryOptions, fill_html>, "write the same picture of all locks as one page of HTML", kOften},
+    {"--html", "FILE", by<HistoryOptions, fill_html>,
+     "write the same picture of all locks as one page of HTML", kOften},
 });
 
 constexpr auto kForceUnlock = part<ForceUnlockOptions>(Group::general, {

@@ -57,7 +57,9 @@ struct OptionSpec {
 
   constexpr std::string_view name() const { return names.substr(names.find("--") + 2); }
   constexpr char letter() const { return names[1] == '-' ? '\0' : names[1]; }
-  constexpr bool is_called(std::string_view word) const { return word == name() || (!former.empty() && word == former); }
+  constexpr bool is_called(std::string_view word) const {
+    return word == name() || (!former.empty() && word == former);
+  }
   // Of a command, a hook, an owner id: the text may be a secret, or hold one. The name of a file is none.
   bool may_be_secret() const { return value == "ID" || value == "TEXT"; }
 };

@@ -86,13 +86,13 @@ Result<PointInTime> point_in_time(const std::string& text) {
   const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
   const auto span = parse_duration(as_duration(text));
   if (!span || ambiguous) {
-    return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a duration, "
-                                 "such as 2h or \"2 days ago\", nor today or yesterday");
+    return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a "
+                                 "duration, such as 2h or \"2 days ago\", nor today or yesterday");
   }
   return PointInTime{*span, true};
 }
 
-// Shells put a folder in the place of ~ where it begins a word, and nobody does where it follows a = or stands in a file.
+// A shell replaces ~ where it begins a word; nobody does where it follows a = or stands in a file.
 Result<std::string> file_name(const std::string& text) {
   if (text.empty()) return bad("names no file");
   if (text.starts_with("~/")) return bad(in_quotes(text) + ": ~ stands for no folder here; write the whole path");

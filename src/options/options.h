@@ -33,7 +33,7 @@ struct Source {
 
   bool on_command_line() const { return kind == Kind::option; }
   bool is_default() const { return kind == Kind::fallback; }
-  // For people, in front of complaints: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
+  // In front of complaints: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
   std::string text() const;
 };
 inline constexpr int kRankOfVariables = 1;
@@ -201,7 +201,7 @@ struct ShownSetting {
 
 struct ConfigOptions : CommonOptions {
   bool json = false;
-  std::vector<ShownSetting> settings;  // filled by options/shown_settings.h
+  std::vector<ShownSetting> settings;  // filled by shown_settings() in options/settings.h
 };
 
 struct PrintText {

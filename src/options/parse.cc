@@ -57,9 +57,9 @@ std::string hints(const std::string& suggested, const std::string& help) {
 std::unexpected<Error> unknown_option(const std::string& word, const SubcommandSpec* spec) {
   std::vector<std::string_view> known;
   for (const OptionSpec* option : options_of(spec)) known.push_back(option->names.substr(option->names.find("--")));
-  const std::string name = word.substr(0, word.find('='));
+  const std::string name = word.substr(0, word.find('=')), about = spec ? std::string(spec->name) + " " : "";
   return bad_line(spec, "unknown option " + escaped(name, 100) +
-                            hints(suggestion(name, known), "rlock " + (spec ? std::string(spec->name) + " " : "") + "--help"));
+                            hints(suggestion(name, known), "rlock " + about + "--help"));
 }
 
 // Subcommands as other programs call them.
@@ -117,11 +117,7 @@ class Line {
     } catch (const CLI::CallForAllHelp&) {
       return ask_for_help(parsed, Detail::full);
     } catch (const CLI::ArgumentMismatch& error) {
-      // The one at the end: only there are no more words for it. The error has its name in a text alone.
-      const std::string& last = words_.back();
-      const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
-      result = bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " wants " + std::string(spec->value)
-                                          : escaped(error.what(), 300));
+      result = value_is_missing(error);
     } catch (const CLI::ParseError& error) {
       result = bad_line(subcommand_, escaped(error.what(), 300));
     }
@@ -140,6 +136,8 @@ class Line {
     const OptionSpec& spec;
     CLI::Option* option;
     bool former;  // by its former name
+
+    std::string name() const { return std::string(former ? spec.former : spec.name()); }
   };
 
   // Only those that may stand on the line: to describe one costs CLI11 more than to read it, and all of them a tenth of
@@ -171,6 +169,14 @@ class Line {
     });
   }
 
+  // Of the option at the end, as only there are no more words for a value. The error has its name in a text alone.
+  std::unexpected<Error> value_is_missing(const CLI::ArgumentMismatch& error) const {
+    const std::string& last = words_.back();
+    const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
+    return bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " wants " + std::string(spec->value)
+                                      : escaped(error.what(), 300));
+  }
+
   // In front of the subcommand: about all of them.
   Result<void> ask_for_help(Parsed& parsed, Detail detail) const {
     const bool about_all = app_.get_help_ptr()->count() + app_.get_help_all_ptr()->count() > 0;
@@ -190,20 +196,26 @@ class Line {
   // Moves what was given from CLI11 to `parsed`. Returns the first error.
   Result<void> collect(Parsed& parsed) const {
     Result<void> result;
-    const auto note = [&](Result<void> one) { if (result) result = std::move(one); };
-    for (const auto& [spec, option, former] : described_) {
-      if (option->count() == 0) continue;
-      const bool is_flag = spec.value.empty(), is_url = &spec == &url_option();
-      const std::string name(former ? spec.former : spec.name());
-      if (is_flag) note(check_flag(name, option->results().back()));
-      const bool twice = option->count() > 1 || parsed.text_of(spec) || (&spec == command() && commands_ > 1);
-      if (twice && !is_flag && !is_url) note(bad_line(nullptr, "--" + std::string(spec.name()) + " is given twice"));
-      Setting said{.text = unmarked(option->results().back()), .source = {Source::Kind::option, name}, .former = former};
+    for (const Described& one : described_) {
+      if (one.option->count() == 0) continue;
+      auto fine = check_once(one, parsed);
+      if (result) result = std::move(fine);
       // Several addresses are those of a quorum.
-      if (is_url) said.text = CLI::detail::join(option->results(), unmarked, " ");
-      parsed.options.insert_or_assign(spec.name(), std::move(said));
+      const CLI::results_t& texts = one.option->results();
+      const bool is_url = &one.spec == &url_option();
+      parsed.options.insert_or_assign(
+          one.spec.name(), Setting{.text = is_url ? CLI::detail::join(texts, unmarked, " ") : unmarked(texts.back()),
+                                   .source = {Source::Kind::option, one.name()},
+                                   .former = one.former});
     }
     return result;
+  }
+
+  Result<void> check_once(const Described& one, const Parsed& parsed) const {
+    if (one.spec.value.empty()) return check_flag(one.name(), one.option->results().back());
+    if (&one.spec == &url_option()) return {};
+    const bool twice = one.option->count() > 1 || parsed.text_of(one.spec) || (&one.spec == command() && commands_ > 1);
+    return twice ? bad_line(nullptr, "--" + std::string(one.spec.name()) + " is given twice") : Result<void>();
   }
 
   const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
@@ -212,18 +224,20 @@ class Line {
   Result<void> collect_words(Parsed& parsed) const {
     const std::vector<std::string> words = app_.remaining();
     if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_ || words_in_front_ > 0) {
-      return words[0].starts_with('-') ? wrong_option(unmarked(words[0]), nullptr) : unknown_subcommand(unmarked(words[0]));
-    }
+    if (!subcommand_ || words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
     parsed.names_in_front = names_in_front_;
-    const bool has_command = parsed.command || (command() && parsed.text_of(*command()));
+    const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
       // After its name this may be an option of a command that lacks its --: the caller says so.
-      const bool maybe_command = command() && !parsed.names.empty() && !has_command;
-      if (word.size() > 1 && word.front() == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
+      const bool maybe_command = lacks_command && !parsed.names.empty();
+      if (word.size() > 1 && word[0] == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
       parsed.names.push_back(unmarked(word));
     }
     return {};
+  }
+
+  std::unexpected<Error> wrong_beginning(const std::string& word) const {
+    return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
   }
 
   // CLI11 takes no value from -q=true, and leaves -=true.

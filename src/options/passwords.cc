@@ -76,8 +76,8 @@ std::string came_from(const std::string& source) {
 // A nested rlock has lost a password on its way.
 std::string no_password(const std::string& ways) {
   if (!std::getenv("RLOCK_HELD")) return "no password was given: give one by " + ways;
-  return "no password was given: this runs under `rlock run`, which hands no password on to its command: put it into a file (chmod 600) and "
-         "name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+  return "no password was given: this runs under `rlock run`, which hands no password on to its command: put it into a "
+         "file (chmod 600) and name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
 }
 
 // Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.

@@ -13,8 +13,8 @@
 
 namespace rlock::cli {
 
-// Leaves out a file or command of a configuration file where a stronger level has the password itself: RLOCK_PASSWORD, or
-// each address.
+// Leaves out a file or command of a configuration file where a stronger level has the password itself: RLOCK_PASSWORD,
+// or each address.
 void drop_weaker_source(CommonOptions& options);
 
 // Whether the environment has it, and it is not empty.
@@ -28,8 +28,8 @@ struct PasswordsThere {
 };
 PasswordPlace password_place(const CommonOptions& options, const PasswordsThere& there);
 
-// The address in a configuration file that has the password of this very server; null: none does. A nested rlock has the
-// address from RLOCK_URL, without its password.
+// The address in a configuration file that has the password of this very server; null: none does. A nested rlock has
+// the address from RLOCK_URL, without its password.
 const ConfiguredUrl* configured_for(const CommonOptions& options, const redis::Address& address);
 
 // The passwords that are the same for all servers.

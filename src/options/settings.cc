@@ -51,28 +51,34 @@ std::string user_file() {
   return (home && *home == '/' ? home : home_of_account()) + "/.config/rlock/rlock.toml";
 }
 
-// The option that an entry is a setting of. Errors: there is none; the value has another type. A string may stand for
-// everything, an integer for a number or a duration, a boolean for a flag.
+std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& why) {
+  return std::unexpected(blame({Error::Code::config, why}, entry.source));
+}
+
+// The option that an entry is a setting of. Error: there is none.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
-  const auto bad = [&](const std::string& why) { return std::unexpected(blame({Error::Code::config, why}, entry.source)); };
   std::vector<std::string_view> names;
-  const OptionSpec* found = nullptr;
   for (const OptionSpec* option : all_settings()) {
     if (chooses_settings(*option)) continue;
+    if (option->is_called(entry.name)) return option;
     names.push_back(option->name());
-    if (option->is_called(entry.name)) found = option;
   }
-  if (!found) return bad("unknown setting" + suggestion(entry.name, names));
+  return bad_entry(entry, "unknown setting" + suggestion(entry.name, names));
+}
+
+// A string may stand for everything, an integer for a number or a duration, a boolean for a flag.
+Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
   using Type = ConfigEntry::Type;
-  const bool flag = found->value.empty(), number = found->value == "N", duration = found->value == "DUR";
-  const bool fits = entry.type == Type::text || (entry.type == Type::list && found == &url_option()) ||
-                    (entry.type == Type::flag && flag) || (entry.type == Type::number && (number || duration));
-  if (fits) return found;
-  return bad(entry.type == Type::list ? "a setting has one value; only url may be a list"
-             : flag                   ? "this is true or false, without quotes"
-             : number                 ? "this is a number"
-             : duration               ? "this is a duration: put it in quotes"
-                                      : "this is a text: put it in quotes");
+  if (entry.type == Type::text || (entry.type == Type::list && &option == &url_option())) return {};
+  if (entry.type == Type::list) return bad_entry(entry, "a setting has one value; only url may be a list");
+  if (option.value.empty()) {
+    return entry.type == Type::flag ? Result<void>() : bad_entry(entry, "this is true or false, without quotes");
+  }
+  const bool number = option.value == "N", duration = option.value == "DUR";
+  if (entry.type == Type::number && (number || duration)) return {};
+  return bad_entry(entry, number     ? "this is a number"
+                          : duration ? "this is a duration: put it in quotes"
+                                     : "this is a text: put it in quotes");
 }
 
 bool holds_password(const ConfigEntry& entry) {
@@ -155,7 +161,7 @@ Result<std::optional<Settings::File>> Settings::read_file(const std::string& pat
   text.resize(RLOCK_TRY(file->read(text)));
   ConfigFile content = RLOCK_TRY(read_config(path, text));
   for (const ConfigEntry& entry : content.entries) {
-    RLOCK_TRY(option_of(entry));
+    RLOCK_TRY(check_type(entry, *RLOCK_TRY(option_of(entry))));
     if (!holds_password(entry) || !file->read_by_others()) continue;
     return fail(Error::Code::config, entry.source.text() + " holds a password, and others may read it; chmod 600 " +
                                          escaped(shell_word(path)) + ", or leave it to password-file");
@@ -177,7 +183,8 @@ void Settings::add(const OptionSpec& option, Setting setting) {
   setting.source.rank = rank_;
   const auto [at, is_new] = known_.try_emplace(option.name(), setting);
   // Where one source says both, the name that it has now counts.
-  if (!is_new && at->second.source.rank == rank_ && at->second.former && !setting.former) at->second = std::move(setting);
+  const bool same_source = !is_new && at->second.source.rank == rank_;
+  if (same_source && at->second.former && !setting.former) at->second = std::move(setting);
 }
 
 Result<void> Settings::add_variables() {
@@ -218,22 +225,28 @@ Result<void> Settings::add_profile(std::span<const File> files) {
               said->source));
   }
   bool found = false;
-  std::string read, known;
-  std::set<std::string_view> names;
   for (const File& file : files) {
-    read += (read.empty() ? " in " : " or ") + escaped(file.path);
-    names.insert(file.content.profiles.begin(), file.content.profiles.end());
     if (std::ranges::find(file.content.profiles, said->text) == file.content.profiles.end()) continue;
     found = true;
     add_entries(file, said->text);
     if (!file.chosen || file.can_be_read_again) profile_ = said->text;
     if (file.chosen && file.can_be_read_again) config_ = file.path;
   }
-  if (found) return {};
+  return found ? Result<void>() : no_such_profile(*said, files);
+}
+
+std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<const File> files) {
+  std::string read, known;
+  std::set<std::string_view> names;
+  for (const File& file : files) {
+    read += (read.empty() ? " in " : " or ") + escaped(file.path);
+    names.insert(file.content.profiles.begin(), file.content.profiles.end());
+  }
   for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
-  return fail(Error::Code::config, said->source.text() + ": there is no profile " + in_quotes(said->text) +
-                                       (files.empty() ? ", as there is no configuration file" : read) + "; " +
-                                       (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
+  return fail(Error::Code::config,
+              said.source.text() + ": there is no profile " + in_quotes(said.text) +
+                  (files.empty() ? ", as there is no configuration file" : read) + "; " +
+                  (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
 }
 
 Result<Settings> Settings::load(const Parsed& parsed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where an option's text comes from: the command line, else RLOCK_… in the environment, else the chosen profile of the
-// configuration files, else what they say outside of profiles. Each time the user's file beats the host's.
+// Where an option's text comes from: the command line, else RLOCK_… in the environment, else the chosen profile of
+// the configuration files, else what they say outside of profiles. Each time the user's file beats the host's.
 #pragma once
 
 #include <map>
@@ -48,6 +48,7 @@ class Settings {
   // Of one profile, or with "" of those outside of profiles.
   void add_entries(const File& file, std::string_view profile);
   Result<void> add_profile(std::span<const File> files);
+  static std::unexpected<Error> no_such_profile(const Setting& said, std::span<const File> files);
 
   // `chosen`: by --config or RLOCK_CONFIG; then it has to exist.
   Result<std::vector<File>> read_files() const;
@@ -62,6 +63,10 @@ class Settings {
 
 // One option for each setting that any subcommand has, in the order of the table.
 const std::vector<const OptionSpec*>& all_settings();
+
+// The content of `rlock config`: one for each setting of any subcommand, in the order of the table, and the passwords
+// that count behind the address. `common`: what was read from `settings`. Errors (usage, config): a bad address.
+Result<std::vector<ShownSetting>> shown_settings(const Settings& settings, const CommonOptions& common);
 
 // Warns of variables that look like settings and are none: a misspelt one would leave its setting unset in silence.
 void warn_of_unknown_variables();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "options/shown_settings.h"
-
 #include "options/option_values.h"
 #include "options/passwords.h"
+#include "options/settings.h"
 #include "redis/address.h"
 
 namespace rlock::cli {
@@ -42,7 +41,8 @@ ShownSetting shown_password(const CommonOptions& common, const std::vector<redis
     if (!configured) configured = configured_for(common, address);
   }
   ShownSetting one{.name = "password", .secret = true};
-  switch (password_place(common, {is_set("RLOCK_PASSWORD"), is_set("REDISCLI_AUTH"), in_address, configured != nullptr})) {
+  const PasswordsThere there{is_set("RLOCK_PASSWORD"), is_set("REDISCLI_AUTH"), in_address, configured != nullptr};
+  switch (password_place(common, there)) {
     case PasswordPlace::named: one.source = common.password_from->source; break;
     case PasswordPlace::variable: one.source = {Source::Kind::variable, "RLOCK_PASSWORD"}; break;
     case PasswordPlace::redis_cli: one.source = {Source::Kind::variable, "REDISCLI_AUTH"}; break;
@@ -69,8 +69,9 @@ Result<std::vector<ShownSetting>> shown_settings(const Settings& settings, const
     for (const redis::Address& address : addresses) urls.push_back(address.display());
     all.back().value = joined(urls);
     all.push_back(shown_password(common, addresses));
-    if (!is_set("RLOCK_SENTINEL_PASSWORD")) continue;
-    all.push_back({.name = "sentinel-password", .secret = true, .source = {Source::Kind::variable, "RLOCK_SENTINEL_PASSWORD"}});
+    constexpr const char* kSentinel = "RLOCK_SENTINEL_PASSWORD";
+    if (!is_set(kSentinel)) continue;
+    all.push_back({.name = "sentinel-password", .secret = true, .source = {Source::Kind::variable, kSentinel}});
   }
   return all;
 }

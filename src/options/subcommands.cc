@@ -64,7 +64,8 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kWaiting, kKind, kQueueing, kNaming, kReason, kAcquireOutput, kWrittenByKeeper),
+                               kAcquireLease, kWaiting, kKind, kQueueing, kNaming, kReason, kAcquireOutput,
+                               kWrittenByKeeper),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "let the lease of an acquired lock start anew",
                               .synopsis = "NAME...",
@@ -117,7 +118,8 @@ no, 76 if another owner has it or it is no lock.
         {.name = "history",
          .summary = "show the holds that are over",
          .synopsis = "[NAME...]",
-         .notes = R"~(Without NAME: the holds of all locks. A hold is written down if its job was run with --history, or with
+         .notes =
+             R"~(Without NAME: the holds of all locks. A hold is written down if its job was run with --history, or with
 RLOCK_HISTORY=true, or with history = true in the configuration file. The history of a lock keeps about
 10,000 holds, and ends 30 days after the last one.
 
@@ -146,8 +148,8 @@ Exit status: 1 with a warning, 78 if a check failed.
     subcommand<ConfigOptions>({.name = "config",
                                .summary = "show each setting, and where it comes from",
                                .synopsis = "",
-                               .notes = R"~(A line each: the setting, its value, and the option, the variable, or the file and the line that has
-said so. Passwords, and texts that may hold one, are not shown.
+                               .notes = R"~(A line each: the setting, its value, and the option, the variable, or the
+file and the line that has said so. Passwords, and texts that may hold one, are not shown.
 
 Examples:
   rlock config

@@ -42,7 +42,8 @@ Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
   auto all = RLOCK_TRY(names_in(parsed));
   if (all.empty()) return name_is_missing(parsed);
   if (all.size() > run::kMostHolds) {
-    return wrong_words(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) + " at a time");
+    return wrong_words(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) +
+                       " at a time");
   }
   std::ranges::sort(all);
   const auto twice = std::ranges::adjacent_find(all);
@@ -143,7 +144,9 @@ Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
   using Action = LocalOptions::Action;
   const auto words = RLOCK_TRY(words_of(parsed));
   const std::string word = words.size() == 1 ? words[0] : "";
-  if (word != "status" && word != "stop" && word != "serve") return wrong_words("local wants one of status, stop and serve");
+  if (word != "status" && word != "stop" && word != "serve") {
+    return wrong_words("local wants one of status, stop and serve");
+  }
   options.action = word == "status" ? Action::status : word == "stop" ? Action::stop : Action::serve;
   return {};
 }

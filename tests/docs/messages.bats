@@ -102,7 +102,11 @@ job() {
   echo 'url = []' >c.toml
   job 78 'this list is empty; put a text in quotes' --config c.toml
   echo 'url = [1,' >c.toml
-  job 78 'c.toml:1: column 11: ' --config c.toml
+  job 78 'c.toml:1: url: a setting has one value; only url may be a list, of texts in quotes' --config c.toml
+  echo 'url = ["a",' >c.toml
+  job 78 'c.toml:2: column 1: expected ]' --config c.toml
+  echo 'profile = "ci"' >c.toml
+  job 78 'settings of a profile stand in a table [profile.NAME]; --profile chooses it' --config c.toml
 }
 
 @test "messages: a hold that is another's, or gone" {
@@ -154,5 +158,5 @@ odd() {
 
 @test "messages: a settings file that is none" {
   printf 'lease = "5s"\nwait = {\n' >settings
-  job 78 'settings:2: column ' --config settings
+  job 78 'settings:2: wait: this table is not known' --config settings
 }
