@@ -455,5 +455,5 @@ asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix
 
 @test "--ask-password without a terminal is an error" {
   run -64 --separate-stderr setsid -w "$RLOCK" run --ask-password job -- touch ran
-  [[ $stderr == *terminal* && ! -e ran ]]
+  [[ $stderr == *"--ask-password: there is no terminal"* && ! -e ran ]]
 }

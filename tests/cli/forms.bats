@@ -144,7 +144,7 @@ busy() {
   run -0 --separate-stderr rlock run --kill-after=2s x -- true
   [[ -z $stderr ]]
   run -64 --separate-stderr rlock run --kill-after=40s x -- touch started
-  assert_says --kill-after
+  assert_says "--kill-after: "
   [[ ! -e started ]]
 }
 

@@ -57,7 +57,7 @@ options() {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|rights|by_scripts)\.cc|run/(frontend|command)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|by_scripts|rights|verbs)\.cc|run/(frontend|command)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
