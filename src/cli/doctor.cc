@@ -150,8 +150,10 @@ std::string in_words(const std::vector<Check>& checks) {
 std::string in_json(const std::vector<Check>& checks) {
   std::vector<JsonObject> objects;
   for (const Check& check : checks) {
-    objects.push_back(
-        {{"check", check.name}, {"result", word(check.verdict)}, {"seen", check.seen}, {"advice", check.advice}});
+    objects.push_back({{"check", std::string(check.name)},
+                       {"result", std::string(word(check.verdict))},
+                       {"seen", check.seen},
+                       {"advice", check.advice}});
   }
   return objects_json(objects);
 }
@@ -171,7 +173,7 @@ Result<int> execute(DoctorOptions& options) {
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
   const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
-                                                 : examine(servers.client(0), options.prefix, options.timeout));
+                                                : examine(servers.client(0), options.prefix, options.timeout));
   return print(options.json ? in_json(all) : in_words(all), status_of_all(all));
 }
 

@@ -12,10 +12,20 @@
 #include "options/parse.h"
 #include "options/passwords.h"
 #include "options/settings.h"
-#include "cli/version.h"
+#include "redis/reply.h"
+#include "redis/resolve.h"
+#include "redis/tls.h"
 
 namespace rlock::cli {
 namespace {
+
+// The version, the commit, and the libraries.
+std::string version_text() {
+  std::string text = "rlock " RLOCK_VERSION "\n";
+  if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
+  return text + "with " + redis::protocol_library() + ", " + redis::resolver_library() + ", " + redis::tls_library() +
+         ", " + line_library() + ", " + json_library() + ", " + log::library() + "\n";
+}
 
 // Fills the members that are there for `rows`, in their order.
 Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, const Settings& settings) {

@@ -15,4 +15,8 @@ namespace rlock::cli {
 // variable or setting that it is about.
 Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments);
 
+// The commit that this program was built from, "-dirty" if the files differed from it; empty if that is not known,
+// as in a release's archive. src/cli/build_commit.cmake writes it at each build.
+const char* build_commit();
+
 }  // namespace rlock::cli

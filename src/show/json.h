@@ -42,7 +42,7 @@ class HoldsAsJson {
 std::string holds_json(const std::vector<lock::Hold>& holds);
 
 // An array of objects, each a list of names and values.
-using JsonValue = std::variant<std::nullptr_t, bool, std::string_view>;
+using JsonValue = std::variant<std::nullptr_t, bool, std::string>;
 using JsonObject = std::vector<std::pair<std::string_view, JsonValue>>;
 std::string objects_json(const std::vector<JsonObject>& objects);
 
