@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Waiting for locks that a quorum keeps.
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/duration.h"
@@ -10,8 +12,8 @@
 #include "base/random.h"
 #include "lock/acquire.h"
 #include "lock/quorum.h"
-#include "lock/wakeups.h"
 #include "lock/waiter_life.h"
+#include "redis/subscriber.h"
 
 namespace rlock::lock {
 namespace {
@@ -26,6 +28,43 @@ milliseconds random_up_to(milliseconds most) {
   return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
 }
 
+// Hears on each server that one of the locks was released, as far as the server can be listened to.
+class Releases {
+ public:
+  Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
+      : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), news_(addresses.size()) {
+    std::vector<std::string> channels;
+    for (const auto& request : requests) channels.push_back(Lock{request.name, request.mode.layout()}.channel());
+    const auto& source = addresses.front().server.password_source;
+    const milliseconds connect = source && source->starts_processes ? 10s : 2s;
+    auto started = redis::Listener::start(addresses, std::move(channels), connect, requests.front().name.display(),
+                                          [this](std::size_t which, const redis::Message&) {
+                                            news_[which] = true;
+                                            eventfd_write(heard_.get(), 1);
+                                            return true;
+                                          });
+    if (started) listener_ = *std::move(started);
+    if (!started) log::debug(started.error().message);
+  }
+
+  // Readable when something was heard, until take().
+  int fd() const { return heard_.get(); }
+  // Where it was heard, by the index of the server.
+  std::vector<bool> take() {
+    eventfd_t unused;
+    eventfd_read(heard_.get(), &unused);
+    std::vector<bool> where;
+    for (std::atomic<bool>& one : news_) where.push_back(one.exchange(false));
+    return where;
+  }
+
+ private:
+  UniqueFd heard_;
+  std::vector<std::atomic<bool>> news_;  // a server each
+  std::unique_ptr<redis::Listener> listener_;
+};
+
+// All of several locks, or none: attempt after attempt.
 class QuorumAcquisition {
  public:
   QuorumAcquisition(Quorum& quorum, std::vector<redis::Address> addresses, const std::vector<AcquireRequest>& requests,
@@ -34,6 +73,7 @@ class QuorumAcquisition {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
   }
 
+  // A row for each outcome of an attempt, in one place.
   Result<Taken> run() {
     for (;;) {
       auto found = attempt();
@@ -139,22 +179,20 @@ class QuorumAcquisition {
 
   // Until one of the servers says that it was released, or it may be free by itself.
   Result<void> wait_for_release(const Acquired& found) {
-    if (!wakeups_) {
-      std::vector<Lock> locks;
-      for (const auto& request : requests_) locks.push_back({request.name, request.mode.layout()});
-      wakeups_.emplace(addresses_, locks);
+    if (!releases_) {
+      releases_.emplace(addresses_, requests_);
       // A release that came before anybody listened is found soon.
       return pause(random_up_to(pause_after(2)));
     }
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
     while (!until.over()) {
       const Until look = quorum_.has_strays() ? until.at_most(kTellAgain) : until;
-      const WaitEnd end = wait_for(wakeups_->fd(), POLLIN, look.at_most(meanwhile()));
+      const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(meanwhile()));
       if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
       if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
-      if (end != WaitEnd::ready || !frees_a_vote(wakeups_->take())) continue;
+      if (end != WaitEnd::ready || !frees_a_vote(releases_->take())) continue;
       RLOCK_TRY(pause(random_up_to(kAfterWakeup)));
-      wakeups_->take();
+      releases_->take();
       return {};
     }
     return pause(random_up_to(kAfterWakeup));
@@ -206,7 +244,7 @@ class QuorumAcquisition {
   bool errors_ = false;  // among the last votes
   const TimePoint started_ = BootClock::now();
   std::optional<TimePoint> last_contact_;
-  std::optional<Wakeups> wakeups_;
+  std::optional<Releases> releases_;
   bool looked_ = false;  // and it was held
   bool away_ = false;    // too few servers answer; that has been said
 };

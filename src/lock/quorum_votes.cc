@@ -70,7 +70,7 @@ Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, 
 
 // Notes who has granted the lock to `owner`, by requests that were sent at `sent` or later, and who lacks it. Says once
 // for each server that its vote is missing: to a person at a terminal, since a minority that is down is no news for the
-// mail of cron; to everybody where it refuses us, which does not mend itself.
+// mail of cron; to everybody where it refuses us, which does not mend itself. Branches by what each vote may be.
 void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,
                         TimePoint sent) {
   for (std::size_t i = 0; i < votes.size(); ++i) {

@@ -150,6 +150,7 @@ Result<Released> read_release(const Reply& reply) {
   return released;
 }
 
+// A row for each word that the script knows, which makes it long.
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
   const Lock lock{request.name, request.mode.layout()};
   Acquired acquired;

@@ -163,6 +163,7 @@ class Trial {
     return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), Lock{name_}.channel()};
   }
 
+  // Step by step, in spite of its branches: each depends on what the ones before have found.
   void try_scripts() {
     if (gone_) return;
     const auto named = heard(client_.call({"EVALSHA", kUnknownScript, "0"}, soon()));

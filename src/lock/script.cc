@@ -91,6 +91,7 @@ void add_history(Call& call, const LockName& name) {
 
 }  // namespace
 
+// One line for each word of the request, whether it is there or not.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
@@ -199,6 +200,7 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   return reply;
 }
 
+// Two exchanges, of which the second is for what the first has left; each branch says for which calls.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   if (std::ranges::any_of(calls, [&](const Call& call) { return client.no_scripts(call.first_key()).has_value(); })) {
     std::vector<Result<redis::Reply>> one_by_one;

@@ -23,6 +23,7 @@ class Waiter {
     life_.emplace(plan());
   }
 
+  // As branched as what can come of the first question.
   Result<Acquired> run() {
     auto acquired = ask();
     if (std::exchange(moved_, false)) acquired = ask();
@@ -98,7 +99,7 @@ class Waiter {
     }
   }
 
-  // The event that comes of it; none: there is more to do. Errors: the wait is over.
+  // The event that comes of it; none: there is more to do. Errors: the wait is over. A row for each action.
   Result<std::optional<Event>> perform(const Action& action) {
     switch (action.kind) {
       case Action::Kind::listen: return listen();
@@ -174,6 +175,7 @@ class Waiter {
     return Event{.kind = Event::Kind::held, .found = *answer_, .strayed = strayed};
   }
 
+  // Branches as much as the ways in which a wait goes on: two kinds of it, interrupted by those who want to be called.
   Result<std::optional<Event>> wait_for_news(const Until& until) {
     for (;;) {
       const Until now = until.at_most(looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max());

@@ -143,6 +143,7 @@ WaiterLife::Actions WaiterLife::hear_more() {
   return more;
 }
 
+// A row for each message of lua/part/queue.lua and of other programs.
 WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
   const std::string& text = event.text;
   const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};

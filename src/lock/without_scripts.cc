@@ -130,6 +130,7 @@ Result<AllRenewed> WithoutScripts::renew_all(std::span<const Hold> holds, millis
   return all_of(each);
 }
 
+// The steps of a script, each with its own way to fail.
 Result<Released> WithoutScripts::release(const ReleaseRequest& request, const Until& until) {
   const LockName& name = request.lock.name;
   const std::string& owner = request.owner.text();

@@ -45,6 +45,8 @@ class Exchange {
   void give_up(std::optional<int> slot, const Error& error);
   bool show_password();
   bool send_again();
+  std::optional<Refusal> asked_there(const Refusal& refusal, Sent& one);
+  void follow(const Redirection& redirection, Sent& one);
   Result<Reply> ask_once(const Redirection& redirection, Sent& sent);
 
   Connections& connections_;
@@ -149,36 +151,41 @@ Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
   return reply;
 }
 
+// Asks the other server, where the refusal says that, for its reply. None: there is an error in its place.
+std::optional<Refusal> Exchange::asked_there(const Refusal& refusal, Sent& one) {
+  if (refusal.kind != Refusal::Kind::once || !one.connection) return refusal;
+  auto reply = ask_once(refusal.to, one);
+  one.reply.reset();
+  if (reply) {
+    one.reply = std::move(*reply);
+    return refusal_of(*one.reply);
+  }
+  one.error = std::move(reply).error();
+  return {};
+}
+
+// The slot is that of another server from now on.
+void Exchange::follow(const Redirection& redirection, Sent& one) {
+  moved_ = true;
+  one.slot = redirection.slot;
+  const Host asked = one.connection ? one.connection->node() : Host{};
+  // One that names itself is not where it seems to be, nor is one that was adopted.
+  const bool wrong = connections_.address().slots->moved(redirection, asked) == asked || asked.name.empty();
+  if (wrong) connections_.drop(one.connection);
+}
+
 // Has what the servers have refused, because it is for another one, sent again. False: there is nothing of that kind.
 bool Exchange::send_again() {
   std::vector<Sent*> again;
-  bool moving = false;
+  bool between = false;
   for (Sent& one : connections_.round) {
-    if (!one.reply || !one.reply->is(Reply::Kind::error)) continue;
-    auto redirection = read_redirection(one.reply->text);
-    if (redirection && redirection->for_once && one.connection) {
-      auto reply = ask_once(*redirection, one);
-      if (!reply) {
-        one.error = std::move(reply).error();
-        one.reply.reset();
-        continue;
-      }
-      one.reply = std::move(*reply);
-      redirection = one.reply->is(Reply::Kind::error) ? read_redirection(one.reply->text) : std::nullopt;
-    }
-    const bool between = one.reply->is(Reply::Kind::error) && one.reply->text.starts_with("TRYAGAIN");
-    if (!redirection && !between) continue;
-    if (redirection && !redirection->for_once) {
-      moved_ = true;
-      one.slot = redirection->slot;
-      const Host asked = one.connection ? one.connection->node() : Host{};
-      // One that names itself is not where it seems to be, nor is one that was adopted.
-      if (connections_.address().slots->moved(*redirection, asked) == asked || asked.name.empty()) connections_.drop(one.connection);
-    }
-    moving = moving || between;
+    const auto refusal = one.reply ? asked_there(refusal_of(*one.reply), one) : std::nullopt;
+    if (!refusal || refusal->kind == Refusal::Kind::none) continue;
+    if (refusal->kind == Refusal::Kind::moved) follow(refusal->to, one);
+    between = between || refusal->kind == Refusal::Kind::between;
     again.push_back(&one);
   }
-  if (moving && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
+  if (between && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
   if (again.empty() || until_.over()) return false;  // the replies say why
   for (Sent* one : again) {
     one->connection = nullptr;
@@ -200,6 +207,14 @@ bool Exchange::show_password() {
 }
 
 }  // namespace
+
+Refusal refusal_of(const Reply& reply) {
+  if (!reply.is(Reply::Kind::error)) return {};
+  if (const auto to = read_redirection(reply.text)) {
+    return {to->for_once ? Refusal::Kind::once : Refusal::Kind::moved, *to};
+  }
+  return {reply.text.starts_with("TRYAGAIN") ? Refusal::Kind::between : Refusal::Kind::none};
+}
 
 Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
 

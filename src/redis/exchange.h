@@ -8,6 +8,7 @@
 #include "base/wait.h"
 #include "redis/connections.h"
 #include "redis/reply.h"
+#include "redis/slot.h"
 
 namespace rlock::redis {
 
@@ -22,6 +23,19 @@ void exchange(Connections& connections, const Heard& heard, const Until& until);
 
 // Waits for the replies to the commands of connections.round that were sent already, and follows nothing.
 void receive(Connections& connections, const Heard& heard, const Until& until);
+
+// How a server of a cluster refuses a command that it has not executed, because of where its slot is. Pure.
+struct Refusal {
+  enum class Kind {
+    none,     // it is another reply
+    moved,    // another server keeps the slot
+    once,     // another server has to be asked, this time
+    between,  // the slot is between two servers
+  };
+  Kind kind = Kind::none;
+  Redirection to{};  // moved, once
+};
+Refusal refusal_of(const Reply& reply);
 
 // The error of a connection over which more has come than replies.
 Error too_much();

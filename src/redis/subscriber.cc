@@ -3,9 +3,13 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "redis/server_error.h"
 #include "redis/topology.h"
@@ -107,6 +111,74 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
     if (!more && wait_for(RLOCK_TRY(watched()), POLLIN, until) == WaitEnd::interrupted) {
       return fail(Error::Code::interrupted, "interrupted");
     }
+  }
+}
+
+namespace {
+
+constexpr milliseconds kListenAgain = 1s;
+
+// Anybody who may publish can send what no subscriber can read: that is over with the connection.
+bool may_pass(const Error& error) {
+  return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses, std::vector<std::string> channels,
+                                                  milliseconds connect, std::string name, Heard heard) {
+  std::unique_ptr<Listener> listener(new Listener());
+  listener->addresses_ = std::move(addresses);
+  listener->channels_ = std::move(channels);
+  listener->connect_ = connect;
+  listener->name_ = std::move(name);
+  listener->heard_ = std::move(heard);
+  listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener->stop_) return std::unexpected(system_error("eventfd"));
+  try {
+    for (std::size_t i = 0; i < listener->addresses_.size(); ++i) {
+      listener->threads_.emplace_back([&self = *listener, i] { self.work(i); });
+    }
+  } catch (const std::system_error& error) {
+    return std::unexpected(system_error("cannot start the thread that listens", error.code().value()));
+  }
+  return listener;
+}
+
+Listener::~Listener() {
+  stop();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Listener::stop() { eventfd_write(stop_.get(), 1); }
+
+void Listener::work(std::size_t which) {
+  while (listen(which)) {
+    if (wait_for(-1, 0, Until{TimePoint::max(), stop_.get()}.at_most(kListenAgain)) == WaitEnd::interrupted) return;
+  }
+}
+
+Result<Subscriber> Listener::open(const Address& address, const Until& until) const {
+  auto subscriber = RLOCK_TRY(Subscriber::open(address, channels_.front(), until.at_most(connect_)));
+  for (std::size_t i = 1; i < channels_.size(); ++i) {
+    RLOCK_TRY(subscriber.also(channels_[i], until.at_most(connect_)));
+  }
+  return subscriber;
+}
+
+bool Listener::listen(std::size_t which) {
+  const Until forever{TimePoint::max(), stop_.get()};
+  auto subscriber = open(addresses_[which], forever);
+  if (!subscriber) {
+    log::debug(name_ + ": cannot listen: " + subscriber.error().message);
+    return may_pass(subscriber.error());
+  }
+  for (std::size_t refused = 0;;) {
+    const auto message = subscriber->wait(forever);
+    // One channel of several that is refused: the others are listened to.
+    if (!message && message.error().code == Error::Code::denied && ++refused < channels_.size()) continue;
+    if (!message) return may_pass(message.error());
+    if (*message && !heard_(which, **message)) return false;
   }
 }
 

@@ -3,9 +3,13 @@
 // takes no other commands.
 #pragma once
 
+#include <functional>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "redis/address.h"
@@ -53,6 +57,38 @@ class Subscriber {
   Address address_;
   std::list<Connection> connections_;  // one; of a cluster one for each server
   UniqueFd all_;                 // watches several
+};
+
+// Threads that hear what is published on channels, one for each of several addresses, until it is destroyed. A server that
+// cannot be listened to is tried again each second; one that refuses all channels is not.
+class Listener {
+ public:
+  // In the thread of that address. False: nobody listens there any longer.
+  using Heard = std::function<bool(std::size_t which, const Message&)>;
+
+  // `connect`: the time to connect to a server, and for each channel. `name`: in front of log messages.
+  // Errors: system (no thread).
+  static Result<std::unique_ptr<Listener>> start(std::vector<Address> addresses, std::vector<std::string> channels,
+                                                 milliseconds connect, std::string name, Heard heard);
+  ~Listener();
+
+  // Nobody is heard from now on, or a moment later.
+  void stop();
+
+ private:
+  Listener() = default;
+  void work(std::size_t which);
+  Result<Subscriber> open(const Address& address, const Until& until) const;
+  // False: there is no point in listening again.
+  bool listen(std::size_t which);
+
+  std::vector<Address> addresses_;
+  std::vector<std::string> channels_;
+  milliseconds connect_{};
+  std::string name_;
+  Heard heard_;
+  UniqueFd stop_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace rlock::redis

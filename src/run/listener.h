@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The threads that hear when somebody asks us to give up the lock: one for each server that keeps it.
+// Hears when somebody asks us to give up the lock.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/verbs.h"
-#include "redis/endpoint.h"
 #include "redis/subscriber.h"
 
 namespace rlock::run {
@@ -23,7 +21,6 @@ class Listener {
   // listen nobody is ever heard. Errors: system (no thread).
   static Result<std::unique_ptr<Listener>> start(std::vector<redis::Address> addresses,
                                                  std::span<const lock::Hold> holds);
-  ~Listener();
 
   // Readable once we have been asked; by whom, for people.
   int asked_fd() const { return asked_.get(); }
@@ -32,25 +29,20 @@ class Listener {
   std::size_t which() const { return which_; }   // the index of the hold
 
   // Nobody is heard from now on, or a moment later.
-  void stop();
+  void stop() { threads_->stop(); }
 
  private:
-  Listener(std::vector<redis::Address> addresses, std::span<const lock::Hold> holds);
-  void work(const redis::Address& address);
-  Result<redis::Subscriber> open(const redis::Address& address, const Until& until) const;
-  // False: there is no point in listening any longer.
-  bool listen(const redis::Address& address);
-  // Somebody has asked; only the first one counts.
-  void take(lock::Asked asked);
+  explicit Listener(std::span<const lock::Hold> holds) : holds_(holds.begin(), holds.end()) {}
+  // False: somebody has asked; only the first one counts.
+  bool take(const redis::Message& message);
 
-  std::vector<redis::Address> addresses_;
   std::vector<lock::Hold> holds_;
   std::string by_;  // this and the next: written before is_asked_
   std::size_t which_ = 0;
   std::atomic<bool> is_asked_ = false;
   std::atomic_flag taken_;
-  UniqueFd asked_, stop_;
-  std::vector<std::thread> threads_;
+  UniqueFd asked_;
+  std::unique_ptr<redis::Listener> threads_;
 };
 
 }  // namespace rlock::run

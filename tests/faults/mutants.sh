@@ -77,9 +77,7 @@ mutant 'no guard keeps the deadline' tests/faults/loss.bats \
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
   src/run/frontend.cc 'if (timer_.set_for(shared)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
-  src/run/renewer.cc 'const TimePoint sent = BootClock::now();' 'TimePoint sent = BootClock::now();' \
-  src/run/renewer.cc 'if (!renewed) return failed(renewed.error());' \
-  'if (!renewed) return failed(renewed.error()); sent = BootClock::now();'
+  src/lock/verbs.cc 'if (renewed) renewed->sent = sent;' 'if (renewed) renewed->sent = BootClock::now();'
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
   src/run/life.cc '? deadlines.terminate_at() :' '? deadlines.terminate_at() + 1s :'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
@@ -187,7 +185,7 @@ mutant 'a stopped monitor sleeps on when the frontend is killed' tests/faults/gr
 mutant 'a group is never controlled by a shell' tests/cli/terminal.bats \
   src/run/tree.cc 'getsid(pid) == session) return false;' 'false) return false;'
 mutant 'nobody is ready' tests/faults/ready.bats \
-  src/lock/wait.cc 'if (!policy_.at_front) return;' 'return;'
+  src/lock/wait.cc 'if (!policy_.at_front) break;' 'break;'
 mutant 'what was ready stays' tests/faults/ready.bats \
   src/run/guards.cc 'if (monitor_ < 0 || status_) return;' 'return;' \
   src/run/event_loop.cc 'take_packets() == Received::nobody_there) happen(Kind::frontend_died);' 'take_packets() == Received::packet) return;' \
@@ -217,11 +215,11 @@ mutant 'newcomers overtake those who wait' 'tests/lua/queue.bats tests/cli/queue
 mutant 'a waiter is not told that the lock is its own' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/handoff.lua "tell(first, 'granted', waiter)" true
 mutant 'all that wait are woken' tests/cli/queue.bats \
-  src/lock/wait.cc 'const bool first = acquired->ahead == 0;' 'const bool first = true;'
+  src/lock/waiter_life.cc 'const bool first = found_.ahead == 0;' 'const bool first = true;'
 mutant 'nobody becomes the first when the first has left' 'tests/lua/queue.bats tests/cli/queue.bats' \
   lua/part/queue.lua 'while front and front ~= known do' 'while false do'
 mutant 'a place that was lost is lost' 'tests/lua/queue.bats tests/cli/queue.bats' \
-  src/lock/wait.cc 'if (!acquired->place.empty()) queueing.place = acquired->place;' ''
+  src/lock/waiter_life.cc 'if (!found_.place.empty()) plan_.queueing.place = found_.place;' ''
 mutant 'foreign waiters starve' tests/lua/queue.bats \
   lua/part/hand_off.lua 'if payload and not open and' 'if false and'
 mutant 'fair waiters starve' tests/lua/fair.bats \
@@ -261,52 +259,52 @@ mutant 'one lock of several is enough' tests/cli/several.bats \
   src/lock/acquire_all.cc 'if (acquired.outcome != Acquired::Outcome::granted) return Taken{{}, i, std::move(acquired)};' \
   'if (acquired.outcome != Acquired::Outcome::granted) break;'
 mutant 'what was taken is not given back when another is not' tests/cli/several.bats \
-  src/lock/acquire_all.cc 'auto released = release(client_, hold, soon); !released' 'Result<void> released; !released'
+  src/lock/acquire_all.cc 'auto released = verbs_.release(ReleaseRequest{hold.lock, hold.owner, hold.id}, soon); !released' 'Result<void> released; !released'
 mutant 'those that are held are not renewed while others are waited for' tests/cli/several.bats \
   src/lock/acquire_all.cc 'Result<void>{} : keep(false);' 'Result<void>{} : Result<void>{};'
 mutant 'only the first lock of several is renewed' tests/cli/several.bats \
-  src/run/renewer.cc 'lock::renew_all(client_, holds_,' 'lock::renew_all(client_, holds_.first(1),'
+  src/run/renewer.cc 'client_->renew(holds_,' 'client_->renew(holds_.first(1),'
 
 # A quorum.
 mutant 'a minority is a majority' 'tests/cli/quorum.bats' \
   src/lock/ballot.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
 mutant 'a server that was just restarted votes' 'tests/cli/quorum.bats' \
-  src/lock/electorate.cc 'if (now >= counts_at) return {};' 'return {};'
+  src/lock/voters.cc 'if (now >= counts_at) return {};' 'return {};'
 mutant 'a server with another run id votes at once' 'tests/cli/quorum.bats' \
-  src/lock/electorate.cc 'const TimePoint since = another ? now : by_itself;' 'const TimePoint since = another ? now - 24h : by_itself;'
+  src/lock/voters.cc 'const TimePoint since = another ? now : by_itself;' 'const TimePoint since = another ? now - 24h : by_itself;'
 mutant 'a minority is not given back' 'tests/cli/quorum.bats' \
-  src/lock/quorum_acquire.cc 'if (granted || (!vote && vote.error().maybe_executed)) owe(i, asked_[name]);' \
+  src/lock/quorum_votes.cc 'if (granted || (!vote && vote.error().maybe_executed)) members_[i]->add_stray(asked_[name]);' \
   'if (granted || (!vote && vote.error().maybe_executed)) continue;'
 mutant 'the token is not raised' 'tests/cli/quorum.bats' \
-  src/lock/quorum_acquire.cc 'RLOCK_TRY(raise_tokens(servers_, holds_, limit(), exchange()));' ''
+  src/lock/quorum_votes.cc 'RLOCK_TRY(raise_tokens(holds, until));' ''
 mutant 'raise.lua lowers the token' 'tests/lua/raise.bats' \
   lua/verb/raise.lua 'if (known or 0) < tonumber(token) then' 'if known ~= tonumber(token) then'
 mutant 'the validity counts from the answer' 'tests/cli/quorum.bats' \
-  src/lock/quorum_acquire.cc 'election.token, request.lease, sent});' 'election.token, request.lease, BootClock::now()});'
-mutant 'a hold that a server has lost is not put back' 'tests/cli/quorum.bats' \
-  src/lock/quorum.cc '    put_back();
+  src/lock/tally.cc 'token, request.lease, sent}};' 'token, request.lease, BootClock::now()}};'
+mutant 'a hold that a server has lost is not restored' 'tests/cli/quorum.bats' \
+  src/lock/quorum_renew.cc '    restore();
     return all;' '    return all;'
 mutant 'one answer that it is not ours is a loss' 'tests/cli/quorum.bats' \
-  src/lock/quorum.cc 'if (ballot.rejected()) return' 'if (ballot.no > 0) return'
+  src/lock/quorum_renew.cc 'if (ballot.rejected()) return' 'if (ballot.no > 0) return'
 mutant 'two addresses of one server have two votes' 'tests/cli/quorum.bats' \
-  src/lock/electorate.cc 'if (!same && !related) continue;' 'if (same || related || i > 0) continue;'
+  src/lock/voters.cc 'if (!same && !related) continue;' 'if (same || related || i > 0) continue;'
 
 # A cluster.
 mutant 'a cluster: a renewal probes a connection on which a reply is due' tests/faults/cluster_rounds.bats \
-  src/redis/connections.cc 'if (!connection || is_due(connection)) return connection;' 'if (!line) return line;'
+  src/redis/connections.cc 'if (!connection || is_due(connection)) return connection;' 'if (!connection) return connection;'
 mutant 'a cluster: the end of the time hides what the servers have said' tests/faults/cluster_rounds.bats \
   src/redis/exchange.cc 'if (again.empty() || until_.over()) return false;  // the replies say why' \
   'for (Sent* one : again) one->reply.reset();
   if (again.empty() || until_.over()) return false;'
 mutant 'a cluster: a server that hangs is waited for, whatever another one has said' tests/faults/cluster_rounds.bats \
-  src/lock/verbs.cc 'if (replies[i] && replies[i]->outcome != RenewOutcome::renewed) {' \
-  'if (std::ranges::all_of(replies, [](const auto& one) { return one.has_value(); }) && replies[i]->outcome != RenewOutcome::renewed) {'
+  src/lock/verbs.cc 'if (each[i] && each[i]->outcome != RenewOutcome::renewed)' \
+  'if (std::ranges::all_of(each, [](const auto& one) { return one.has_value(); }) && each[i]->outcome != RenewOutcome::renewed)'
 mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/faults/cluster_rounds.bats \
-  src/lock/wait.cc 'channel.strayed_from(answered_by)' 'channel.strayed_from(client_.server())'
+  src/lock/wait.cc '.strayed = strayed};' '.strayed = (static_cast<void>(on_held_(*answer_)), strayed && subscriber_->server() != client_.server())};'
 mutant 'a cluster: replies to ASKING are left unread' tests/faults/cluster_rounds.bats \
   src/redis/exchange.cc '  auto reply = connection->receive(until_);
-  if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(line->receive(until_));
-  auto reply = line->receive(until_);'
+  if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(connection->receive(until_));
+  auto reply = connection->receive(until_);'
 mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
   src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
   for' 'return !one && wants_the_whole(one.error()); };
@@ -324,9 +322,9 @@ mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
 mutant 'a cluster: a server is known by its address, whatever it announces' tests/cli/cluster.bats \
   src/redis/slot.cc 'if (by_name && ' 'if (false && '
 mutant 'Sentinels are not asked before a release' tests/faults/hung_master.bats \
-  src/lock/quorum.cc 'std::string unsure = follow_master(servers.only(), until);' 'std::string unsure;'
+  src/lock/by_scripts.cc 'const std::string unsure = request.lease > 0ms ? follow_master(until) : "";' 'const std::string unsure;'
 mutant 'Sentinels are not asked about a server that has granted a lock' tests/faults/hung_master.bats \
-  src/lock/wait.cc 'if (standing && *standing != redis::Lines::Standing::another) return acquired;' 'return acquired;'
+  src/lock/wait.cc 'if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;' 'return acquired;'
 
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
