@@ -150,9 +150,14 @@ std::string zsh_text(std::string_view text) {
 }
 
 std::string zsh_action(const std::string& kind) {
-  static const std::map<std::string, std::string> actions = {
-      {"DUR", "_rlock_durations"}, {"FILE", "_files"}, {"URL", "_rlock_urls"}, {"PID", "_pids"},
-      {"PROFILE", "_rlock_profiles"}, {"NAME", "_rlock_names"}, {"SUBCOMMAND", "_rlock_subcommands"}, {"FREE", " "}};
+  static const std::map<std::string, std::string> actions = {{"DUR", "_rlock_durations"},
+                                                             {"FILE", "_files"},
+                                                             {"URL", "_rlock_urls"},
+                                                             {"PID", "_pids"},
+                                                             {"PROFILE", "_rlock_profiles"},
+                                                             {"NAME", "_rlock_names"},
+                                                             {"SUBCOMMAND", "_rlock_subcommands"},
+                                                             {"FREE", " "}};
   if (kind.contains('|')) return "(" + replaced(kind, {{'|', " "}}) + ")";
   return actions.at(kind);
 }
@@ -196,7 +201,7 @@ std::string fish_text(std::string_view text) { return "'" + replaced(text, {{'\\
 
 std::string fish_arguments(const std::string& kind) {
   static const std::map<std::string, std::string> functions = {
-      {"DUR", "__rlock_durations"}, {"URL", "__rlock_urls"}, {"PID", "__fish_complete_pids"},
+      {"DUR", "__rlock_durations"},    {"URL", "__rlock_urls"},   {"PID", "__fish_complete_pids"},
       {"PROFILE", "__rlock_profiles"}, {"NAME", "__rlock_names"}, {"SUBCOMMAND", "__rlock_subcommands"}};
   if (kind == "FILE") return " -r -F";
   if (kind == "FREE") return " -x";

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/invocation.h"
-#include "show/shell.h"
-#include "show/print.h"
 #include "cli/server.h"
+#include "show/print.h"
+#include "show/shell.h"
 
 namespace {
 

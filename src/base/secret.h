@@ -16,8 +16,9 @@
 
 namespace rlock {
 
-// Shared: copies are handles of one memory, as with std::shared_ptr. It has pages of its own, which are in no core file,
-// and not swapped where that is allowed. It is overwritten when the last handle ends, or before that for all of them.
+// Shared: copies are handles of one memory, as with std::shared_ptr. It has pages of its own, which are in no core
+// file, and not swapped where that is allowed. It is overwritten when the last handle ends, or before that for all of
+// them.
 class Secret {
  public:
   // No password is longer, in bytes, wherever it comes from.

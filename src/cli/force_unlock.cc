@@ -46,9 +46,7 @@ class TakenLock {
   TakenLock(lock::Servers& servers, const lock::LockName& name, bool string, milliseconds exchange)
       : servers_(servers), name_(name), shown_(name.display()), string_(string), exchange_(exchange) {}
 
-  Result<lock::Status> look() const {
-    return servers_->inspect(name_, end(), {.as_string = string_});
-  }
+  Result<lock::Status> look() const { return servers_->inspect(name_, end(), {.as_string = string_}); }
 
   // Errors: wrong_kind, where it is none.
   Result<void> expect_lock(const lock::Status& status) const {
@@ -66,8 +64,7 @@ class TakenLock {
       past.by = asker("rlock force-unlock");
       note = lock::note_of(past);
     }
-    const auto released =
-        RLOCK_TRY(servers_->force_unlock(status.lock, owner, end(), in_history ? &note : nullptr));
+    const auto released = RLOCK_TRY(servers_->force_unlock(status.lock, owner, end(), in_history ? &note : nullptr));
     if (!released.unwritten.empty()) {
       log::warning(shown_ + ": the history could not be written: " + escaped(released.unwritten, 200));
     }

@@ -8,13 +8,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "options/meaning.h"
-#include "show/json.h"
 #include "options/parse.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "redis/reply.h"
 #include "redis/resolve.h"
 #include "redis/tls.h"
+#include "show/json.h"
 
 namespace rlock::cli {
 namespace {

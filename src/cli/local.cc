@@ -9,13 +9,13 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "show/print.h"
 #include "cli/server.h"
 #include "lock/listing.h"
 #include "run/daemon.h"
-#include "base/process.h"
+#include "show/print.h"
 
 namespace rlock::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "options/help.h"
 #include "lock/listing.h"
+#include "options/help.h"
 
 namespace rlock::cli {
 namespace {

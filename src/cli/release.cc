@@ -55,7 +55,8 @@ Result<int> execute(ReleaseOptions& options) {
     std::optional<lock::HistoryNote> note;
     if (options.history) note = note_of(servers, name, owner, options.timeout);
     const auto released = RLOCK_TRY(with_any_kind(name, [&](const lock::Lock& lock) {
-      return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr}, exchange());
+      return servers->release(lock::ReleaseRequest{lock, owner, owner.first_hold(), {}, note ? &*note : nullptr},
+                              exchange());
     }));
     if (released.outcome == lock::ReleaseOutcome::released && released.holds_left == 0) over.push_back(name);
     return report(name.display(), released);

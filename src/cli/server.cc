@@ -91,7 +91,7 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   return {};
 }
 
-// A server of a quorum may be one for TLS, another not. 
+// A server of a quorum may be one for TLS, another not.
 Result<void> check_tls_options(const std::vector<redis::Address>& addresses, const CommonOptions& options) {
   const auto over_tls = [](const redis::Address& one) { return one.server.tls.has_value(); };
   if (options.tls_option.empty() || std::ranges::any_of(addresses, over_tls)) return {};
@@ -176,9 +176,9 @@ Result<UniqueFd> launch_server(const std::string& url, const std::string& log_pa
   return run::launch_daemon({"rlock", "local", "serve", "--url", url, "--config", "/dev/null"}, log_path);
 }
 
-// The default address leads each host to a server of its own, if it has one: jobs that should exclude each other do not.
-// sudo, cron and systemd have lost many a RLOCK_URL. To look at a lock does no harm, but for under sudo, where a user
-// sees another lock than the one that was taken.
+// The default address leads each host to a server of its own, if it has one: jobs that should exclude each other do
+// not. sudo, cron and systemd have lost many a RLOCK_URL. To look at a lock does no harm, but for under sudo, where a
+// user sees another lock than the one that was taken.
 void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
   const bool by_sudo = std::getenv("SUDO_USER") != nullptr;
   if (!options.url_source.is_default() || (!takes_locks && !by_sudo)) return;

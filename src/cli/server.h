@@ -12,9 +12,9 @@ namespace rlock::cli {
 // The server of the options, or the servers of a quorum, not connected yet. Passwords come from the file or the command
 // that the options name, each time that it connects, or from the terminal, once; else from the places that
 // options/passwords.h lists. Afterwards it is in no variable of ours any more, the addresses of the options are wiped,
-// and nobody else of our user can read our memory. A local: server is started if need be. Errors: usage or config (a bad
-// address, a password file that others can read, no terminal), interrupted, those of LocalServer::ensure. Warns where
-// nothing has named a server and sudo has taken RLOCK_URL away.
+// and nobody else of our user can read our memory. A local: server is started if need be. Errors: usage or config (a
+// bad address, a password file that others can read, no terminal), interrupted, those of LocalServer::ensure. Warns
+// where nothing has named a server and sudo has taken RLOCK_URL away.
 Result<lock::Servers> client_for(CommonOptions& options, int interrupt = -1);
 // The same, and the server shows the names of the locks in CLIENT LIST.
 Result<lock::Servers> client_for(NamingOptions& options, int interrupt = -1);

@@ -99,8 +99,8 @@ void AwaitedLock::ask_to_stop(const lock::HolderView& holder) {
     log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases");
     return;
   }
-  const auto heard = servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner),
-                                       asker("--supersede"), exchange());
+  const auto heard =
+      servers_->ask_to_stop(request_.name, lock::OwnerId::as_stored(holder.owner), asker("--supersede"), exchange());
   if (!heard || *heard == 0 || !asked_.insert(holder.owner).second) return;
   log::info(name + ": the holder has been asked to stop");
 }

@@ -21,8 +21,8 @@ class AwaitedLock {
   // The lock was found held.
   void look(const lock::Acquired& found);
 
-  // Says who has the lock, and our place in the queue, if a line is due: at the start and each minute, and on a terminal
-  // whenever that changes; without a terminal only after a while. Returns when the next line is due.
+  // Says who has the lock, and our place in the queue, if a line is due: at the start and each minute, and on a
+  // terminal whenever that changes; without a terminal only after a while. Returns when the next line is due.
   TimePoint say_what_is_due();
 
  private:

@@ -45,8 +45,8 @@ struct Taken {
 // Takes all of the locks, or none.
 //
 // One server: takes them one after another, and waits where one is held, as acquire_or_wait, keeping those before it
-// renewed, every WaitPolicy::renew_every. All share one time limit. If one is not granted, or the call ends in an error,
-// those that were are released. Programs that take locks in one order never wait in a circle with others who do
+// renewed, every WaitPolicy::renew_every. All share one time limit. If one is not granted, or the call ends in an
+// error, those that were are released. Programs that take locks in one order never wait in a circle with others who do
 // (Havender 1968, "Avoiding deadlock in multitasking systems"): the requests are to be in the order of their names. If
 // one is lost while another is waited for, all are given back, and it begins again; if somebody asks for it (see
 // ask_to_stop), it is over.
@@ -57,8 +57,8 @@ struct Taken {
 // releases on each server. Errors: also config, where the servers are not independent of each other.
 //
 // `on_held` is called each time a lock was found held, with the index of the request. Errors: those of acquire_or_wait.
-// Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by name, no name twice, one lease
-// for all.
+// Owner ids, and the ids of holds beside an ancestor's, are made here. REQUIRES: sorted by name, no name twice, one
+// lease for all.
 using OnHeldOf = std::function<void(std::size_t, const Acquired&)>;
 Result<Taken> acquire_all(Servers& servers, const std::vector<AcquireRequest>& requests, const WaitPolicy& policy,
                           const OnHeldOf& on_held);

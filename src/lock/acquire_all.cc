@@ -108,9 +108,9 @@ class Acquisition {
     return {};
   }
 
-  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over them. WAIT keeps
-  // nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master. WAITAOF says
-  // the same of the disks.
+  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over them. WAIT
+  // keeps nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master. WAITAOF
+  // says the same of the disks.
   Result<void> expect_acknowledgement() {
     const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kAcknowledgement);
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
@@ -142,15 +142,14 @@ class Acquisition {
   void give_back() {
     const Until soon = Until{}.at_most(1s);
     for (const Hold& hold : holds_) {
-      if (auto released = verbs_.release(ReleaseRequest{hold.lock, hold.owner, hold.id}, soon); !released) log::debug(released.error().message);
+      if (auto released = verbs_.release(ReleaseRequest{hold.lock, hold.owner, hold.id}, soon); !released)
+        log::debug(released.error().message);
     }
     holds_.clear();
     owner_ = fresh_owner();
   }
 
-  OwnerId fresh_owner() const {
-    return OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host);
-  }
+  OwnerId fresh_owner() const { return OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host); }
 
   Verbs& verbs_;
   redis::Client& client_;

@@ -16,9 +16,9 @@ namespace rlock::lock {
 struct HolderInfo {
   std::string host, user, command, reason;
   long pid = 0;
-  bool listens = false;  // it can be asked to stop, see ask_to_stop
+  bool listens = false;     // it can be asked to stop, see ask_to_stop
   bool in_history = false;  // it writes its hold down when that is over
-  bool ended = false;    // and has left the lock to run out
+  bool ended = false;       // and has left the lock to run out
   // Each third of this time the holder lets the lease start anew, for so long; 0: it does not, or nobody knows.
   milliseconds renewal{};
 };
@@ -48,7 +48,7 @@ struct HolderView {
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or nobody knows
-  milliseconds overdue{};                   // for so long the next renewal has been missing; see overdue_for in lock/lease.h
+  milliseconds overdue{};  // for so long the next renewal has been missing; see overdue_for in lock/lease.h
   std::string token;
 };
 
@@ -92,11 +92,11 @@ struct Acquired {
   std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
   std::string contested;  // held: why nobody has a majority of a quorum, for people; "": somebody has, or may have soon
-  long long holders = 0;                   // held: how many there are
-  std::optional<HolderView> holder;        // held: one of them
-  long long number = 0;                    // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                          // replaced, asked: who, for people
-  OtherKind instead;                       // other_kind
+  long long holders = 0;  // held: how many there are
+  std::optional<HolderView> holder;  // held: one of them
+  long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
+  std::string by;                    // replaced, asked: who, for people
+  OtherKind instead;                 // other_kind
 };
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
@@ -132,9 +132,9 @@ struct Released {
   std::string fault;        // why waiters were not told, "" if they were
   bool unfinished = false;  // there was more to do than one script may take
   OtherKind instead;        // other_kind
-  std::string token;  // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
+  std::string token;      // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
   std::string unwritten;  // released, kept: why the history could not be written, "" if it was or is not
-  std::string unsure;  // why it is not known whether the server that has answered still was the master; "": it was
+  std::string unsure;     // why it is not known whether the server that has answered still was the master; "": it was
 };
 
 // One that stands in the queue.

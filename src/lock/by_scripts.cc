@@ -84,9 +84,10 @@ Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, Ti
 
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
-  auto acquired = or_without(client_, lock, ask(request, sent, Attempts::until_deadline, until), [&](Verbs& without) -> Result<std::optional<Acquired>> {
-    return RLOCK_TRY(without.acquire(request, sent, until));
-  });
+  auto acquired = or_without(client_, lock, ask(request, sent, Attempts::until_deadline, until),
+                             [&](Verbs& without) -> Result<std::optional<Acquired>> {
+                               return RLOCK_TRY(without.acquire(request, sent, until));
+                             });
   if (!acquired) return std::unexpected(std::move(acquired).error());
   if (!*acquired) return Acquired{.expires_in = 0ms};
   RLOCK_TRY(expect_no_eviction(client_));
@@ -154,14 +155,14 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
     untidy = renewed.untidy;
     return renewed;
   };
-  const Renewed renewed = RLOCK_TRY(or_without(
-      client_, lock, by_script(), [&](Verbs& without) { return without.renew(lock, owner, lease, until); }));
+  const Renewed renewed = RLOCK_TRY(
+      or_without(client_, lock, by_script(), [&](Verbs& without) { return without.renew(lock, owner, lease, until); }));
   if (untidy) go_on(lock, until.at_most(kGoOn));
   return explained(lock, renewed, until);
 }
 
-// Behind Sentinels the next request goes to the server that they call the master now: the one that is connected may have
-// been replaced without knowing it. Result: why that is not known; "": it is.
+// Behind Sentinels the next request goes to the server that they call the master now: the one that is connected may
+// have been replaced without knowing it. Result: why that is not known; "": it is.
 std::string ByScripts::follow_master(const Until& until) {
   using Standing = redis::Connections::Standing;
   const auto standing = client_.standing(until.at_most(rlock::until(until.deadline) / 2));
@@ -170,8 +171,7 @@ std::string ByScripts::follow_master(const Until& until) {
     case Standing::master: break;
     case Standing::another: log::debug("the Sentinels name another master now"); break;
     case Standing::by_few: return "no more than half of the Sentinels answer";
-    case Standing::another_by_few:
-      return "no more than half of the Sentinels answer, and they name another master";
+    case Standing::another_by_few: return "no more than half of the Sentinels answer, and they name another master";
   }
   return "";
 }
@@ -182,8 +182,8 @@ Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& 
     const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
     return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
   };
-  Released released = RLOCK_TRY(or_without(client_, request.lock, by_script(),
-                                           [&](Verbs& without) { return without.release(request, until); }));
+  Released released = RLOCK_TRY(
+      or_without(client_, request.lock, by_script(), [&](Verbs& without) { return without.release(request, until); }));
   if (released.unfinished) go_on(request.lock, until.at_most(kGoOn));
   if (!unsure.empty()) {
     released.unsure = "it is not known whether the server was still the master at the release: " + unsure +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One server that keeps locks by the scripts of lua/, one script a verb, each with the outcomes that its script names.
 //
-// A string is kept without scripts (lock/without_scripts.h) where the server refuses them: each request tries the script
-// first, unless this connection has heard the refusal already.
+// A string is kept without scripts (lock/without_scripts.h) where the server refuses them: each request tries the
+// script first, unless this connection has heard the refusal already.
 #pragma once
 
 #include <optional>
@@ -42,11 +42,11 @@ class ByScripts final : public Verbs {
   }
   // A reply for each, in one exchange.
   Result<std::vector<RenewReply>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
-  // The fencing tokens are those of the holds at least from now on; asked in one exchange. False: one of them is not held.
-  // Errors: also wrong_kind, where the key of a token holds none.
+  // The fencing tokens are those of the holds at least from now on; asked in one exchange. False: one of them is not
+  // held. Errors: also wrong_kind, where the key of a token holds none.
   Result<bool> raise(std::span<const Hold> holds, const Until& until);
-  // Gives back what was granted to these requests, in one exchange; whatever it was. Errors: that of the first that could
-  // not be asked.
+  // Gives back what was granted to these requests, in one exchange; whatever it was. Errors: that of the first that
+  // could not be asked.
   Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
 
  private:
@@ -67,8 +67,8 @@ class ByScripts final : public Verbs {
   redis::Client& client_;
 };
 
-// A server that may drop locks when its memory is full has said so along with its last answer (Servers::refuse_eviction).
-// Errors: config, with maybe_executed.
+// A server that may drop locks when its memory is full has said so along with its last answer
+// (Servers::refuse_eviction). Errors: config, with maybe_executed.
 Result<void> expect_no_eviction(const redis::Client& client);
 
 }  // namespace rlock::lock

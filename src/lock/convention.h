@@ -31,8 +31,8 @@ struct Convention {
   std::string_view key;     // of the lock, as the library names it if nothing is configured; "": it has no such name
   std::string_view wanted;  // the form of a key that the user has to give instead, for a message
   Wakeup::Way wakes = Wakeup::Way::none;
-  std::string_view where;     // @: what stands in front of ":%" in the form of the key
-  std::string_view what;      // "": the key
+  std::string_view where;  // @: what stands in front of ":%" in the form of the key
+  std::string_view what;   // "": the key
   milliseconds lasts{};
   bool dated_values = false;  // a value tells people when it was written, and on which host, as ShedLock's does
 };

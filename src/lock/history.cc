@@ -15,12 +15,10 @@ namespace {
 
 using Outcome = PastHold::Outcome;
 
-constexpr std::pair<std::string_view, Outcome> kOutcomes[] = {{"released", Outcome::released},
-                                                              {"kept", Outcome::kept},
-                                                              {"gone", Outcome::gone},
-                                                              {"forced", Outcome::forced}};
+constexpr std::pair<std::string_view, Outcome> kOutcomes[] = {
+    {"released", Outcome::released}, {"kept", Outcome::kept}, {"gone", Outcome::gone}, {"forced", Outcome::forced}};
 constexpr std::size_t kLongestText = 512;
-constexpr long long kLongestTime = 1LL << 47;  // ms; sums and differences of them are no overflow
+constexpr long long kLongestTime = 1LL << 47;                   // ms; sums and differences of them are no overflow
 constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are no truth
 
 std::optional<long long> number_in(std::string_view text) {

@@ -26,14 +26,14 @@ struct PastHold {
   };
   LockName name;
   Outcome outcome = Outcome::released;
-  milliseconds ended{};  // when that was written, by the server's clock, since 1970
+  milliseconds ended{};    // when that was written, by the server's clock, since 1970
   milliseconds written{};  // by its place in the stream, which is never earlier, and falls from entry to entry
   std::optional<milliseconds> held, waited;
   std::string owner, token, kind;  // kind: the noun of its layout
   HolderInfo who;
-  // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because of
-  // another lock of the same job; released by hand; expired, as the next grant has found it; or "" where nobody knows.
-  // Of another version, or of somebody else, it may be any text.
+  // The end of it: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because
+  // of another lock of the same job; released by hand; expired, as the next grant has found it; or "" where nobody
+  // knows. Of another version, or of somebody else, it may be any text.
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
@@ -105,8 +105,8 @@ class StreamOfHolds {
   const std::vector<PastHold>& holds() const { return holds_; }
   // An older entry may belong to one of them.
   bool open() const { return !open_.empty(); }
-  // Newest first: those in front of the first one of which the other entry may still come, which is so for as many older
-  // entries as `far`. The others stay.
+  // Newest first: those in front of the first one of which the other entry may still come, which is so for as many
+  // older entries as `far`. The others stay.
   std::vector<PastHold> take_settled(std::size_t far);
   // Newest first, `limit` at most. Nothing is here from then on.
   std::vector<PastHold> take(std::size_t limit);

@@ -27,9 +27,9 @@ void warn_of_history(const LockName& name, const std::string& what) {
 
 std::size_t size_of(const PastHold& hold) {
   std::size_t size = sizeof hold;
-  for (const std::string* text : {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user,
-                                  &hold.who.command, &hold.who.reason, &hold.end, &hold.why, &hold.leftovers,
-                                  &hold.by}) {
+  for (const std::string* text :
+       {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user, &hold.who.command, &hold.who.reason,
+        &hold.end, &hold.why, &hold.leftovers, &hold.by}) {
     size += text->size();
   }
   return size;

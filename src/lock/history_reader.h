@@ -63,9 +63,9 @@ class HistoryReader {
 };
 
 // The holds of these locks whose jobs want an entry, and that have none yet, because their lease has run out
-// (lua/part/due.lua): as the next grant will write them down. Up to a hundred of each lock, the newest first. A lock that
-// cannot be read is passed over. Errors: those of redis::Client and of within_list_limits; unavailable where it takes too
-// long.
+// (lua/part/due.lua): as the next grant will write them down. Up to a hundred of each lock, the newest first. A lock
+// that cannot be read is passed over. Errors: those of redis::Client and of within_list_limits; unavailable where it
+// takes too long.
 Result<std::vector<PastHold>> read_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
                                        const Until& end);
 

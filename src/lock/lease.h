@@ -49,8 +49,8 @@ struct LeaseTiming {
   static milliseconds default_grace(milliseconds lease);
 };
 
-// For how long the next renewal of a lease has been missing, if the last one was `ago`. 0: it is not, or not for longer than
-// a renewal may take (LeaseTiming::renew_timeout, 500 ms at least): others look at a moment of their own.
+// For how long the next renewal of a lease has been missing, if the last one was `ago`. 0: it is not, or not for longer
+// than a renewal may take (LeaseTiming::renew_timeout, 500 ms at least): others look at a moment of their own.
 milliseconds overdue_for(milliseconds lease, milliseconds ago);
 
 }  // namespace rlock::lock

@@ -104,7 +104,7 @@ std::size_t size_of(const Status& status) {
   return size;
 }
 
-constexpr int kLongestLooks = 60;    // exchanges
+constexpr int kLongestLooks = 60;   // exchanges
 constexpr std::size_t kLock = 256;  // bytes of one that is found, besides its name, about
 
 // Locks that are asked for in one exchange; the first one alone, so that the server knows the script then.
@@ -125,7 +125,7 @@ bool is_ours(const Status& status) {
 
 // A user may lack the right to some of them.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
-  const std::string keys[] = {name.text(),      name.token_key(),   name.holder_key(), name.queue_key(),
+  const std::string keys[] = {name.text(),        name.token_key(),   name.holder_key(), name.queue_key(),
                               name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};
   redis::Words command = {"EXISTS"};
   for (const std::string& key : keys) command.push_back(key);
@@ -182,9 +182,9 @@ bool is_known(Servers& servers, const Status& status, const Until& until) {
   const bool shows = status.state != Status::State::free || !status.token.empty() || status.waiting > 0 ||
                      !status.fair_queue.empty() || status.listening > 0;
   if (shows) return true;
-  const auto given = servers.ask_each<bool>([&](redis::Client& client, const Until& end) -> Result<bool> {
-    return has_keys(client, status.name(), end);
-  }, kLookLimit, until);
+  const auto given = servers.ask_each<bool>(
+      [&](redis::Client& client, const Until& end) -> Result<bool> { return has_keys(client, status.name(), end); },
+      kLookLimit, until);
   return std::ranges::any_of(given, [](const auto& answer) { return answer.value_or(true); });
 }
 

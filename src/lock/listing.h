@@ -15,9 +15,9 @@
 
 namespace rlock::lock {
 
-// The names of the locks that have a companion key with that word, on all servers of a cluster. Looks at every key of the
-// database, for `exchange` at most at a time. `each`: bytes that the caller is going to keep of a lock besides its name,
-// about. Errors: those of redis::Client and of within_list_limits.
+// The names of the locks that have a companion key with that word, on all servers of a cluster. Looks at every key of
+// the database, for `exchange` at most at a time. `each`: bytes that the caller is going to keep of a lock besides its
+// name, about. Errors: those of redis::Client and of within_list_limits.
 Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
                                       milliseconds exchange, const Until& end);
 // The same for those with one of the words, in one look at the keys.
@@ -39,8 +39,8 @@ Result<std::vector<Status>> inspect_one_server(redis::Client& client, millisecon
 // does not say.
 bool is_known(Servers& servers, const Status& status, const Until& until);
 
-// The names that have keys of rlock, or a fencing token, on the server; of a quorum on the first one. Looks at every key.
-// Errors: those of names_with.
+// The names that have keys of rlock, or a fencing token, on the server; of a quorum on the first one. Looks at every
+// key. Errors: those of names_with.
 Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end);
 
 // Ends a listing that would not end by itself. Errors: protocol where `size` bytes are more than 32 MiB, unavailable

@@ -41,8 +41,8 @@ Result<LockName> LockName::parse(std::string_view text) {
   if (hash_tag(name.companion(kHolder)) != hash_tag(text)) {
     return bad("its braces would send its companion keys to another cluster slot; use a pair with text in it, or none");
   }
-  for (const std::string_view word :
-       {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history", "rlock:totals", "redisson_lock_token"}) {
+  for (const std::string_view word : {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history",
+                                      "rlock:totals", "redisson_lock_token"}) {
     if (text.starts_with(word) && text.substr(word.size()).starts_with(':')) {
       return bad("it would be a key of another lock");
     }

@@ -29,7 +29,7 @@ class LockName {
   const std::string& given() const { return given_.empty() ? text_ : given_; }
   const Wakeup& wakeup() const { return wakeup_; }
   const Convention* convention() const { return convention_; }  // null: none
-  std::string display() const;                       // escaped, for messages
+  std::string display() const;                                  // escaped, for messages
 
   // The key or channel that belongs to this name, by that rule.
   std::string companion(std::string_view word) const;

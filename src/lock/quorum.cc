@@ -142,7 +142,7 @@ Result<void> Quorum::expect_independent() const {
 }
 
 bool Quorum::ask_all(const Question& question, milliseconds limit, const Until& until, const Enough& enough,
-                      milliseconds patience) {
+                     milliseconds patience) {
   const TimePoint patient_until = BootClock::now() + patience;
   Until end = until.at_most(limit);
   RoundOfThreads round(members_, question);
@@ -174,7 +174,8 @@ void Quorum::without_interruption(Error& error) {
   if (error.code != Error::Code::interrupted) return;
   error.code = Error::Code::unavailable;
   constexpr std::string_view kEnd = "interrupted";
-  if (error.message.ends_with(kEnd)) error.message.replace(error.message.size() - kEnd.size(), kEnd.size(), "no answer in time");
+  if (error.message.ends_with(kEnd))
+    error.message.replace(error.message.size() - kEnd.size(), kEnd.size(), "no answer in time");
 }
 
 Result<Released> Quorum::release(const ReleaseRequest& request, const Until& until) {
@@ -185,8 +186,8 @@ Result<Released> Quorum::release(const ReleaseRequest& request, const Until& unt
   };
   // One that is not told keeps the lock until the lease has run out.
   const milliseconds patience = request.lease > 0ms ? vote_limit(request.lease) : kAskLimit;
-  const auto answers = ask_each<Released>(ask, rlock::until(until.deadline), until, until_settled<Released>(ours),
-                                          patience);
+  const auto answers =
+      ask_each<Released>(ask, rlock::until(until.deadline), until, until_settled<Released>(ours), patience);
   if (interrupted_) return std::unexpected(Error{Error::Code::interrupted, "interrupted", true});
   return merge_releases(answers);
 }

@@ -104,10 +104,10 @@ class Quorum final : public Verbs {
   Result<void> expect_independent() const;
 
   // One round: asks all members at once, a thread each. `question(i, member, until)` runs in the thread of member i; it
-  // touches that member, and what is there for i alone. Each has `limit`, and no longer than `until`. `enough` is asked in
-  // the caller's thread after each answer, with the indices of those that have answered: once it is true, late ones get a
-  // short grace, and are then interrupted; `patience` is for them, too, from the beginning on: a server that is slow
-  // shall hear of it, and only one that has used all of it up not long ago gets no more than the grace. When this
+  // touches that member, and what is there for i alone. Each has `limit`, and no longer than `until`. `enough` is asked
+  // in the caller's thread after each answer, with the indices of those that have answered: once it is true, late ones
+  // get a short grace, and are then interrupted; `patience` is for them, too, from the beginning on: a server that is
+  // slow shall hear of it, and only one that has used all of it up not long ago gets no more than the grace. When this
   // returns, no thread is left and each question has returned. False: `until.interrupt` has ended it.
   using Question = std::function<void(std::size_t, Member&, const Until&)>;
   using Enough = std::function<bool(const std::vector<std::size_t>&)>;
@@ -153,7 +153,7 @@ class Quorum final : public Verbs {
   void give_back_other_grants(std::span<const Hold> holds, milliseconds limit);
   bool restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until);
   void restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
-                           const Answers<Renewed>& answers, const Until& until);
+                          const Answers<Renewed>& answers, const Until& until);
   milliseconds limit_of(milliseconds lease, const Until& until) const;
   static void without_interruption(Error& error);
 

@@ -19,10 +19,10 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kFirstTry = 20ms, kLongestTry = 640ms;  // pauses between attempts at a lock that is contested
-constexpr milliseconds kAfterWakeup = 30ms;  // all waiters hear of a release at once
-constexpr int kEnoughTries = 8;              // until a contested lock is reported as such
-constexpr milliseconds kTellAgain = 100ms;   // what a server was not told, while nothing else is to be done
-constexpr milliseconds kOvertime = 200ms;    // of the last attempt, after the end of the wait
+constexpr milliseconds kAfterWakeup = 30ms;                    // all waiters hear of a release at once
+constexpr int kEnoughTries = 8;                                // until a contested lock is reported as such
+constexpr milliseconds kTellAgain = 100ms;  // what a server was not told, while nothing else is to be done
+constexpr milliseconds kOvertime = 200ms;   // of the last attempt, after the end of the wait
 
 milliseconds random_up_to(milliseconds most) {
   return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
@@ -132,7 +132,8 @@ class QuorumAcquisition {
     return Acquired{.outcome = Acquired::Outcome::granted};
   }
 
-  // The servers have answered that it is not free. `untold`: another attempt is to come first. Errors: those of on_held.
+  // The servers have answered that it is not free. `untold`: another attempt is to come first. Errors: those of
+  // on_held.
   Result<void> answered(const Acquired& found, bool untold) {
     if (std::exchange(away_, false)) log::warning(names() + ": a majority of the servers answers again");
     absences_ = 0;
@@ -161,9 +162,7 @@ class QuorumAcquisition {
     return names;
   }
 
-  static milliseconds pause_after(int tries) {
-    return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry);
-  }
+  static milliseconds pause_after(int tries) { return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry); }
 
   TimePoint meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
 
@@ -239,7 +238,7 @@ class QuorumAcquisition {
   Until end_{TimePoint::max(), policy_.interrupt};
   std::vector<Hold> holds_;       // of the present attempt
   std::vector<bool> held_there_;  // by the holder that a majority has named last, a server each
-  std::size_t which_ = 0;  // the index of the one that is asked for
+  std::size_t which_ = 0;         // the index of the one that is asked for
   int contests_ = 0, absences_ = 0;
   bool errors_ = false;  // among the last votes
   const TimePoint started_ = BootClock::now();

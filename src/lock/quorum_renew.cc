@@ -71,7 +71,7 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
 // processes know them. The holder's token was raised on a majority, one of which has answered; what describes a holder
 // has that of one server.
 void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
-                         const Answers<Renewed>& answers, const Until& until) {
+                                const Answers<Renewed>& answers, const Until& until) {
   const auto request = request_as_held(status, owner, lease);
   if (!request) return;
   const Hold hold{status.lock, owner, request->hold(), status.token, request->lease, BootClock::now()};

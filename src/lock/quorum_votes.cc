@@ -58,8 +58,8 @@ Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, 
   const auto question = [&](Member& member, const Until& end) {
     return vote(member, request, !refuses_eviction_, end);
   };
-  Answers<Vote>& votes = votes_.emplace_back(
-      ask_each<Vote>(question, limit_of(request.lease, until), until, until_settled<Vote>(is_yes)));
+  Answers<Vote>& votes =
+      votes_.emplace_back(ask_each<Vote>(question, limit_of(request.lease, until), until, until_settled<Vote>(is_yes)));
   judge_by_leases_of_others(*this, request, votes);
   if (interrupted_) return fail(Error::Code::interrupted, "interrupted");
   RLOCK_TRY(expect_independent());

@@ -31,8 +31,8 @@ using Each = std::function<Result<void>(const PastHold&)>;
 
 struct Source {
   std::optional<HistoryReader> reader;  // none: all of it is ready
-  std::size_t number;        // those of the same time come in the order of their names
-  milliseconds next{};       // when its next hold was written, or no earlier than that
+  std::size_t number;                   // those of the same time come in the order of their names
+  milliseconds next{};                  // when its next hold was written, or no earlier than that
   std::deque<PastHold> ready;
   std::size_t held_back = 0;  // in bytes, by the reader
 

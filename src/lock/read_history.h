@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The histories of locks, read from one server, from those of a cluster, or from a quorum.
 //
-// Of a stream only as much is read as the limit wants, page by page. A key that is no stream, an entry of another shape,
-// and what stands behind an entry that is larger than a reply may be, are passed over with a warning. Each exchange has
-// `exchange`; all together sixty times that. Errors of all: those of redis::Client; of a quorum, where no
+// Of a stream only as much is read as the limit wants, page by page. A key that is no stream, an entry of another
+// shape, and what stands behind an entry that is larger than a reply may be, are passed over with a warning. Each
+// exchange has `exchange`; all together sixty times that. Errors of all: those of redis::Client; of a quorum, where no
 // majority answers; unavailable, where it takes too long; protocol, where more than 32 MiB would have to be kept.
 #pragma once
 
@@ -32,8 +32,8 @@ Result<std::vector<PastHold>> read_history(Servers& servers, const HistoryQuery&
 Result<std::map<LockName, Totals>> read_totals(Servers& servers, const std::vector<LockName>& names,
                                                milliseconds exchange);
 
-// Whether a job has asked for a history of one of these locks lately, or with no names of any: one that holds its lock, or
-// that has not got it, has no entry.
+// Whether a job has asked for a history of one of these locks lately, or with no names of any: one that holds its lock,
+// or that has not got it, has no entry.
 Result<bool> history_is_wanted(Servers& servers, const std::vector<LockName>& names, milliseconds exchange);
 
 }  // namespace rlock::lock

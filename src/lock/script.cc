@@ -13,8 +13,8 @@ namespace {
 using redis::Words;
 
 // For people who read MONITOR or SLOWLOG.
-constexpr std::string_view kVerbs[] = {"rlock acquire", "rlock renew", "rlock release", "rlock force-unlock",
-                                       "rlock inspect", "rlock raise"};
+constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
+                                       "rlock force-unlock", "rlock inspect", "rlock raise"};
 
 // Nothing was executed, because the script was only named. A user without the right is told so in words that hold the
 // name of the command, as is everybody where it was renamed or is not known.
@@ -70,9 +70,9 @@ Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::s
   return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
 }
 
-// The wake-up of other programs' waiters, of which only strings have any. In a cluster the list of another slot is out of a
-// script's reach. No key of it is declared: a user may lack the right to it, and must be able to release.
-// `more` follows: then there are words for it in any case.
+// The wake-up of other programs' waiters, of which only strings have any. In a cluster the list of another slot is out
+// of a script's reach. No key of it is declared: a user may lack the right to it, and must be able to release. `more`
+// follows: then there are words for it in any case.
 void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
   if (lock.layout != Layout::string) return;
   const LockName& name = lock.name;
@@ -85,9 +85,7 @@ void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool 
 }
 
 // The keys of the totals and of the history, undeclared for the same reason. They are in the slot of the lock.
-void add_history(Call& call, const LockName& name) {
-  call.argument(name.totals_key()).argument(name.history_key());
-}
+void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
 
 }  // namespace
 
@@ -106,9 +104,10 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
   const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
   const std::string in_history(holder.in_history ? noun(lock.layout) : "");
   const std::pair<const char*, std::string> fields[] = {
-      {"host", holder.host},       {"pid", std::to_string(holder.pid)}, {"user", holder.user},
-      {"command", holder.command}, {"reason", holder.reason},           {"control", holder.listens ? "1" : ""},
-      {"renewal", renewal},        {"history", in_history}};  // that at the end: lua/part/due.lua
+      {"host", holder.host},     {"pid", std::to_string(holder.pid)},
+      {"user", holder.user},     {"command", holder.command},
+      {"reason", holder.reason}, {"control", holder.listens ? "1" : ""},
+      {"renewal", renewal},      {"history", in_history}};  // that at the end: lua/part/due.lua
   for (const auto& [field, value] : fields) {
     if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/, by their SHA1 where the server knows them. This and lock/replies alone know the scripts'
-// shapes, which stand at the head of each.
+// Calls of the scripts of lua/, by their SHA1 where the server knows them. This and lock/replies alone know the
+// scripts' shapes, which stand at the head of each.
 //
 // EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the
 // right to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second

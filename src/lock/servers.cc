@@ -32,9 +32,7 @@ void Servers::call_themselves(const std::string& name) {
   for (const auto& client : clients_) client->call_itself(name);
 }
 
-void Servers::refuse_eviction() {
-  quorum_ ? quorum_->refuse_eviction() : redis::look_for_eviction(*clients_.front());
-}
+void Servers::refuse_eviction() { quorum_ ? quorum_->refuse_eviction() : redis::look_for_eviction(*clients_.front()); }
 
 UniqueFd Servers::hand_over() {
   if (!quorum_) return clients_.front()->hand_over();

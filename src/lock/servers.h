@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The servers that the addresses name, and the way in which they keep locks, which is chosen here, once: each by itself,
-// or as a quorum.
+// The servers that the addresses name, and the way in which they keep locks, which is chosen here, once: each by
+// itself, or as a quorum.
 #pragma once
 
 #include <memory>

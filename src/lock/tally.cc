@@ -7,7 +7,7 @@
 namespace rlock::lock {
 namespace {
 
-using Outcome = Acquired::Outcome;
+using AcquireOutcome = Acquired::Outcome;
 
 constexpr milliseconds kLongestLease = std::chrono::years(10);  // what a server says may be any number
 
@@ -26,7 +26,7 @@ std::pair<Key, std::size_t> most_common(const std::vector<Key>& keys) {
   return best;
 }
 
-std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, Outcome outcome) {
+std::vector<const Vote*> with_outcome(const Answers<Vote>& votes, AcquireOutcome outcome) {
   std::vector<const Vote*> found;
   for (const auto& vote : votes) {
     if (vote && vote->answer.outcome == outcome) found.push_back(&*vote);
@@ -41,7 +41,7 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
     if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
   }
   const Lock lock{request.name, request.mode.layout()};
-  return {.outcome = Outcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
+  return {.outcome = AcquireOutcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
 }
 
 // The owner that a majority of those that may vote has granted it to.
@@ -88,8 +88,8 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
   const bool by_one = count >= majority_of(voters) || shared;
   Acquired answer = (*std::ranges::find(held, holder, holder_of))->answer;
   if (!by_one) {
-    answer.contested = "others hold it on " + of_so_many(held.size(), voters) +
-                       " servers, and nobody on a majority" + after_semicolons(troubles(votes));
+    answer.contested = "others hold it on " + of_so_many(held.size(), voters) + " servers, and nobody on a majority" +
+                       after_semicolons(troubles(votes));
   }
   return answer;
 }
@@ -134,7 +134,7 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
 
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {
   milliseconds longest = request.lease;
-  for (const Vote* vote : with_outcome(votes, Outcome::held)) {
+  for (const Vote* vote : with_outcome(votes, AcquireOutcome::held)) {
     const auto& holder = vote->answer.holder;
     milliseconds left = std::clamp<milliseconds>(vote->answer.expires_in.value_or(0ms), 0ms, kLongestLease);
     if (holder && holder->expires_in) left = std::clamp(*holder->expires_in, left, kLongestLease);
@@ -148,11 +148,12 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
 }
 
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
-  const auto grants = with_outcome(votes, Outcome::granted), held = with_outcome(votes, Outcome::held);
+  const auto grants = with_outcome(votes, AcquireOutcome::granted), held = with_outcome(votes, AcquireOutcome::held);
   if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, request, grants, sent);
   if (reached(votes) < majority_of(votes.size())) return std::unexpected(too_few(votes.size(), errors_in(votes)));
   for (const auto& vote : votes) {
-    const bool other = vote && vote->answer.outcome != Outcome::granted && vote->answer.outcome != Outcome::held;
+    const bool other =
+        vote && vote->answer.outcome != AcquireOutcome::granted && vote->answer.outcome != AcquireOutcome::held;
     const bool decides = other && (held.empty() || with_outcome(votes, vote->answer.outcome).size() * 2 > votes.size());
     if (decides) return vote->answer;
   }

@@ -71,8 +71,8 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
 // Errors: unavailable, or that of a majority: too few servers answer, or may vote.
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent);
 
-// The id that one holder has on all servers: its owner id. Redisson's RedLock has a client for each server, with an UUID of
-// its own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
+// The id that one holder has on all servers: its owner id. Redisson's RedLock has a client for each server, with an
+// UUID of its own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
 std::string_view common_id(const HolderView& holder);
 
 // The larger of two fencing tokens, which are decimal.

@@ -45,9 +45,9 @@ class Verbs {
  public:
   virtual ~Verbs() = default;
 
-  // Takes the lock, or says why not; one that waits asks again and again, with the same owner id. If it is given up, and
-  // after an error with maybe_executed, release() takes it out of the queue, and gives back what was granted meanwhile.
-  // Errors: also config, see Servers::refuse_eviction.
+  // Takes the lock, or says why not; one that waits asks again and again, with the same owner id. If it is given up,
+  // and after an error with maybe_executed, release() takes it out of the queue, and gives back what was granted
+  // meanwhile. Errors: also config, see Servers::refuse_eviction.
   Result<Acquired> acquire(const AcquireRequest& request, const Until& until) {
     return acquire(request, BootClock::now(), until);
   }
@@ -62,8 +62,8 @@ class Verbs {
   virtual Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) = 0;
 
   // Gives back one hold, and takes its owner out of the queue. A note on an owner that never held the lock is counted
-  // alone. Free and other_owner say that this very call has released nothing: where an earlier sending of it was executed
-  // and its reply was lost, the server remembers that, and the outcome is that of the first sending.
+  // alone. Free and other_owner say that this very call has released nothing: where an earlier sending of it was
+  // executed and its reply was lost, the server remembers that, and the outcome is that of the first sending.
   virtual Result<Released> release(const ReleaseRequest& request, const Until& until) = 0;
   Result<Released> release(const Hold& hold, const Until& until, milliseconds keep = {},
                            const HistoryNote* note = nullptr) {
@@ -89,8 +89,8 @@ class Verbs {
                                        const Until& until) = 0;
 };
 
-// The renewals of several holds as one. Errors: the first, where none is lost: that counts, whatever another server of a
-// cluster has to say, or does not say.
+// The renewals of several holds as one. Errors: the first, where none is lost: that counts, whatever another server of
+// a cluster has to say, or does not say.
 Result<AllRenewed> all_of(std::span<const Result<Renewed>> each);
 
 // Whether `hold` lasted for as long as something ran under it, by the answer to its release, which came at `answered`.

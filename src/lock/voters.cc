@@ -50,8 +50,7 @@ std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const
          rough_duration(until(counts_at, now));
 }
 
-Result<void> expect_independent(const std::vector<const Voter*>& voters,
-                                const std::vector<std::string>& addresses) {
+Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses) {
   for (std::size_t i = 0; i < voters.size(); ++i) {
     if (voters[i]->is_replica()) {
       return fail(Error::Code::config, addresses[i] +

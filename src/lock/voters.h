@@ -43,7 +43,6 @@ class Voter {
 
 // Errors (config): two of them are the same server, or one is a replica, which has its master's locks. `addresses`: of
 // the voters, in the same order. One that has not been reached yet is passed over.
-Result<void> expect_independent(const std::vector<const Voter*>& voters,
-                                const std::vector<std::string>& addresses);
+Result<void> expect_independent(const std::vector<const Voter*>& voters, const std::vector<std::string>& addresses);
 
 }  // namespace rlock::lock

@@ -67,8 +67,8 @@ class Waiter {
   }
 
   // A grant counts only if the Sentinels, where there are any, still name its server: the same answer that a job gets
-  // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to it,
-  // as this owner id waits on at the new one.
+  // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to
+  // it, as this owner id waits on at the new one.
   Result<Acquired> ask() {
     auto acquired = verbs_.acquire(request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
@@ -78,8 +78,8 @@ class Waiter {
     moved_ = standing && *standing == Standing::another;
     const std::string named = moved_ ? ": the Sentinels name another master now"
                                      : ": no more than half of the Sentinels answer, and they name another master";
-    Error error = standing ? Error{Error::Code::unavailable, request_.name.display() + named}
-                           : std::move(standing).error();
+    Error error =
+        standing ? Error{Error::Code::unavailable, request_.name.display() + named} : std::move(standing).error();
     error.maybe_executed = true;
     return std::unexpected(std::move(error));
   }
@@ -129,8 +129,8 @@ class Waiter {
   }
 
   Result<std::optional<Event>> listen() {
-    auto opened = redis::Subscriber::open(client_.address(), request_.name.grant_channel_prefix() + request_.owner.text(),
-                                          exchange());
+    auto opened = redis::Subscriber::open(client_.address(),
+                                          request_.name.grant_channel_prefix() + request_.owner.text(), exchange());
     for (const std::string& channel : policy_.other_channels) {
       if (!opened) break;
       if (auto asked = opened->also(channel, exchange()); !asked) opened = std::unexpected(std::move(asked).error());
@@ -238,9 +238,9 @@ class Waiter {
   Until end_{TimePoint::max(), policy_.interrupt};
   std::optional<WaiterLife> life_;
   std::optional<redis::Subscriber> subscriber_;
-  Result<Acquired> answer_;           // the last one
-  std::optional<Acquired> result_;    // that is not held
-  redis::Message message_;            // the last one
+  Result<Acquired> answer_;         // the last one
+  std::optional<Acquired> result_;  // that is not held
+  redis::Message message_;          // the last one
   bool queued_ = false;
   bool looked_ = false;  // and it was held
   bool away_ = false;    // the server; that has been said

@@ -47,14 +47,10 @@ WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
   if (!last_contact_) last_contact_ = now;
   switch (event.kind) {
     case Event::begin: return look();
-    case Event::listens:
-      listening_ = true;
-      return {{Kind::ask}};
+    case Event::listens: listening_ = true; return {{Kind::ask}};
     case Event::refused: refused_ = true; [[fallthrough]];
     case Event::silent: return {{Kind::ask}};
-    case Event::lost:
-      stop_listening();
-      return wait_until(now + kAfterLoss + plan_.random(kAfterLoss));
+    case Event::lost: stop_listening(); return wait_until(now + kAfterLoss + plan_.random(kAfterLoss));
     case Event::held:
       found_ = event.found;
       strayed_ = event.strayed;

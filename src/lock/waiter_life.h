@@ -33,17 +33,17 @@ struct WaiterPlan {
 struct WaiterEvent {
   enum class Kind {
     begin,
-    listens,    // on its own channel
-    silent,     // it could not listen; it may the next time
-    refused,    // the user may not listen
-    lost,       // it listens no more
-    held,       // found, strayed: the server's answer
-    told,       // those who want to know that it is held have been told
-    failed,     // code: of the error in place of an answer
-    moved,      // the server that has granted it is not the master any more
-    message,    // text, channel
-    time,       // the wait is over that was the last action
-    polled,     // ttl: the answer to that; none: there was none
+    listens,  // on its own channel
+    silent,   // it could not listen; it may the next time
+    refused,  // the user may not listen
+    lost,     // it listens no more
+    held,     // found, strayed: the server's answer
+    told,     // those who want to know that it is held have been told
+    failed,   // code: of the error in place of an answer
+    moved,    // the server that has granted it is not the master any more
+    message,  // text, channel
+    time,     // the wait is over that was the last action
+    polled,   // ttl: the answer to that; none: there was none
   };
   Kind kind{};
   Acquired found{};
@@ -113,11 +113,11 @@ class WaiterLife {
   Acquired found_;             // the last answer
   bool strayed_ = false;
   std::optional<TimePoint> last_contact_;
-  TimePoint wait_end_{};       // of the present wait
-  bool others_first_ = false;  // in it, a release was open to other programs
+  TimePoint wait_end_{};                 // of the present wait
+  bool others_first_ = false;            // in it, a release was open to other programs
   std::optional<TimePoint> poll_until_;  // the present wait is a pause between two polls, of which the last is then
-  std::string polled_;         // the value of the string that is polled for
-  milliseconds pause_{5};      // before the next poll; of another string from the beginning
+  std::string polled_;                   // the value of the string that is polled for
+  milliseconds pause_{5};                // before the next poll; of another string from the beginning
 };
 
 }  // namespace rlock::lock

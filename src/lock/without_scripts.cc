@@ -29,8 +29,7 @@ bool WithoutScripts::can_keep(const Lock& lock, const Error& refused) {
 Result<bool> WithoutScripts::set_time(const LockName& name, const std::string& owner, milliseconds time,
                                       Attempts attempts, const Until& until) {
   const std::string ms = std::to_string(time.count());
-  const auto reply =
-      RLOCK_TRY(send(client_, {"SET", name.text(), owner, "IFEQ", owner, "PX", ms}, attempts, until));
+  const auto reply = RLOCK_TRY(send(client_, {"SET", name.text(), owner, "IFEQ", owner, "PX", ms}, attempts, until));
   return reply.as_text() == "OK";
 }
 
@@ -60,8 +59,7 @@ Result<Status> WithoutScripts::inspect(const LockName& name, const Until& until,
 Result<void> WithoutScripts::expect_simple(const AcquireRequest& request) const {
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   if (!queueing.most && !queueing.replace && queueing.priority == 0) return {};
-  return fail(Error::Code::config,
-              refused_.message + "; without scripts there is no queue with places and priorities");
+  return fail(Error::Code::config, refused_.message + "; without scripts there is no queue with places and priorities");
 }
 
 // The lock could be renewed and released. Errors: the refusal, where it could not.

@@ -32,9 +32,9 @@ class WithoutScripts final : public Verbs {
   }
   Result<Renewed> renew_one(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
                             const Until& until);
-  // The string runs out within a millisecond, or within `keep`; the note is not written. The outcome is released or kept
-  // if the lock was the owner's when this was called, whichever reply is lost.
-  // Errors: also config, where the owner holds it more than once, as scripts have counted.
+  // The string runs out within a millisecond, or within `keep`; the note is not written. The outcome is released or
+  // kept if the lock was the owner's when this was called, whichever reply is lost. Errors: also config, where the
+  // owner holds it more than once, as scripts have counted.
   Result<Released> release(const ReleaseRequest& request, const Until& until) override;
   Result<Released> force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
                                 const HistoryNote* note) override {

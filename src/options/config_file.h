@@ -19,8 +19,8 @@ struct ConfigEntry {
   std::string profile;  // empty: outside of tables
   std::string name;
   Type type = Type::text;
-  std::string text;    // the value, as an option takes it: a flag's is "true" or "false"; a list's has blanks between
-  Source source;       // but for its rank
+  std::string text;  // the value, as an option takes it: a flag's is "true" or "false"; a list's has blanks between
+  Source source;     // but for its rank
 };
 
 struct ConfigFile {

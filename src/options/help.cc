@@ -137,9 +137,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view in_short(std::string_view help) {
-  return help.substr(0, std::min(help.find("; "), help.find(" (")));
-}
+std::string_view in_short(std::string_view help) { return help.substr(0, std::min(help.find("; "), help.find(" ("))); }
 
 std::string overview() {
   const std::size_t width = terminal_width();

@@ -23,8 +23,8 @@ std::string as_duration(std::string text) {
   if (begin == text.npos) return text;
   std::string unit = text.substr(begin);
   if (unit.size() > 2 && unit.ends_with('s')) unit.pop_back();
-  for (const auto& [word, letter] : {std::pair("second", "s"), {"sec", "s"}, {"minute", "m"}, {"min", "m"},
-                                     {"hour", "h"}, {"day", "d"}}) {
+  for (const auto& [word, letter] :
+       {std::pair("second", "s"), {"sec", "s"}, {"minute", "m"}, {"min", "m"}, {"hour", "h"}, {"day", "d"}}) {
     if (unit == word) unit = letter;
   }
   return text.substr(0, end) + unit;
@@ -86,8 +86,9 @@ Result<PointInTime> point_in_time(const std::string& text) {
   const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
   const auto span = parse_duration(as_duration(text));
   if (!span || ambiguous) {
-    return bad(in_quotes(text) + " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a "
-                                 "duration, such as 2h or \"2 days ago\", nor today or yesterday");
+    return bad(in_quotes(text) +
+               " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a "
+               "duration, such as 2h or \"2 days ago\", nor today or yesterday");
   }
   return PointInTime{*span, true};
 }

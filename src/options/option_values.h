@@ -97,7 +97,7 @@ Options owner_of(Member Options::*);
 // whole.*first.*second …
 template <class Whole, class... Members>
 auto& member_of(Whole& whole, Members... members) {
-  return (whole .* ... .* members);
+  return (whole.*....*members);
 }
 
 // Fills one member, which may be a member of a member, with what `read`, a Result<T>(const std::string&), makes of the

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/secret.h"
 #include "base/exit_status.h"
+#include "base/secret.h"
 #include "lock/lease.h"
 #include "lock/name.h"
 #include "lock/verbs.h"
@@ -85,7 +85,7 @@ struct CommonOptions {
 
 // Options of subcommands that name locks.
 struct NamingOptions : CommonOptions {
-  std::vector<lock::LockName> names;  // each once, and sorted, but for status and history
+  std::vector<lock::LockName> names;       // each once, and sorted, but for status and history
   const lock::Convention* like = nullptr;  // null: none
   std::string key_form;                    // "": the usual one
   bool history = false;                    // what comes of the holds is written down
@@ -211,8 +211,8 @@ struct PrintText {
 // Reads what was said about an option, and fills the member that is there for it. Errors: usage, config.
 using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);
 
-using Invocation = std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions,
-                                ForceUnlockOptions, HistoryOptions, DoctorOptions, ConfigOptions, LocalOptions,
-                                PrintText>;
+using Invocation =
+    std::variant<RunOptions, AcquireOptions, RenewOptions, ReleaseOptions, StatusOptions, ForceUnlockOptions,
+                 HistoryOptions, DoctorOptions, ConfigOptions, LocalOptions, PrintText>;
 
 }  // namespace rlock::cli

@@ -58,8 +58,8 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
   std::vector<std::string_view> known;
   for (const OptionSpec* option : options_of(spec)) known.push_back(option->names.substr(option->names.find("--")));
   const std::string name = word.substr(0, word.find('=')), about = spec ? std::string(spec->name) + " " : "";
-  return bad_line(spec, "unknown option " + escaped(name, 100) +
-                            hints(suggestion(name, known), "rlock " + about + "--help"));
+  return bad_line(spec,
+                  "unknown option " + escaped(name, 100) + hints(suggestion(name, known), "rlock " + about + "--help"));
 }
 
 // Subcommands as other programs call them.

@@ -15,13 +15,13 @@
 namespace rlock::cli {
 
 struct Parsed {
-  const SubcommandSpec* subcommand = nullptr;         // null: there is only `text` to print
-  std::string text;                                   // help
-  bool version = false;                               // the version is what to print
-  std::map<std::string_view, Setting> options;        // those that are given, by their names
-  std::vector<std::string> names;                     // positional arguments
-  std::size_t names_in_front = 0;                     // of the option that is a command, where that is given
-  std::optional<std::vector<std::string>> command;    // what stands after the first --, if there is one
+  const SubcommandSpec* subcommand = nullptr;       // null: there is only `text` to print
+  std::string text;                                 // help
+  bool version = false;                             // the version is what to print
+  std::map<std::string_view, Setting> options;      // those that are given, by their names
+  std::vector<std::string> names;                   // positional arguments
+  std::size_t names_in_front = 0;                   // of the option that is a command, where that is given
+  std::optional<std::vector<std::string>> command;  // what stands after the first --, if there is one
 
   // Usage: an unknown option or subcommand, with the nearest known one; an option without its value or given twice; a
   // missing subcommand. `options` has what was seen all the same.

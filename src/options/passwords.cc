@@ -158,10 +158,10 @@ std::string absolute(const std::string& path) {
 void drop_weaker_source(CommonOptions& options) {
   auto& from = options.password_from;
   if (!from || from->source.rank <= kRankOfVariables) return;
-  const bool by_addresses =
-      !options.url_source.is_default() && options.url_source.rank < from->source.rank &&
-      std::ranges::none_of(redis::split_addresses(options.url.text()),
-                           [](std::string_view one) { return redis::password_in(one).empty(); });
+  const bool by_addresses = !options.url_source.is_default() && options.url_source.rank < from->source.rank &&
+                            std::ranges::none_of(
+                                redis::split_addresses(options.url.text()),
+                                [](std::string_view one) { return redis::password_in(one).empty(); });
   // REDISCLI_AUTH is for every server, and would beat the address.
   if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
 }
@@ -234,10 +234,10 @@ Result<void> add_sentinel_password(redis::Address& address, const CommonOptions&
                                    const CommonPasswords& common) {
   const auto& file = options.sentinel_password_file;
   address.sentinel.password = common.sentinel;
-  address.sentinel.about_password =
-      file              ? came_from("--sentinel-password-file " + escaped(*file))
-      : common.sentinel ? came_from("RLOCK_SENTINEL_PASSWORD")
-                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
+  address.sentinel.about_password = file ? came_from("--sentinel-password-file " + escaped(*file))
+                                    : common.sentinel
+                                        ? came_from("RLOCK_SENTINEL_PASSWORD")
+                                        : no_password("--sentinel-password-file or RLOCK_SENTINEL_PASSWORD");
   if (address.kind != redis::Address::Kind::sentinel || !file) return {};
   return read_from_file(address.sentinel, *options.sentinel_password_file);
 }

@@ -21,9 +21,11 @@ namespace {
 constexpr std::size_t kLongestFile = 65536;
 
 // That stand for no option: passwords, and what rlock gives to commands.
-constexpr std::string_view kOwnVariables[] = {
-    "RLOCK_PASSWORD", "RLOCK_SENTINEL_PASSWORD", "REDISCLI_AUTH", "RLOCK_NAME",        "RLOCK_OWNER",
-    "RLOCK_TOKEN",    "RLOCK_HELD",              "RLOCK_URL",     "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
+constexpr std::string_view kOwnVariables[] = {"RLOCK_PASSWORD",    "RLOCK_SENTINEL_PASSWORD",
+                                              "REDISCLI_AUTH",     "RLOCK_NAME",
+                                              "RLOCK_OWNER",       "RLOCK_TOKEN",
+                                              "RLOCK_HELD",        "RLOCK_URL",
+                                              "RLOCK_EXIT_STATUS", "RLOCK_WHY"};
 
 bool is_own_variable(std::string_view name) {
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables);

@@ -34,7 +34,7 @@ Result<std::vector<lock::LockName>> names_in(const Parsed& parsed, std::size_t m
 
 std::unexpected<Error> name_is_missing(const Parsed& parsed) {
   return wrong_words("the NAME of a lock is missing: rlock " + std::string(parsed.subcommand->name) + " [options] " +
-               std::string(parsed.subcommand->synopsis));
+                     std::string(parsed.subcommand->synopsis));
 }
 
 // Sorted, so that those who take several locks together do not wait for one another in a circle.
@@ -81,7 +81,7 @@ Result<std::vector<std::string>> shell_command(const std::string& text) {
 Result<std::vector<std::string>> command_behind_dashes(const Parsed& parsed) {
   if (!parsed.command || parsed.command->empty()) {
     return wrong_words("a command is missing: rlock run [options] " + escaped(shell_word(parsed.names[0])) +
-                 " -- COMMAND [ARG...]");
+                       " -- COMMAND [ARG...]");
   }
   if (parsed.command->front().empty()) return wrong_words("the command is an empty word");
   return *parsed.command;
@@ -93,7 +93,7 @@ Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vec
   // sh would make $0, $1 and so on of them; to be taken for names, they would lock what nobody meant.
   if (text && parsed.names.size() > parsed.names_in_front) {
     return wrong_words(in_quotes(parsed.names[parsed.names_in_front]) +
-                 " stands behind -c TEXT: names stand in front of -c, arguments of the command in TEXT");
+                       " stands behind -c TEXT: names stand in front of -c, arguments of the command in TEXT");
   }
   if (parsed.names.size() > 1 && !parsed.command && !text) {
     return wrong_words("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));

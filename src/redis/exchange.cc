@@ -20,7 +20,8 @@ bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error
 // Commands that have neither reply nor error are sent and answered, and those to be sent again have neither once more.
 class Exchange {
  public:
-  Exchange(Connections& connections, const Heard& heard, const Until& until) : connections_(connections), heard_(heard), until_(until) {}
+  Exchange(Connections& connections, const Heard& heard, const Until& until)
+      : connections_(connections), heard_(heard), until_(until) {}
 
   void run() {
     if (const auto& audience = connections_.address().server.audience) audience->begin(connections_.round.size());
@@ -100,7 +101,8 @@ void Exchange::send_to_new() {
   for (Sent& one : connections_.round) {
     if (!one.waits()) continue;
     const auto shares = static_cast<int>(slots.size()) + (others ? 1 : 0);
-    const auto connection = connections_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
+    const auto connection =
+        connections_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
     slots.erase(one.slot);
     if (connection) {
       send_over(*connection, one.slot);
@@ -132,7 +134,8 @@ void Exchange::receive() {
     connections_.last_slot = one->slot;
     one->reply = std::move(*reply);
     // It is the last one that was sent along.
-    if (heard_ && !one->connection->asides().empty() && one->connection->is_news()) heard_(one->connection->asides().back());
+    if (heard_ && !one->connection->asides().empty() && one->connection->is_news())
+      heard_(one->connection->asides().back());
   }
 }
 
@@ -140,9 +143,11 @@ void Exchange::receive() {
 Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
   const Host node = connections_.address().slots->moved(redirection, sent.connection->node());
   Connection* connection = RLOCK_TRY(connections_.usable(node));
-  if (!connection) connection = connections_.keep(RLOCK_TRY(Connection::open(endpoint_of(connections_.address(), node), until_)));
+  if (!connection)
+    connection = connections_.keep(RLOCK_TRY(Connection::open(endpoint_of(connections_.address(), node), until_)));
   const Words both[] = {{"ASKING"}, *sent.command};
-  if (auto gone = connection->send(both, until_); !gone) return std::unexpected(connections_.failed(connection, std::move(gone).error()));
+  if (auto gone = connection->send(both, until_); !gone)
+    return std::unexpected(connections_.failed(connection, std::move(gone).error()));
   auto reply = connection->receive(until_);
   if (reply) reply = connection->receive(until_);
   if (reply && connection->has_leftovers()) reply = std::unexpected(too_much());
@@ -218,8 +223,12 @@ Refusal refusal_of(const Reply& reply) {
 
 Error too_much() { return {Error::Code::protocol, "the server sent more than it was asked for", true}; }
 
-void exchange(Connections& connections, const Heard& heard, const Until& until) { Exchange(connections, heard, until).run(); }
+void exchange(Connections& connections, const Heard& heard, const Until& until) {
+  Exchange(connections, heard, until).run();
+}
 
-void receive(Connections& connections, const Heard& heard, const Until& until) { Exchange(connections, heard, until).receive(); }
+void receive(Connections& connections, const Heard& heard, const Until& until) {
+  Exchange(connections, heard, until).receive();
+}
 
 }  // namespace rlock::redis

@@ -15,10 +15,10 @@ namespace rlock::redis {
 // Gets the reply to what is sent along, once for each connection.
 using Heard = std::function<void(const Reply&)>;
 
-// Sends the commands of connections.round: to servers that are connected before any other is connected to, and to all before
-// the first reply is waited for. Follows MOVED and ASK, waits a little at TRYAGAIN, and shows the password once to a server
-// that has forgotten it. Each command has a reply, which may be an error of the server, or an error, when this returns;
-// neither where the time is over.
+// Sends the commands of connections.round: to servers that are connected before any other is connected to, and to all
+// before the first reply is waited for. Follows MOVED and ASK, waits a little at TRYAGAIN, and shows the password once
+// to a server that has forgotten it. Each command has a reply, which may be an error of the server, or an error, when
+// this returns; neither where the time is over.
 void exchange(Connections& connections, const Heard& heard, const Until& until);
 
 // Waits for the replies to the commands of connections.round that were sent already, and follows nothing.

@@ -54,7 +54,8 @@ Result<bool> Subscriber::subscribe(std::string_view channel, const Until& until)
     return false;
   }
   if (reply.is(Reply::Kind::error)) {
-    return std::unexpected(with_login(server_error(reply.text), address_.server).in(escaped(address_.display()) + ": SUBSCRIBE"));
+    return std::unexpected(
+        with_login(server_error(reply.text), address_.server).in(escaped(address_.display()) + ": SUBSCRIBE"));
   }
   if (!reply.at(0).as_text().ends_with("subscribe")) {
     return fail(Error::Code::protocol, escaped(address_.display()) + ": SUBSCRIBE was not confirmed");
@@ -89,7 +90,8 @@ Result<int> Subscriber::watched() {
   if (!all_) return std::unexpected(system_error("epoll_create1"));
   for (const Connection& connection : connections_) {
     epoll_event readable{.events = EPOLLIN, .data = {}};
-    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, connection.fd(), &readable) != 0) return std::unexpected(system_error("epoll_ctl"));
+    if (epoll_ctl(all_.get(), EPOLL_CTL_ADD, connection.fd(), &readable) != 0)
+      return std::unexpected(system_error("epoll_ctl"));
   }
   return all_.get();
 }

@@ -56,11 +56,11 @@ class Subscriber {
 
   Address address_;
   std::list<Connection> connections_;  // one; of a cluster one for each server
-  UniqueFd all_;                 // watches several
+  UniqueFd all_;                       // watches several
 };
 
-// Threads that hear what is published on channels, one for each of several addresses, until it is destroyed. A server that
-// cannot be listened to is tried again each second; one that refuses all channels is not.
+// Threads that hear what is published on channels, one for each of several addresses, until it is destroyed. A server
+// that cannot be listened to is tried again each second; one that refuses all channels is not.
 class Listener {
  public:
   // In the thread of that address. False: nobody listens there any longer.

@@ -212,8 +212,9 @@ std::string history_page(const std::vector<PastHold>& holds, bool older, millise
   page += "<h1>rlock history</h1>\n<p>" + std::to_string(holds.size()) + (holds.size() == 1 ? " hold" : " holds") +
           (older ? ", the newest ones (for older ones: --limit)" : "") + ", written " + date_text(now, zone) + "</p>\n";
   if (holds.empty()) return page + "<p>No holds are written down here.</p>\n</body>\n</html>\n";
-  page += "<p class=\"key\"><i class=\"wait\"></i>waited<i class=\"fine\"></i>held<i class=\"bad\"></i>failed, lost or "
-          "taken away</p>\n";
+  page +=
+      "<p class=\"key\"><i class=\"wait\"></i>waited<i class=\"fine\"></i>held<i class=\"bad\"></i>failed, lost or "
+      "taken away</p>\n";
   const Span span = span_of(holds);
   const std::string axis = "<div class=\"axis\"><span>" + date_text(span.begin, zone) + "</span><span>" +
                            date_text(span.end, zone) + "</span></div>\n";

@@ -21,7 +21,7 @@ struct Measures {
 
 struct Metric {
   std::string_view name, type, help;
-  std::optional<double> Measures::*value;
+  std::optional<double> Measures::* value;
 };
 
 constexpr Metric kMetrics[] = {

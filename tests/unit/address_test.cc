@@ -40,13 +40,28 @@ TEST(Address, NeverShowsALoneWord) {
 }
 
 TEST(Address, RefusesTheRestAndShowsNoPassword) {
-  for (const char* url : {"redis+sentinel://", "redis+sentinel://a", "redis+sentinel://a/", "redis+sentinel:///m",
-                          "redis+sentinel://a,/m", "redis+sentinel://,a/m", "redis+sentinel://u:hunter2@a,b:x/m",
-                          "redis+sentinel://u:hunter2@a/m/x", "redis+sentinel://u:hunter2@a/m/1/2",
-                          "redis+sentinel://a/m?x=1", "redis+sentinel://a,redis://b/m", "redis+sentinel://a:1,redis://b:2/m", "redis+sentinel://a/%00",
-                          "redis+sentinel://a/%0a", "redis://u:hunter2@a,b",
-                          "redis+sentinel://hunter2@a", "redis+sentinel://hunter2%@a/m", "redis+cluster://hunter2@a,",
-                          "redis+cluster://hunter2@a:0", "redis+cluster:/hunter2@a", "redis+clusters://hunter2@a", "redis+sentinels://a/m"}) {
+  for (const char* url : {"redis+sentinel://",
+                          "redis+sentinel://a",
+                          "redis+sentinel://a/",
+                          "redis+sentinel:///m",
+                          "redis+sentinel://a,/m",
+                          "redis+sentinel://,a/m",
+                          "redis+sentinel://u:hunter2@a,b:x/m",
+                          "redis+sentinel://u:hunter2@a/m/x",
+                          "redis+sentinel://u:hunter2@a/m/1/2",
+                          "redis+sentinel://a/m?x=1",
+                          "redis+sentinel://a,redis://b/m",
+                          "redis+sentinel://a:1,redis://b:2/m",
+                          "redis+sentinel://a/%00",
+                          "redis+sentinel://a/%0a",
+                          "redis://u:hunter2@a,b",
+                          "redis+sentinel://hunter2@a",
+                          "redis+sentinel://hunter2%@a/m",
+                          "redis+cluster://hunter2@a,",
+                          "redis+cluster://hunter2@a:0",
+                          "redis+cluster:/hunter2@a",
+                          "redis+clusters://hunter2@a",
+                          "redis+sentinels://a/m"}) {
     const auto address = parse_address(url);
     ASSERT_FALSE(address) << url;
     EXPECT_EQ(address.error().code, Error::Code::usage) << url;
@@ -60,7 +75,8 @@ TEST(Address, SeveralHaveBlanksBetweenThem) {
   EXPECT_EQ(split_addresses(""), Parts{""});
   EXPECT_EQ(split_addresses("redis://a  unix:///b local: rediss://c"),
             (Parts{"redis://a", "unix:///b", "local:", "rediss://c"}));
-  EXPECT_EQ(split_addresses("unix:///with a blank redis://u:p w@b"), (Parts{"unix:///with a blank", "redis://u:p w@b"}));
+  EXPECT_EQ(split_addresses("unix:///with a blank redis://u:p w@b"),
+            (Parts{"unix:///with a blank", "redis://u:p w@b"}));
   EXPECT_EQ(split_addresses("redis://a http://b REDIS://c"), (Parts{"redis://a", "http://b", "REDIS://c"}));
 }
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lock/voters.h"
 #include "lock/tally.h"
+#include "lock/voters.h"
 
 namespace rlock::lock {
 namespace {
@@ -82,8 +82,8 @@ bool contested(const Result<Acquired>& election) {
 TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
   auto one = request();
   one.heir = OwnerId::fresh();
-  EXPECT_TRUE(contested(
-      elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
+  EXPECT_TRUE(
+      contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
 TEST(Election, ItIsHeldByAnotherOnAMajorityOnly) {
@@ -99,8 +99,7 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto one = request();
   const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
   ASSERT_TRUE(contested(election));
-  EXPECT_TRUE(election->contested.starts_with(
-      "others hold it on 1 of 3 servers, and nobody on a majority; young; "));
+  EXPECT_TRUE(election->contested.starts_with("others hold it on 1 of 3 servers, and nobody on a majority; young; "));
   EXPECT_EQ(elected(one, {held_by("a"), held_by("a"), away()})->contested, "");
 }
 
@@ -176,13 +175,21 @@ TEST(Releases, AMajorityHasReleasedIt) {
   const auto away = fail(Error::Code::unavailable, "away");
   EXPECT_EQ(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::released), away})->outcome,
             ReleaseOutcome::released);
-  EXPECT_EQ(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), said(ReleaseOutcome::free)})->outcome, ReleaseOutcome::free);
+  EXPECT_EQ(
+      merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), said(ReleaseOutcome::free)})->outcome,
+      ReleaseOutcome::free);
   EXPECT_FALSE(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), away}));
 }
 
 TEST(Releases, TheLastTokenIsThatOfAMajority) {
-  EXPECT_EQ(merge_releases({said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "7")})->token, "5");
-  EXPECT_EQ(merge_releases({said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "6"), said(ReleaseOutcome::free, "7")})->token, "");
+  EXPECT_EQ(merge_releases(
+                {said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "7")})
+                ->token,
+            "5");
+  EXPECT_EQ(merge_releases(
+                {said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "6"), said(ReleaseOutcome::free, "7")})
+                ->token,
+            "");
 }
 
 redis::Reply info(const std::string& run_id, int uptime, const std::string& more = "") {

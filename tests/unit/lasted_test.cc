@@ -34,7 +34,9 @@ TEST(Lasted, FreeAfterTheLeaseIsNoneIfNobodyWasGrantedTheLockSince) {
   EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
 }
 
-TEST(Lasted, AnUnknownTokenProvesNothing) { EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater)); }
+TEST(Lasted, AnUnknownTokenProvesNothing) {
+  EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater));
+}
 
 TEST(Lasted, WhoeverHoldsItNowMayHaveHadItBefore) {
   for (const ReleaseEnd outcome : {ReleaseEnd::other_owner, ReleaseEnd::other_kind}) {

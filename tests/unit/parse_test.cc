@@ -89,8 +89,10 @@ TEST(OptionTable, EveryOptionFillsAMember) {
 }
 
 TEST(Parse, TellsWhatItSawOfALineThatIsWrong) {
-  for (const Words& line : {Words{"run", "--log-format=json", "--bogus", "x"}, {"run", "x", "--log-format", "json", "-l"},
-                            {"--log-format", "json", "frob"}, {"--log-format", "json"}}) {
+  for (const Words& line : {Words{"run", "--log-format=json", "--bogus", "x"},
+                            {"run", "x", "--log-format", "json", "-l"},
+                            {"--log-format", "json", "frob"},
+                            {"--log-format", "json"}}) {
     const Parsed parsed = parse(line);
     EXPECT_TRUE(parsed.error);
     EXPECT_EQ(*given(parsed, "log-format"), "json");
@@ -98,13 +100,20 @@ TEST(Parse, TellsWhatItSawOfALineThatIsWrong) {
 }
 
 TEST(Parse, TellsWhoEvaluatesIt) {
-  for (const Words& line : {Words{"acquire", "--export", "a"}, {"acquire", "a", "--export", "--bogus"}, {"acquire", "--export", "-l"},
-                            {"--bogus", "run", "acquire", "--export", "a"}, {"frob", "acquire", "--export"}}) {
+  for (const Words& line : {Words{"acquire", "--export", "a"},
+                            {"acquire", "a", "--export", "--bogus"},
+                            {"acquire", "--export", "-l"},
+                            {"--bogus", "run", "acquire", "--export", "a"},
+                            {"frob", "acquire", "--export"}}) {
     EXPECT_TRUE(parse(line).exports) << line[0];
   }
-  for (const Words& line : {Words{"acquire", "a", "--", "--export"}, {"run", "--reason", "--export", "acquire", "--", "x"},
-                            {"acquire", "--export", "-h"}, {"acquire", "--export=false", "a"}, {"status", "--export"},
-                            {"run", "acquire", "--export"}, {"acquire", "--reason", "--export", "a"}}) {
+  for (const Words& line : {Words{"acquire", "a", "--", "--export"},
+                            {"run", "--reason", "--export", "acquire", "--", "x"},
+                            {"acquire", "--export", "-h"},
+                            {"acquire", "--export=false", "a"},
+                            {"status", "--export"},
+                            {"run", "acquire", "--export"},
+                            {"acquire", "--reason", "--export", "a"}}) {
     EXPECT_FALSE(parse(line).exports) << line[0];
   }
 }
@@ -124,11 +133,13 @@ TEST(OptionTable, ADefaultThatIsAValueIsOneThatTheOptionTakes) {
     Invocation blank = spec.blank({});
     for (const OptionSpec& option : spec.options()) {
       if (!option.fallback.is_value()) continue;
-      std::visit([&](auto& options) {
-        if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {
-          EXPECT_TRUE(option.fill(options, {.text = option.fallback.text()})) << option.name();
-        }
-      }, blank);
+      std::visit(
+          [&](auto& options) {
+            if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {
+              EXPECT_TRUE(option.fill(options, {.text = option.fallback.text()})) << option.name();
+            }
+          },
+          blank);
     }
   }
 }

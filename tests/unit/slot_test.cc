@@ -107,8 +107,9 @@ TEST(SlotMap, AsksThoseInDoubtLast) {
 }
 
 TEST(SlotMap, TakesAnnouncedNamesWhereTheyAreWanted) {
-  const auto reply = list({list({number(0), number(16383), list({text("10.0.0.1"), number(1), text("id"),
-                                                                 list({text("hostname"), text("one.example")})})})});
+  const auto reply =
+      list({list({number(0), number(16383),
+                  list({text("10.0.0.1"), number(1), text("id"), list({text("hostname"), text("one.example")})})})});
   SlotMap map;
   ASSERT_TRUE(map.read(reply, {}, false));
   EXPECT_TRUE(map.sharded());

@@ -42,9 +42,10 @@ TEST(IsWhatItLooksLike, TellsPlainTextFromDeceit) {
   for (const char* plain : {"", "deploy 1/2 — größer", "a\\b", "日本語", "e\u0301", "\xf0\x9f\x94\x92"}) {
     EXPECT_TRUE(is_what_it_looks_like(plain)) << plain;
   }
-  for (const char* other : {"a\nb", "\x7f", "\u009b", "\x9b", "\u202e", "\u00ad", "\U000e0041", "\ufe0f", "a\u00a0b",
-                            "\u2000", "\u2800", "\u3000", " a", "a ", "\u0301-x", "\ue000", "\U000f0000", "\uffff",
-                            "\u0378", "\U0001d159", "\U00016fe4", "\U00013430"}) {
+  for (const char* other :
+       {"a\nb",       "\x7f",   "\u009b", "\x9b",       "\u202e",     "\u00ad",    "\U000e0041", "\ufe0f",
+        "a\u00a0b",   "\u2000", "\u2800", "\u3000",     " a",         "a ",        "\u0301-x",   "\ue000",
+        "\U000f0000", "\uffff", "\u0378", "\U0001d159", "\U00016fe4", "\U00013430"}) {
     EXPECT_FALSE(is_what_it_looks_like(other)) << escaped(other);
   }
 }

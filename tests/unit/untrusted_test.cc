@@ -9,13 +9,13 @@
 #include <random>
 #include <thread>
 
-#include "pipe.h"
-#include "show/json.h"
-#include "show/status.h"
-#include "lock/verbs.h"
 #include "lock/acquire.h"
 #include "lock/by_scripts.h"
+#include "lock/verbs.h"
+#include "pipe.h"
 #include "run/watchdog.h"
+#include "show/json.h"
+#include "show/status.h"
 
 namespace rlock::lock {
 namespace {
@@ -136,9 +136,8 @@ TEST(UntrustedNumbers, WhileWaiting) {
     for (const std::string_view ahead : kNumbers) {
       Hostile hostile([&] { return array({text("held"), text(ttl), text(ahead), text("1"), text("1"), text("1")}); });
       const WaitPolicy policy{.limit = 2ms, .exchange = 10s};
-      const auto waited =
-          acquire_or_wait(hostile.verbs, hostile.client, request, policy,
-                          [](const Acquired&) -> Result<void> { return {}; });
+      const auto waited = acquire_or_wait(hostile.verbs, hostile.client, request, policy,
+                                          [](const Acquired&) -> Result<void> { return {}; });
       ASSERT_TRUE(waited) << waited.error().message;
     }
   }
@@ -183,8 +182,8 @@ TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
     const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),
                                       text("since"), text(since), text("lease"), text(lease)});
     Hostile hostile([&] {
-      return array({text("lock"), text("5000"), text("1700000000000"), text("7"), text(""), text("1"),
-                    array({holder}), text("0"), array({})});
+      return array({text("lock"), text("5000"), text("1700000000000"), text("7"), text(""), text("1"), array({holder}),
+                    text("0"), array({})});
     });
     return hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
   };

@@ -10,7 +10,7 @@ namespace {
 
 using Event = WaiterEvent::Kind;
 
-constexpr const char* kWaiterActions[] = {"listen", "hear",       "unlisten", "disconnect", "ask",  "tell", "tell_away",
+constexpr const char* kWaiterActions[] = {"listen",     "hear",  "unlisten", "disconnect", "ask",  "tell", "tell_away",
                                           "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
 
 // A waiter at a time of its own, which counts from 0, without chance.
