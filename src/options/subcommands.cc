@@ -46,7 +46,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 78 configuration or a failed --on-acquire, 124 --max-hold was over, 126 not executable,
 127 not found.
 )~",
-         .command = &kRun.named("command"),
+         .command = &kRun.named("--command"),
          .page = "rlock-run"},
         kWaiting, kKind, kQueueing, kNaming, kSupervision, kHooks, kRun, kReason, kWritten),
     subcommand<AcquireOptions>({.name = "acquire",
@@ -185,9 +185,9 @@ std::span<const OptionSpec> common_options() { return kCommon.rows; }
 
 std::span<const OptionSpec> informing_options() { return kInforming.rows; }
 
-const OptionSpec& url_option() { return kCommon.named("url"); }
-const OptionSpec& config_option() { return kCommon.named("config"); }
-const OptionSpec& profile_option() { return kCommon.named("profile"); }
-const OptionSpec& log_format_option() { return kCommon.named("log-format"); }
+const OptionSpec& url_option() { return kCommon.named("--url"); }
+const OptionSpec& config_option() { return kCommon.named("--config"); }
+const OptionSpec& profile_option() { return kCommon.named("--profile"); }
+const OptionSpec& log_format_option() { return kCommon.named("--log-format"); }
 
 }  // namespace rlock::cli

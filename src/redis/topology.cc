@@ -32,13 +32,17 @@ struct Answered {
   Reply reply;
 };
 
-// Connects to `server`, and asks it one thing. The errors say which server it is.
-Result<Answered> ask(const Endpoint& server, const Words& words, const Until& until) {
-  auto connection = RLOCK_TRY(Connection::open(server, until));
+// Asks `server` one thing. The errors say which server it is.
+Result<Answered> ask(Connection connection, const Endpoint& server, const Words& words, const Until& until) {
   if (auto sent = connection.send(words, until); !sent) return named(server, std::move(sent).error());
   auto reply = connection.receive(until);
   if (!reply) return named(server, std::move(reply).error());
   return Answered{std::move(connection), std::move(*reply)};
+}
+
+// Connects to it, and asks.
+Result<Answered> ask(const Endpoint& server, const Words& words, const Until& until) {
+  return ask(RLOCK_TRY(Connection::open(server, until)), server, words, until);
 }
 
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
@@ -59,15 +63,16 @@ struct Answer {
   long long epoch = 0;
 };
 
-// The reply is a list of names and values.
-Result<Answer> read_answer(const Reply& reply) {
-  std::map<std::string, const Reply*> fields;
-  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) fields[reply.at(i).as_text()] = &reply.at(i + 1);
-  const auto field = [&](const char* name) { return fields.contains(name) ? *fields[name] : Reply{}; };
-  const std::string host = field("ip").as_text();
-  const long long port = field("port").as_number().value_or(0);
+// `about`: the reply to SENTINEL MASTER, a list of names and values. `place`: host and port.
+Result<Answer> read_answer(const Reply& about, const Reply& place) {
+  const std::string host = place.at(0).as_text();
+  const long long port = place.at(1).as_number().value_or(0);
   if (host.empty() || !can_be_node(host, port)) return fail(Error::Code::protocol, "the answer names no server");
-  return Answer{{host, static_cast<int>(port)}, field("config-epoch").as_number().value_or(0)};
+  Answer answer{{host, static_cast<int>(port)}};
+  for (std::size_t i = 0; i + 1 < about.elements.size(); i += 2) {
+    if (about.at(i).as_text() == "config-epoch") answer.epoch = about.at(i + 1).as_number().value_or(0);
+  }
+  return answer;
 }
 
 Error refusal(const std::string& text) {
@@ -77,15 +82,24 @@ Error refusal(const std::string& text) {
 }
 
 // None: it does not know that master.
+//
+// SENTINEL MASTER has the epoch. While a Sentinel fails over, its epoch is the new one already and its address still the
+// old one, until all replicas have followed, which may take minutes; GET-MASTER-ADDR-BY-NAME names the new one from the
+// moment that it is promoted (sentinelGetCurrentMasterAddress in Redis' sentinel.c). The epoch is asked for first: an
+// older epoch with a newer address does no harm.
 Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
   Endpoint server = endpoint_at(address.sentinel, sentinel);
   server.tls = address.server.tls;
-  const Reply reply = RLOCK_TRY(ask(server, {"SENTINEL", "MASTER", address.master}, until)).reply;
-  if (reply.is(Reply::Kind::error)) {
-    if (reply.text.contains("No such master")) return std::nullopt;
-    return named(server, with_login(refusal(reply.text), server));
+  Answered about = RLOCK_TRY(ask(server, {"SENTINEL", "MASTER", address.master}, until));
+  if (about.reply.is(Reply::Kind::error)) {
+    if (about.reply.text.contains("No such master")) return std::nullopt;
+    return named(server, with_login(refusal(about.reply.text), server));
   }
-  auto answer = read_answer(reply);
+  const Reply place =
+      RLOCK_TRY(ask(std::move(about.connection), server, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}, until))
+          .reply;
+  if (place.is(Reply::Kind::error)) return named(server, with_login(refusal(place.text), server));
+  auto answer = read_answer(about.reply, place);
   if (!answer) return named(server, std::move(answer).error());
   return *answer;
 }

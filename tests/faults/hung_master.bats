@@ -108,6 +108,23 @@ pairs() {
   done
 }
 
+@test "a Sentinel that still waits for a replica to follow names the new master" {
+  local name leader
+  servers
+  # One replica becomes the master, and the other never follows it.
+  for name in r1 r2; do redis "$name" acl setuser default -replicaof -slaveof '+slaveof|no' >/dev/null; done
+  hang
+  # Its epoch is the new one, and its SENTINEL MASTER has the old address.
+  waiting() {
+    for leader in s1 s2 s3; do [[ $(redis "$leader" sentinel master mymaster) == *failover_in_progress* ]] && return; done
+    return 1
+  }
+  waiting
+  [[ $(redis "$leader" sentinel master mymaster) == *"$m_port"* ]]
+  RLOCK_URL=$(sentinels_url "$leader") run -0 rlock acquire --lease 1m job
+  held_on "$master" job
+}
+
 @test "a waiter that the old master grants the lock goes to the new one, and waits there" {
   local owner
   servers
@@ -127,7 +144,7 @@ pairs() {
   rlock release --owner "$owner" job
   job_status
   show
-  [[ $status == 0 && -e ran && $stderr == *'the Sentinels name another master'* ]]
+  [[ $status == 0 && -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
 }
 
 @test "a waiter starts nothing while no Sentinel says who is the master" {

@@ -93,7 +93,9 @@ def answer_of_many(mode, here, words):
         return encoded([[i * share, 16383 if name == names[-1] else (i + 1) * share - 1, [name, port, b"%040d" % i]]
                         for i, name in enumerate(names)])
     if words[0] in (b"AUTH", b"ASKING", b"CLIENT", b"SUBSCRIBE", b"SSUBSCRIBE", b"SENTINEL", b"ROLE"):
-        return {b"SENTINEL": encoded([b"ip", new_host(), b"port", b"%d" % port]), b"ROLE": encoded([b"master", 0, []]),
+        place = [new_host(), b"%d" % port]
+        about = [b"config-epoch", b"1"] if words[1:2] == [b"MASTER"] else place
+        return {b"SENTINEL": encoded(about), b"ROLE": encoded([b"master", 0, []]),
                 b"CLIENT": b"+OK\r\n", b"ASKING": b"+OK\r\n"}.get(words[0])
     if mode in ("moved", "ask", "crowd"):
         return b"-%s 1 %s:%d\r\n" % (b"ASK" if mode == "ask" else b"MOVED", new_host(), port)
