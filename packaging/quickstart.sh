@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 need_packages $BUILD_PACKAGES
 own build
 
-say 'Building build/rlock (two to four minutes on two free cores) ...'
+say 'Building build/rlock (about a minute on two free cores) ...'
 build release build rlock -DBUILD_TESTING=OFF
 
 say 'Running a command under the lock "hello", on a private Redis server:'
