@@ -19,7 +19,7 @@ constexpr Convention kConventions[] = {
     {.preset = "ioredis-lock", .key = "%"},
     {.preset = "redis-semaphore", .key = "mutex:%"},
     {.preset = "pottery", .key = "redlock:%"},
-    // Its waiters BLPOP there. It deletes the list first, so that one release leaves one element.
+    // Its waiters BLPOP there. The list is deleted first, so that one release leaves one element.
     {.preset = "python-redis-lock",
      .key = "lock:%",
      .wakes = Way::push,
@@ -49,7 +49,8 @@ const Convention* find_convention(std::string_view preset) {
 
 Result<KeyForm> KeyForm::parse(std::string_view text) {
   if (std::ranges::count(text, '%') == 1) return KeyForm(std::string(text));
-  return fail(Error::Code::usage, in_quotes(text) + " is no form of a key: write one % where NAME is to stand");
+  return fail(Error::Code::usage,
+              in_quotes(text) + " is not the form of a key; write exactly one %, in the place of NAME");
 }
 
 std::string KeyForm::of(std::string_view name) const { return filled(text_, '%', name); }
@@ -60,7 +61,7 @@ Result<Wakeup> KeyForm::wakeup(const Convention& convention, std::string_view na
   if (where.contains('@')) {
     constexpr std::string_view kEnd = ":%";
     if (!text_.ends_with(kEnd) || text_.size() == kEnd.size()) {
-      return fail(Error::Code::usage, "its key " + in_quotes(text_) + " has not the form " +
+      return fail(Error::Code::usage, "its key " + in_quotes(text_) + " does not have the form " +
                                           std::string(convention.wanted) + ", which names the channel of its waiters");
     }
     where = filled(where, '@', std::string_view(text_).substr(0, text_.size() - kEnd.size()));

@@ -28,36 +28,12 @@ std::string Servers::display() const {
   return all;
 }
 
-void Servers::call_themselves(const std::string& name) {
-  for (const auto& client : clients_) client->call_itself(name);
-}
-
 void Servers::refuse_eviction() { quorum_ ? quorum_->refuse_eviction() : redis::look_for_eviction(*clients_.front()); }
 
 UniqueFd Servers::hand_over() {
   if (!quorum_) return clients_.front()->hand_over();
   disconnect();
   return {};
-}
-
-void Servers::adopt(UniqueFd connection) {
-  if (!quorum_) clients_.front()->adopt(std::move(connection));
-}
-
-void Servers::connect_ahead(const Until& until) {
-  if (!quorum_) clients_.front()->connect_ahead(until);
-}
-
-void Servers::disconnect() {
-  for (const auto& client : clients_) client->disconnect();
-}
-
-void Servers::forget() {
-  for (const auto& client : clients_) client->forget();
-}
-
-void Servers::keep_password_from_children() const {
-  for (const auto& client : clients_) client->keep_password_from_children();
 }
 
 const redis::PasswordSource* Servers::process_source() const {

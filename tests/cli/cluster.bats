@@ -112,7 +112,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
 
 @test "addresses: no seeds, mixed schemes, an IPv6 seed" {
   refused 64 'a host is missing' redis+cluster://
-  refused 64 'one scheme stands in front of all hosts' redis+cluster://a,redis://b
+  refused 64 'write the scheme once, before all hosts' redis+cluster://a,redis://b
   start 1 0 --bind '127.0.0.1 -::1'
   run -0 rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
   [[ $output == six ]]

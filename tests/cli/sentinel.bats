@@ -88,7 +88,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 78 "it is no Sentinel" "redis+sentinel://127.0.0.1:$m_port/mymaster"
   refused 78 'if it is a Sentinel, write redis+sentinel://' "redis://127.0.0.1:$s1_port"
   refused 78 'it is no cluster' "redis+cluster://127.0.0.1:$s1_port"
-  refused 64 'one scheme stands in front of all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
+  refused 64 'write the scheme once, before all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
 }
 
 # A Sentinel that has slept goes on naming what was the master, until it hears from the others.
