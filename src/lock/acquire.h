@@ -2,11 +2,6 @@
 // Taking locks, and waiting for locks that others hold.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lock/servers.h"
 #include "redis/subscriber.h"
 

@@ -2,11 +2,6 @@
 // The requests to the verbs on a lock (lock/verbs.h), and their answers.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.h"
 #include "lock/mode.h"
 #include "lock/name.h"
 

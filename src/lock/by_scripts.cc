@@ -29,8 +29,7 @@ milliseconds remembered_for(const Until& until) {
 template <class T, class Other>
 Result<T> or_without(redis::Client& client, const Lock& lock, Result<T> result, const Other& other) {
   if (result || !WithoutScripts::can_keep(lock, result.error())) return result;
-  WithoutScripts without(client, result.error());
-  return other(without);
+  return other(WithoutScripts(client, result.error()));
 }
 
 }  // namespace
@@ -85,8 +84,8 @@ Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, Ti
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
   auto acquired = or_without(client_, lock, ask(request, sent, Attempts::until_deadline, until),
-                             [&](Verbs& without) -> Result<std::optional<Acquired>> {
-                               return RLOCK_TRY(without.acquire(request, sent, until));
+                             [&](WithoutScripts without) -> Result<std::optional<Acquired>> {
+                               return RLOCK_TRY(without.acquire(request, until));
                              });
   if (!acquired) return std::unexpected(std::move(acquired).error());
   if (!*acquired) return Acquired{.expires_in = 0ms};
@@ -133,8 +132,8 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
     untidy.push_back(read && read->untidy);
-    each.push_back(or_without(client_, hold.lock, Result<Renewed>(std::move(read)), [&](WithoutScripts& without) {
-      return without.renew_one(hold.lock, hold.owner, lease, Attempts::one, until);
+    each.push_back(or_without(client_, hold.lock, Result<Renewed>(std::move(read)), [&](WithoutScripts without) {
+      return without.renew(hold.lock, hold.owner, lease, Attempts::one, until);
     }));
   }
   AllRenewed all = RLOCK_TRY(all_of(each));
@@ -150,13 +149,14 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
     const auto calls = renew_calls(client_, {&hold, 1}, lease, until);
-    const Reply reply = RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until));
-    const RenewReply renewed = RLOCK_TRY(checked(read_renewal(reply)));
+    const RenewReply renewed =
+        RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;
     return renewed;
   };
-  const Renewed renewed = RLOCK_TRY(
-      or_without(client_, lock, by_script(), [&](Verbs& without) { return without.renew(lock, owner, lease, until); }));
+  const Renewed renewed = RLOCK_TRY(or_without(client_, lock, by_script(), [&](WithoutScripts without) {
+    return without.renew(lock, owner, lease, Attempts::until_deadline, until);
+  }));
   if (untidy) go_on(lock, until.at_most(kGoOn));
   return explained(lock, renewed, until);
 }
@@ -176,17 +176,22 @@ std::string ByScripts::follow_master(const Until& until) {
   return "";
 }
 
-Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
-  const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
+// Sends a release or a forced one.
+Result<Released> ByScripts::release_by(const Call& call, const ReleaseRequest& request, const Until& until) {
   const auto by_script = [&]() -> Result<Released> {
-    const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
     return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
   };
-  Released released = RLOCK_TRY(
-      or_without(client_, request.lock, by_script(), [&](Verbs& without) { return without.release(request, until); }));
+  return or_without(client_, request.lock, by_script(),
+                    [&](WithoutScripts without) { return without.release(request, until); });
+}
+
+Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
+  const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
+  const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
+  Released released = RLOCK_TRY(release_by(call, request, until));
   if (released.unfinished) go_on(request.lock, until.at_most(kGoOn));
   if (!unsure.empty()) {
-    released.unsure = "it is unknown whether the server was still the master at the release: " + unsure +
+    released.unsure = "it is not known whether the server was still the master at the release: " + unsure +
                       "; if it was not, another job may have had the lock";
   }
   return released;
@@ -195,11 +200,7 @@ Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& 
 Result<Released> ByScripts::force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
                                          const HistoryNote* note) {
   const Call call = force_unlock_call(client_, lock, owner, note, until);
-  const auto by_script = [&]() -> Result<Released> {
-    return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
-  };
-  Released released = RLOCK_TRY(or_without(
-      client_, lock, by_script(), [&](Verbs& without) { return without.force_unlock(lock, owner, until, note); }));
+  Released released = RLOCK_TRY(release_by(call, {lock, owner, "", {}, note}, until));
   if (released.unfinished) go_on(lock, until);
   return released;
 }
@@ -238,7 +239,7 @@ Result<Status> ByScripts::look_at_any(const LockName& name, const Until& until) 
   auto plain = look_at({name}, until);
   if (!plain && WithoutScripts::can_keep({name, Layout::string}, plain.error())) {
     // If it is not a string, it may be a lock of another kind, at which only a script can look.
-    auto string = WithoutScripts(client_, plain.error()).inspect(name, until, {});
+    auto string = WithoutScripts(client_, plain.error()).inspect(name, until);
     return string && string->state == Status::State::other_kind ? plain : string;
   }
   Status status = RLOCK_TRY(std::move(plain));

@@ -5,11 +5,6 @@
 // script first, unless the server has already refused one on this connection.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lock/replies.h"
 #include "lock/script.h"
 #include "lock/verbs.h"
@@ -61,6 +56,7 @@ class ByScripts final : public Verbs {
   void explain(const Lock& lock, Error& error, const Until& until);
   Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
   void go_on(const Lock& lock, const Until& until);
+  Result<Released> release_by(const Call& call, const ReleaseRequest& request, const Until& until);
   std::string follow_master(const Until& until);
   template <class T>
   Result<T> checked(Result<T> read);

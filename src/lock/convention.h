@@ -4,8 +4,6 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"

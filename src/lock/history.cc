@@ -2,13 +2,12 @@
 #include "lock/history.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
 #include "base/text.h"
-#include "lock/ballot.h"
 #include "lock/script.h"
+#include "lock/tally.h"
 
 namespace rlock::lock {
 namespace {
@@ -188,13 +187,6 @@ std::vector<PastHold> StreamOfHolds::take_settled(std::size_t far) {
   std::erase_if(open_, [&](const auto& open) { return open.second < settled; });
   for (auto& [owner, i] : open_) i -= settled;
   return taken;
-}
-
-std::vector<PastHold> StreamOfHolds::take(std::size_t limit) {
-  open_.clear();
-  seen_before_.clear();
-  if (holds_.size() > limit) holds_.erase(holds_.begin() + static_cast<std::ptrdiff_t>(limit), holds_.end());
-  return std::exchange(holds_, {});
 }
 
 std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) {

@@ -6,12 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/clock.h"
 #include "lock/answers.h"
 #include "redis/reply.h"
 
@@ -108,8 +103,6 @@ class StreamOfHolds {
   // Takes the newest holds, up to the first one to which an entry may still belong, newest first. Such an entry is
   // expected among the next `far` entries.
   std::vector<PastHold> take_settled(std::size_t far);
-  // Takes up to `limit` holds, newest first, and forgets the rest.
-  std::vector<PastHold> take(std::size_t limit);
 
  private:
   std::function<bool(const PastHold&)> wanted_;

@@ -82,7 +82,7 @@ Result<void> HistoryReader::take_page(Result<Reply> reply) {
 }
 
 std::vector<PastHold> HistoryReader::take_settled() {
-  return over_ ? found_.take(found_.size()) : found_.take_settled(std::max(longest_, kShortPage));
+  return found_.take_settled(over_ ? 0 : std::max(longest_, kShortPage));
 }
 
 std::size_t HistoryReader::size_held_back() const {

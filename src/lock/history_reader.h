@@ -2,13 +2,8 @@
 // The history of one lock on one server, page by page. lock/read_history.h is for callers.
 #pragma once
 
-#include <cstddef>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "base/error.h"
-#include "base/wait.h"
 #include "lock/history.h"
 #include "redis/client.h"
 

@@ -3,13 +3,6 @@
 // that were used before from mistyped ones.
 #pragma once
 
-#include <cstddef>
-#include <set>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
 #include "lock/servers.h"
 #include "redis/client.h"
 

@@ -2,11 +2,6 @@
 // How a lock is held, and the layout in Redis that follows from that.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "base/clock.h"
 #include "lock/name.h"
 
 namespace rlock::lock {

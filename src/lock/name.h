@@ -3,12 +3,8 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "lock/convention.h"
 
 namespace rlock::lock {

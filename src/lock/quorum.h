@@ -6,15 +6,8 @@
 // (vote_limit), and less once a majority has answered. A server that refuses scripts has no vote.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "base/error.h"
-#include "base/wait.h"
 #include "lock/by_scripts.h"
 #include "lock/tally.h"
 #include "lock/verbs.h"

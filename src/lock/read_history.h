@@ -7,11 +7,6 @@
 // it takes too long; protocol if more than 32 MiB would have to be kept.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <vector>
-
-#include "base/error.h"
 #include "lock/history.h"
 #include "lock/servers.h"
 

@@ -149,53 +149,49 @@ Result<Released> read_release(const Reply& reply) {
   return released;
 }
 
-// Long, because it has a branch for each outcome of the script.
+namespace {
+
+Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, const Lock& lock, TimePoint sent) {
+  const auto owner = OwnerId::parse(reply.at(1).as_text());
+  const auto token = reply.at(2).as_number();
+  // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
+  const bool has_none = token == 0 && lock.layout == Layout::string;
+  if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
+  if (*owner != request.owner && owner.value() != request.heir) {
+    return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
+                                           in_quotes(owner->text()) + "; is something between us and Redis?");
+  }
+  return Acquired{.outcome = Acquired::Outcome::granted,
+                  .hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent}};
+}
+
+Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
+  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
+  if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
+  held.holders = count_of(reply.at(5)).value_or(0);
+  if (!reply.at(6).elements.empty()) {
+    held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
+  }
+  return held;
+}
+
+}  // namespace
+
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
+  using Outcome = Acquired::Outcome;
   const Lock lock{request.name, request.mode.layout()};
-  Acquired acquired;
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "again") return std::nullopt;
-  if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply.at(1).as_text());
-    const auto token = reply.at(2).as_number();
-    // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
-    const bool has_none = token == 0 && lock.layout == Layout::string;
-    if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
-    if (*owner != request.owner && owner.value() != request.heir) {
-      return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
-                                             in_quotes(owner->text()) + "; is something between us and Redis?");
-    }
-    acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
-  } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = count_of(reply.at(2));
-    acquired.place = reply.at(3).as_text();
-    if (reply.at(7).as_number() == 1) acquired.other_channel = lock.channel() + ":" + request.owner.text();
-    acquired.holders = count_of(reply.at(5)).value_or(0);
-    if (!reply.at(6).elements.empty()) {
-      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
-    }
-  } else if (outcome == "queue-full") {
-    acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "replaced") {
-    acquired.outcome = Acquired::Outcome::replaced;
-    acquired.by = escaped(reply.at(1).as_text(), 200);
-  } else if (outcome == "other-kind") {
-    acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.instead = other_kind_of(reply);
-  } else if (outcome == "other-slots") {
-    acquired.outcome = Acquired::Outcome::other_slots;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "no-upgrade") {
-    acquired.outcome = Acquired::Outcome::no_upgrade;
-  } else if (outcome == "no-token") {
-    return no_token(request.name);
-  } else {
-    return unexpected_reply("acquire");
-  }
-  return acquired;
+  if (outcome == "granted") return RLOCK_TRY(read_grant(reply, request, lock, sent));
+  if (outcome == "held") return read_held(reply, request, lock);
+  if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = escaped(reply.at(1).as_text(), 200)};
+  if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(reply)};
+  if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
+  if (outcome == "no-token") return no_token(request.name);
+  const long long number = count_of(reply.at(1)).value_or(0);
+  if (outcome == "queue-full") return Acquired{.outcome = Outcome::queue_full, .number = number};
+  if (outcome == "other-slots") return Acquired{.outcome = Outcome::other_slots, .number = number};
+  return unexpected_reply("acquire");
 }
 
 Result<RenewReply> read_renewal(const Reply& reply) {

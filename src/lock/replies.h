@@ -4,10 +4,6 @@
 // Errors of all: protocol if a reply does not have the shape that the script promises.
 #pragma once
 
-#include <optional>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "lock/answers.h"
 #include "redis/reply.h"
 

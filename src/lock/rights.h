@@ -3,12 +3,6 @@
 // docs/security.md explains them; tests/docs/acl.bats checks that they are enough and that each is needed.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
 #include "lock/answers.h"
 #include "redis/client.h"
 

@@ -6,13 +6,6 @@
 // without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "lock/answers.h"
 #include "redis/client.h"
 

@@ -3,13 +3,6 @@
 // several as a quorum.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/unique_fd.h"
-#include "base/wait.h"
 #include "lock/quorum.h"
 #include "lock/verbs.h"
 #include "redis/client.h"

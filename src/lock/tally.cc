@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/tally.h"
 
-#include <algorithm>
 #include <map>
 
 namespace rlock::lock {

@@ -11,13 +11,6 @@
 // - Errors: those of redis::Client; protocol with maybe_executed if a reply is malformed.
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
-
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/wait.h"
 #include "lock/answers.h"
 #include "redis/subscriber.h"
 

@@ -6,12 +6,6 @@
 // lost disk and a repaired file look the same from outside.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "redis/address.h"
 #include "redis/reply.h"
 

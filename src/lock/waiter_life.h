@@ -4,12 +4,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "lock/answers.h"
 
 namespace rlock::lock {

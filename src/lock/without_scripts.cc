@@ -33,7 +33,7 @@ Result<bool> WithoutScripts::set_time(const LockName& name, const std::string& o
   return reply.as_text() == "OK";
 }
 
-Result<Status> WithoutScripts::inspect(const LockName& name, const Until& until, Look) {
+Result<Status> WithoutScripts::inspect(const LockName& name, const Until& until) {
   Status status{.lock = {name, Layout::string}};
   const auto value = client_.insist({"GETRANGE", name.text(), "0", kLastByte}, until);
   if (!value && value.error().code == Error::Code::wrong_kind) {
@@ -69,7 +69,7 @@ Result<void> WithoutScripts::expect_compare(const LockName& name, const Until& u
   return std::unexpected(std::move(error));
 }
 
-Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, TimePoint, const Until& until) {
+Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, const Until& until) {
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   if (queueing.most || queueing.replace || queueing.priority != 0) {
     return fail(Error::Code::config,
@@ -79,7 +79,7 @@ Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, TimePoin
   const std::string owner = request.owner.text(), ms = std::to_string(request.lease.count());
   // These need the rights of renewals and of the release, so a missing one shows before anything is taken.
   RLOCK_TRY(expect_compare(name, until));
-  Status status = RLOCK_TRY(inspect(name, until, {}));
+  Status status = RLOCK_TRY(inspect(name, until));
   TimePoint sent = BootClock::now();
   const auto grant = [&] {
     return Acquired{.outcome = Acquired::Outcome::granted,
@@ -88,7 +88,7 @@ Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, TimePoin
   if (status.state == Status::State::free) {
     const auto set = RLOCK_TRY(client_.insist({"SET", name.text(), owner, "NX", "PX", ms}, until));
     if (set.as_text() == "OK") return grant();
-    status = RLOCK_TRY(inspect(name, until, {}));
+    status = RLOCK_TRY(inspect(name, until));
   }
   if (status.state == Status::State::other_kind) {
     return Acquired{.outcome = Acquired::Outcome::other_kind, .instead = status.other_kind};
@@ -107,8 +107,8 @@ Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, TimePoin
   return Acquired{.expires_in = holder->expires_in, .holders = 1, .holder = *holder};
 }
 
-Result<Renewed> WithoutScripts::renew_one(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
-                                          const Until& until) {
+Result<Renewed> WithoutScripts::renew(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
+                                      const Until& until) {
   if (lease == 0ms) return Renewed{RenewOutcome::lease_unknown, {}, {}};
   const auto left = RLOCK_TRY(send(client_, {"PTTL", lock.name.text()}, attempts, until)).as_number().value_or(0);
   const milliseconds found(std::clamp(left, 0LL, 1LL << 53));
@@ -117,13 +117,6 @@ Result<Renewed> WithoutScripts::renew_one(const Lock& lock, const OwnerId& owner
     return Renewed{RenewOutcome::renewed, found, {}};
   }
   return Renewed{left == -2 ? RenewOutcome::free : RenewOutcome::other_owner, {}, {}};
-}
-
-Result<AllRenewed> WithoutScripts::renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint,
-                                             const Until& until) {
-  std::vector<Result<Renewed>> each;
-  for (const Hold& hold : holds) each.push_back(renew_one(hold.lock, hold.owner, lease, Attempts::one, until));
-  return all_of(each);
 }
 
 // Long, because each of its steps, which a script takes at once, can fail in its own way.
@@ -138,7 +131,7 @@ Result<Released> WithoutScripts::release(const ReleaseRequest& request, const Un
                 "it is held more than once, which only scripts can count, and the server refuses them now");
   }
   Released released;
-  const Status status = RLOCK_TRY(inspect(name, until, {}));
+  const Status status = RLOCK_TRY(inspect(name, until));
   const HolderView* holder = status.holder();
   if (!holder || holder->owner != owner) {
     released.outcome = status.state == Status::State::other_kind ? ReleaseOutcome::other_kind

@@ -3,19 +3,16 @@
 // key value NX takes it, and SET key value IFEQ value renews and releases it (Redis 8.4, Valkey 8.1).
 //
 // There is no queue, no fencing token (it is "0"), no description of the holder, no re-entry and no history, because
-// those need more than one key. A waiter asks again and again. Errors of all: those of redis::Client; the refusal of
-// scripts if the server does not know these commands either.
+// those need more than one key. A waiter asks again and again. The functions are as those of Verbs. Errors of all:
+// those of redis::Client; the refusal of scripts if the server does not know these commands either.
 #pragma once
 
-#include <string>
-
 #include "lock/script.h"
-#include "lock/verbs.h"
 #include "redis/client.h"
 
 namespace rlock::lock {
 
-class WithoutScripts final : public Verbs {
+class WithoutScripts {
  public:
   // `refused`: the server's refusal to run scripts.
   WithoutScripts(redis::Client& client, Error refused) : client_(client), refused_(std::move(refused)) {}
@@ -24,32 +21,18 @@ class WithoutScripts final : public Verbs {
   static bool can_keep(const Lock& lock, const Error& refused);
 
   // Errors: also config if the request needs scripts.
-  using Verbs::acquire, Verbs::renew, Verbs::release;
-  Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
+  Result<Acquired> acquire(const AcquireRequest& request, const Until& until);
   // The length of the lease as granted (`lease` 0) is unknown (lease_unknown). A longer remaining lease is kept.
-  Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, const Until& until) override {
-    return renew_one(lock, owner, lease, Attempts::until_deadline, until);
-  }
-  Result<Renewed> renew_one(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
-                            const Until& until);
+  Result<Renewed> renew(const Lock& lock, const OwnerId& owner, milliseconds lease, Attempts attempts,
+                        const Until& until);
   // Lets the string expire after a millisecond, or after `keep`; does not write the note. The outcome is released or
   // kept if the lock was the owner's when this was called, even if a reply is lost. Errors: also config if scripts have
   // counted more than one hold of this owner.
-  Result<Released> release(const ReleaseRequest& request, const Until& until) override;
-  Result<Released> force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
-                                const HistoryNote* note) override {
-    return release({lock, owner, "", {}, note}, until);
-  }
-  Result<long long> ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
-                                const Until& until) override {
-    return publish_request_to_stop(client_, name, owner, by, until);
-  }
+  Result<Released> release(const ReleaseRequest& request, const Until& until);
   // Knows only the owner and the TTL.
-  Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
+  Result<Status> inspect(const LockName& name, const Until& until);
 
  private:
-  Result<AllRenewed> renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
-                               const Until& until) override;
   Result<bool> set_time(const LockName& name, const std::string& owner, milliseconds time, Attempts attempts,
                         const Until& until);
   Result<void> expect_compare(const LockName& name, const Until& until);

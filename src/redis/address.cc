@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "redis/endpoint.h"
 
 namespace rlock::redis {
 namespace {

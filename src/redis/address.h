@@ -2,13 +2,6 @@
 // Addresses, as users write them: one server, Sentinels that name the server, or the servers of a cluster.
 #pragma once
 
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
 #include "redis/endpoint.h"
 #include "redis/slot.h"
 #include "redis/url.h"
@@ -31,7 +24,7 @@ struct Address {
   enum class Kind { server, sentinel, cluster };
 
   Kind kind = Kind::server;
-  Endpoint server;                          // sentinel, cluster: everything but the host
+  Endpoint server;  // sentinel, cluster: everything but the host
   std::vector<Host> sentinels;
   Endpoint sentinel;                        // their password
   std::string master;                       // the Sentinels' name for it
@@ -48,15 +41,15 @@ struct Address {
   std::string text(const std::string& alone, const std::string& login) const;
 };
 
-// The addresses in `text`, separated by blanks, as parts of it. A blank that is not followed by an address belongs to the
-// one before it.
+// The addresses in `text`, separated by blanks, as parts of it. A blank that is not followed by an address belongs to
+// the one before it.
 std::vector<std::string_view> split_addresses(std::string_view text);
 
-// Reads what parse_endpoint reads; and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with
-// user, password and database of the server, and port 26379 by default; and
+// Reads what parse_endpoint reads; and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db],
+// with user, password and database of the server, and port 26379 by default; and
 // redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with the user and password of all servers. With
-// rediss instead of redis, all connections use TLS. Errors (usage): anything else. The message never contains what may be
-// a password.
+// rediss instead of redis, all connections use TLS. Errors (usage): anything else. The message never contains what may
+// be a password.
 Result<Address> parse_address(std::string_view url);
 
 }  // namespace rlock::redis

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "redis/exchange.h"
 #include "redis/server_error.h"
 #include "redis/topology.h"
 
@@ -50,13 +49,13 @@ Error Client::refusal(const Sent& one) {
              "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
   }
   if (passes_there && one.slot) {
-    error.message += "; slot " + std::to_string(*one.slot) +
-                     " is being moved; redis-cli --cluster fix ends a move that is stuck";
+    error.message +=
+        "; slot " + std::to_string(*one.slot) + " is being moved; redis-cli --cluster fix ends a move that is stuck";
   }
   const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
   if (unfit && !passes_there) return connections_.failed(one.connection, std::move(error));
   error = std::move(error).in(connections_.where(one.connection));
-  if (one.connection && refuses_scripts(error)) one.connection->runs_no_scripts(error);
+  if (one.connection && refuses_scripts(error)) one.connection->set_no_scripts(error);
   return error;
 }
 

@@ -2,15 +2,6 @@
 // Sends commands to the server, or the servers, of an address.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/unique_fd.h"
-#include "base/wait.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 #include "redis/connections.h"
@@ -18,23 +9,23 @@
 
 namespace rlock::redis {
 
-// Connects at the first call, and again after a failure. In a cluster each command goes to the server that keeps its slot
-// (redis/slot.h), each with its own connection. If a slot has moved, a call follows it a few times.
+// Connects at the first call, and again after a failure. In a cluster each command goes to the server that keeps its
+// slot (redis/slot.h), each with its own connection. If a slot has moved, a call follows it a few times.
 class Client {
  public:
   explicit Client(Address address) : connections_(std::move(address)) {}
   explicit Client(Endpoint server) : Client(Address{.server = std::move(server)}) {}
 
-  // One command, and its reply, which is never an error reply. After a failure the connection is dropped, so that a late
-  // reply is not taken for that of the next command, and the next command looks for a server that can serve, as after a
-  // failover. Errors that concern the caller (denied, wrong_kind, config) leave it open. More than one reply is an error
-  // (protocol). A connection that the server has closed, or on which it no longer knows our password, is replaced.
-  // Errors: those of redis::connect, and of redis::connect_again from the second connection on; those of server_error
-  // (redis/server_error.h); the address is in front.
+  // One command, and its reply, which is never an error reply. After a failure the connection is dropped, so that a
+  // late reply is not taken for that of the next command, and the next command looks for a server that can serve, as
+  // after a failover. Errors that concern the caller (denied, wrong_kind, config) leave it open. More than one reply is
+  // an error (protocol). A connection that the server has closed, or on which it no longer knows our password, is
+  // replaced. Errors: those of redis::connect, and of redis::connect_again from the second connection on; those of
+  // server_error (redis/server_error.h); the address is in front.
   Result<Reply> call(const Words& command, const Until& until);
 
-  // As call, for several commands that are sent together: first to connected servers, and to all servers before it waits
-  // for the first reply. A result for each.
+  // As call, for several commands that are sent together: first to connected servers, and to all servers before it
+  // waits for the first reply. A result for each.
   std::vector<Result<Reply>> call_all(const std::vector<Words>& commands, const Until& until);
 
   // As call, over the connections on which the last commands about these keys were answered; a reply from each. Errors:
@@ -46,24 +37,25 @@ class Client {
   // asks again, because rights change and another server may be the master.
   std::optional<Error> no_scripts(std::string_view key);
 
-  // Whether to publish on the channels of a slot (SPUBLISH), because a cluster can only count the listeners of these. Asks
-  // the servers if this is unknown; false if none answers. `key`: the next command's.
+  // Whether to publish on the channels of a slot (SPUBLISH), because a cluster can only count the listeners of these.
+  // Asks the servers if this is unknown; false if none answers. `key`: the next command's.
   bool sharded(std::string_view key, const Until& until);
 
-  // A client for each server that keeps a part of the keys; none: there is only one server. Errors: those of learn_slots
-  // (redis/topology.h).
+  // A client for each server that keeps a part of the keys; none: there is only one server. Errors: those of
+  // learn_slots (redis/topology.h).
   Result<std::vector<Client>> parts(const Until& until);
 
-  // As call, but asks again until `until` is over if the server cannot serve now, or the reply was lost. If this client has
-  // never reached a server, the error is returned at once. An old connection may be dead without a sign (a router has
-  // forgotten it), so it gets half of the time, and a new one the rest.
-  // REQUIRES: the command can be executed twice without harm.
+  // As call, but asks again until `until` is over if the server cannot serve now, or the reply was lost. If this client
+  // has never reached a server, the error is returned at once. An old connection may be dead without a sign (a router
+  // has forgotten it), so it gets half of the time, and a new one the rest. REQUIRES: the command can be executed twice
+  // without harm.
   Result<Reply> insist(const Words& command, const Until& until);
 
   // The name in CLIENT LIST of connections that are opened from now on for this address.
   void call_itself(std::string name) { connections_.address().server.client_name = std::move(name); }
-  // Sends `command` to each server that it connects to from now on, along with the first command. Once that is answered,
-  // `heard` gets the reply to this one, which may be an error, once for each connection. REQUIRES: the words live forever.
+  // Sends `command` to each server that it connects to from now on, along with the first command. Once that is
+  // answered, `heard` gets the reply to this one, which may be an error, once for each connection. REQUIRES: the words
+  // live forever.
   void ask_along(Words command, Heard heard = {}) {
     connections_.along = std::move(command);
     heard_ = std::move(heard);
@@ -92,14 +84,14 @@ class Client {
   // As Connections::standing().
   Result<Connections::Standing> standing(const Until& until) { return connections_.standing(until); }
 
-  // Gives the last command's connection to another process, which receives it by sendmsg(2) and calls adopt(). Closes all
-  // others. Empty: there is none; or it uses TLS, or leads to a master that Sentinels have named, which adopt() could not
-  // know. The other process then connects when it needs to, or in advance by connect_ahead(). In a cluster it tries the
-  // adopted connection for its first command.
+  // Gives the last command's connection to another process, which receives it by sendmsg(2) and calls adopt(). Closes
+  // all others. Empty: there is none; or it uses TLS, or leads to a master that Sentinels have named, which adopt()
+  // could not know. The other process then connects when it needs to, or in advance by connect_ahead(). In a cluster it
+  // tries the adopted connection for its first command.
   UniqueFd hand_over();
   void adopt(UniqueFd connection);
-  // Connects now to the server of the last command, if hand_over() cannot pass its connection on. Ignores failures, because
-  // the next command tries again.
+  // Connects now to the server of the last command, if hand_over() cannot pass its connection on. Ignores failures,
+  // because the next command tries again.
   void connect_ahead(const Until& until);
 
   void read_password_from(PasswordSource source) { connections_.address().server.password_source = std::move(source); }

@@ -34,8 +34,7 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   if (colon != std::string_view::npos) {
     const std::string_view password = info.substr(colon + 1);
     if (password.contains("://")) {
-      return bad_address(
-          "more than one address; separate them with blanks, or write a :// in a password as %3A//");
+      return bad_address("more than one address; separate them with blanks, or write a :// in a password as %3A//");
     }
     endpoint.password = RLOCK_TRY(Secret::written(
         password.size(), [&](std::span<char> out) { return percent_decode(password, "password", out.data()); }));

@@ -2,17 +2,10 @@
 // Where a Redis server is, and how to log in to it.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/secret.h"
-#include "base/wait.h"
 #include "redis/tls.h"
 #include "redis/url.h"
 

@@ -20,7 +20,8 @@ Result<std::size_t> percent_decode(std::string_view text, std::string_view what,
     unsigned value = 0;
     const char* digits = text.data() + i + 1;
     if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
-      return bad_address("the " + std::string(what) + " contains a % without two hex digits after it (write %25 for %)");
+      return bad_address("the " + std::string(what) +
+                         " contains a % without two hex digits after it (write %25 for %)");
     }
     if (value == 0) return bad_address("the " + std::string(what) + " contains a zero byte");
     out[length++] = static_cast<char>(value);

@@ -2,9 +2,6 @@
 // The parts of addresses (RFC 3986). Errors of all: usage; they never show what may be a password.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "base/error.h"
 
 namespace rlock::redis {

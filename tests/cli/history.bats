@@ -469,7 +469,7 @@ at() {
     for i = 1, 40 do redis.call("xadd", KEYS[1], "*", "a", string.rep("b", 100000)) end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
   run -0 --separate-stderr rlock history f
-  [[ $stderr == *'20041 entries are not rlock'* ]]
+  [[ $stderr == *'20041 entries were not written by rlock'* ]]
   commands=$(redis srv info commandstats | grep -oP 'cmdstat_xrevrange:calls=\K[0-9]+')
   ((commands < 5000))
 }

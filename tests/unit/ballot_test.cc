@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "lock/ballot.h"
 
 #include <gtest/gtest.h>
 
