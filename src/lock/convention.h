@@ -40,19 +40,11 @@ std::span<const Convention> conventions();
 // Null: there is no such preset.
 const Convention* find_convention(std::string_view preset);
 
-// A key with % in place of the name.
-class KeyForm {
- public:
-  // Errors (usage): the text does not contain exactly one %.
-  static Result<KeyForm> parse(std::string_view text);
+// The key of the lock `name`, if `form` is the key with % in place of the name. Errors (usage): the form does not
+// contain exactly one %.
+Result<std::string> key_of(std::string_view form, std::string_view name);
 
-  std::string of(std::string_view name) const;
-  // The lock's wake-up. Errors (usage): it needs another form.
-  Result<Wakeup> wakeup(const Convention& convention, std::string_view name) const;
-
- private:
-  explicit KeyForm(std::string text) : text_(std::move(text)) {}
-  std::string text_;
-};
+// The wake-up of that lock. Errors (usage): also if the convention needs another form.
+Result<Wakeup> wakeup_of(const Convention& convention, std::string_view form, std::string_view name);
 
 }  // namespace rlock::lock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Past holds: how entries of a lock's history are written (lua/part/history.lua) and read, and how they combine to
-// holds. Pure: no server is asked here. man/rlock-protocol.7 lists the fields.
+// Past holds: how entries of a lock's history are written (lua/part/history.lua) and read, and how they combine
+// into holds. Pure: no server is asked here. man/rlock-protocol.7 lists the fields.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct PastHold {
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
-  std::string leftovers;     // names and pids of processes that the command left behind, and that rlock ended for that
+  std::string leftovers;     // names and pids of processes that the command left behind, and that rlock ended
   std::string by;            // who took it away, or successfully asked for it
 
   std::optional<milliseconds> since() const { return held ? std::optional(ended - *held) : std::nullopt; }
@@ -74,18 +74,17 @@ std::string_view word(PastHold::Outcome outcome);
 
 // Which past holds to read.
 struct HistoryQuery {
-  std::vector<LockName> names;        // none: all locks with a history
-  std::size_t limit = 50;             // of holds
-  std::optional<milliseconds> since;  // ended at that time or later, since 1970
-  std::optional<milliseconds> within =
-      {};                // ended within this time, by the clock of the server; takes precedence over `since`
-  bool failed = false;   // only those that are not fine()
-  bool of_each = false;  // the limit is for each lock
+  std::vector<LockName> names;              // none: all locks with a history
+  std::size_t limit = 50;                   // of holds
+  std::optional<milliseconds> since;        // ended at that time or later, since 1970
+  std::optional<milliseconds> within = {};  // the same by the server's clock; takes precedence over `since`
+  bool failed = false;                      // only those that are not fine()
+  bool of_each = false;                     // the limit is for each lock
 
   bool wants(const PastHold& hold) const { return !(failed && hold.fine()) && !(since && hold.ended < *since); }
 };
 
-// Combines the entries of one stream to holds. A hold has two entries if it was taken away, and its holder found it
+// Combines the entries of one stream into holds. A hold has two entries if it was taken away, and its holder found it
 // gone afterwards or had kept it before; or if its lease ended, and its holder noticed that later. Another program's
 // owner may hold a lock many times; its holds stay separate.
 class StreamOfHolds {

@@ -46,7 +46,7 @@ Result<LockName> LockName::parse(std::string_view text) {
   for (const std::string_view word : {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history",
                                       "rlock:totals", "redisson_lock_token"}) {
     if (text.starts_with(word) && text.substr(word.size()).starts_with(':')) {
-      return bad("it would be the key of another lock");
+      return bad("it would be a key of another lock");
     }
   }
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
@@ -61,11 +61,10 @@ Result<LockName> LockName::named_by(const Convention* convention, std::string_vi
     if (!convention) return *this;
     return fail(Error::Code::usage, "it has no usual key; give one of the form " + std::string(convention->wanted));
   }
-  const KeyForm key = RLOCK_TRY(KeyForm::parse(form));
-  LockName named = RLOCK_TRY(parse(key.of(text_)));
+  LockName named = RLOCK_TRY(parse(RLOCK_TRY(key_of(form, text_))));
   named.given_ = text_;
   named.convention_ = convention;
-  if (convention) named.wakeup_ = RLOCK_TRY(key.wakeup(*convention, text_));
+  if (convention) named.wakeup_ = RLOCK_TRY(wakeup_of(*convention, form, text_));
   return named;
 }
 

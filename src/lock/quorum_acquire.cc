@@ -64,7 +64,7 @@ class Releases {
   std::unique_ptr<redis::Listener> listener_;
 };
 
-// Takes all of several locks, or none, in repeated attempts.
+// Takes all of the requested locks, or none, in repeated attempts.
 class QuorumAcquisition {
  public:
   QuorumAcquisition(Quorum& quorum, std::vector<redis::Address> addresses, const std::vector<AcquireRequest>& requests,
@@ -78,8 +78,8 @@ class QuorumAcquisition {
     for (;;) {
       auto found = attempt();
       if (!found) {
-        if (!may_come_back(found.error())) return std::unexpected(std::move(found).error());
-        say_away(found.error());
+        if (!may_return(found.error())) return std::unexpected(std::move(found).error());
+        warn_unreachable(found.error());
         RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
         continue;
       }
@@ -90,7 +90,7 @@ class QuorumAcquisition {
       const bool worth_a_try = is_worth_a_try();
       if (worth_a_try) found->contested.clear();
       answered(*found, contested && worth_a_try);
-      // Even without a wait, a contested lock is tried again: it may be free, and only be contested by other attempts.
+      // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
       const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
       if (end_.over() && !tries_again) return Taken{{}, which_, *std::move(found)};
       RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
@@ -134,7 +134,7 @@ class QuorumAcquisition {
 
   // The servers have answered that it is not free. `untold`: do not report this before the next attempt.
   void answered(const Acquired& found, bool untold) {
-    if (std::exchange(away_, false)) log::warning(names() + ": a majority of the servers answers again");
+    if (std::exchange(unreachable_, false)) log::warning(names() + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
     if (untold) return;
@@ -142,15 +142,15 @@ class QuorumAcquisition {
     looked_ = true;
   }
 
-  // A limit given by the user is also for the servers.
-  bool may_come_back(const Error& error) const {
+  // The user's limit applies to waiting for the servers, too.
+  bool may_return(const Error& error) const {
     if (error.code != Error::Code::unavailable) return false;
     if (policy_.limit) return !end_.over();
     return last_contact_ && BootClock::now() < *last_contact_ + requests_.front().lease;
   }
 
-  void say_away(const Error& error) {
-    if (std::exchange(away_, true)) return;
+  void warn_unreachable(const Error& error) {
+    if (std::exchange(unreachable_, true)) return;
     log::warning(names() + ": " + error.message + "; still waiting");
   }
 
@@ -242,8 +242,8 @@ class QuorumAcquisition {
   const TimePoint started_ = BootClock::now();
   std::optional<TimePoint> last_contact_;
   std::optional<Releases> releases_;
-  bool looked_ = false;  // and it was held
-  bool away_ = false;    // too few servers answer, and the user was told
+  bool looked_ = false;       // and it was held
+  bool unreachable_ = false;  // too few servers answer, and the user was told
 };
 
 }  // namespace

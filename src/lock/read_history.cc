@@ -102,7 +102,7 @@ class HistoryMerge {
       if (some.size() < kLocksTogether) continue;
       RLOCK_TRY(load(some));
       some.clear();
-      forget_late_ones();
+      drop_superfluous();
     }
     return load(some);
   }
@@ -121,7 +121,7 @@ class HistoryMerge {
   }
 
   // Forgets sources if there are as many others with newer holds as the limit: there may be many locks and a low limit.
-  void forget_late_ones() {
+  void drop_superfluous() {
     if (limit_ == kNoLimit || waiting_.size() < 2 * limit_ + kLocksTogether) return;
     Waiting kept;
     for (std::size_t newer = 0; !waiting_.empty(); waiting_.pop()) {

@@ -86,6 +86,7 @@ void add_history(Call& call, const LockName& name) { call.argument(name.totals_k
 
 }  // namespace
 
+// Long, because the script has many arguments, some of which are optional.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
   const Lock lock{request.name, request.mode.layout()};
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});

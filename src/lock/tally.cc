@@ -41,7 +41,7 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
   return {.outcome = AcquireOutcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
 }
 
-// The owner to which a majority, of servers that may vote, has granted it.
+// The owner to which a majority has granted it, counting only servers that may vote.
 std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<const Vote*>& grants,
                                std::size_t voters) {
   for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {

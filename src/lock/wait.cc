@@ -35,9 +35,9 @@ class Waiter {
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
-    } else if (!acquired && may_come_back(acquired.error())) {
+    } else if (!acquired && may_return(acquired.error())) {
       queued_ = acquired.error().maybe_executed;
-      say_away(acquired.error(), end_.deadline);
+      warn_unreachable(acquired.error(), end_.deadline);
       acquired = wait();
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
@@ -111,7 +111,7 @@ class Waiter {
         RLOCK_TRY(on_held_(*answer_));
         looked_ = true;
         return Event{.kind = Event::Kind::told};
-      case Action::Kind::tell_away: say_away(answer_.error(), action.until); break;
+      case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
       case Action::Kind::tell_moved: log::warning(answer_.error().message + "; waiting there"); break;
       case Action::Kind::offer:
         if (policy_.on_message) RLOCK_TRY(policy_.on_message(message_));
@@ -164,7 +164,7 @@ class Waiter {
     answer_ = ask();
     if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
     if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
-    if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
+    if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
     if (life_->never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
     if (answer_->outcome != Acquired::Outcome::held) {
       result_ = *answer_;
@@ -203,14 +203,14 @@ class Waiter {
     return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
   }
 
-  // A limit given by the user is also for the server.
-  bool may_come_back(const Error& error) const {
+  // The user's limit applies to waiting for the server, too.
+  bool may_return(const Error& error) const {
     return error.code == Error::Code::unavailable && policy_.limit && !end_.over();
   }
 
   // Once for each outage, so that the user does not take this for a wait for the holder.
-  void say_away(const Error& error, TimePoint give_up) {
-    if (std::exchange(away_, true)) return;
+  void warn_unreachable(const Error& error, TimePoint give_up) {
+    if (std::exchange(unreachable_, true)) return;
     log::warning(request_.name.display() + ": " + error.message + "; still waiting, for at most " +
                  rough_duration(until(give_up)) + " if it does not answer");
   }
@@ -243,10 +243,10 @@ class Waiter {
   std::optional<Acquired> result_;  // any outcome but held
   redis::Message message_;          // the last one
   bool queued_ = false;
-  bool looked_ = false;  // and it was held
-  bool away_ = false;    // the server is unreachable, and the user was told
-  bool moved_ = false;   // the server that has just granted it is no longer the master
-  bool warned_ = false;  // that a channel is refused
+  bool looked_ = false;       // and it was held
+  bool unreachable_ = false;  // the server is unreachable, and the user was told
+  bool moved_ = false;        // the server that has just granted it is no longer the master
+  bool warned_ = false;       // that a channel is refused
 };
 
 }  // namespace

@@ -90,7 +90,7 @@ WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
   const TimePoint give_up = plan_.limited ? plan_.end : *last_contact_ + plan_.lease;
   if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
   poll_until_.reset();
-  return {{.kind = Kind::tell_away, .until = give_up}, wait_until(now + kAskAgain).front()};
+  return {{.kind = Kind::tell_unreachable, .until = give_up}, wait_until(now + kAskAgain).front()};
 }
 
 WaiterLife::Actions WaiterLife::told(TimePoint now) {

@@ -50,13 +50,13 @@ struct WaiterEvent {
 
 struct WaiterAction {
   enum class Kind {
-    listen,      // on the waiter's own channel
-    hear,        // on `channel`, too
-    unlisten,    // stop listening everywhere
-    disconnect,  // because either of two servers may be out of date
-    ask,         // for the lock
-    tell,        // on_held that it is held
-    tell_away,   // the server does not answer; we wait for it until `until`
+    listen,            // on the waiter's own channel
+    hear,              // on `channel`, too
+    unlisten,          // stop listening everywhere
+    disconnect,        // because either of two servers may be out of date
+    ask,               // for the lock
+    tell,              // on_held that it is held
+    tell_unreachable,  // the server does not answer; we wait for it until `until`
     tell_moved,
     offer,    // pass the message to on_message
     prepare,  // this waiter is the first one

@@ -123,8 +123,8 @@ Result<Renewed> WithoutScripts::renew(const Lock& lock, const OwnerId& owner, mi
 Result<Released> WithoutScripts::release(const ReleaseRequest& request, const Until& until) {
   const LockName& name = request.lock.name;
   const std::string& owner = request.owner.text();
-  // The user may have had the right to run scripts before, which have counted nested runs. A user without the right to
-  // look never had it.
+  // The user may once have had the right to run scripts, which have counted nested runs here. A user without the right
+  // to HGET never had it.
   const auto holds = client_.insist({"HGET", name.holder_key(), "holds:" + owner}, until);
   if (holds && holds->as_number().value_or(1) > 1) {
     return fail(Error::Code::config,

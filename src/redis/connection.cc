@@ -104,7 +104,7 @@ Result<void> Connection::expect_silence() {
   if (idle || idle.error().code != Error::Code::protocol) return idle;
   const auto unasked = receive(Until{}.at_most(0ms));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
-  return fail(Error::Code::protocol, "the server sent something unasked");
+  return fail(Error::Code::protocol, "the server sent unexpected data");
 }
 
 Error Connection::refusal(std::string_view text) const {
@@ -135,7 +135,7 @@ Result<Reply> Connection::receive_any(const Until& until) {
     auto reply = reader_->next();
     if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
     if (*reply) return std::move(**reply);
-    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
+    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no complete answer in time"}));
     auto bytes = transport_.receive(until);
     if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
     // A TLS alert starts with 21 (RFC 8446 §5.1), as no reply does.

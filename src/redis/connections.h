@@ -57,7 +57,7 @@ class Connections {
     master,          // they do; also without Sentinels
     by_few,          // those that answer do, but they are no more than half
     another,         // they name another one
-    another_by_few,  // those that answer do, but they are no more than half, and know of no later failover
+    another_by_few,  // those that answer name another one, but are no more than half, and know of no later failover
   };
   // Errors: interrupted; unavailable: no Sentinel answers, or the server cannot be reached.
   Result<Standing> standing(const Until& until);

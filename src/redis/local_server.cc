@@ -147,7 +147,8 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
     // It also ends if the folder is served by another process, which is restarting its redis-server.
     const bool nobody_serves = launched_ended && claim().has_value();
     if (nobody_serves || until.over()) {
-      return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start; " + last_words());
+      return fail(Error::Code::unavailable,
+                  escaped(here.display()) + ": the server did not start; " + why_not_started());
     }
     const WaitEnd end = wait_for(launched_ended ? -1 : ended.get(), POLLIN, until.at_most(10ms));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
@@ -221,7 +222,7 @@ std::vector<std::string> LocalServer::server_command() const {
   // clang-format on
 }
 
-std::string LocalServer::last_words() const {
+std::string LocalServer::why_not_started() const {
   if (std::string word; std::getline(std::ifstream(word_path()), word) && !word.empty()) {
     return escaped(word, 300) + "; its log is " + escaped(log_path());
   }
@@ -230,7 +231,7 @@ std::string LocalServer::last_words() const {
   while (std::getline(log, line)) {
     if (!line.empty()) last = line;
   }
-  return last.empty() ? "is redis-server installed, and is there room in that folder?"
+  return last.empty() ? "is redis-server installed, and is there space in that folder?"
                       : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
 }
 

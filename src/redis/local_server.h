@@ -83,7 +83,7 @@ class LocalServer {
 
  private:
   Result<UniqueFd> open_folder() const;
-  std::string last_words() const;
+  std::string why_not_started() const;
   std::string word_path() const { return folder_ + "/trouble"; }
 
   std::string folder_;

@@ -89,7 +89,7 @@ std::vector<int> families() {
   return narrow ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
-// One lookup of a name. c-ares tells which of its sockets it waits for; an epoll(7) combines them to one descriptor.
+// One lookup of a name. c-ares tells which of its sockets it waits for; an epoll(7) combines them into one descriptor.
 class Lookup {
  public:
   Lookup() = default;

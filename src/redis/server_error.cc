@@ -13,7 +13,7 @@ namespace {
 // The reply of a Sentinel.
 constexpr std::string_view kNoScripts = "unknown command 'EVAL'", kNoScriptsBefore7 = "unknown command `EVAL`";
 
-constexpr std::string_view kHasNoScripts = "the server has no scripts (EVAL)";
+constexpr std::string_view kRunsNoScripts = "the server does not run scripts (EVAL)";
 
 struct Meaning {
   std::string_view mark;
@@ -34,7 +34,7 @@ constexpr std::string_view
         "(redis+sentinel://host/MASTER)",
     kNoDisk = "the server cannot write to its disk, so it refuses locks: see its log, and free space",
     kTooFewReplicas = "the server needs more replicas that answer (min-replicas-to-write): check that they run",
-    kBusy = "another client's script takes long: try again, or end it with redis-cli SCRIPT KILL",
+    kBusy = "another client's script is taking long: try again, or end it with redis-cli SCRIPT KILL",
     kClusterDown = "a part of the cluster is missing: see redis-cli --cluster check",
     kTooManyClients = "end clients that nobody needs, or raise the server's maxclients",
     kProtected = "without a password it serves only its own host: set one there (requirepass)",
@@ -167,7 +167,7 @@ Error server_error(std::string_view text) {
     error.message = "the key has a value of another type, which another program has written";
   }
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
-    error.message = std::string(kHasNoScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
+    error.message = std::string(kRunsNoScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
   }
   const auto is_meant = [&](const Meaning& one) { return first == "ERR" ? says(one.mark) : first == one.mark; };
   const std::span<const Meaning> known = first == "ERR" ? std::span<const Meaning>(kInErrors) : kFirstWords;
@@ -196,7 +196,7 @@ bool is_withheld(const Error& error) {
 
 bool refuses_scripts(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
-  return says(kHasNoScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
+  return says(kRunsNoScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
 }
 
 Error both(const Error& one, const Error& other) {

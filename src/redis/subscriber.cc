@@ -142,7 +142,7 @@ Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses
       listener->threads_.emplace_back([&self = *listener, i] { self.work(i); });
     }
   } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start the thread that listens", error.code().value()));
+    return std::unexpected(system_error("cannot start a thread to listen", error.code().value()));
   }
   return listener;
 }

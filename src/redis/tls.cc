@@ -263,7 +263,7 @@ Result<void> Tls::check_idle() {
   ERR_clear_error();
   char byte;
   const int got = SSL_peek(session_->ssl.get(), &byte, 1);
-  if (got > 0) return fail(Code::protocol, "the server sent something unasked");
+  if (got > 0) return fail(Code::protocol, "the server sent unexpected data");
   const int why = SSL_get_error(session_->ssl.get(), got);
   if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
   return std::unexpected(session_->failure(why));
@@ -271,7 +271,7 @@ Result<void> Tls::check_idle() {
 
 Result<void> Tls::send(std::string_view bytes, const Until& until) {
   const auto write = [&] { return SSL_write(session_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())); };
-  (void)RLOCK_TRY(session_->until_done(write, until, "the server took no data in time"));
+  (void)RLOCK_TRY(session_->until_done(write, until, "the server accepted no data in time"));
   return {};
 }
 

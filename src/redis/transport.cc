@@ -118,7 +118,7 @@ Result<void> Transport::check_idle() const {
   if (tls_) return tls_->check_idle();
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0) return fail(Error::Code::protocol, "the server sent something unasked");
+  if (got > 0) return fail(Error::Code::protocol, "the server sent unexpected data");
   if (got == 0) return transport_failed(kClosedByServer);
   if (errno == EAGAIN || errno == EINTR) return {};
   return transport_failed("receive: " + errno_text(errno));
@@ -131,7 +131,7 @@ Result<void> Transport::send(std::string_view bytes, const Until& until) {
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
-      RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server took no data"));
+      RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server accepted no data"));
     } else if (errno != EINTR) {
       return transport_failed("send: " + errno_text(errno));
     }

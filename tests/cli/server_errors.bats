@@ -15,7 +15,7 @@
 # | LOADING    | it has just started, and is loading its data  | try again soon, or wait                             |
 # | MISCONF    | it cannot write to its disk                   | see its log, and free space                         |
 # | NOREPLICAS | the server needs more replicas that answer    | check that they run                                 |
-# | BUSY       | another client's script takes long            | try again, or end it                                |
+# | BUSY       | another client's script is taking long        | try again, or end it                                |
 # | no database | DB index is out of range                     | name a database that the server has                 |
 # | refused    | no server listens there                       | start it, or correct the address                    |
 # | refused, nothing named | the default address               | say where Redis is, or begin with --url local:      |
@@ -184,7 +184,7 @@ change=(run acquire)
   busy() { [[ $(redis srv ping) == BUSY* ]]; }
   wait_until busy
   options=(--url "$url")
-  says 69 BUSY 'another client'\''s script takes long: try again, or end it with redis-cli SCRIPT KILL' run status listing
+  says 69 BUSY 'another client'\''s script is taking long: try again, or end it with redis-cli SCRIPT KILL' run status listing
   redis srv script kill
 }
 
