@@ -66,6 +66,9 @@ struct AcquireRequest {
   HolderInfo holder;
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
+  Lock lock() const { return {name, mode.layout()}; }
+  // The owners that the lock may be granted to: `owner`, and `heir` if there is one.
+  std::vector<OwnerId> owners() const { return heir ? std::vector{owner, *heir} : std::vector{owner}; }
 };
 
 struct Acquired {

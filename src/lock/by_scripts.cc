@@ -55,14 +55,14 @@ Result<T> ByScripts::checked(Result<T> read) {
 }
 
 // Says which companion key has a value of another type, and what to do about it.
-void ByScripts::explain(const Lock& lock, Error& error, const Until& until) {
+void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
   const std::pair<std::string, std::string_view> keys[] = {
-      {lock.name.holder_key(), "hash"}, {lock.name.queue_key(), "zset"}, {lock.name.waiters_key(), "hash"}};
+      {name.holder_key(), "hash"}, {name.queue_key(), "zset"}, {name.waiters_key(), "hash"}};
   for (const auto& [key, right] : keys) {
     const auto type = client_.insist({"TYPE", key}, until);
     if (!type) return;
     if (type->as_text() == right || type->as_text() == "none") continue;
-    error.message = lock.name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
+    error.message = name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
                     escaped(type->as_text(), 20) + " that another program has written; delete it: that loses no lock";
     return;
   }
@@ -71,19 +71,17 @@ void ByScripts::explain(const Lock& lock, Error& error, const Until& until) {
 // Repeats the call as long as it has more to do than one call may take.
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
   const Call call = acquire_call(client_, request, until);
   for (;;) {
     auto reply = send(client_, call, attempts, until);
-    if (!reply && reply.error().code == Error::Code::wrong_kind) explain(lock, reply.error(), until);
+    if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
     if (acquired || until.over()) return acquired;
   }
 }
 
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
-  auto acquired = or_without(client_, lock, ask(request, sent, Attempts::until_deadline, until),
+  auto acquired = or_without(client_, request.lock(), ask(request, sent, Attempts::until_deadline, until),
                              [&](WithoutScripts without) -> Result<std::optional<Acquired>> {
                                return RLOCK_TRY(without.acquire(request, until));
                              });
@@ -220,9 +218,8 @@ Result<bool> ByScripts::raise(std::span<const Hold> holds, const Until& until) {
 Result<void> ByScripts::give_back(std::span<const AcquireRequest> requests, const Until& until) {
   std::vector<Call> calls;
   for (const AcquireRequest& request : requests) {
-    const Lock lock{request.name, request.mode.layout()};
-    for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-      if (owner) calls.push_back(release_call(client_, {lock, *owner, request.hold()}, owner->text(), {}, until));
+    for (const OwnerId& owner : request.owners()) {
+      calls.push_back(release_call(client_, {request.lock(), owner, request.hold()}, owner.text(), {}, until));
     }
   }
   for (const auto& reply : send_all(client_, calls, until)) RLOCK_TRY(reply);

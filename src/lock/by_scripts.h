@@ -53,7 +53,7 @@ class ByScripts final : public Verbs {
                                       const Until& until);
   Result<Status> look_at(const Lock& lock, const Until& until);
   Result<Status> look_at_any(const LockName& name, const Until& until);
-  void explain(const Lock& lock, Error& error, const Until& until);
+  void explain(const LockName& name, Error& error, const Until& until);
   Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
   void go_on(const Lock& lock, const Until& until);
   Result<Released> release_by(const Call& call, const ReleaseRequest& request, const Until& until);

@@ -119,10 +119,8 @@ bool Quorum::lacks_hold() const {
 }
 
 bool Quorum::reads_passwords_by_processes() const {
-  return std::ranges::any_of(members_, [](const auto& member) {
-    const auto& source = member->client.address().server.password_source;
-    return source && source->starts_processes;
-  });
+  return std::ranges::any_of(
+      members_, [](const auto& member) { return member->client.address().server.reads_password_by_process(); });
 }
 
 milliseconds Quorum::limit_of(milliseconds lease, const Until& until) const {

@@ -34,9 +34,8 @@ class Releases {
   Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
       : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), news_(addresses.size()) {
     std::vector<std::string> channels;
-    for (const auto& request : requests) channels.push_back(Lock{request.name, request.mode.layout()}.channel());
-    const auto& source = addresses.front().server.password_source;
-    const milliseconds connect = source && source->starts_processes ? 10s : 2s;
+    for (const auto& request : requests) channels.push_back(request.lock().channel());
+    const milliseconds connect = addresses.front().server.reads_password_by_process() ? 10s : 2s;
     auto started = redis::Listener::start(addresses, std::move(channels), connect, requests.front().name.display(),
                                           [this](std::size_t which, const redis::Message&) {
                                             news_[which] = true;

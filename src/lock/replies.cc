@@ -179,7 +179,7 @@ Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock
 
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
   using Outcome = Acquired::Outcome;
-  const Lock lock{request.name, request.mode.layout()};
+  const Lock lock = request.lock();
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "again") return std::nullopt;
   if (outcome == "granted") return RLOCK_TRY(read_grant(reply, request, lock, sent));

@@ -88,7 +88,7 @@ void add_history(Call& call, const LockName& name) { call.argument(name.totals_k
 
 // Long, because the script has many arguments, some of which are optional.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
+  const Lock lock = request.lock();
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
   Call call = begin_call(client, Verb::acquire, lock, request.owner.text(), until);

@@ -38,16 +38,15 @@ UniqueFd Servers::hand_over() {
 
 const redis::PasswordSource* Servers::process_source() const {
   for (const auto& client : clients_) {
-    const auto& source = client->address().server.password_source;
-    if (source && source->starts_processes) return &*source;
+    const redis::Endpoint& server = client->address().server;
+    if (server.reads_password_by_process()) return &*server.password_source;
   }
   return nullptr;
 }
 
 void Servers::read_password_from(const redis::PasswordSource& source) {
   for (const auto& client : clients_) {
-    const auto& own = client->address().server.password_source;
-    if (own && own->starts_processes) client->read_password_from(source);
+    if (client->address().server.reads_password_by_process()) client->read_password_from(source);
   }
 }
 

@@ -37,17 +37,16 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
   for (const Vote* vote : grants) {
     if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
   }
-  const Lock lock{request.name, request.mode.layout()};
-  return {.outcome = AcquireOutcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
+  return {.outcome = AcquireOutcome::granted,
+          .hold = Hold{request.lock(), owner, request.hold(), token, request.lease, sent}};
 }
 
 // The owner to which a majority has granted it, counting only servers that may vote.
 std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<const Vote*>& grants,
                                std::size_t voters) {
-  for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-    if (!owner) continue;
-    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == *owner; };
-    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return *owner;
+  for (const OwnerId& owner : request.owners()) {
+    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == owner; };
+    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return owner;
   }
   return {};
 }

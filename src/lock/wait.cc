@@ -53,7 +53,7 @@ class Waiter {
                     .lease = request_.lease,
                     .longest_look = policy_.longest_look,
                     .queueing = policy_.queueing,
-                    .releases = lock().channel()};
+                    .releases = request_.lock().channel()};
     // In a cluster, rlock can only listen to channels in the lock's slot.
     const Wakeup& wakeup = request_.name.wakeup();
     if (wakeup.way == Wakeup::Way::publish && !client_.address().slots) {
@@ -118,7 +118,7 @@ class Waiter {
         break;
       case Action::Kind::prepare:
         if (!policy_.at_front) break;
-        policy_.at_front({lock(), request_.owner, request_.hold(), "", request_.lease, {}},
+        policy_.at_front({request_.lock(), request_.owner, request_.hold(), "", request_.lease, {}},
                          [this] { subscriber_.reset(); });
         break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
@@ -218,17 +218,13 @@ class Waiter {
   // Removes everything of an attempt that was given up. The limit is short, because the user waits; if it fails, others
   // notice that nobody listens here, or the grant expires.
   void leave() {
-    const std::string hold_id = request_.hold();
     const Until soon = Until{}.at_most(500ms);
-    for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
-      if (!owner) continue;
-      if (auto released = verbs_.release(ReleaseRequest{lock(), *owner, hold_id}, soon); !released) {
-        log::debug(released.error().message);
-      }
+    for (const OwnerId& owner : request_.owners()) {
+      const auto released = verbs_.release(ReleaseRequest{request_.lock(), owner, request_.hold()}, soon);
+      if (!released) log::debug(released.error().message);
     }
   }
 
-  Lock lock() const { return {request_.name, request_.mode.layout()}; }
   Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
 
   Verbs& verbs_;

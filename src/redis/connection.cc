@@ -104,7 +104,7 @@ Result<void> Connection::expect_silence() {
   if (idle || idle.error().code != Error::Code::protocol) return idle;
   const auto unasked = receive(Until{}.at_most(0ms));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
-  return fail(Error::Code::protocol, "the server sent unexpected data");
+  return fail(Error::Code::protocol, "the server sent more than it was asked for");
 }
 
 Error Connection::refusal(std::string_view text) const {

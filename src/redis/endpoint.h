@@ -81,6 +81,7 @@ struct Endpoint {
   // Errors: unavailable if the audience forbids it.
   Result<void> may_get_password() const;
   bool has_password() const { return password || password_source; }
+  bool reads_password_by_process() const { return password_source && password_source->starts_processes; }
 
   // unix_socket, local: where the socket is.
   std::string socket_path() const { return kind == Kind::local ? path + "/" + std::string(kLocalSocket) : path; }

@@ -263,7 +263,7 @@ Result<void> Tls::check_idle() {
   ERR_clear_error();
   char byte;
   const int got = SSL_peek(session_->ssl.get(), &byte, 1);
-  if (got > 0) return fail(Code::protocol, "the server sent unexpected data");
+  if (got > 0) return fail(Code::protocol, "the server sent more than it was asked for");
   const int why = SSL_get_error(session_->ssl.get(), got);
   if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
   return std::unexpected(session_->failure(why));

@@ -118,7 +118,7 @@ Result<void> Transport::check_idle() const {
   if (tls_) return tls_->check_idle();
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0) return fail(Error::Code::protocol, "the server sent unexpected data");
+  if (got > 0) return fail(Error::Code::protocol, "the server sent more than it was asked for");
   if (got == 0) return transport_failed(kClosedByServer);
   if (errno == EAGAIN || errno == EINTR) return {};
   return transport_failed("receive: " + errno_text(errno));
