@@ -1,11 +1,9 @@
 # cmake -DOUT=dir -P embed.cmake
-# Writes each verb for each layout as the server gets it, dir/<verb>_<layout>.lua; dir/scripts.h, a table of all; and
-# dir/timing.h, the constants of part/timing.lua.
+# Writes each verb for each layout as the server gets it, dir/<verb>_<layout>.lua; dir/scripts.h, a table of all of them; and
+# dir/timing.h, the constants of part/timing.lua. Removes comments.
 #
-#   --- include part/queue           becomes that file, where it is named first. `layout` is the file of the layout
-#   --- if plain string … --- end    stays for these layouts, or verbs; --- unless plain … --- end for the others
-#
-# Comments are left out.
+#   --- include part/queue           is replaced by that file, once. `layout` is the file of the layout
+#   --- if plain string … --- end    is kept for these layouts or verbs; --- unless plain … --- end for the others
 cmake_minimum_required(VERSION 3.25)
 set(LAYOUTS plain read_write semaphore string)
 set(VERBS acquire renew release force_unlock inspect raise)
@@ -16,10 +14,10 @@ function(script verb layout out)
   while(text MATCHES "--- (include|if|unless) ([a-z_/ ]+)\n")
     set(word "${CMAKE_MATCH_1}")
     string(REPLACE " " ";" names "${CMAKE_MATCH_2}")
-    string(FIND "${text}" "${CMAKE_MATCH_0}" begin)
+    string(FIND "${text}" "${CMAKE_MATCH_0}" start)
     string(LENGTH "${CMAKE_MATCH_0}" length)
-    string(SUBSTRING "${text}" 0 ${begin} before)
-    math(EXPR begin "${begin} + ${length}")
+    string(SUBSTRING "${text}" 0 ${start} before)
+    math(EXPR start "${start} + ${length}")
     set(block "")
     if(word STREQUAL "include")
       string(REGEX REPLACE "^layout$" "layout/${layout}" part "${names}")
@@ -28,7 +26,7 @@ function(script verb layout out)
         file(READ "${LUA}/${part}.lua" block)
       endif()
     else()
-      string(SUBSTRING "${text}" ${begin} -1 after)
+      string(SUBSTRING "${text}" ${start} -1 after)
       string(FIND "${after}" "--- end\n" end)
       set(fitting unless)
       if(verb IN_LIST names OR layout IN_LIST names)
@@ -37,15 +35,15 @@ function(script verb layout out)
       if(word STREQUAL fitting)
         string(SUBSTRING "${after}" 0 ${end} block)
       endif()
-      math(EXPR begin "${begin} + ${end} + 8")
+      math(EXPR start "${start} + ${end} + 8")
     endif()
-    string(SUBSTRING "${text}" ${begin} -1 after)
+    string(SUBSTRING "${text}" ${start} -1 after)
     set(text "${before}${block}${after}")
   endwhile()
   string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
   string(REGEX REPLACE "  --[^\n]*" "" text "${text}")
   string(REGEX REPLACE "\n\n+" "\n\n" text "${text}")
-  # Keys of other holders and waiters are known only here; Dragonfly wants to be told so.
+  # Dragonfly must be told that scripts find the keys of other holders and waiters themselves.
   string(REGEX REPLACE "^\n+" "--!df flags=allow-undeclared-keys\n" text "${text}")
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()

@@ -1,4 +1,4 @@
--- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> how many holds.
+-- plain: the layout of Redisson's RLock. One owner; the lock is a hash, owner -> number of holds.
 -- lua/README.md says what a layout defines.
 
 --- if acquire release force_unlock
@@ -30,7 +30,7 @@ end
 --- end
 
 --- if acquire release inspect
--- More than one: no lock, whatever it is.
+-- More than one is not a lock.
 local function holders()
   local number, entries = redis.call('hlen', lock), {}
   if number == 1 then

@@ -1,4 +1,4 @@
--- plain_grant: what a grant needs of the layout plain.
+-- plain_grant: the part of the layout plain that a grant needs.
 
 --- include part/one_holder_grant
 --- include part/limit

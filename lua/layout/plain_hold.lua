@@ -1,4 +1,4 @@
--- plain_hold: what tells and ends a hold of a plain lock.
+-- plain_hold: reads and ends a hold of a plain lock.
 
 --- include part/one_holder_description
 
@@ -9,7 +9,7 @@ local function count_of(owner)
 end
 
 --- if release force_unlock
--- Fields that others have put beside it are not ours to delete; without any, the server deletes the key.
+-- Leaves fields that others have written; without any fields, the server deletes the key.
 local function drop(owner)
   redis.call('hdel', lock, owner)
   return '0'

@@ -1,9 +1,9 @@
 -- read_write: the layout of Redisson's RReadWriteLock. Many readers or one writer. lua/README.md says what a layout defines.
 --
--- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. Nothing else may stand
--- there: Redisson takes every other number for a reader's holds. Each hold of a reader ends with a key of its own, so
--- that the lock outlives single readers; the hash lives as long as the longest of them. Ours have one such key, however
--- many holds they have.
+-- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. It must not contain
+-- anything else, because Redisson takes every other number for a reader's holds. Each hold of a reader has a key with its
+-- TTL, so that the lock outlives single readers; the hash lives as long as the longest of them. A reader of rlock has one
+-- such key for all its holds.
 
 --- include part/number
 --- if acquire release force_unlock
@@ -41,8 +41,8 @@ local function timeout_of(reader, number)
   return tag .. ':' .. reader .. ':rwlock_timeout:' .. number
 end
 
--- The numbers of a reader's holds. Redisson's have a key for each; only the first, which is all of ours, and some of
--- the last are looked at, whatever number stands there.
+-- The numbers of a reader's holds. Redisson has a key for each. Looks only at the first, which is the only one of rlock,
+-- and at some of the last, because the number is untrusted.
 local function numbers_of(count)
   count = tonumber(count)
   count = count and count >= 1 and math.min(math.floor(count), 2 ^ 31) or 1  -- NaN too
@@ -53,10 +53,10 @@ local function numbers_of(count)
   return numbers
 end
 
--- More holds than this no reader has: such a number is not believed.
+-- A larger number of holds is not believed.
 local kMostHolds = 10000
 
--- Milliseconds that a reader has left; 0: it is dead. One of whose holds not all are looked at has as long as the lock.
+-- Milliseconds that a reader has left; 0: it is dead. If not all its holds are looked at, it has as long as the lock.
 local function reader_left(reader, count)
   local left, numbers = 0, numbers_of(count)
   if #numbers < (number_in(count, 1, kMostHolds) or 1) then
@@ -72,12 +72,12 @@ local function reader_left(reader, count)
 end
 
 --- if acquire release force_unlock inspect
--- One call looks at this many fields, a few more or less. With more readers than that, not all are known.
+-- About how many fields one call looks at. Of more readers than that, not all are known.
 local kReadersAtOnce = 256
 --- end
 
 --- if acquire release force_unlock inspect
--- {reader, 'read', holds, ms left} of the living, `most` of them at most, the dead, and whether these are all.
+-- {reader, 'read', holds, ms left} of at most `most` living readers; the dead ones; and whether these are all.
 local function readers(most)
   local living, dead, seen, cursor, page = {}, {}, 0, '0', 10
   repeat
@@ -105,8 +105,7 @@ end
 --- end
 
 --- if acquire release force_unlock
--- Takes dead readers out, as far as there is time for that; without any left there is no lock. Returns whether one lives,
--- or may live.
+-- Removes dead readers, as far as there is time, and the lock if none is left. Returns whether one is alive, or may be.
 local function somebody_reads(living, dead, all)
   for _, reader in ipairs(dead) do
     redis.call('hdel', lock, reader)
@@ -186,7 +185,7 @@ local function left_of(owner)
   local field, count, mode = field_of(owner)
   local left = redis.call('pttl', lock)
   if mode == 'read' then
-    -- A Java reader may have given the lock less time than we have.
+    -- A Java reader may have given the lock less time.
     local own = reader_left(field, count)
     return left == -1 and own or math.min(own, left)
   end
@@ -230,7 +229,7 @@ end
 local function keep_for(ttl, call)
   ttl = math.max(ttl, redis.call('pttl', lock))
   redis.call('pexpire', lock, ttl)
-  redis.call('pexpire', holder, ttl)  -- tried before it is written
+  redis.call('pexpire', holder, ttl)  -- tries the right before the next write
   call = call or redis.call
   call('hset', holder, 'kind', 'shared')
   redis.call('pexpire', holder, ttl)
@@ -273,8 +272,8 @@ end
 --- if release force_unlock
 local function drop(owner)
   local field, count, mode = field_of(owner)
-  -- Where another one lives longer, the time of the lock is that one's. Before Redis 7.2 time goes on within a script, and
-  -- put() adds to the lock's what passes between its two calls: a busy server may take milliseconds.
+  -- If another reader has longer, the lock's TTL is that one's. Before Redis 7.2, time passes within a script, so the two
+  -- TTLs that put() sets differ by some milliseconds on a busy server.
   local longest = mode == 'write' or reader_left(owner, count) >= redis.call('pttl', lock) - 1000
   redis.call('hdel', lock, field)
   if mode == 'read' then

@@ -1,10 +1,10 @@
--- semaphore: the layout of Redisson's RPermitExpirableSemaphore. At most so many owners at a time. lua/README.md says what
--- a layout defines.
+-- semaphore: the layout of Redisson's RPermitExpirableSemaphore, with a limited number of owners at a time. lua/README.md
+-- says what a layout defines.
 --
 -- The lock is a string, the number of free slots. {lock}:timeout is a sorted set of permits, 16 raw bytes -> when it
--- ends, in ms since 1970. The bytes are the UUID that our owner ids begin with. A semaphore that was made here is marked
--- in the holder key, and stays for a month after its last use; its number of slots changes freely while nobody holds
--- one. One that a Java program has made keeps both its number and its time.
+-- ends, in ms since 1970. The bytes are the UUID at the start of an owner id. The holder key marks a semaphore that rlock
+-- has made; it stays for a month after its last use, and its number of slots can be changed while it has no holders. A
+-- semaphore made by a Java program keeps its number and its TTL.
 
 --- include part/number
 --- include part/peek
@@ -47,7 +47,7 @@ local function fits(mode)
 end
 --- end
 
--- The bytes of a permit, and as text; nil: no owner of ours has such an id.
+-- The bytes of a permit, and the same as text; nil: it is not an owner id of rlock.
 local function permit_of(owner)
   local hex = string.sub(string.gsub(owner, '-', ''), 1, 32)
   if #hex == 32 and not string.find(hex, '%X') then
@@ -58,17 +58,17 @@ local function permit_of(owner)
 end
 
 --- if acquire release force_unlock
--- The number of free slots and the permits change together or not at all: each right is tried on what changes nothing.
+-- Tries the right to INCRBY without a change, because the number of slots and the permits must change together.
 local function try_count()
   redis.call('incrby', lock, 0)
 end
 --- end
 
 --- if acquire release force_unlock
--- The slots of crashed holders come back.
+-- Takes back the slots of crashed holders.
 local function reclaim()
   local first_end = redis.call('zrange', permits, 0, 0, 'withscores')[2]
-  -- No write where there is nothing to do: the first one of a grant is to be refused by a full server.
+  -- Writes only if necessary, because the first write of a grant must be one that a full server refuses.
   if first_end and tonumber(first_end) <= now then
     try_count()
     redis.call('incrby', lock, redis.call('zremrangebyscore', permits, '-inf', text(now)))
@@ -80,7 +80,7 @@ end
 local function keep_for(_, call)
   local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
   local ours = made_here()
-  redis.call('pexpire', holder, kMonth)  -- tried before it is written
+  redis.call('pexpire', holder, kMonth)  -- tries the right before the next write
   if ours then
     ttl = math.max(kMonth, last - now < kNever and last - now or 0)
     redis.call('pexpire', lock, ttl)
@@ -95,7 +95,7 @@ end
 --- end
 
 --- if acquire release force_unlock
--- As Redisson does where slots become free by something else than a release.
+-- As Redisson does if slots become free without a release.
 local function publish_free()
   local free = tonumber(redis.call('get', lock))
   if free > 0 then
@@ -105,7 +105,7 @@ end
 --- end
 
 --- if acquire
--- The number of slots, if it is another one than that asked for.
+-- The number of slots, if it differs from the requested one.
 local function disagrees(mode, resize)
   if redis.call('exists', lock) == 0 then
     return
@@ -142,7 +142,7 @@ local something_left = available
 
 --- if acquire release force_unlock inspect
 local function free_in()
-  -- Counted, not taken back: who only looks writes nothing.
+  -- Counts these slots, but does not take them back, because a look must not write.
   if tonumber(redis.call('get', lock) or 1) + redis.call('zcount', permits, '-inf', text(now)) > 0 then
     return -2
   end
@@ -170,7 +170,7 @@ end
 --- if acquire renew release force_unlock raise
 local function count_of(owner)
   local permit = permit_of(owner)
-  -- Permits of a semaphore that was deleted are over.
+  -- Permits of a deleted semaphore do not count.
   local ends = permit and string_kind() == 'semaphore' and tonumber(redis.call('zscore', permits, permit))
   if ends and ends > now then
     return number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
@@ -189,7 +189,7 @@ end
 --- if acquire release inspect
 local function holders(most)
   if redis.call('exists', lock) == 0 then
-    return 0, {}  -- as for count_of
+    return 0, {}  -- see count_of
   end
   local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, most)
   local entries = {}
@@ -215,7 +215,7 @@ local function put(owner, ttl, mode)
   local new, permit = redis.call('exists', lock) == 0, permit_of(owner)
   if new then
     redis.call('del', permits)
-    redis.call('zadd', permits, 'xx', 0, permit)  -- tried, too
+    redis.call('zadd', permits, 'xx', 0, permit)  -- tries this right, too
     redis.call('set', lock, text(tonumber(mode) - 1), 'px', kMonth)
     redis.call('hset', holder, 'made', 1)
     redis.call('pexpire', holder, kMonth)
@@ -234,7 +234,7 @@ end
 
 --- if acquire renew release
 local function expire(owner, ttl)
-  redis.call('zremrangebyscore', permits, 1, 0)  -- a full server refuses ZADD unless the script has written before
+  redis.call('zremrangebyscore', permits, 1, 0)  -- a full server refuses ZADD unless the script has already written
   redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
   keep_for(nil, peek)
 end
@@ -248,7 +248,7 @@ end
 
 --- if release force_unlock
 local function drop(owner)
-  -- A full server refuses INCRBY unless the script has written before: so that it has.
+  -- A full server refuses INCRBY unless the script has already written something.
   redis.call('zremrangebyscore', permits, 1, 0)
   try_count()
   redis.call('zrem', permits, (permit_of(owner)))

@@ -1,8 +1,8 @@
 -- string: the layout of the lock that `SET key value NX PX` takes (redis.io, SET, "Distributed Locks with Redis"). One owner;
 -- the lock is a string, the owner's id. lua/README.md says what a layout defines.
 --
--- The string has no count, so the holds of an owner of ours are counted in the holder key. Any other string is the lock
--- of a foreign client: its value may be long, and is compared and shown only as far as an owner id is long.
+-- The string has no count, so the holds of an owner are counted in the holder key. Any other string is the lock of a
+-- foreign client; its value may be long, and only as much of it as an owner id may have is compared and shown.
 
 --- include part/number
 --- include part/peek
@@ -15,7 +15,7 @@
 --- include part/no_fair
 --- include part/one_holder
 
--- Owner ids of ours have no more bytes.
+-- The longest owner id of rlock.
 local kValue = 512
 
 --- if acquire release force_unlock inspect
@@ -31,12 +31,12 @@ local function fits(mode)
 end
 --- end
 
--- The string or its beginning; nil: nothing is there, or no string.
+-- The string or its beginning; nil: nothing, or not a string.
 local function value_of()
   return redis.call('exists', lock) == 1 and peek('getrange', lock, 0, kValue - 1) or nil
 end
 
--- A value that is longer than an owner id is called by its beginning, as `holders` shows it. Only force_unlock does.
+-- A value longer than an owner id is named by its beginning, as `holders` shows it. Only force_unlock does that.
 local function count_of(owner)
   if value_of() == owner then
     return number_in(peek('hget', holder, 'holds:' .. owner), 1) or 1
@@ -66,7 +66,7 @@ end
 --- end
 
 --- if release force_unlock
--- Nobody listens: who takes such a lock asks again and again.
+-- Nobody listens, because clients of such locks poll.
 local function drop()
   redis.call('del', lock)
   return '0'

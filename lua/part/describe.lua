@@ -1,13 +1,13 @@
--- describe: what is known of a holder.
+-- describe: describes a holder.
 
 --- include part/peek
 --- include layout
 
--- As long as what we write there; more would only burden who reads it.
+-- The longest values that rlock writes; longer ones are cut.
 local kLongest = {owner = 512, host = 512, user = 512, command = 512, reason = 512}
 
--- {owner, mode, holds, ms left, field, value …}, '' for an absent value. The fields may be those of an earlier owner:
--- compare the one called owner.
+-- {owner, mode, holds, ms left, field, value …}, '' for an absent value. The fields may describe an earlier owner, so
+-- compare the field `owner`.
 local function describe(entry)
   local names = {'owner', 'lease', 'since', 'token', 'host', 'pid', 'user', 'command', 'reason', 'control', 'kept', 'renewal'}
   local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}

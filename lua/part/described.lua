@@ -1,4 +1,4 @@
--- described: what describes an owner, in the layouts that have a key for each.
+-- described: the description of an owner, in layouts with a key for each.
 
 --- if acquire release force_unlock
 local function remove(key)

@@ -1,10 +1,10 @@
--- due: the holds whose jobs want an entry in the history, and have not written it yet. A job that dies with its host
--- writes none: the next grant does it, when the lease has run out; `rlock history` shows it before (src/lock/due.cc).
+-- due: the holds that need an entry in the history and have none yet. If a job dies with its host, the next grant writes
+-- the entry, after the lease has ended; `rlock history` shows it before (src/lock/history_reader.cc).
 --
 --   <holds>due            a sorted set, owner -> when its lease ends (ms)
---   <holds><owner>:entry  a hash of what is to be written: since (ms), token, and the words of the grant; among them
---                         'history', the kind of the lock, which stands at their end
--- Neither is declared: no hold depends on them. Both live for a month more than the lease, but go with the release.
+--   <holds><owner>:entry  a hash with what to write: since (ms), token, and the words of the grant, the last of which is
+--                         'history', the kind of the lock
+-- Neither is declared, because no hold depends on them. Both are removed by the release, or a month after the lease.
 
 --- if acquire renew
 --- include part/now
@@ -29,7 +29,7 @@ end
 --- end
 
 --- if acquire release force_unlock
--- Somebody has written it, or nobody wants it.
+-- The entry was written, or is not wanted.
 local function no_longer_due(owner)
   redis.pcall('zrem', due, owner)
   redis.pcall('del', entry_key(owner))

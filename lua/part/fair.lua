@@ -1,11 +1,11 @@
--- fair: the queue of Redisson's RFairLock, which is a plain lock with a queue of its own: a list of owners, and until when
--- each of them counts as alive. A release by a fair holder is published to the first there, on <channel>:<id>. A user
--- without a right to these keys sees nobody there. It defines, as no_fair.lua does for the other layouts:
---   strangers(most)           the first who wait there, and count as alive
---   join(id, free)            has our first waiter stand there, too, if somebody else may be there
---   joined(id)                it does
---   part(id)                  it does so no more
---   nobody_waits()            here or there
+-- fair: the queue of Redisson's RFairLock, a plain lock with a list of waiting owners, and the times until which they count
+-- as alive. The release of a fair holder is published to the first one, on <channel>:<id>. For a user without a right to
+-- these keys, the queue seems empty. Defines the following, as no_fair.lua does for other layouts:
+--   strangers(most)           the first ones in that queue that count as alive
+--   join(id, free)            puts rlock's first waiter into that queue, too, if others may use it
+--   joined(id)                whether it is there
+--   part(id)                  removes it
+--   nobody_waits()            in either queue
 
 --- include part/number
 --- include part/fair_queue
@@ -14,7 +14,7 @@
 local fair_times = 'redisson_lock_timeout:' .. tag
 --- end
 
-local fair_in_use  -- nil: not known yet
+local fair_in_use  -- nil: unknown
 
 local function strangers(most)
   local ids, living = redis.pcall('lrange', fair_queue, 0, most - 1), {}
@@ -33,15 +33,15 @@ local function joined(id)
   return type(redis.pcall('zscore', fair_times, id)) == 'string'
 end
 
--- As long as a waiter of ours counts as alive there. The first one looks every five seconds.
+-- How long a waiter of rlock counts as alive there. The first one looks every five seconds.
 local kAliveThere = 15000
--- Java judges by a clock of its own. Nobody who stands there is out of time for so long, and lives.
+-- A waiter whose time is over for this long is dead, even by the clocks of Java hosts.
 local kLongDead = 60000
 
--- Its keys never expire, as Redisson's do; those that only ours stand in do.
+-- Redisson's keys never expire; keys with only waiters of rlock do.
 local function keep_fair()
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
-  local others = #ids == 100  -- those behind are not looked at
+  local others = #ids == 100  -- the rest are not looked at
   for _, id in ipairs(ids) do
     if not redis.call('zscore', queue, id) then
       local alive_until = number_in(redis.pcall('zscore', fair_times, id), 0)
@@ -75,15 +75,15 @@ end
 --- end
 
 --- if acquire
--- As long as a fair waiter or a fair holder may be there, our first waiter stands in their queue, too. Each side has
--- its turns, and ours hears of the release of a fair holder.
+-- While there may be a fair waiter or a fair holder, rlock's first waiter is in their queue, too, so that each side has its
+-- turns, and it hears of the release of a fair holder.
 local function join(owner, free)
   local ids = redis.pcall('lrange', fair_queue, 0, 99)
   local nobody = #ids == 0 and (free or redis.call('hexists', lock, peek('hget', holder, 'owner') or '') == 1)
   if ids.err or nobody and not joined(owner) then
     return false
   end
-  -- Redisson takes the time that each one waits from the ends of all behind it, so each adds its own to the last one's.
+  -- Redisson subtracts a waiter's time from the ends of all behind it, so each adds its own to that of the last one.
   local at, standing = #ids + 1, #ids == 100 and joined(owner)
   for i, id in ipairs(ids) do
     if id == owner then

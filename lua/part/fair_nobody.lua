@@ -1,4 +1,4 @@
--- fair_nobody: what a release asks of the queue of RFairLock and of ours.
+-- fair_nobody: whether both queues, RFairLock's and rlock's, are empty.
 
 --- include part/fair_queue
 

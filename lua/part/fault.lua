@@ -1,6 +1,6 @@
--- fault: what went wrong, and whether a call has come to its end.
+-- fault: what went wrong, and whether a call has done everything.
 
--- A script keeps all other clients waiting, so one call does so much at most. The next one does the rest.
+-- A script blocks all other clients, so one call does a limited amount of work, and the next one does the rest.
 local unfinished = false
 
 local function fault_of(reply)

@@ -5,7 +5,7 @@
 --- include part/clock
 --- include part/limit
 
--- nil: what stands there is no token.
+-- nil: the key contains something else.
 local function next_token()
   local previous = redis.pcall('get', token_key) or '0'
   if type(previous) == 'table' and not string.find(previous.err, 'WRONGTYPE', 1, true) then
@@ -18,12 +18,11 @@ local function next_token()
 end
 
 -- Gives the lock to an owner for `ttl` milliseconds. REQUIRES: available(mode). `bare`: nothing describes the owner yet.
--- Order matters. The first write is one that a full server refuses, so that it refuses before anything exists. A user who
--- could not remove what describes an owner, which each release does, is refused before there is a lock. Each key gets its
--- time at once, or goes again: a user without that right leaves nothing that never expires. The lock itself is written
--- last.
+-- The order matters. The first write is one that a full server refuses, so that nothing exists then. A user who could not
+-- remove the description, as each release does, is refused before there is a lock. Each key gets its TTL at once, or is
+-- removed again, so that a user without that right leaves nothing that never expires. The lock itself is written last.
 local function grant(owner, token, lease, hold, fields, ttl, mode, bare)
-  -- Without a time, and it takes one away: Redisson's RFencedLock counts on in the key, and nobody else would renew it.
+  -- Without a TTL, because Redisson's RFencedLock counts in this key, too, and nobody would renew it.
   redis.call('set', token_key, token)
   keep_for(ttl)
   local description = key_of(owner)

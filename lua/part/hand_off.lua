@@ -1,4 +1,4 @@
--- hand_off: a lock that has become free goes to those who wait, here or there.
+-- hand_off: gives a free lock to the waiters, of rlock or of another program.
 
 --- include part/handoff
 --- include part/announce
@@ -6,10 +6,10 @@
 --- include part/listeners
 --- end
 
--- Where somebody else listens on the lock's channel, every second release is open to all, so that foreign clients do
--- not starve behind our queue. It is open to one that another program's queue begins with, too; if our first waiter stands
--- there as well, the order of that queue decides. Foreign clients of a string listen nowhere: every second release is open.
--- `payload`: what the layout wants to be published, if anything.
+-- If another client listens on the lock's channel, every second release is open to all, so that foreign clients do not
+-- starve behind rlock's queue. It is also open to the first one in another program's queue; if rlock's first waiter is there
+-- as well, the order of that queue decides. Foreign clients of a string do not listen, so every second release is open.
+-- `payload`: what the layout has to publish, if anything.
 local function call_next(payload)
   local first = first_waiter()
   local turn, open = 0, false
@@ -31,7 +31,7 @@ local function call_next(payload)
         keep_queue()
       end
     else
-      -- Of several slots the one that was left to others stays theirs.
+      -- A slot that was left to others stays theirs.
       local left_to_others = turn > 0
       if payload and open then
         redis.call('hdel', waiters, 'open')
@@ -44,15 +44,14 @@ local function call_next(payload)
           return ''
         end
       elseif not payload then
-        tell_holding()  -- for another time: who has left may have been the one to be waited for
+        tell_holding()  -- its end may have changed, because the owner that left may have been the longest
       end
     end
   end
   return announce(payload)
 end
 
--- The lock has become available, and stays so whatever goes wrong here. Returns why those who wait could not be told, ''
--- if they were.
+-- The lock is available, and stays so if this fails. Returns why the waiters could not be told, '' if they were.
 local function hand_off(payload)
   local fine, fault = pcall(call_next, payload)
   if fine then

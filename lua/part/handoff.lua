@@ -1,19 +1,18 @@
--- handoff: who gets a lock that has become free.
+-- handoff: grants a free lock to waiters.
 
 --- include part/number
 --- include part/grant
 --- include part/queue
 --- include part/publish
 
--- Gives the lock to the first waiters that live, as far as it is available to them: readers, for one, get it together.
--- `asker` lives, and needs no message. `first`: who the first one is, if that is known. Returns their tokens by their ids;
--- nil: it was given to nobody.
+-- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
+-- and needs no message. `first`: the first waiter, if known. Returns their tokens by id; nil: it was given to nobody.
 local function hand_over(asker, most, first)
   local tokens
   local given = 0
   most, first = most or kMostHolders, first or first_waiter()
   if not first then
-    return  -- and nothing is written
+    return  -- without a write
   end
   while first and given < most and has_time() do
     local waiter = living(first)
@@ -41,16 +40,16 @@ local function hand_over(asker, most, first)
   return tokens
 end
 
--- Milliseconds for which the lock is left to others, and whether they have had a turn since it was ours.
+-- Milliseconds for which the lock is left to others, and whether they have had a turn since rlock had it.
 local function others_turn()
   local since = redis.call('hget', waiters, 'open')
   local began = number_in(since, 0)
-  -- One that begins in the future comes from before a step of the clock, or from somebody else.
+  -- A time in the future is from before a step of the clock, or from another program.
   return began and began <= now and math.max(began + kOthersTurn - now, 0) or 0, since ~= false
 end
 
--- Calls who is first in the queue of another program, unless that is our first waiter. Another one of ours was first
--- when it joined, and is overtaken since: it stands in the way there. False: nobody is there.
+-- Tells the first one in another program's queue, unless that is rlock's first waiter. Removes other waiters of rlock, which
+-- were overtaken after they had joined that queue. False: nobody was told.
 local function call_stranger(first)
   local id
   for _, one in ipairs(strangers(20)) do

@@ -1,8 +1,8 @@
--- history: what is written down of a hold when it is over, for `rlock history`.
+-- history: records past holds, for `rlock history`.
 --
--- A stream, an entry for each hold: outcome, the time by our clock, '' where a user may not ask for it, and the fields that
--- the client has sent (man/rlock-protocol.7); and the totals, a hash, of what has no entry or loses it when the stream is
--- trimmed: losses, skips, forced. Nothing of it undoes what has happened to the lock.
+-- A stream with an entry for each hold: the outcome, the time by the server's clock ('' if the user may not ask for it), and
+-- the fields that the client has sent (man/rlock-protocol.7). And the totals (losses, skips, forced), a hash for what has no
+-- entry, or loses it when the stream is trimmed. If this fails, what happened to the lock still counts.
 
 local kEntries = 10000
 
@@ -19,9 +19,9 @@ local function add_entry(history, outcome, ended, ...)
 end
 
 --- if release force_unlock
--- Adds one to the total `total`, '' for none, and an entry of the fields from ARGV[first] on, if there are any.
--- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared: a user may lack the right to
--- them, and must be able to release. Returns why something could not be written, nil if all was.
+-- Increments the total `total`, '' for none, and adds an entry of the fields from ARGV[first] on, if there are any.
+-- ARGV[at] is the key of the totals, ARGV[at + 1] that of the history. They are not declared, because a user without the
+-- right to them must be able to release. Returns why something could not be written; nil if everything was.
 local function record(at, total, outcome, first)
   local totals, history = ARGV[at], ARGV[at + 1]
   local added, written
@@ -29,8 +29,8 @@ local function record(at, total, outcome, first)
     added = add_to_total(totals, total)
   end
   if ARGV[first] then
-    -- The id is later than the time if the clock was ahead when the entry before this one was written. The time is asked
-    -- for here: no other release needs it.
+    -- The id may be later than this time, if the clock was ahead when the previous entry was written. Asks for the time
+    -- here, because other releases do not need it.
     local clock = redis.pcall('time')
     local ended = clock[1] and clock[1] .. string.sub(string.format('%06d', clock[2]), 1, 3) or ''
     written = add_entry(history, outcome, ended, unpack(ARGV, first))

@@ -1,19 +1,18 @@
--- kind: what stands at the lock's name.
+-- kind: what the lock's key contains.
 --
--- A key is ours to touch only if it has the shape of a lock, whoever made it. Everything else stays as it is.
---   plain lock       a hash with a TTL and one field: <text>:<id> -> a positive whole number. That is what RLock,
---                    RFairLock, RFencedLock, RSpinLock, transactions (<uuid>:<thread>:<id>) and node-redisson
---                    (<uuid>:<uuid>) leave, too
---   read-write lock  a hash with a TTL: mode -> read or write, and beside it at least one <text>:<id>, or
---                    <text>:<id>:write, -> a positive whole number
---   semaphore        a whole number, and a proof beside it: permits of RPermitExpirableSemaphore in {lock}:timeout, or
---                    our own mark in the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and
---                    so is an RPermitExpirableSemaphore that nobody holds: who knows that it is one says so (`adopt`)
+-- rlock touches a key only if it looks like a lock, made by any program. Everything else stays as it is.
+--   plain lock       a hash with a TTL and one field: <text>:<id> -> a positive whole number, as RLock, RFairLock,
+--                    RFencedLock, RSpinLock, transactions (<uuid>:<thread>:<id>) and node-redisson (<uuid>:<uuid>) write it
+--   read-write lock  a hash with a TTL: mode -> read or write, and at least one <text>:<id> or <text>:<id>:write -> a
+--                    positive whole number
+--   semaphore        a whole number with a proof: permits of RPermitExpirableSemaphore in {lock}:timeout, or rlock's mark in
+--                    the holder key. RSemaphore, RCountDownLatch and counters are numbers, too, and so is an
+--                    RPermitExpirableSemaphore without holders, which a client must declare to be one (`adopt`)
 
 --- include part/text
 --- include part/string_kind
 
--- As many fields of a hash as tell what it is.
+-- Enough fields of a hash to tell what it is.
 local kFields = 100
 
 local function is_owner(field)
@@ -24,8 +23,8 @@ local function is_count(value)
   return string.find(value, '^[1-9]%d*$') and #value < 16
 end
 
--- The kind of lock that a hash is; nil and what may be guessed, if it is none. A lock that one of `mine`, ids which
--- nobody else knows, is in is theirs, whatever somebody has done to its time and beside them.
+-- The kind of lock that a hash is; nil and a guess if it is none. A lock that contains one of `mine`, ids that nobody else
+-- knows, is theirs, even if another program has changed its TTL or added fields.
 local function hash_kind(mine)
   local mode = redis.call('hget', lock, 'mode')
   local kind = mode and 'read-write lock' or 'plain lock'
@@ -60,8 +59,8 @@ local function hash_kind(mine)
   return kind
 end
 
--- The thing at the name, unless it is nothing or of the kind that is wanted: {another kind of lock}, or of anything else
--- {type, milliseconds left or -1 for ever, guess}: multilock, timeless (a lock but for its TTL), number, text or data.
+-- What the key contains, unless it is nothing or a lock of the wanted kind: {another kind of lock}, or {type, milliseconds
+-- left or -1 for forever, guess}; the guess is multilock, timeless (a lock without a TTL), number, text or data.
 local function other_than(wanted, mine, adopt)
   local what = redis.call('type', lock).ok
   if what == 'none' then

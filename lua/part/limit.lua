@@ -1,7 +1,7 @@
--- limit: keys get their time, or go again.
+-- limit: gives a key its TTL, or removes it.
 
--- Gives a key that a grant has just written its time. Without the right to, the key goes again: by SET, which a grant needs
--- anyway, because every other right may be missing as well.
+-- Without the right to set a TTL, a key that was just written is removed, by SET, which a grant needs anyway, because every
+-- other right may be missing as well.
 local function limit(key, ttl)
   local reply = redis.pcall('pexpire', key, ttl)
   if type(reply) == 'table' then

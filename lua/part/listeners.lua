@@ -1,4 +1,4 @@
--- listeners: who listens.
+-- listeners: the number of listeners.
 
 --- include part/sharded
 

@@ -1,4 +1,4 @@
--- lost: writes down the holds that nobody writes down.
+-- lost: records lost holds whose jobs did not.
 
 --- include part/number
 --- include part/due
@@ -6,7 +6,7 @@
 --- include part/taken
 --- include part/fault
 
--- As long as its owner may sleep and then notice by itself.
+-- How long an owner may be suspended, and then notice the loss itself.
 local kSleeps = 24 * 3600 * 1000
 
 local function write_down(owner, ended)
@@ -32,13 +32,13 @@ local function write_down(owner, ended)
   return true
 end
 
--- Some of those whose lease has run out; the next grant goes on. An entry that this user may not write stays due.
+-- Records some of the holds whose lease has ended; the next grant goes on. Entries that this user may not write stay due.
 local function write_down_the_lost()
   local ends = redis.pcall('zrange', due, '-inf', text(now), 'byscore', 'limit', 0, 10, 'withscores')
   for i = 1, #ends, 2 do
     local owner, ended = ends[i], number_in(ends[i + 1], 0)
     if ended and #owner <= 512 and count_of(owner) then
-      -- Somebody has renewed it who knows nothing of this.
+      -- Another client has renewed it without updating this.
       lease_ends_in(owner, math.max(left_of(owner), 1))
     elseif not ended or #owner > 512 or write_down(owner, ended) then
       no_longer_due(owner)

@@ -1,4 +1,4 @@
--- no_fair: there is no queue of another program. See fair.lua.
+-- no_fair: for layouts without another program's queue. See fair.lua.
 
 --- if acquire release force_unlock inspect
 local function strangers()

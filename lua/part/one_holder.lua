@@ -1,5 +1,5 @@
--- one_holder: the functions of a layout that are the same wherever a lock has one holder at most. lua/README.md says what a
--- layout defines.
+-- one_holder: the functions that are the same in all layouts with at most one holder. lua/README.md says what a layout
+-- defines.
 
 --- if acquire release force_unlock inspect
 --- include part/one_holder_grant

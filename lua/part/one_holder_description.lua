@@ -1,4 +1,4 @@
--- one_holder_description: what describes the one holder.
+-- one_holder_description: reads the description of the holder.
 
 --- include part/peek
 

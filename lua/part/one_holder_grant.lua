@@ -1,4 +1,4 @@
--- one_holder_grant: what a grant needs of one_holder.
+-- one_holder_grant: the part of one_holder that a grant needs.
 
 --- if acquire release force_unlock
 --- include part/one_holder_remove

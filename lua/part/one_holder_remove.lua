@@ -1,6 +1,6 @@
--- one_holder_remove: what describes the one holder goes.
+-- one_holder_remove: removes the description of the holder.
 
--- By a right that a grant needs anyway.
+-- Uses a right that a grant needs anyway.
 local function remove(key)
   redis.call('pexpire', key, 0)
 end

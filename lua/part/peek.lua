@@ -1,6 +1,6 @@
--- peek: companion keys, which may be of another type.
+-- peek: reads companion keys, which may have another type.
 
--- Companion keys can hold anything, because others may write there, too. A key of another type says nothing.
+-- Other programs may write companion keys, too. Returns false for a key of another type.
 local function peek(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then

@@ -1,4 +1,4 @@
--- permits: what stands beside the number of a semaphore, and proves that it is one.
+-- permits: the proof that a number is a semaphore.
 
 --- include part/peek
 --- if acquire
@@ -7,7 +7,7 @@
 
 local permits = tag .. ':timeout'
 
--- The type of {lock}:timeout, if that is something else than permits: 16 raw bytes, or 32 digits before Redisson 3.17.
+-- The type of {lock}:timeout, if it does not contain permits: 16 raw bytes, or 32 digits before Redisson 3.17.
 local function other_than_permits()
   local kind = redis.call('type', permits).ok
   if kind == 'none' then
@@ -24,15 +24,14 @@ local function other_than_permits()
   return kind
 end
 
--- Permits have the same time as their number, or both have none: they may be left from a semaphore that was deleted.
+-- Permits have the same TTL as their number, or neither has one; others may be left over from a deleted semaphore.
 local function permits_of_it()
   local ends, own = redis.call('pttl', permits), redis.call('pttl', lock)
   return ends ~= -2 and (ends == -1) == (own == -1) and math.abs(ends - own) < 1000
 end
 
--- A semaphore of ours stays for a while when nobody holds a slot any more: a Java program that has found it counts on
--- it. It is in the way of no other kind of lock. The mark has the same time as the semaphore: what was put at the name
--- after somebody had deleted that has another one, or none.
+-- A semaphore of rlock stays for a while without holders, because a Java program that has found it relies on it. It does not
+-- prevent another kind of lock. Its mark has the same TTL as the semaphore, unlike one left over from a deleted semaphore.
 local function made_here()
   return peek('hexists', holder, 'made') == 1 and
     math.abs(redis.call('pttl', lock) - redis.call('pttl', holder)) < 1000

@@ -1,14 +1,14 @@
--- publish: telling those who listen.
+-- publish: publishes messages.
 
 --- include part/sharded
 --- include part/fault
 
--- Returns how many have heard it, or an error.
+-- Returns the number of receivers, or an error.
 local function publish(to, what)
   return redis.pcall(kSharded and 'spublish' or 'publish', to, what)
 end
 
--- For clients of other programs that listen in the old way in a cluster as well: on the server that keeps the slot.
+-- Also for clients of other programs that use SUBSCRIBE in a cluster, on the server that keeps the slot.
 local function publish_for_others(to, what)
   local heard = publish(to, what)
   if kSharded and redis.pcall('pubsub', 'numsub', to)[2] ~= 0 then

@@ -1,17 +1,17 @@
--- queue: who waits for a lock, in which order, and who of them lives.
+-- queue: the waiters of a lock, their order, and which of them are alive.
 --
--- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> its record (waiter.lua); and the fields
--- 'open' (when the last release was, if it was an open one), 'latest' (the waiter that the next --replace-waiting
--- replaces) and 'came' (see may_come()). <waiters>:<id> says by whom a waiter was replaced, until that has asked.
--- A waiter listens on its own channel before it stands in the queue, so that one with nobody on its channel is dead, if it
--- has listened to this very server. The queue may have come here from another one: in a cluster with its slot, by a
--- failover, or from the disk after a restart. Its waiters have to connect again, and keep their places meanwhile.
--- It hears there  'granted'      the lock is yours; take it within kGrant, or it goes on to the next
---                 'first <ttl>'  you are the first one now: listen on the lock's channel too; the holder's time in ms
---                 'front'        the same, but the lock may have been released before: look
---                 'free'         the lock is free for whoever comes first; let the others try before you
---                 'replaced <by whom>'
--- Sent twice: each function here finds what the first one has done, and adds nothing.
+-- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record (waiter.lua), with the fields
+-- 'open' (the time of the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces) and
+-- 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
+-- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
+-- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
+-- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.
+-- Messages:  'granted'      the lock is yours; take it within kGrant, or the next waiter gets it
+--            'first <ttl>'  you are the first one now: listen on the lock's channel, too; the holder has this many ms
+--            'front'        the same, but the lock may already have been released, so look
+--            'free'         the lock is free for anyone; give others a head start
+--            'replaced <by whom>'
+-- Sent twice: each function finds what its first call has done, and adds nothing.
 
 --- include part/number
 --- include part/now
@@ -28,8 +28,7 @@
 --- end
 
 --- if acquire release force_unlock
--- How long the waiter at an index of the queue counts as alive after it was heard of: twice and a half the time
--- after which it looks again.
+-- How long the waiter at an index of the queue counts as alive after a look: 2.5 times the time until its next look.
 local function alive_for(index)
   return 2.5 * math.min(kLongestPoll * (index + 1), kLongestSilence)
 end
@@ -41,14 +40,14 @@ local function first_waiter()
 end
 --- end
 
--- The record of a waiter that was heard of lately; else nil.
+-- The record of a living waiter; otherwise nil.
 local function living(id)
   local waiter = record_of(id)
   return waiter and waiter[1] >= now and waiter or nil
 end
 
 --- if acquire release force_unlock
--- Waiters that were called, or found dead, in this call.
+-- The number of waiters that were told something, or found dead, in this call.
 local kAtOnce, done = 100, 0
 local function has_time()
   done = done + 1
@@ -58,7 +57,7 @@ end
 --- end
 
 --- if acquire release force_unlock
--- Nothing of the queue stays for ever: so long after the last one was heard of.
+-- The queue expires after the last waiter's time.
 local function keep_queue()
   redis.call('pexpire', queue, alive_for(5))
   redis.call('pexpire', waiters, alive_for(5))
@@ -73,7 +72,7 @@ local function forget(id)
 end
 --- end
 
--- This run of this server, as far as it may be known; else ''.
+-- The run id of this server; '' if the user may not ask for it.
 local run_id
 local function this_server()
   if not run_id then
@@ -84,17 +83,17 @@ local function this_server()
 end
 
 --- if acquire
--- The server of a waiter's record: this one, if it listens here.
+-- The server for a waiter's record: this one, if it listens here.
 local function where_it_listens(id, known)
-  local asked, found = pcall(listeners_of, grants .. id)  -- a missing right is noticed when all is written
+  local asked, found = pcall(listeners_of, grants .. id)  -- a missing right is reported later
   local here = asked and found[2] > 0 and this_server() or ''
   return here ~= '' and here or known and known[8] or nil
 end
 --- end
 
--- Whether a waiter that does not listen here has listened to another server last, and may come yet. Those that live
--- connect again at once: when the first one that was called has not come within the time of a grant, nobody is waited for
--- any more. 'came' says which server was the new one, and when that call was. `called`: this is such a call.
+-- Whether a waiter that does not listen here has last listened to another server, and may come yet. Living waiters connect
+-- again at once, so this is over when the first one that was called has not come within the time of a grant. 'came'
+-- contains the new server, and the time of that call. `called`: this is such a call.
 local function may_come(waiter, called)
   local here = waiter[8] and this_server() or ''
   if here == '' or waiter[8] == here then
@@ -109,7 +108,7 @@ local function may_come(waiter, called)
 end
 
 --- if acquire release force_unlock
--- False: it is dead. Without the right to publish nobody can say. `waiter`: its record, unless that does not matter.
+-- False: the waiter is dead. True without the right to publish. `waiter`: its record, or nil if it must listen here.
 local function tell(id, what, waiter)
   local heard = publish(grants .. id, what)
   return type(heard) == 'table' or heard > 0 or waiter ~= nil and may_come(waiter, true)
@@ -117,8 +116,8 @@ end
 --- end
 
 --- if acquire release force_unlock
--- Tells the first one that lives, and forgets those before it. Returns which; nil: nobody waits any more, or none was
--- found in time. It is not told again if it is `known`.
+-- Tells the first living waiter, and forgets those before it. Returns that waiter; nil: there is none, or there was no time
+-- to find it. Does not tell it if it is `known`.
 local function tell_first(what, known)
   local front = first_waiter()
   while front and front ~= known do
@@ -140,14 +139,14 @@ end
 --- end
 
 --- if acquire release force_unlock
--- The lock is held by another one now, or for another time.
+-- The holder, or the end of its lease, has changed.
 local function tell_holding()
   return tell_first('first ' .. text(free_in()))
 end
 --- end
 
 --- if acquire renew release
--- The dead of the first hundred, and who is the first of all; nil: nobody waits. `asker` lives.
+-- The dead among the first hundred waiters, and the first waiter; nil: nobody waits. `asker` is alive.
 local function dead_waiters(asker)
   local ids, channels, dead = redis.call('zrange', queue, 0, 99), {}, {}
   for i, id in ipairs(ids) do
@@ -166,7 +165,7 @@ end
 --- end
 
 --- if acquire release
--- Takes the dead from the front of the queue. `asker` lives. Returns how many were found.
+-- Removes the dead among the first waiters. `asker` is alive. Returns how many were found.
 local function prune(asker)
   local dead, first = dead_waiters(asker)
   for _, id in ipairs(dead) do
@@ -180,7 +179,7 @@ end
 --- end
 
 --- if release
--- Takes one that has given up out of the queue.
+-- Removes a waiter that has given up.
 local function leave(id)
   local first = first_waiter()
   if first and redis.call('zrem', queue, id) == 1 then

@@ -1,9 +1,9 @@
--- string_kind: what a string at the name of a lock is.
+-- string_kind: what kind of string the key contains.
 
 --- include part/number
 --- include part/permits
 
--- As much of a string as tells what it is.
+-- Enough of a string to tell what it is.
 local kBytes = 20
 
 local function string_kind(adopt)
@@ -11,7 +11,7 @@ local function string_kind(adopt)
   if not number or not string.find(number, '^-?%d+$') or math.abs(tonumber(number)) > 2 ^ 53 then
     return nil, 'text'
   end
-  -- Permits with a time are left from another semaphore: a grant among them could not be proven later.
+  -- Permits with a TTL are left over from another semaphore; a grant among them could not be proven later.
   local proven = permits_of_it() or made_here() or
     adopt and redis.call('pttl', lock) == -1 and redis.call('pttl', permits) < 0
   if proven and not other_than_permits() then

@@ -1,7 +1,7 @@
--- text: numbers as the server is given them.
+-- text: formats numbers for the server.
 
--- Its digits. Not by "%d", which is a C long: 32 bits on some servers. It costs as much as half a command, and so does a
--- number that the server is given: on the way of a free lock every number is a text from the start.
+-- Not "%d", which is a C long with 32 bits on some servers. Formatting costs as much as half a command, and so does passing a
+-- number to the server, so every number that a free lock needs is a text from the start.
 local function text(number)
   return string.format('%.0f', number)
 end

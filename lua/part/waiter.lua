@@ -1,9 +1,9 @@
--- waiter: what is known of one that waits.
+-- waiter: the record of a waiter.
 --
--- A record of the waiters' hash, packed: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
--- version, server}. The version is that of the wire, kWire; records of before it have none. A later version only adds
--- elements, so that rlock reads the records of earlier and later ones alike. The server is the run id of the last one on
--- which the waiter was found to listen; records of 1.0 have none.
+-- It is packed in the waiters' hash: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
+-- version, server}. The version is that of the wire, kWire; the oldest records have none. Later versions only add elements,
+-- so rlock can read earlier and later records. The server is the run id of the last one on which the waiter was found to
+-- listen; records of 1.0 have none.
 
 --- include part/number
 --- include part/peek
@@ -12,7 +12,7 @@
 local kWire = 1
 --- end
 
--- nil: nothing is known, or what stands there comes from somebody else.
+-- nil: there is none, or another program has written it.
 local kLongestRecord = 4096
 local function record_of(id)
   local packed = peek('hget', waiters, id)

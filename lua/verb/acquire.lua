@@ -1,41 +1,41 @@
--- acquire: grant an available lock to a new owner, or one more hold to the owner that has it already; or let it wait.
+-- acquire: grant an available lock to a new owner, or one more hold to an owner that has it already; or let it wait.
 --
--- KEYS  as in base.lua, and the same of the heir, where there is one; if it waits, <waiters>:<owner>, see queue.lua
+-- KEYS  as in base.lua, and the same for the heir, if there is one; for a waiter, <waiters>:<owner>, see queue.lua
 -- ARGV  1 to 4: as in base.lua
---       5 owner     id to grant the lock to; fresh for every attempt, so finding that it holds the lock means that it was
---                   granted to this very request, or to this waiter when its turn came
+--       5 owner     id to grant the lock to. Each attempt uses a new one, so if it holds the lock, that was granted to
+--                   this very request, or to this waiter when it was its turn
 --       6 lease     milliseconds that the grant lasts without a renewal
 --       7 hold      id of this request
 --       8 heir      owner id inherited from an ancestor process, '' if there is none
---       9 mode      of holding it: '' a plain lock, 'read', 'write', or how many slots there are
---       10 words    how many words follow that describe the holder, for people: field, value, field, value …
---       …           them
---       The rest may be absent, for one that neither waits nor changes a number of slots:
---          change   0; or the sum of 1: their number becomes the one asked for, 2: a number without a TTL is a semaphore
---          wait     1: stand in the queue if the lock is not available, under the id `owner`; 0: do not
---          place    in the queue, as an earlier reply said; '' for a new waiter
---          priority whole number; higher ones stand in front
---          most     waiters that there may be already, '' for any number
---          replace  1: take the place of the last one that said so, and be replaced by the next one
+--       9 mode      how to hold it: '' a plain lock, 'read', 'write', or the number of slots
+--       10 words    number of the following words, which describe the holder to people: field, value, field, value …
+--       …           these words
+--       The rest may be absent for a request that neither waits nor changes the number of slots:
+--          change   0; or the sum of 1: change the number of slots, 2: a number without a TTL is a semaphore
+--          wait     1: wait in the queue under the id `owner` if the lock is not available; 0: do not
+--          place    in the queue, from an earlier reply; '' for a new waiter
+--          priority whole number; higher ones come first
+--          most     join the queue only if no more than this many wait already; '' for any number
+--          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
 -- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
 --       {'held', ttl, ahead, place, now, number, holder, joined}
---                     ttl     milliseconds until it may be available; -1: nobody knows
---                     ahead   how many stand in front of it, and its place; both '' for one that does not wait
+--                     ttl     milliseconds until it may be available; -1: unknown
+--                     ahead   the number of waiters ahead, and its own place; both '' unless it waits
 --                     now     the server's clock, milliseconds since 1970
---                     number  of its holders, and one of them as in describe.lua; {} if that is not known
---                     joined  1: it stands in the queue of Redisson's RFairLock, too; its turn there is told on
---                             <channel>:<owner>. Else absent
---       {'again'}                   ask again at once: it takes longer than one call may
+--                     number  of holders, and one of them as in describe.lua; {} if unknown
+--                     joined  1: it is in the queue of Redisson's RFairLock, too, which tells it on <channel>:<owner> that
+--                             it is its turn; otherwise absent
+--       {'again'}                   ask again at once, because there is more to do than one call may
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
 --       {'other-kind', …}           as in kind.lua
---       {'no-token'}                what stands at the key of the fencing token is no number below 2^53
---       {'other-slots', slots}      it has another number of slots
---       {'no-upgrade'}              the ancestor holds it as a reader, so that no writer could ever get it
---       error                       wrong type at a key, out of memory, a missing right
+--       {'no-token'}                the key of the fencing token does not contain a number below 2^53
+--       {'other-slots', slots}      the semaphore has another number of slots
+--       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it
+--       error                       wrong type of a key, out of memory, a missing right
 --
--- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again: it says
--- that they live.
+-- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again, which also
+-- shows that they are alive.
 
 --- include part/base
 --- include part/number
@@ -53,7 +53,7 @@ local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 
 --- if plain
--- Most locks are free, and nobody waits: nothing is there that a grant would have to look at.
+-- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
 local granted
 if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
   granted = next_token()
@@ -69,7 +69,7 @@ end
 
 --- include part/due
 
--- By the reply its owner learns of it.
+-- A grant whose owner learns of it by the reply.
 local function granted_now(token)
   if fields[#fields - 1] == 'history' then
     redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(fields))
@@ -91,8 +91,8 @@ local function known_token(found)
   return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
 end
 
--- A waiter whose turn has come, or a request that is sent again: nobody else knows that id, so whatever somebody has put
--- beside it, the lock is its own.
+-- A waiter whose turn has come, or a request that is sent again. Nobody else knows this id, so the lock is its own, no
+-- matter what others have written beside it.
 if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
@@ -113,7 +113,7 @@ wait, place, priority, most, replace = wait == '1', tonumber(place), tonumber(pr
 if not fits('1') then
   remove_idle_semaphore()
 end
--- A waiter in the queue was let in when this was a semaphore, of which nobody may hold a permit just now.
+-- A waiter joined the queue when this was a semaphore, which may have no holders just now.
 local other = other_kind({owner, heir}, adopt or wait and fits('1') and redis.call('zscore', queue, owner))
 if other then
   return {'other-kind', unpack(other)}
@@ -133,7 +133,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before anything is granted that cannot count
+  if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
   end
@@ -148,7 +148,7 @@ local function stands_in_queue()
   return redis.call('zscore', queue, owner)
 end
 
--- A waiter is not asked again: newcomers must agree.
+-- Newcomers must agree on the number of slots; waiters have done so already.
 local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
 if slots_instead then
   return {'other-slots', slots_instead}
@@ -179,7 +179,7 @@ local function replace_waiter(id)
   tell(id, 'replaced ' .. by)
 end
 
--- The place of a new waiter: behind all of its priority, whatever steps the server's clock makes.
+-- The place of a new waiter: behind all of its priority, even if the server's clock steps.
 local function new_place()
   local band = -priority * 2 ^ 42
   local last = redis.call('zrevrangebyscore', queue, '(' .. text(band + 2 ^ 42), text(band), 'withscores', 'limit', 0, 1)
@@ -187,8 +187,8 @@ local function new_place()
 end
 
 if wait then
-  -- Also a write that a full server does not refuse, so that those behind it are not refused either: who waits already
-  -- must be able to say that it lives. And tried on what may be missing: nothing is written that could not be given a time.
+  -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
+  -- tries the right to set a TTL before it writes anything that needs one.
   redis.call('pexpire', queue, alive_for(5))
   if not stands_in_queue() then
     local by = peek('get', waiters .. ':' .. owner)
@@ -223,7 +223,7 @@ if wait then
 end
 
 if free and not wait and first then
-  prune(nil)  -- the dead are in nobody's way
+  prune(nil)  -- dead waiters must not keep others waiting
 end
 local turn, open = others_turn()
 if free and turn == 0 and (open or not call_stranger(first_waiter())) then

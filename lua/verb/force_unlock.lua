@@ -2,19 +2,19 @@
 --
 -- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
---       5 owner     the one to take it from: nobody else's hold is touched
---       …           of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
---       totals      the keys of the totals and of the history, as in history.lua; absent where none is written
+--       5 owner     to take it from; no other hold is touched
+--       …           of a string, how to wake waiters of another program, as in base.lua; '' for none if more follows
+--       totals      the keys of the totals and of the history, as in history.lua; absent if none is recorded
 --       history
 --       …           fields of the entry in the history
--- Reply {'released', 0, fault, more, unwritten}   it holds the lock no more, and who waits has been told or has it; fault: why
---                              nobody could be told, else ''; more and unwritten: as in release.lua, which goes on with it
---       {'free'}                 nobody holds it (any more)
---       {'other-owner'}          somebody else holds it (by now); nothing was changed
+-- Reply {'released', 0, fault, more, unwritten}   the owner no longer holds it, and the waiters were told or have it; the
+--                                other elements are as in release.lua, which does the rest if there is more to do
+--       {'free'}                 nobody holds it (any longer)
+--       {'other-owner'}          another owner holds it (by now); nothing was changed
 --       {'other-kind', …}        as in kind.lua
---       error                    wrong type at the lock's key, a missing right
+--       error                    wrong type of the lock's key, a missing right
 --
--- Sent twice: the second one finds the lock free or with a new owner, and leaves it alone.
+-- Sent twice: the second call finds the lock free or with a new owner, and leaves it alone.
 
 --- include part/base
 --- include part/now
@@ -48,18 +48,17 @@ end
 local description, described = description_of(owner)
 local payload
 local left = left_of(owner)
--- Tried before anything is changed, on a field that is not there: without the right to it, or to the time, a lock stays
--- as it is.
+-- Tries the right to HDEL on a field that does not exist, so that without it, or without TIME, the lock stays as it is.
 peek('hdel', description, 'at ' .. now)
 if described then
   remove(description)
 end
-repeat  -- a foreign writer may read as well
+repeat  -- a foreign writer may be a reader, too
   payload = drop(owner) or payload
 until not count_of(owner)
 local unwritten
 if ARGV[kNote] then
-  -- The owner notices when it renews or releases, and has ended when its lease has, or soon after.
+  -- The owner notices at its next renewal or release, and ends with its lease, or soon after.
   redis.pcall('set', taken_key(owner), '1', 'px', text(math.max(left, 0) + kNoticed))
   unwritten = record(kNote, 'forced', 'forced', kNote + 2)
 end

@@ -3,16 +3,16 @@
 -- KEYS  as in base.lua
 -- ARGV  as in base.lua
 -- Reply {'lock', ttl, now, token, slots, number, holders, waiting, queue, strangers, listening}
---         ttl      milliseconds until it may be available; -1: nobody knows, -2: it is
+--         ttl      milliseconds until it may be available; -1: unknown, -2: it is
 --         now      the server's clock, milliseconds since 1970
---         token    the last fencing token that was granted, '' if none is known
---         slots    how many there are; '' for other kinds
+--         token    the last fencing token granted, '' if unknown
+--         slots    their number; '' for other kinds
 --         number   of holders
 --         holders  the first hundred: {owner, mode, holds, ms left, field, value …}
---         waiting  how many stand in the queue
---         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for one that is not known
---         strangers  the first hundred who wait in the queue of another program: RFairLock's
---         listening  how many clients of other programs listen for a release; our first waiter does, too
+--         waiting  the length of the queue
+--         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for an unknown waiter
+--         strangers  the first hundred in the queue of another program, RFairLock
+--         listening  how many clients listen for a release, not counting rlock's first waiter
 --       {'other-kind', …}        as in kind.lua
 --       error                    a missing right
 

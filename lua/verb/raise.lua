@@ -1,16 +1,16 @@
--- raise: the fencing token of the lock is a number at least as large from now on. For a lock on several servers: its
--- token is the largest that one of them has given, and the others must not give a smaller one later.
+-- raise: make the fencing token of the lock at least this number. For a lock on several servers: its token is the largest
+-- that one of them has given, and the others must not give a smaller one later.
 --
 -- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
---       5 owner   that holds the lock: its description says the token, too
+--       5 owner   of the lock; its description contains the token, too
 --       6 token   decimal
 -- Reply {'raised'}        it is so now
 --       {'other-owner'}   the owner does not hold the lock (any more); nothing was changed
---       {'no-token'}      what stands at the key of the fencing token is no number
---       error             wrong type at a key, out of memory, a missing right
+--       {'no-token'}      the key of the fencing token does not contain a number
+--       error             wrong type of a key, out of memory, a missing right
 --
--- Sent twice: the second finds it raised. The token never gets smaller.
+-- Sent twice: the second call finds it raised. The token never gets smaller.
 
 --- include part/base
 --- include part/number
@@ -34,7 +34,7 @@ local description, described, in_history = description_of(owner, 'history')
 if described then
   redis.call('hset', description, 'token', token)
 end
--- The servers of a quorum know by it that they speak of the same hold.
+-- By this token, the servers of a quorum recognize the same hold.
 if in_history and redis.pcall('exists', entry_key(owner)) == 1 then
   redis.pcall('hset', entry_key(owner), 'token', token)
 end

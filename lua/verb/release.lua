@@ -1,35 +1,35 @@
--- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, in
--- the name of nobody, take dead waiters out of the queue and go on with what an earlier call had no time for.
+-- release: give back one hold; the last one frees the lock, or gives it to the first waiter. Or give up waiting. Or, for an
+-- owner that does not exist, remove dead waiters from the queue and do what an earlier call had no time for.
 --
--- KEYS  as in base.lua; the last one <holds><request>:released. request: id of this call, the same in each sending of it
+-- KEYS  as in base.lua; the last one is <holds><request>:released; request: id of this call, the same if it is sent again
 -- ARGV  1 to 4: as in base.lua
 --       5 owner    or the id under which it waits: it leaves the queue
 --       6 hold     id of the request that acquired this hold
---       7 keep     milliseconds that the last hold keeps the lock, with nobody behind it; 0: it is freed
---       8 remember milliseconds for which it may be sent again; 0: it is sent once
---       …          of a string, how waiters of another program are woken, as in base.lua; '' where nobody is, and more follows
---       totals     the keys of the totals and of the history, as in history.lua; absent where no history is written,
---       history    and with them all that follows
---       total      the total to which this adds one, '' for none. 'forced': the holder gives it up because somebody has
---                  asked for it, which is the outcome. Where the hold is not there any more, '' is 'losses'; and none is
---                  added to where it is written down already that the hold was taken away. With '-' in front: nothing at
---                  all is written where the hold is not there any more
---       …          fields of the entry in the history, if there is to be one; also of a hold that is not there any more
--- Reply {'released', left, fault, more, unwritten}   holds that remain; 0: the lock is available and that was published, or the
---                                   first waiter has it now. fault: why nobody could be told, else ''. more: 1: there
---                                   was more to do than one call may take: a release by nobody goes on; else
---                                   absent or 0. unwritten: why the history could not be written; absent if it was
---       {'kept', left, '', 0, unwritten}   nobody renews it any more: it will be free in that many milliseconds
---       {'free', token}             nobody holds the lock. token: the last one that was granted, '' if none is known. Its
---                                   fourth element is `more` as well, also that of the next
---       {'other-owner', token}      somebody else holds it; nothing was changed
+--       7 keep     milliseconds for which the last hold keeps the lock, with no process behind it; 0: it is freed
+--       8 remember milliseconds for which it may be sent again; 0: it is sent only once
+--       …          of a string, how to wake waiters of another program, as in base.lua; '' for none if more follows
+--       totals     the keys of the totals and of the history, as in history.lua; absent if no history is recorded,
+--       history    as is everything after them
+--       total      the total to increment, '' for none. 'forced': the holder gives it up because it was asked to, and that
+--                  is the outcome. If the hold is gone, '' is 'losses', but no total is incremented if it is already
+--                  recorded that the hold was taken away. With '-' in front: nothing is recorded if the hold is gone
+--       …          fields of the entry in the history, if there is to be one, even if the hold is gone
+-- Reply {'released', left, fault, more, unwritten}   left: remaining holds; 0: the lock is available and that was
+--                                   published, or the first waiter has it now. fault: why others could not be told,
+--                                   otherwise ''. more: 1 if there is more to do than one call may, so a release for an
+--                                   owner that does not exist should follow; otherwise absent or 0. unwritten: why the
+--                                   history could not be written; absent if it was
+--       {'kept', left, '', 0, unwritten}   it will be free in that many milliseconds, because nobody renews it
+--       {'free', token}             nobody holds the lock. token: the last one granted, '' if unknown. The fourth element
+--                                   of this reply and of the next is also `more`
+--       {'other-owner', token}      another owner holds it; nothing was changed
 --       {'other-kind', …}           as in kind.lua
---       error                       wrong type at a key, a missing right
+--       error                       wrong type of a key, a missing right
 --
--- Sent twice: a hold is given back once. <holds><request>:released keeps the outcome of the first sending for those that
--- follow it: without that, 'free' after a lost reply could also mean that the lock was lost long before. (Redisson's
--- unlock latch is for the same.) Another request for the same hold finds that its id is gone.
--- Neither the publishing nor the remembering undoes the release when it fails. Works on a server that is out of memory.
+-- Sent twice: a hold is given back once. <holds><request>:released keeps the outcome of the first sending for later ones;
+-- otherwise 'free' after a lost reply could also mean that the lock was lost long before. (Redisson's unlock latch does the
+-- same.) Another request for the same hold finds that its id is gone.
+-- The release counts even if publishing or remembering fails. Works on a server that is out of memory.
 
 --- include part/base
 --- if plain
@@ -59,7 +59,7 @@ if only_if_held then
   total = string.sub(total, 2)
 end
 
--- The text at a key; nil: there is none, or it cannot be read.
+-- The text at a key; nil: none, or it cannot be read.
 local function text_at(key)
   local found = redis.pcall('get', key)
   return type(found) == 'string' and found or nil
@@ -77,13 +77,13 @@ local description, described, held, in_history
 if count then
   description, described, held, in_history = description_of(owner, hold, 'history')
 end
--- A hold that is still there was not given back by an earlier sending.
+-- If the hold still exists, no earlier sending has given it back.
 local before = not held and remember_for ~= '0' and text_at(outcome_key)
 if before and before ~= 'noted' then
   return {before, before == 'kept' and keep or count or 0, ''}
 end
 
--- Without a description only the hold that came with the owner id is known to be one: another may never have counted.
+-- Without a description, only the hold that came with the owner id is known to exist; another may never have counted.
 if count and not held and (described or count == 1 and hold ~= 'hold:' .. string.match(owner, '^[^:]*')) then
   return {'released', count, ''}
 end
@@ -112,7 +112,7 @@ if count and count > 1 then
   if described then
     redis.call('hdel', description, hold)
   end
-  -- A server that is out of memory refuses HSET, unless the script has written before: so that it has.
+  -- A server that is out of memory refuses HSET, unless the script has already written something.
   local ttl = left_of(owner)
   if ttl > 0 then
     expire(owner, ttl)
@@ -131,12 +131,12 @@ end
 
 if count then
   if described then
-    redis.call('hdel', description, hold, 'control')  -- there is nobody left to ask
+    redis.call('hdel', description, hold, 'control')  -- there is no process left to ask
     redis.call('hset', description, 'kept', 1)
     redis.call('pexpire', description, keep)
   end
   expire(owner, keep)
-  pcall(tell_holding)  -- the waiters count on the lease
+  pcall(tell_holding)  -- the waiters rely on the lease
   if in_history then
     no_longer_due(owner)
   end
@@ -155,7 +155,7 @@ if total and not only_if_held and not before then
   record(kNote, total ~= 'skips' and redis.pcall('exists', taken_key(owner)) == 1 and '' or added, 'gone', kNote + 3)
 end
 
-pcall(leave, owner)  -- no release fails because of those who wait
+pcall(leave, owner)  -- a release must not fail because of the queue
 local other = other_kind({owner})
 if other then
   return {'other-kind', unpack(other)}

@@ -1,18 +1,18 @@
--- renew: let an owner's lease start anew, now.
+-- renew: extend an owner's lease to its full length from now.
 --
 -- KEYS  as in base.lua
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
---       6 lease   milliseconds from now; 0: as long as the lease that was granted
--- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before; shows steps of the server's clock. untidy:
---                           1: a dead waiter stands in the queue, and a release by nobody takes it out
---       {'free'}            nobody holds the lock: the lease ran out, or somebody deleted it
---       {'other-owner'}     somebody else holds it, or it is a lock no more, as inspect says
+--       6 lease   milliseconds from now; 0: the length of the lease as granted
+-- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
+--                           untidy: 1: a dead waiter is in the queue; any release removes it
+--       {'free'}            nobody holds the lock: the lease has ended, or the lock was deleted
+--       {'other-owner'}     another owner holds it, or it is no longer a lock, which inspect can tell
 --       {'lease-unknown'}   ARGV[6] is 0, and the lock was not granted by rlock
 --       error               a missing right
 --
--- Sent twice: the lease starts twice, no harm. Nothing is ever shortened: what another process
--- with the same owner id was promised stays true. Works on a server that is out of memory.
+-- Sent twice: the lease starts twice, which does no harm. Never shortens a lease, so what another process with the same
+-- owner id was promised stays true. Works on a server that is out of memory.
 
 --- include part/base
 --- include part/number
@@ -39,7 +39,7 @@ if not lease then
 end
 
 local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
--- First, because a full server refuses some of the others unless the script has written before.
+-- First, because a full server refuses some of the other commands unless the script has already written something.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
 expire(owner, until_ms)
 if granted and lease > granted then
@@ -48,5 +48,5 @@ end
 if in_history then
   lease_ends_in(owner, until_ms)
 end
-local known, dead = pcall(dead_waiters)  -- no renewal fails because of those who wait
+local known, dead = pcall(dead_waiters)  -- a renewal must not fail because of the queue
 return {'renewed', ttl, known and #dead > 0 and 1 or 0}

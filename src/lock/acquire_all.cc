@@ -11,10 +11,10 @@ namespace rlock::lock {
 namespace {
 
 constexpr milliseconds kPause = 100ms;
-// A replica that is well has it within a round trip; a disk is written to once a second (appendfsync everysec).
+// A healthy replica has it within a round trip; disks are written once a second (appendfsync everysec).
 constexpr milliseconds kAcknowledgement = 1500ms;
 
-// All of several locks on one server, or none.
+// Takes all of the requested locks on one server, or none.
 class Acquisition {
  public:
   Acquisition(Verbs& verbs, redis::Client& client, const std::vector<AcquireRequest>& requests,
@@ -31,8 +31,8 @@ class Acquisition {
       if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
       if (taken || !std::exchange(again_, false)) return taken;
       log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
-                 taken.error().message + "; beginning again");
-      // A failure that comes at once would keep the server busy.
+                 taken.error().message + "; starting again");
+      // An error that comes at once must not keep the server busy.
       if (wait_for(-1, 0, Until{TimePoint::max(), policy_.interrupt}.at_most(kPause)) == WaitEnd::interrupted) {
         return fail(Error::Code::interrupted, "interrupted");
       }
@@ -47,7 +47,7 @@ class Acquisition {
       holds_.push_back(std::move(*acquired.hold));
       RLOCK_TRY(keep_if_due());
     }
-    // A wait may have been one for the server, of which nobody tells us, and a renewal may have failed meanwhile.
+    // We may have waited for the server without being told, and a renewal may have failed in the meantime.
     const bool doubtful = holds_.size() > 1 && (waited_ || is_due());
     const bool acknowledged = policy_.replicas > 0 || policy_.on_disk;
     if (doubtful || acknowledged) RLOCK_TRY(or_again(keep(true)));
@@ -57,12 +57,12 @@ class Acquisition {
 
   Result<Acquired> take(std::size_t index) {
     AcquireRequest request = requests_[index];
-    // An id that was given back is dead: a release for it may still be under way.
+    // Not that of an earlier attempt, because a release for it may still be on its way.
     request.owner = owner_;
     if (request.heir) request.hold_id = random_uuid();
     WaitPolicy policy = policy_;
     if (policy.limit) policy.limit = until(end_.deadline);
-    if (requests_.size() > 1) policy.at_front = {};  // the hold that comes will not be the only one
+    if (requests_.size() > 1) policy.at_front = {};  // this will not be the only hold
     if (!holds_.empty()) policy.longest_look = std::min(policy.longest_look, policy.renew_every);
     for (const Hold& hold : holds_) policy.other_channels.push_back(hold.name().control_channel());
     policy.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
@@ -73,7 +73,7 @@ class Acquisition {
     });
   }
 
-  // Somebody who waits for one of those that we have may ask for it as for that of a job that runs.
+  // Other waiters can ask for a lock that we have, as they can ask a running job.
   Result<void> give_up_if_asked(const redis::Message& message) {
     asked_ = asked_to_stop(message, holds_);
     if (asked_) return fail(Error::Code::wrong_kind, "asked to give it up");
@@ -83,7 +83,7 @@ class Acquisition {
   // REQUIRES: there are holds.
   bool is_due() const { return BootClock::now() >= oldest(holds_) + policy_.renew_every; }
 
-  // A server that is away may come back while there is time.
+  // An unreachable server may come back while there is time.
   Result<void> or_again(Result<void> result) {
     if (!result && result.error().code == Error::Code::unavailable) again_ = !end_.over();
     return result;
@@ -91,8 +91,8 @@ class Acquisition {
 
   Result<void> keep_if_due() { return holds_.empty() || !is_due() ? Result<void>{} : keep(false); }
 
-  // Renews what we have. A server that is away for a while may come back, unless this is `final`: what was lost while
-  // we waited must be known before anybody counts on it.
+  // Renews what we have. An unreachable server may come back, unless this is the `final` renewal, which finds out what
+  // was lost during the wait before anyone relies on it.
   Result<void> keep(bool final) {
     const auto renewed = verbs_.renew(holds_, holds_.front().lease, exchange());
     if (!renewed && renewed.error().code == Error::Code::unavailable && !final) {
@@ -108,9 +108,9 @@ class Acquisition {
     return {};
   }
 
-  // Replicas acknowledge what was written over one connection, so the holds have just been renewed over them. WAIT
-  // keeps nothing from being lost (redis.io, WAIT): a replica that has not got it may still become the master. WAITAOF
-  // says the same of the disks.
+  // Replicas acknowledge what one connection has written, so the holds were just renewed over these connections. WAIT
+  // does not rule out a loss (redis.io, WAIT), because a replica that lacks the lock may still become the master.
+  // WAITAOF does the same for disks.
   Result<void> expect_acknowledgement() {
     const milliseconds limit = std::min<milliseconds>(policy_.exchange / 2, kAcknowledgement);
     const std::string wanted = std::to_string(policy_.replicas), time = std::to_string(limit.count());
@@ -122,19 +122,19 @@ class Acquisition {
     if (!replies && replies.error().code == Error::Code::protocol) {
       return fail(Error::Code::config,
                   replies.error().message + (policy_.on_disk ? "; --wait-aof needs Redis 7.2 and appendonly yes"
-                                                             : "; --wait-replicas needs a server that has WAIT"));
+                                                             : "; --wait-replicas needs a server with WAIT"));
     }
     RLOCK_TRY(replies);
     long long acknowledged = policy_.replicas;
     for (const redis::Reply& reply : *replies) {
       if (policy_.on_disk && reply.at(0).as_number().value_or(0) < 1) {
-        return fail(Error::Code::unavailable, "the server has not written the lock to its disk; it was given back");
+        return fail(Error::Code::unavailable, "the server has not written the lock to its disk, so it was given back");
       }
       acknowledged = std::min(acknowledged, (policy_.on_disk ? reply.at(1) : reply).as_number().value_or(0));
     }
     if (acknowledged >= policy_.replicas) return {};
     return fail(Error::Code::unavailable, std::to_string(acknowledged) + " of " + wanted +
-                                              " replicas have acknowledged the lock; it was given back");
+                                              " replicas have acknowledged the lock, so it was given back");
   }
 
   Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
@@ -161,8 +161,8 @@ class Acquisition {
   std::vector<Hold> holds_;
   bool waited_ = false;
   std::optional<Asked> asked_;
-  bool again_ = false;  // one was lost while we waited for another, or too few replicas have got them
-  bool said_ = false;   // that it begins again
+  bool again_ = false;  // one was lost while we waited for another, or too few replicas have them
+  bool said_ = false;   // that it starts again
 };
 
 }  // namespace

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The questions to the verbs on a lock (lock/verbs.h), and their answers.
+// The requests to the verbs on a lock (lock/verbs.h), and their answers.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "base/clock.h"
 #include "lock/mode.h"
 #include "lock/name.h"
 
 namespace rlock::lock {
 
-// A holder's words about itself. All of it is shown to people only.
+// What a holder or waiter says about itself, for people.
 struct HolderInfo {
   std::string host, user, command, reason;
   long pid = 0;
   bool listens = false;     // it can be asked to stop, see ask_to_stop
-  bool in_history = false;  // it writes its hold down when that is over
-  bool ended = false;       // and has left the lock to run out
-  // Each third of this time the holder lets the lease start anew, for so long; 0: it does not, or nobody knows.
+  bool in_history = false;  // it records its hold when that is over
+  bool ended = false;       // it has ended, and left the lock to expire
+  // The lease that the holder extends at each third of it; 0: it does not renew, or this is unknown.
   milliseconds renewal{};
 };
 
@@ -27,50 +22,53 @@ struct HolderInfo {
 struct Hold {
   Lock lock;
   OwnerId owner;
-  std::string id;     // of this hold, among those of one owner
+  std::string id;     // unique among the holds of one owner
   std::string token;  // fencing token, decimal
   milliseconds lease{};
-  TimePoint sent;  // just before the request that succeeded was sent: what deadlines count from
+  TimePoint sent;  // just before the successful request was sent: deadlines count from here
 
   const LockName& name() const { return lock.name; }
 };
 
-// One that holds a lock, as others see it.
+// An owner that holds a lock, as others see it.
 struct HolderView {
-  std::string owner;  // untrusted text; of a long string its beginning
+  std::string owner;  // untrusted text; of a long string, its beginning
   std::string mode;   // read, write or empty
   long long holds = 0;
   std::optional<milliseconds> expires_in;  // none: never
-  bool by_set = false;                     // another program has put a string there, by SET NX
-  bool described = false;                  // what follows is known: it took the lock with rlock
+  bool by_set = false;                     // another program has written the string with SET NX
+  bool described = false;                  // it took the lock with rlock, and the following members are known:
   HolderInfo who;
   std::optional<milliseconds> since;  // server's clock, since 1970
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
-  std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or nobody knows
-  milliseconds overdue{};  // for so long the next renewal has been missing; see overdue_for in lock/lease.h
+  std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
+  milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in lock/lease.h
   std::string token;
 };
 
-// How a request stands in the queue of a lock that is not free (lua/part/queue.lua).
+// How a request waits in the queue (lua/part/queue.lua).
 struct QueueRequest {
-  std::string place;        // as the last reply said it, empty for a new waiter
-  int priority = 0;         // higher ones stand in front
-  std::optional<int> most;  // of waiters that there may be already
-  bool replace = false;     // takes the place of the last waiter that said so, and is replaced by the next one
+  std::string place;        // from the last reply; empty for a new waiter
+  int priority = 0;         // higher ones come first
+  std::optional<int> most;  // join only if no more than this many wait already
+  bool replace = false;     // take the place of the last waiter that asked for this, and be replaced by the next one
 };
 
 struct AcquireRequest {
   LockName name;
   Mode mode;
-  OwnerId owner = OwnerId::fresh();      // a waiter keeps it for as long as it waits
-  std::optional<QueueRequest> queueing;  // none: does not wait
-  std::optional<OwnerId> heir;           // of an ancestor that may hold the lock: re-entry
+  OwnerId owner = OwnerId::fresh();      // stays the same during a wait
+  std::optional<QueueRequest> queueing;  // none: do not wait
+  std::optional<OwnerId> heir;           // for re-entry: of an ancestor that may hold the lock
   std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
   HolderInfo holder;
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
+  Lock lock() const { return {name, mode.layout()}; }
+  // The owners that the lock may be granted to: `owner`, and `heir` if there is one.
+  std::vector<OwnerId> owners() const { return heir ? std::vector{owner, *heir} : std::vector{owner}; }
 };
 
 struct Acquired {
@@ -79,23 +77,23 @@ struct Acquired {
     held,
     queue_full,   // more wait already than QueueRequest::most
     replaced,     // another waiter has taken our place
-    other_kind,   // the name is in use, but not as a lock of this kind
-    other_slots,  // it has another number of slots than Mode::slots
-    asked,        // somebody asked for a lock that we had while we waited for another
-    no_upgrade,   // the ancestor holds it as a reader: a writer would wait for it for ever
-    immortal,     // another program holds it without a time, and nobody has said how long to wait
+    other_kind,   // the key holds something other than a lock of this kind
+    other_slots,  // the semaphore has another number of slots than Mode::slots
+    asked,        // another process wants a lock that we held while waiting for the next one
+    no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
+    immortal,     // another program's lock never expires, and the user has set no limit to the wait
   };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
-  std::optional<milliseconds> expires_in;  // held: until it may be available; none: nobody knows
-  std::optional<long long> ahead;          // held: how many waiters stand in front of us; none: we are not in the queue
+  std::optional<milliseconds> expires_in;  // held: until it may be available; none: unknown
+  std::optional<long long> ahead;          // held: how many waiters are ahead of us; none: we are not in the queue
   std::string place;                       // held: see QueueRequest
-  std::string other_channel;               // held: where it is told of its turn, too; "": nowhere
-  std::string contested;  // held: why nobody has a majority of a quorum, for people; "": somebody has, or may have soon
+  std::string other_channel;               // held: another channel on which we are told that it is our turn; "": none
+  std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
   long long holders = 0;  // held: how many there are
   std::optional<HolderView> holder;  // held: one of them
   long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                    // replaced, asked: who, for people
+  std::string by;                    // replaced, asked: by whom, for people
   OtherKind instead;                 // other_kind
 };
 
@@ -107,21 +105,20 @@ struct Renewed {
   OtherKind instead;     // other_kind
 };
 
-// The words that go with a release, for the history (lua/part/history.lua).
+// What a release records in the history (lua/part/history.lua).
 struct HistoryNote {
-  std::string total;                // to which it adds one: losses, skips, forced; "": none
+  std::string total;                // the one to increment: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry
-  bool only_if_held = false;        // nothing is written where the hold is not there any more
+  bool only_if_held = false;        // write nothing if the hold is gone
 };
 
-// `lease`: of a hold of this process; 0: somebody gives back a hold of which no more is known than this.
 struct ReleaseRequest {
   Lock lock;
   OwnerId owner;
   std::string hold_id;
-  milliseconds keep{};                // the last hold does not free the lock, but leaves it to run out after that time
-  const HistoryNote* note = nullptr;  // null, or what the history is to say of it, also where the hold is gone
-  milliseconds lease{};
+  milliseconds keep{};                // if this is the last hold, let the lock expire after this time
+  const HistoryNote* note = nullptr;  // null: record nothing; it is recorded even if the hold is gone
+  milliseconds lease{};  // of a hold of this process; 0: another process's hold, of which only this is known
 };
 
 enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
@@ -129,15 +126,15 @@ enum class ReleaseOutcome { released, kept, free, other_owner, other_kind };
 struct Released {
   ReleaseOutcome outcome = ReleaseOutcome::free;
   long long holds_left = 0;
-  std::string fault;        // why waiters were not told, "" if they were
-  bool unfinished = false;  // there was more to do than one script may take
+  std::string fault;        // why the waiters could not be told; "" if they were
+  bool unfinished = false;  // there is more to do than one script may take
   OtherKind instead;        // other_kind
-  std::string token;      // free, other_owner: the last fencing token that was granted, "" if none is known. Untrusted
-  std::string unwritten;  // released, kept: why the history could not be written, "" if it was or is not
-  std::string unsure;     // why it is not known whether the server that has answered still was the master; "": it was
+  std::string token;        // free, other_owner: the last fencing token granted; "": unknown. Untrusted
+  std::string unwritten;    // released, kept: why the history could not be written; "" if it was, or need not be
+  std::string unsure;       // why the server that answered may no longer have been the master; "": it was
 };
 
-// One that stands in the queue.
+// A waiter in the queue, as others see it.
 struct WaiterView {
   HolderInfo who;
   std::string mode;  // read, write or empty
@@ -148,38 +145,38 @@ struct Status {
   enum class State {
     free,
     held,
-    contested,  // of a quorum: somebody holds it on some servers, and nobody on a majority
+    contested,  // of a quorum: held on some servers, but by no one on a majority
     other_kind,
   };
   // The view of one server of a quorum.
   struct Server {
-    std::string address, trouble;  // trouble: why it has not answered; "": it has
+    std::string address, trouble;  // trouble: why it has not answered; "" if it has
     State state = State::free;
     std::vector<HolderView> holders;
   };
   Lock lock;
   State state = State::free;
-  OtherKind other_kind;             // what it is instead; of a string, held or not: what it may be else
+  OtherKind other_kind;             // what it is instead; of a string, held or not, what else it may be
   std::string token;                // the last one granted; may be empty
   long long slots = 0;              // of a semaphore that is in use
   long long number = 0;             // of holders
-  std::vector<HolderView> holders;  // the first hundred of them
-  long long waiting = 0;            // how many stand in the queue
-  std::vector<WaiterView> queue;    // the first hundred of them, in order
-  // The first hundred owner ids that stand in the queue of Redisson's RFairLock, in order. Untrusted text.
+  std::vector<HolderView> holders;  // the first hundred
+  long long waiting = 0;            // the length of the queue
+  std::vector<WaiterView> queue;    // the first hundred, in order
+  // The first hundred owner ids in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
-  // How many clients listen where Redisson's wait for a release, but for our first waiter; one of ours that another has
-  // overtaken may be among them. 0 of a quorum.
+  // How many clients listen where Redisson's wait for a release, not counting rlock's first waiter; a waiter of rlock
+  // that another one has overtaken may be counted. 0 for a quorum.
   long long listening = 0;
-  std::vector<Server> servers;  // of a quorum; the rest is what a majority of them says
-  std::string asked;            // the address, or those of a quorum, without passwords
-  bool known = true;            // false: see is_known in lock/known.h, which somebody has asked
+  std::vector<Server> servers;  // of a quorum; everything else is what a majority says
+  std::string asked;            // the address or addresses that were asked, without passwords
+  bool known = true;            // false: see is_known in lock/listing.h, if that was asked
 
   const LockName& name() const { return lock.name; }
-  // The first of them, which is the only one where there is one at most; none if nobody holds it.
+  // The first one; null if nobody holds it.
   const HolderView* holder() const { return holders.empty() ? nullptr : &holders.front(); }
-  // The one of `holders` that has held it longest, which renewals do not change. Those of whom nobody knows how long
-  // come behind all others, by owner id. None if nobody holds it.
+  // The one that has held it longest, regardless of renewals. Those that do not say how long come last, by owner id.
+  // Null if nobody holds it.
   const HolderView* oldest_holder() const;
 };
 

@@ -16,21 +16,20 @@ namespace {
 
 using redis::Reply;
 
-// Others may wait for their release; waiters and newcomers do the rest.
+// Short, because the caller may have more locks to release; waiters and newcomers do the rest.
 constexpr milliseconds kGoOn = 300ms;
 
-// For how long the server remembers that it has executed a release: until that is sent again no more, or for an hour.
+// How long the server remembers that it has executed a release: as long as that may be sent again, up to an hour.
 milliseconds remembered_for(const Until& until) {
   return std::min<milliseconds>(rlock::until(until.deadline) + 1s, 1h);
 }
 
-// The result of `verb`, a request by scripts; where those are refused, and `lock` needs none, that of `other`, the same
-// request without them.
+// `result` is that of a request by script. If scripts are refused, and `lock` can be kept without, `other` makes the
+// same request without scripts.
 template <class T, class Other>
 Result<T> or_without(redis::Client& client, const Lock& lock, Result<T> result, const Other& other) {
   if (result || !WithoutScripts::can_keep(lock, result.error())) return result;
-  WithoutScripts without(client, result.error());
-  return other(without);
+  return other(WithoutScripts(client, result.error()));
 }
 
 }  // namespace
@@ -40,12 +39,13 @@ Result<void> expect_no_eviction(const redis::Client& client) {
   if (!policy) return {};
   return std::unexpected(Error{Error::Code::config,
                                escaped(client.address().display()) + ": maxmemory-policy " + escaped(*policy, 40) +
-                                   ": the server may evict a lock that is held; set noeviction, or take the risk by "
-                                   "--allow-unsafe-eviction",
+                                   ": the server may evict a lock that is held; set noeviction, or accept the risk "
+                                   "with --allow-unsafe-eviction",
                                true});
 }
 
-// A reply of a shape that no script has: nobody knows what was executed, nor whether the next reply is the right one.
+// After a reply that no script gives, it is unknown what was executed, and whether the next reply belongs to the next
+// request.
 template <class T>
 Result<T> ByScripts::checked(Result<T> read) {
   if (read || read.error().code != Error::Code::protocol) return read;
@@ -54,39 +54,36 @@ Result<T> ByScripts::checked(Result<T> read) {
   return read;
 }
 
-// Which key it is that holds a value of another type, and what to do about it. The lock's own is spoken of elsewhere.
-void ByScripts::explain(const Lock& lock, Error& error, const Until& until) {
+// Says which companion key has a value of another type, and what to do about it.
+void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
   const std::pair<std::string, std::string_view> keys[] = {
-      {lock.name.holder_key(), "hash"}, {lock.name.queue_key(), "zset"}, {lock.name.waiters_key(), "hash"}};
+      {name.holder_key(), "hash"}, {name.queue_key(), "zset"}, {name.waiters_key(), "hash"}};
   for (const auto& [key, right] : keys) {
     const auto type = client_.insist({"TYPE", key}, until);
     if (!type) return;
     if (type->as_text() == right || type->as_text() == "none") continue;
-    error.message = lock.name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
-                    escaped(type->as_text(), 20) +
-                    " that something else has put there; delete it: no lock is lost by that";
+    error.message = name.display() + ": the key " + escaped(key) + ", which only rlock uses, is a " +
+                    escaped(type->as_text(), 20) + " that another program has written; delete it: that loses no lock";
     return;
   }
 }
 
-// Again and again while it takes longer than one call may.
+// Repeats the call as long as it has more to do than one call may take.
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
   const Call call = acquire_call(client_, request, until);
   for (;;) {
     auto reply = send(client_, call, attempts, until);
-    if (!reply && reply.error().code == Error::Code::wrong_kind) explain(lock, reply.error(), until);
+    if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
     if (acquired || until.over()) return acquired;
   }
 }
 
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
-  auto acquired = or_without(client_, lock, ask(request, sent, Attempts::until_deadline, until),
-                             [&](Verbs& without) -> Result<std::optional<Acquired>> {
-                               return RLOCK_TRY(without.acquire(request, sent, until));
+  auto acquired = or_without(client_, request.lock(), ask(request, sent, Attempts::until_deadline, until),
+                             [&](WithoutScripts without) -> Result<std::optional<Acquired>> {
+                               return RLOCK_TRY(without.acquire(request, until));
                              });
   if (!acquired) return std::unexpected(std::move(acquired).error());
   if (!*acquired) return Acquired{.expires_in = 0ms};
@@ -94,8 +91,8 @@ Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sen
   return **std::move(acquired);
 }
 
-// A release that found more to do than one call may take goes on with it in the name of nobody, and so does a renewal
-// that has seen a dead waiter. Whatever comes of this, the release or renewal is done.
+// Does what a release has left to do, or removes the dead waiter that a renewal has seen, by releases for an owner that
+// does not exist. The release or renewal is done, even if this fails.
 void ByScripts::go_on(const Lock& lock, const Until& until) {
   const OwnerId nobody = OwnerId::fresh();
   for (bool more = true; more && !until.over();) {
@@ -106,7 +103,7 @@ void ByScripts::go_on(const Lock& lock, const Until& until) {
   }
 }
 
-// Says what is at the name instead, where it is no lock of that layout any more, and the server can be asked.
+// Says what the key contains instead, if it is no longer a lock of that layout, and the server can be asked.
 Renewed ByScripts::explained(const Lock& lock, const Renewed& renewed, const Until& until) {
   if (renewed.outcome != RenewOutcome::other_owner) return renewed;
   const auto found = look_at(lock, until);
@@ -133,8 +130,8 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
     untidy.push_back(read && read->untidy);
-    each.push_back(or_without(client_, hold.lock, Result<Renewed>(std::move(read)), [&](WithoutScripts& without) {
-      return without.renew_one(hold.lock, hold.owner, lease, Attempts::one, until);
+    each.push_back(or_without(client_, hold.lock, Result<Renewed>(std::move(read)), [&](WithoutScripts without) {
+      return without.renew(hold.lock, hold.owner, lease, Attempts::one, until);
     }));
   }
   AllRenewed all = RLOCK_TRY(all_of(each));
@@ -150,40 +147,46 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
     const auto calls = renew_calls(client_, {&hold, 1}, lease, until);
-    const Reply reply = RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until));
-    const RenewReply renewed = RLOCK_TRY(checked(read_renewal(reply)));
+    const RenewReply renewed =
+        RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;
     return renewed;
   };
-  const Renewed renewed = RLOCK_TRY(
-      or_without(client_, lock, by_script(), [&](Verbs& without) { return without.renew(lock, owner, lease, until); }));
+  const Renewed renewed = RLOCK_TRY(or_without(client_, lock, by_script(), [&](WithoutScripts without) {
+    return without.renew(lock, owner, lease, Attempts::until_deadline, until);
+  }));
   if (untidy) go_on(lock, until.at_most(kGoOn));
   return explained(lock, renewed, until);
 }
 
-// Behind Sentinels the next request goes to the server that they call the master now: the one that is connected may
-// have been replaced without knowing it. Result: why that is not known; "": it is.
+// Behind Sentinels, directs the next request to the server that they call the master now, because the connected one may
+// have been replaced without knowing it. Returns why it is unknown which one that is; "" if it is known.
 std::string ByScripts::follow_master(const Until& until) {
   using Standing = redis::Connections::Standing;
   const auto standing = client_.standing(until.at_most(rlock::until(until.deadline) / 2));
   if (!standing) return standing.error().message;
   switch (*standing) {
-    case Standing::master: break;
-    case Standing::another: log::debug("the Sentinels name another master now"); break;
+    case Standing::master: return "";
+    case Standing::another: log::debug("the Sentinels name another master now"); return "";
     case Standing::by_few: return "no more than half of the Sentinels answer";
     case Standing::another_by_few: return "no more than half of the Sentinels answer, and they name another master";
   }
   return "";
 }
 
-Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
-  const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
+// Sends a release or a forced one.
+Result<Released> ByScripts::release_by(const Call& call, const ReleaseRequest& request, const Until& until) {
   const auto by_script = [&]() -> Result<Released> {
-    const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
     return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
   };
-  Released released = RLOCK_TRY(
-      or_without(client_, request.lock, by_script(), [&](Verbs& without) { return without.release(request, until); }));
+  return or_without(client_, request.lock, by_script(),
+                    [&](WithoutScripts without) { return without.release(request, until); });
+}
+
+Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& until) {
+  const std::string unsure = request.lease > 0ms ? follow_master(until) : "";
+  const Call call = release_call(client_, request, random_uuid(), remembered_for(until), until);
+  Released released = RLOCK_TRY(release_by(call, request, until));
   if (released.unfinished) go_on(request.lock, until.at_most(kGoOn));
   if (!unsure.empty()) {
     released.unsure = "it is not known whether the server was still the master at the release: " + unsure +
@@ -195,11 +198,7 @@ Result<Released> ByScripts::release(const ReleaseRequest& request, const Until& 
 Result<Released> ByScripts::force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
                                          const HistoryNote* note) {
   const Call call = force_unlock_call(client_, lock, owner, note, until);
-  const auto by_script = [&]() -> Result<Released> {
-    return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));
-  };
-  Released released = RLOCK_TRY(or_without(
-      client_, lock, by_script(), [&](Verbs& without) { return without.force_unlock(lock, owner, until, note); }));
+  Released released = RLOCK_TRY(release_by(call, {lock, owner, "", {}, note}, until));
   if (released.unfinished) go_on(lock, until);
   return released;
 }
@@ -219,18 +218,12 @@ Result<bool> ByScripts::raise(std::span<const Hold> holds, const Until& until) {
 Result<void> ByScripts::give_back(std::span<const AcquireRequest> requests, const Until& until) {
   std::vector<Call> calls;
   for (const AcquireRequest& request : requests) {
-    const Lock lock{request.name, request.mode.layout()};
-    for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-      if (owner) calls.push_back(release_call(client_, {lock, *owner, request.hold()}, owner->text(), {}, until));
+    for (const OwnerId& owner : request.owners()) {
+      calls.push_back(release_call(client_, {request.lock(), owner, request.hold()}, owner.text(), {}, until));
     }
   }
   for (const auto& reply : send_all(client_, calls, until)) RLOCK_TRY(reply);
   return {};
-}
-
-Result<long long> ByScripts::ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
-                                         const Until& until) {
-  return publish_request_to_stop(client_, name, owner, by, until);
 }
 
 Result<Status> ByScripts::look_at(const Lock& lock, const Until& until) {
@@ -239,18 +232,18 @@ Result<Status> ByScripts::look_at(const Lock& lock, const Until& until) {
 }
 
 Result<Status> ByScripts::look_at_any(const LockName& name, const Until& until) {
-  // Most are plain; the others say what they are.
+  // Most are plain locks; for others, the script says what they are.
   auto plain = look_at({name}, until);
   if (!plain && WithoutScripts::can_keep({name, Layout::string}, plain.error())) {
-    // Something else may be a lock of another kind, at which only a script may look.
-    auto string = WithoutScripts(client_, plain.error()).inspect(name, until, {});
+    // If it is not a string, it may be a lock of another kind, at which only a script can look.
+    auto string = WithoutScripts(client_, plain.error()).inspect(name, until);
     return string && string->state == Status::State::other_kind ? plain : string;
   }
   Status status = RLOCK_TRY(std::move(plain));
   if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
     status = RLOCK_TRY(look_at({name, *layout}, until));
   } else if (status.other_kind.is_string()) {
-    // One without a time is a lock only if somebody says so: Look::as_string.
+    // A string without a TTL is a lock only if the caller knows it: Look::as_string.
     const OtherKind instead = status.other_kind;
     Status string = RLOCK_TRY(look_at({name, Layout::string}, until));
     const HolderView* holder = string.holder();
@@ -274,8 +267,7 @@ std::vector<Result<Status>> ByScripts::inspect_plain(std::span<const LockName> n
   std::vector<Result<Status>> all;
   const auto replies = send_all(client_, calls, until);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (replies[i]) all.push_back(checked(read_inspection(*replies[i], {names[i]})));
-    if (!replies[i]) all.push_back(std::unexpected(replies[i].error()));
+    all.push_back(replies[i] ? checked(read_inspection(*replies[i], {names[i]})) : std::unexpected(replies[i].error()));
   }
   return all;
 }

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One server that keeps locks by the scripts of lua/, one script a verb, each with the outcomes that its script names.
+// One server that keeps locks by the scripts of lua/, one for each verb; each names its outcomes.
 //
-// A string is kept without scripts (lock/without_scripts.h) where the server refuses them: each request tries the
-// script first, unless this connection has heard the refusal already.
+// If the server refuses scripts, string locks are kept without them (lock/without_scripts.h): each request tries its
+// script first, unless the server has already refused one on this connection.
 #pragma once
-
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "lock/replies.h"
 #include "lock/script.h"
@@ -28,25 +23,26 @@ class ByScripts final : public Verbs {
   Result<Released> force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
                                 const HistoryNote* note) override;
   Result<long long> ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
-                                const Until& until) override;
+                                const Until& until) override {
+    return publish_request_to_stop(client_, name, owner, by, until);
+  }
   Result<Status> inspect(const LockName& name, const Until& until, Look look) override;
 
-  // A result for each name, as a plain lock; all are asked for in one exchange.
+  // Looks at each name as a plain lock, all in one exchange.
   std::vector<Result<Status>> inspect_plain(std::span<const LockName> names, const Until& until);
 
-  // For a quorum, which asks each of its servers once in a round, by scripts alone:
+  // For a quorum, which asks each of its servers once in a round, and only by scripts:
 
-  // None: `until` is over, and there was more to do.
+  // None: `until` is over before everything was done.
   Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, const Until& until) {
     return ask(request, sent, Attempts::one, until);
   }
   // A reply for each, in one exchange.
   Result<std::vector<RenewReply>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
-  // The fencing tokens are those of the holds at least from now on; asked in one exchange. False: one of them is not
-  // held. Errors: also wrong_kind, where the key of a token holds none.
+  // Raises the fencing tokens to at least those of the holds, in one exchange. False: one of them is not held. Errors:
+  // also wrong_kind if the key of a token contains something else.
   Result<bool> raise(std::span<const Hold> holds, const Until& until);
-  // Gives back what was granted to these requests, in one exchange; whatever it was. Errors: that of the first that
-  // could not be asked.
+  // Gives back anything that was granted to these requests, in one exchange. Errors: that of the first that failed.
   Result<void> give_back(std::span<const AcquireRequest> requests, const Until& until);
 
  private:
@@ -57,9 +53,10 @@ class ByScripts final : public Verbs {
                                       const Until& until);
   Result<Status> look_at(const Lock& lock, const Until& until);
   Result<Status> look_at_any(const LockName& name, const Until& until);
-  void explain(const Lock& lock, Error& error, const Until& until);
+  void explain(const LockName& name, Error& error, const Until& until);
   Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
   void go_on(const Lock& lock, const Until& until);
+  Result<Released> release_by(const Call& call, const ReleaseRequest& request, const Until& until);
   std::string follow_master(const Until& until);
   template <class T>
   Result<T> checked(Result<T> read);
@@ -67,8 +64,8 @@ class ByScripts final : public Verbs {
   redis::Client& client_;
 };
 
-// A server that may drop locks when its memory is full has said so along with its last answer
-// (Servers::refuse_eviction). Errors: config, with maybe_executed.
+// Errors (config, with maybe_executed): the server's last answer said that it may drop locks when its memory is full
+// (Servers::refuse_eviction).
 Result<void> expect_no_eviction(const redis::Client& client);
 
 }  // namespace rlock::lock

@@ -19,7 +19,7 @@ constexpr Convention kConventions[] = {
     {.preset = "ioredis-lock", .key = "%"},
     {.preset = "redis-semaphore", .key = "mutex:%"},
     {.preset = "pottery", .key = "redlock:%"},
-    // Its waiters BLPOP there. It deletes the list first, so that one release leaves one element.
+    // Its waiters BLPOP there. The list is deleted first, so that one release leaves one element.
     {.preset = "python-redis-lock",
      .key = "lock:%",
      .wakes = Way::push,
@@ -47,27 +47,25 @@ const Convention* find_convention(std::string_view preset) {
   return found == std::end(kConventions) ? nullptr : found;
 }
 
-Result<KeyForm> KeyForm::parse(std::string_view text) {
-  if (std::ranges::count(text, '%') == 1) return KeyForm(std::string(text));
-  return fail(Error::Code::usage, in_quotes(text) + " is no form of a key: write one % where NAME is to stand");
+Result<std::string> key_of(std::string_view form, std::string_view name) {
+  if (std::ranges::count(form, '%') == 1) return filled(form, '%', name);
+  return fail(Error::Code::usage,
+              in_quotes(form) + " is not the form of a key; write exactly one %, in the place of NAME");
 }
 
-std::string KeyForm::of(std::string_view name) const { return filled(text_, '%', name); }
-
-Result<Wakeup> KeyForm::wakeup(const Convention& convention, std::string_view name) const {
+Result<Wakeup> wakeup_of(const Convention& convention, std::string_view form, std::string_view name) {
+  const std::string key = RLOCK_TRY(key_of(form, name));
   if (convention.wakes == Way::none) return Wakeup{};
-  std::string where(convention.where);
-  if (where.contains('@')) {
+  std::string where = filled(convention.where, '%', name);
+  if (convention.where.contains('@')) {
     constexpr std::string_view kEnd = ":%";
-    if (!text_.ends_with(kEnd) || text_.size() == kEnd.size()) {
-      return fail(Error::Code::usage, "its key " + in_quotes(text_) + " has not the form " +
+    if (!form.ends_with(kEnd) || form.size() == kEnd.size()) {
+      return fail(Error::Code::usage, "its key " + in_quotes(form) + " does not have the form " +
                                           std::string(convention.wanted) + ", which names the channel of its waiters");
     }
-    where = filled(where, '@', std::string_view(text_).substr(0, text_.size() - kEnd.size()));
-  } else {
-    where = filled(where, '%', name);
+    where = filled(where, '@', form.substr(0, form.size() - kEnd.size()));
   }
-  return Wakeup{convention.wakes, where, convention.what.empty() ? of(name) : std::string(convention.what),
+  return Wakeup{convention.wakes, where, convention.what.empty() ? key : std::string(convention.what),
                 convention.lasts};
 }
 

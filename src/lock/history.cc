@@ -2,13 +2,12 @@
 #include "lock/history.h"
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 #include <tuple>
 #include <utility>
 
-#include "lock/ballot.h"
+#include "base/text.h"
 #include "lock/script.h"
+#include "lock/tally.h"
 
 namespace rlock::lock {
 namespace {
@@ -18,18 +17,11 @@ using Outcome = PastHold::Outcome;
 constexpr std::pair<std::string_view, Outcome> kOutcomes[] = {
     {"released", Outcome::released}, {"kept", Outcome::kept}, {"gone", Outcome::gone}, {"forced", Outcome::forced}};
 constexpr std::size_t kLongestText = 512;
-constexpr long long kLongestTime = 1LL << 47;                   // ms; sums and differences of them are no overflow
-constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are no truth
-
-std::optional<long long> number_in(std::string_view text) {
-  long long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
-  return number;
-}
+constexpr long long kLongestTime = 1LL << 47;                   // ms; sums and differences of them cannot overflow
+constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are not plausible
 
 std::optional<milliseconds> time_in(std::string_view text) {
-  const auto number = number_in(text);
+  const auto number = whole_number(text);
   if (!number) return {};
   return milliseconds(std::clamp(*number, 0LL, kLongestTime));
 }
@@ -91,14 +83,14 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
   hold.token = known["token"];
   hold.kind = known["kind"];
   hold.who = {.host = known["host"], .user = known["user"], .command = known["command"], .reason = known["reason"]};
-  hold.who.pid = static_cast<long>(std::clamp(number_in(known["pid"]).value_or(0), 0LL, 1LL << 31));
-  // The id is later where the clock of the server was ahead when an entry before this one was written.
+  hold.who.pid = static_cast<long>(std::clamp(whole_number(known["pid"]).value_or(0), 0LL, 1LL << 31));
+  // The id is later if the server's clock was ahead when it wrote an earlier entry.
   hold.ended = std::min(*ended, time_in(known["ended"]).value_or(*ended));
   hold.held = span_in(known["held"]);
   hold.waited = span_in(known["waited"]);
   if (hold.held) hold.held = std::min(*hold.held, hold.ended);
   hold.end = known["end"];
-  const auto value = number_in(known["value"]);
+  const auto value = whole_number(known["value"]);
   if (value && *value >= 0 && *value <= 255) hold.value = static_cast<int>(*value);
   hold.why = known["why"];
   hold.leftovers = known["leftovers"];
@@ -108,7 +100,7 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
 
 Totals read_totals(const redis::Reply& reply) {
   const auto count = [&](std::size_t i) {
-    return std::clamp(number_in(reply.at(i).as_text()).value_or(0), 0LL, 1LL << 53);
+    return std::clamp(whole_number(reply.at(i).as_text()).value_or(0), 0LL, 1LL << 53);
   };
   return {count(0), count(1), count(2)};
 }
@@ -134,11 +126,9 @@ HistoryNote note_of(const PastHold& hold) {
   return {hold.taken_away() ? "forced" : hold.lost() ? "losses" : "", fields_of(hold)};
 }
 
-HistoryNote note_of_skip() { return {"skips", {}}; }
-
 namespace {
 
-// Adds from another entry of the same hold, where this one lacks it.
+// Adds what only another entry of the same hold says.
 void complete(PastHold& hold, const PastHold& other) {
   if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
   if (hold.leftovers.empty()) hold.leftovers = other.leftovers;
@@ -151,7 +141,7 @@ bool are_one(const PastHold& newer, const PastHold& older) {
   return newer.outcome == Outcome::forced && older.outcome == Outcome::kept;
 }
 
-// REQUIRES: there is one.
+// REQUIRES: at least one.
 PastHold one_of(const std::vector<PastHold>& seen) {
   const auto say = [&](Outcome outcome) { return std::ranges::count(seen, outcome, &PastHold::outcome); };
   Outcome outcome = seen.front().outcome;
@@ -199,13 +189,6 @@ std::vector<PastHold> StreamOfHolds::take_settled(std::size_t far) {
   return taken;
 }
 
-std::vector<PastHold> StreamOfHolds::take(std::size_t limit) {
-  open_.clear();
-  seen_before_.clear();
-  if (holds_.size() > limit) holds_.erase(holds_.begin() + static_cast<std::ptrdiff_t>(limit), holds_.end());
-  return std::exchange(holds_, {});
-}
-
 std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) {
   std::ranges::stable_sort(holds, std::ranges::greater{}, &PastHold::ended);
   if (holds.size() > limit) holds.erase(holds.begin() + static_cast<std::ptrdiff_t>(limit), holds.end());
@@ -213,7 +196,7 @@ std::vector<PastHold> newest_of(std::vector<PastHold> holds, std::size_t limit) 
 }
 
 std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& servers, std::size_t limit) {
-  // Name, owner, token, and how many of the same stand in front.
+  // Name, owner, token, and the number of newer holds with the same.
   using Key = std::tuple<std::string, std::string, std::string, std::size_t>;
   std::map<Key, std::vector<PastHold>> seen;
   std::vector<PastHold> all;
@@ -232,7 +215,7 @@ std::vector<PastHold> merged_holds(const std::vector<std::vector<PastHold>>& ser
   }
   for (const auto& [key, holds] : seen) {
     PastHold hold = one_of(holds);
-    // One that has run out on a minority may have gone on.
+    // A hold whose lease ended on a minority may have gone on.
     if (!hold.expired() || holds.size() >= majority_of(servers.size())) all.push_back(std::move(hold));
   }
   return newest_of(std::move(all), limit);

@@ -14,9 +14,9 @@ namespace {
 
 using redis::Reply;
 
-// Of holds without an entry: in one exchange.
+// Holds without an entry, in one exchange.
 constexpr std::size_t kDueTogether = 100;
-// As lua/part/due.lua has it, in bytes; and the text of a score.
+// In bytes; the first as in lua/part/due.lua.
 constexpr std::size_t kLongestOwner = 512, kLongestScore = 32;
 
 void warn_of_history(const LockName& name, const std::string& what) {
@@ -70,19 +70,19 @@ Result<void> HistoryReader::take_page(Result<Reply> reply) {
   }
   if (!reply && reply.error().code == Error::Code::wrong_kind) {
     over_ = true;
-    warn_of_history(name_, "the key " + escaped(key_) + " is no stream; delete it");
+    warn_of_history(name_, "the key " + escaped(key_) + " is not a stream; delete it");
     return {};
   }
   RLOCK_TRY(reply);
   take(reply->elements);
   over_ = over_ || reply->elements.size() < page;
   page_ = std::min(page_ * 4, longest_);
-  if (over_ && odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries are not rlock's");
+  if (over_ && odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries were not written by rlock");
   return {};
 }
 
 std::vector<PastHold> HistoryReader::take_settled() {
-  return over_ ? found_.take(found_.size()) : found_.take_settled(std::max(longest_, kShortPage));
+  return found_.take_settled(over_ ? 0 : std::max(longest_, kShortPage));
 }
 
 std::size_t HistoryReader::size_held_back() const {
@@ -91,13 +91,13 @@ std::size_t HistoryReader::size_held_back() const {
   return size;
 }
 
-// A reply of `page` entries is none that can be read: pages grow again, but to less than that. One entry alone cannot
-// be passed over: nobody knows its id.
+// A reply of `page` entries is too long, so later pages stay smaller. A single entry cannot be skipped, because its id
+// is unknown.
 void HistoryReader::ask_for_less(std::size_t page, const Error& error) {
   if (page == 1) {
     over_ = true;
     warn_of_history(name_, "it cannot be read from here on: " + error.message + "; delete the key " + escaped(key_));
-    if (odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries are not rlock's");
+    if (odd_ > 0) warn_of_history(name_, std::to_string(odd_) + " entries were not written by rlock");
   }
   longest_ = std::max(page - 1, std::size_t{1});
   page_ = page > kShortPage ? kShortPage : 1;
@@ -117,7 +117,7 @@ void HistoryReader::take(const std::vector<Reply>& entries) {
   }
   const bool enough = too_old || found_.size() >= query_.limit;
   over_ = enough && (beyond_ || !found_.open());
-  beyond_ = enough;  // the other entry of a hold stands a few entries further on, if there is one
+  beyond_ = enough;  // the other entry of a hold, if any, is among the next few
 }
 
 namespace {
@@ -127,13 +127,13 @@ struct DueHold {
   std::string owner, ended;
 };
 
-// As the entry that is to be written would be read. `known`: the reply to `asked`.
+// As the future entry would be read. `known`: the reply to `asked`.
 std::optional<PastHold> past_of(const DueHold& due, const Reply& known, const std::vector<std::string>& asked) {
   Reply words{.kind = Reply::Kind::array};
   const auto text = [](std::string value) { return Reply{.kind = Reply::Kind::string, .text = std::move(value)}; };
   for (const char* word : {"outcome", "gone", "end", "expired", "owner"}) words.elements.push_back(text(word));
   words.elements.push_back(text(due.owner));
-  // Behind the command and the key.
+  // After the command and the key.
   for (std::size_t i = 2; i < asked.size(); ++i) {
     words.elements.push_back(text(asked[i] == "history" ? "kind" : asked[i]));
     words.elements.push_back(text(known.at(i - 2).as_text()));

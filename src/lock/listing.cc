@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace rlock::lock {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 constexpr std::size_t kLongestList = std::size_t{32} << 20;
 constexpr std::string_view kAskByName = "; ask for locks by their names";
 
-// Of a name in a set: with its place in the tree.
+// Bytes of a name in a set, including the node.
 constexpr std::size_t kName = sizeof(LockName) + 4 * sizeof(void*);
 
 std::optional<LockName> name_in(std::span<const std::string_view> words, std::string_view key) {
@@ -27,16 +26,16 @@ std::optional<LockName> name_in(std::span<const std::string_view> words, std::st
   return {};
 }
 
-// A pattern has no alternatives: it is what all of the words begin with.
+// The common prefix of the words, because a pattern cannot have alternatives.
 std::string pattern_of(std::span<const std::string_view> words) {
-  std::string begin = std::string(words.front()) + ":";
+  std::string start = std::string(words.front()) + ":";
   for (const std::string_view word : words) {
-    begin.erase(std::ranges::mismatch(begin, std::string(word) + ":").in1, begin.end());
+    start.erase(std::ranges::mismatch(start, std::string(word) + ":").in1, start.end());
   }
-  return begin + "*";
+  return start + "*";
 }
 
-// Adds the names that one server keeps. `each`: as in names_with.
+// Adds the names on one server.
 Result<void> add_names(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                        milliseconds exchange, const Until& end, std::set<LockName>& names, std::size_t& size) {
   const std::string pattern = pattern_of(words);
@@ -56,11 +55,6 @@ Result<void> add_names(redis::Client& client, std::span<const std::string_view> 
 }
 
 }  // namespace
-
-Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
-                                      milliseconds exchange, const Until& end) {
-  return names_with(client, std::span(&word, 1), each, exchange, end);
-}
 
 Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                                       milliseconds exchange, const Until& end) {
@@ -83,7 +77,7 @@ Result<void> within_list_limits(std::size_t size, const Until& end) {
   return {};
 }
 
-// The texts are those of Redis 7.0 and of 7.4.
+// The messages of Redis 7.0 and of 7.4.
 bool is_of_others(const Error& error) {
   return error.code == Error::Code::denied && (error.message.find("the keys used as arguments") != std::string::npos ||
                                                error.message.find("to access a key") != std::string::npos);
@@ -105,25 +99,25 @@ std::size_t size_of(const Status& status) {
 }
 
 constexpr int kLongestLooks = 60;   // exchanges
-constexpr std::size_t kLock = 256;  // bytes of one that is found, besides its name, about
+constexpr std::size_t kLock = 256;  // about the bytes of a lock, besides its name
 
-// Locks that are asked for in one exchange; the first one alone, so that the server knows the script then.
+// Locks in one exchange. The first lock is asked for alone, so that the server then knows the script.
 constexpr std::size_t kAtOnce = 100;
 
-// One that is no plain lock, or has not answered, is asked for by itself.
+// Looks again, by itself, at a lock that is not a plain one, or for which there was no answer.
 Result<Status> of_any_kind(ByScripts& verbs, const LockName& name, Result<Status> plain, const Until& until) {
   const bool done = plain ? plain->state != Status::State::other_kind : is_of_others(plain.error());
   return done ? std::move(plain) : verbs.inspect(name, until, {});
 }
 
-// A holder's description may outlive its lock, and another program's string may be at the name by then. Where a queue
-// is, one of ours waits for whatever is there.
+// A holder's description may outlive its lock, and the key may hold another program's string by then. If there is a
+// queue, a process of rlock waits for it.
 bool is_ours(const Status& status) {
   if (status.state != Status::State::held) return false;
   return !status.holder() || !status.holder()->by_set || status.waiting > 0;
 }
 
-// A user may lack the right to some of them.
+// True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
   const std::string keys[] = {name.text(),        name.token_key(),   name.holder_key(), name.queue_key(),
                               name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};

@@ -1,53 +1,41 @@
 // SPDX-License-Identifier: MIT
-// Looks at locks: lists of those that nobody has named, found by SCAN, with an end and a limit of memory, because a
-// server can send names without end; and names that somebody has used, as against those that were mistyped.
+// Lists locks that SCAN finds, with limits on time and memory because a server can send names forever; and tells names
+// that were used before from mistyped ones.
 #pragma once
 
-#include <cstddef>
-#include <set>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
 #include "lock/servers.h"
 #include "redis/client.h"
 
 namespace rlock::lock {
 
-// The names of the locks that have a companion key with that word, on all servers of a cluster. Looks at every key of
-// the database, for `exchange` at most at a time. `each`: bytes that the caller is going to keep of a lock besides its
-// name, about. Errors: those of redis::Client and of within_list_limits.
-Result<std::set<LockName>> names_with(redis::Client& client, std::string_view word, std::size_t each,
-                                      milliseconds exchange, const Until& end);
-// The same for those with one of the words, in one look at the keys.
+// The names of the locks that have a companion key with one of the words, on all servers of a cluster. Looks at every
+// key of the database; each exchange has `exchange`. `each`: about how many bytes the caller is going to keep for a
+// lock besides its name. Errors: those of redis::Client and of within_list_limits.
 Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                                       milliseconds exchange, const Until& end);
 
-// All locks that are held, and were taken with rlock or have a queue; and those of `also`, whatever their state, unless
-// the user has no right to them. Sorted by name. Looks at every key of the database (SCAN), for `exchange` at most at a
-// time, and for sixty times that at most altogether: not for a hot path.
-// Errors: also unavailable, protocol, where the list does not end within that time or within 32 MiB.
+// All locks that are held and were taken with rlock or have a queue; and those of `also` in any state, unless the user
+// has no right to them. Sorted by name. Looks at every key of the database (SCAN), so it is not for a hot path. Each
+// exchange has `exchange`, and all together sixty times that.
+// Errors: also unavailable or protocol if the list does not end within that time or 32 MiB.
 Result<std::vector<Status>> inspect_all(Servers& servers, milliseconds exchange, const Until& until = {},
                                         const std::set<LockName>& also = {});
-// The same of one server.
+// The same for one server.
 Result<std::vector<Status>> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until = {},
                                                const std::set<LockName>& also = {});
 
-// False: the lock of that status is free, and there is no fencing token, queue, history or other key of that name, nor
-// anybody who waits for it. Costs nothing where the status shows one of these, else one exchange. True where the server
-// does not say.
+// False: the lock of that status is free, has no waiters, and no fencing token, queue, history or other key has its
+// name. Takes one exchange, unless the status shows one of these. True if the server does not say.
 bool is_known(Servers& servers, const Status& status, const Until& until);
 
-// The names that have keys of rlock, or a fencing token, on the server; of a quorum on the first one. Looks at every
-// key. Errors: those of names_with.
+// The names with keys of rlock, or a fencing token, on the server, or on the first one of a quorum. Looks at every key.
+// Errors: those of names_with.
 Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end);
 
-// Ends a listing that would not end by itself. Errors: protocol where `size` bytes are more than 32 MiB, unavailable
-// where `end` is over.
+// Stops a listing that would never end. Errors: protocol if `size` exceeds 32 MiB, unavailable if `end` is over.
 Result<void> within_list_limits(std::size_t size, const Until& end);
 
-// SCAN finds keys that a user has no right to: those of another team.
+// The user has no right to the key: SCAN also finds keys of other teams.
 bool is_of_others(const Error& error);
 
 }  // namespace rlock::lock

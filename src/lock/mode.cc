@@ -9,13 +9,8 @@
 namespace rlock::lock {
 
 std::string_view noun(Layout layout) {
-  switch (layout) {
-    case Layout::plain: return "plain lock";
-    case Layout::read_write: return "read-write lock";
-    case Layout::semaphore: return "semaphore";
-    case Layout::string: return "string lock";
-  }
-  return "?";
+  constexpr std::string_view kNouns[] = {"plain lock", "read-write lock", "semaphore", "string lock"};
+  return kNouns[static_cast<int>(layout)];
 }
 
 std::optional<Layout> OtherKind::layout() const {
@@ -29,11 +24,11 @@ std::string_view OtherKind::perhaps() const {
   if (!foreign) return "";
   if (what == "string" && expires_in) return "a lock that redis-py, Redlock or a script has taken with SET NX";
   if (guess == "number") {
-    return "a counter, or Redisson's RSemaphore or RCountDownLatch; an RPermitExpirableSemaphore that nobody holds "
-           "looks the same";
+    return "a counter, or Redisson's RSemaphore or RCountDownLatch; an RPermitExpirableSemaphore without holders looks "
+           "the same";
   }
   if (guess == "multilock") return "Redisson's RMultiLock of one group, getMultiLock(group, values)";
-  if (guess == "timeless") return "a lock of another program: those of rlock and Redisson always expire";
+  if (guess == "timeless") return "another program's lock (those of rlock and Redisson always expire)";
   return what == "string" ? "an application's data, or a lock taken with SETNX" : "an application's data";
 }
 
@@ -45,31 +40,20 @@ std::string OtherKind::text() const {
 }
 
 Layout Mode::layout() const {
-  switch (kind) {
-    case Kind::plain: return Layout::plain;
-    case Kind::read:
-    case Kind::write: break;
-    case Kind::slots: return Layout::semaphore;
-    case Kind::set: return Layout::string;
-  }
-  return Layout::read_write;
+  constexpr Layout kLayouts[] = {Layout::plain, Layout::read_write, Layout::read_write, Layout::semaphore,
+                                 Layout::string};
+  return kLayouts[static_cast<int>(kind)];
 }
 
 std::string Mode::text() const {
-  switch (kind) {
-    case Kind::plain: return "";
-    case Kind::read: return "read";
-    case Kind::write: return "write";
-    case Kind::slots: return std::to_string(slots);
-    case Kind::set: return "set";
-  }
-  return "";
+  constexpr const char* kTexts[] = {"", "read", "write", "", "set"};
+  return kind == Kind::slots ? std::to_string(slots) : kTexts[static_cast<int>(kind)];
 }
 
 namespace {
 
-// A permit's id: the 32 hexadecimal digits that our owner ids begin with; "" for other owners
-// (lua/layout/semaphore.lua).
+// A permit's id is the 32 hexadecimal digits at the start of an owner id of rlock (lua/layout/semaphore.lua); "" for
+// other owners.
 std::string permit_of(const std::string& owner) {
   std::string digits;
   for (const char c : owner) {
@@ -86,7 +70,7 @@ std::string permit_of(const std::string& owner) {
 std::string Lock::channel() const {
   switch (layout) {
     case Layout::plain:
-    case Layout::string: break;  // where only waiters of ours are
+    case Layout::string: break;  // only waiters of rlock listen there
     case Layout::read_write: return name.companion("redisson_rwlock");
     case Layout::semaphore: return name.companion("redisson_sc");
   }

@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: MIT
-// How a lock is held, and the layout in Redis that follows from it.
+// How a lock is held, and the layout in Redis that follows from that.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "base/clock.h"
 #include "lock/name.h"
 
 namespace rlock::lock {
 
-// How a lock is stored (lua/layout): as one of Redisson's objects, or as SET key value NX PX leaves it.
+// How a lock is stored (lua/layout): as one of Redisson's objects, or as SET key value NX PX stores it.
 enum class Layout {
   plain,       // RLock: one owner
   read_write,  // RReadWriteLock: many readers or one writer
-  semaphore,   // RPermitExpirableSemaphore: so many owners at a time
+  semaphore,   // RPermitExpirableSemaphore: a limited number of owners
   string,      // SET NX PX: one owner, whose id is the value
 };
 
 // "plain lock", "read-write lock", "semaphore" or "string lock".
 std::string_view noun(Layout layout);
 
-// The thing at a name instead of a lock of the kind that is asked for (lua/part/kind.lua). Untrusted.
+// What a key holds instead of a lock of the requested kind (lua/part/kind.lua). Untrusted.
 struct OtherKind {
-  std::string what;                        // the noun of another kind of lock; else the type of the key, or a few words
-  bool foreign = false;                    // it is no lock, and the following is known:
+  std::string what;                        // the noun of another kind of lock, the type of the key, or a few words
+  bool foreign = false;                    // it is not a lock, and the following members are known:
   std::optional<milliseconds> expires_in;  // none: never
-  std::string guess;                       // as the script calls it
+  std::string guess;                       // the script's word for what it may be
 
-  std::optional<Layout> layout() const;  // of the other kind of lock; none: it is no lock
-  // Any string but a semaphore: a client that takes locks by SET NX may have left it.
+  std::optional<Layout> layout() const;  // of the other kind of lock; none: it is not a lock
+  // Any string that is not a semaphore; a client that takes locks with SET NX may have written it.
   bool is_string() const { return foreign && what == "string"; }
-  // A guess at it: "an application's data", "a lock of another program, taken with SET NX …"; empty: nobody knows.
+  // What it may be: "an application's data", "a lock that redis-py … has taken with SET NX"; "" if it is a lock.
   std::string_view perhaps() const;
   // "a hash that never expires, perhaps an application's data"; "a semaphore". Escaped.
   std::string text() const;
@@ -40,12 +35,12 @@ struct OtherKind {
 
 struct Mode {
   enum class Kind { plain, read, write, slots, set } kind = Kind::plain;
-  int slots = 0;        // how many there are
-  bool resize = false;  // or are to be
-  bool java = false;    // they are those of a semaphore that Java programs make: also where it looks like a counter
+  int slots = 0;        // how many the semaphore has
+  bool resize = false;  // change their number to `slots`
+  bool java = false;    // a Java program creates the semaphore, so the key may also look like a counter
 
   Layout layout() const;
-  std::string text() const;  // as scripts call it
+  std::string text() const;  // for scripts
 };
 
 // A name is of one kind at a time.
@@ -53,9 +48,9 @@ struct Lock {
   LockName name;
   Layout layout = Layout::plain;
 
-  // Where Redisson publishes releases of it.
+  // The channel on which Redisson publishes its releases.
   std::string channel() const;
-  // The key that describes the holder `owner`, for people. Where there is one holder at most, that is the holder key.
+  // The key that describes the holder `owner` to people: the holder key if there is at most one holder.
   std::string description_key(const std::string& owner) const;
   bool has_one_holder() const { return layout == Layout::plain || layout == Layout::string; }
 };

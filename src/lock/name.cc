@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "base/date.h"
@@ -15,8 +16,8 @@ namespace {
 
 constexpr std::size_t kLongest = 512;
 
-// The part of a key that decides its slot: what stands between the first { and the next }, unless that
-// is empty; else the whole key.
+// The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
+// is no such text.
 std::string_view hash_tag(std::string_view key) {
   const auto open = key.find('{');
   if (open == std::string_view::npos) return key;
@@ -33,13 +34,14 @@ Result<LockName> LockName::parse(std::string_view text) {
   };
   if (text.empty()) return bad("it is empty");
   if (text.size() > kLongest) {
-    return bad("it has " + std::to_string(text.size()) + " bytes, " + std::to_string(kLongest) + " is the most");
+    return bad("it has " + std::to_string(text.size()) + " bytes; the limit is " + std::to_string(kLongest));
   }
-  if (has_control(text)) return bad("it holds a control character");
+  if (has_control(text)) return bad("it contains a control character");
 
   LockName name{std::string(text)};
   if (hash_tag(name.companion(kHolder)) != hash_tag(text)) {
-    return bad("its braces would send its companion keys to another cluster slot; use a pair with text in it, or none");
+    return bad(
+        "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }
   for (const std::string_view word : {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history",
                                       "rlock:totals", "redisson_lock_token"}) {
@@ -48,7 +50,7 @@ Result<LockName> LockName::parse(std::string_view text) {
     }
   }
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
-    return bad("its companion keys are those of the lock " + in_quotes(text.substr(1, text.size() - 2)));
+    return bad("it would share its companion keys with the lock " + in_quotes(text.substr(1, text.size() - 2)));
   }
   return name;
 }
@@ -57,13 +59,12 @@ Result<LockName> LockName::named_by(const Convention* convention, std::string_vi
   if (form.empty() && convention) form = convention->key;
   if (form.empty()) {
     if (!convention) return *this;
-    return fail(Error::Code::usage, "it has no usual key: give one of the form " + std::string(convention->wanted));
+    return fail(Error::Code::usage, "it has no usual key; give one of the form " + std::string(convention->wanted));
   }
-  const KeyForm key = RLOCK_TRY(KeyForm::parse(form));
-  LockName named = RLOCK_TRY(parse(key.of(text_)));
+  LockName named = RLOCK_TRY(parse(RLOCK_TRY(key_of(form, text_))));
   named.given_ = text_;
   named.convention_ = convention;
-  if (convention) named.wakeup_ = RLOCK_TRY(key.wakeup(*convention, text_));
+  if (convention) named.wakeup_ = RLOCK_TRY(wakeup_of(*convention, form, text_));
   return named;
 }
 
@@ -79,9 +80,8 @@ std::optional<LockName> LockName::of_companion(std::string_view word, std::strin
   auto plain = parse(key);
   auto inner = key.size() > 2 && key.starts_with('{') ? parse(key.substr(1, key.size() - 2)) : plain;
   // {x} is never a name, so at most one of the two is.
-  if (plain) return *plain;
-  if (inner) return *inner;
-  return {};
+  if (!plain) plain = std::move(inner);
+  return plain ? std::optional(*std::move(plain)) : std::nullopt;
 }
 
 OwnerId OwnerId::fresh() { return OwnerId(random_uuid() + ":" + std::to_string(getpid())); }
@@ -103,40 +103,28 @@ Result<OwnerId> OwnerId::parse(std::string_view text) {
 
 AncestorLocks AncestorLocks::parse(std::string_view text) {
   AncestorLocks held;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  for (const auto part : std::views::split(text, '\n')) {
+    const std::string_view line(part.begin(), part.end());
     const auto blank = line.find(' ');
-    if (blank == std::string_view::npos) continue;
-    if (OwnerId::parse(line.substr(0, blank)) && LockName::parse(line.substr(blank + 1))) {
-      held.text_.append(line).append("\n");
-    }
+    if (blank == line.npos) continue;
+    auto owner = OwnerId::parse(line.substr(0, blank));
+    auto name = LockName::parse(line.substr(blank + 1));
+    if (owner && name) held.locks_.emplace_back(*std::move(owner), *std::move(name));
   }
   return held;
 }
 
 std::optional<OwnerId> AncestorLocks::owner_of(const LockName& name) const {
-  // The last one counts: the innermost ancestor.
-  std::optional<OwnerId> found;
-  for (std::size_t start = 0; start < text_.size();) {
-    const auto end = text_.find('\n', start);
-    const std::string_view line = std::string_view(text_).substr(start, end - start);
-    const auto blank = line.find(' ');
-    if (line.substr(blank + 1) == name.text()) found = *OwnerId::parse(line.substr(0, blank));
-    start = end + 1;
+  for (const auto& [owner, held] : std::views::reverse(locks_)) {
+    if (held == name) return owner;
   }
-  return found;
+  return {};
 }
 
 std::string AncestorLocks::display_without(const LockName& name) const {
   std::set<LockName> others;
-  for (std::size_t start = 0; start < text_.size();) {
-    const auto end = text_.find('\n', start);
-    const auto blank = text_.find(' ', start);
-    auto other = LockName::parse(std::string_view(text_).substr(blank + 1, end - blank - 1));
-    if (other && *other != name) others.insert(*std::move(other));
-    start = end + 1;
-  }
+  for (const auto& [owner, held] : locks_) others.insert(held);
+  others.erase(name);
   std::string all;
   for (const LockName& other : others) all += (all.empty() ? "" : ", ") + other.display();
   return all;
@@ -144,8 +132,14 @@ std::string AncestorLocks::display_without(const LockName& name) const {
 
 AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) const {
   AncestorLocks held = *this;
-  held.text_ += owner.text() + " " + name.text() + "\n";
+  held.locks_.emplace_back(owner, name);
   return held;
+}
+
+std::string AncestorLocks::text() const {
+  std::string text;
+  for (const auto& [owner, name] : locks_) text += (text.empty() ? "" : "\n") + owner.text() + " " + name.text();
+  return text;
 }
 
 }  // namespace rlock::lock

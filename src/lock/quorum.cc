@@ -15,9 +15,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kAskLimit = 2s;  // where no lease is known
-
-// For those that have not answered yet once the others are enough; less for one that was late not long ago, or it would
+// How long to wait for the other servers once enough have answered; less for one that was late recently, or it would
 // slow down each round.
 constexpr milliseconds kGrace = 250ms, kShortGrace = 50ms, kLateFor = 10s;
 
@@ -35,7 +33,7 @@ class RoundOfThreads {
         threads_.emplace_back([this, i, until] { ask(i, until.deadline); });
       } catch (const std::system_error& error) {
         log::debug(std::string("cannot start a thread: ") + error.what());
-        // One after another, then, and one that hangs leaves time for the others.
+        // Ask one after another instead, so that one that hangs leaves time for the others.
         const TimePoint now = BootClock::now();
         const milliseconds left = std::max(0ms, rlock::until(until.deadline));
         ask(i, std::min(until.deadline, now + left / static_cast<int>(members_.size() - i)));
@@ -43,7 +41,7 @@ class RoundOfThreads {
     }
   }
 
-  // In the order in which they have answered.
+  // In the order of their answers.
   std::vector<std::size_t> answered() {
     const std::lock_guard guard(mutex_);
     return answered_;
@@ -101,7 +99,7 @@ Result<void> Member::give_back_strays(const Until& until) {
   std::vector<AcquireRequest> requests;
   for (const StrayGrant& stray : strays) requests.push_back(stray.request);
   auto given_back = verbs.give_back(requests, until);
-  // The next request has not been sent for that.
+  // The request that the caller is about to send was not sent.
   if (!given_back) given_back.error().maybe_executed = false;
   if (given_back) strays.clear();
   return given_back;
@@ -121,10 +119,8 @@ bool Quorum::lacks_hold() const {
 }
 
 bool Quorum::reads_passwords_by_processes() const {
-  return std::ranges::any_of(members_, [](const auto& member) {
-    const auto& source = member->client.address().server.password_source;
-    return source && source->starts_processes;
-  });
+  return std::ranges::any_of(
+      members_, [](const auto& member) { return member->client.address().server.reads_password_by_process(); });
 }
 
 milliseconds Quorum::limit_of(milliseconds lease, const Until& until) const {
@@ -162,8 +158,7 @@ bool Quorum::ask_all(const Question& question, milliseconds limit, const Until& 
   round.end();
   if (!goes_on) return false;
   for (std::size_t i = 0; i < size(); ++i) {
-    const bool late = std::ranges::find(answered, i) == answered.end();
-    if (!late) continue;
+    if (std::ranges::find(answered, i) != answered.end()) continue;
     members_[i]->late_at = BootClock::now();
     if (patience > 0ms) members_[i]->hung_at = members_[i]->late_at;
   }
@@ -181,11 +176,11 @@ void Quorum::without_interruption(Error& error) {
 Result<Released> Quorum::release(const ReleaseRequest& request, const Until& until) {
   const auto ask = [&](Member& member, const Until& end) {
     ReleaseRequest one = request;
-    one.lease = {};  // a master that is not it any more is one server of several
+    one.lease = {};  // a master that was replaced is only one of several servers
     return member.verbs.release(one, end);
   };
-  // One that is not told keeps the lock until the lease has run out.
-  const milliseconds patience = request.lease > 0ms ? vote_limit(request.lease) : kAskLimit;
+  // A server that is not told keeps the lock until the lease ends.
+  const milliseconds patience = request.lease > 0ms ? vote_limit(request.lease) : kLookLimit;
   const auto answers =
       ask_each<Released>(ask, rlock::until(until.deadline), until, until_settled<Released>(ours), patience);
   if (interrupted_) return std::unexpected(Error{Error::Code::interrupted, "interrupted", true});
@@ -195,20 +190,20 @@ Result<Released> Quorum::release(const ReleaseRequest& request, const Until& unt
 Result<Released> Quorum::force_unlock(const Lock& lock, const OwnerId& owner, const Until& until,
                                       const HistoryNote* note) {
   const auto ask = [&](Member& member, const Until& end) { return member.verbs.force_unlock(lock, owner, end, note); };
-  return merge_forced(ask_each<Released>(ask, kAskLimit, until, most_answer<Released>, kAskLimit));
+  return merge_forced(ask_each<Released>(ask, kLookLimit, until, most_answer<Released>, kLookLimit));
 }
 
 Result<long long> Quorum::ask_to_stop(const LockName& name, const OwnerId& owner, const std::string& by,
                                       const Until& until) {
   const auto ask = [&](Member& member, const Until& end) { return member.verbs.ask_to_stop(name, owner, by, end); };
-  // One that hears it is enough; the others may be servers that the holder has not reached.
+  // One receiver is enough; the others may be servers that the holder has not reached.
   const auto enough = [](const auto& answers, const std::vector<std::size_t>& answered) {
     const auto heard = [&](std::size_t i) { return answers[i]->value_or(0) > 0; };
     return most_answer<long long>(answers, answered) && std::ranges::any_of(answered, heard);
   };
-  const auto answers = ask_each<long long>(ask, kAskLimit, until, enough);
+  const auto answers = ask_each<long long>(ask, kLookLimit, until, enough);
   RLOCK_TRY(expect_majority(answers));
-  long long heard = 0;  // each listens on each server
+  long long heard = 0;  // the largest number, because each process listens on each server
   for (const auto& answer : answers) heard = std::max(heard, answer.value_or(0));
   return heard;
 }

@@ -18,25 +18,24 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kFirstTry = 20ms, kLongestTry = 640ms;  // pauses between attempts at a lock that is contested
-constexpr milliseconds kAfterWakeup = 30ms;                    // all waiters hear of a release at once
+constexpr milliseconds kFirstTry = 20ms, kLongestTry = 640ms;  // pauses between attempts at a contested lock
+constexpr milliseconds kAfterWakeup = 30ms;                    // because all waiters hear of a release at once
 constexpr int kEnoughTries = 8;                                // until a contested lock is reported as such
-constexpr milliseconds kTellAgain = 100ms;  // what a server was not told, while nothing else is to be done
-constexpr milliseconds kOvertime = 200ms;   // of the last attempt, after the end of the wait
+constexpr milliseconds kTellAgain = 100ms;  // between attempts to give back stray votes during a wait
+constexpr milliseconds kOvertime = 200ms;   // for the last attempt, after the end of the wait
 
 milliseconds random_up_to(milliseconds most) {
   return milliseconds(1 + static_cast<long long>(random_below(static_cast<std::uint64_t>(most.count()))));
 }
 
-// Hears on each server that one of the locks was released, as far as the server can be listened to.
+// Listens for releases of the locks, on each server that allows it.
 class Releases {
  public:
   Releases(const std::vector<redis::Address>& addresses, const std::vector<AcquireRequest>& requests)
       : heard_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), news_(addresses.size()) {
     std::vector<std::string> channels;
-    for (const auto& request : requests) channels.push_back(Lock{request.name, request.mode.layout()}.channel());
-    const auto& source = addresses.front().server.password_source;
-    const milliseconds connect = source && source->starts_processes ? 10s : 2s;
+    for (const auto& request : requests) channels.push_back(request.lock().channel());
+    const milliseconds connect = addresses.front().server.reads_password_by_process() ? 10s : 2s;
     auto started = redis::Listener::start(addresses, std::move(channels), connect, requests.front().name.display(),
                                           [this](std::size_t which, const redis::Message&) {
                                             news_[which] = true;
@@ -47,9 +46,9 @@ class Releases {
     if (!started) log::debug(started.error().message);
   }
 
-  // Readable when something was heard, until take().
+  // Readable once there was a message, until take().
   int fd() const { return heard_.get(); }
-  // Where it was heard, by the index of the server.
+  // Which servers have sent one.
   std::vector<bool> take() {
     eventfd_t unused;
     eventfd_read(heard_.get(), &unused);
@@ -60,11 +59,11 @@ class Releases {
 
  private:
   UniqueFd heard_;
-  std::vector<std::atomic<bool>> news_;  // a server each
+  std::vector<std::atomic<bool>> news_;  // one for each server
   std::unique_ptr<redis::Listener> listener_;
 };
 
-// All of several locks, or none: attempt after attempt.
+// Takes all of the requested locks, or none, in repeated attempts.
 class QuorumAcquisition {
  public:
   QuorumAcquisition(Quorum& quorum, std::vector<redis::Address> addresses, const std::vector<AcquireRequest>& requests,
@@ -73,13 +72,13 @@ class QuorumAcquisition {
     if (policy_.limit) end_ = end_.at_most(*policy_.limit);
   }
 
-  // A row for each outcome of an attempt, in one place.
+  // Long, because it has a branch for each outcome of an attempt.
   Result<Taken> run() {
     for (;;) {
       auto found = attempt();
       if (!found) {
-        if (!may_come_back(found.error())) return std::unexpected(std::move(found).error());
-        say_away(found.error());
+        if (!may_return(found.error())) return std::unexpected(std::move(found).error());
+        warn_unreachable(found.error());
         RLOCK_TRY(pause(random_up_to(pause_after(++absences_))));
         continue;
       }
@@ -89,8 +88,8 @@ class QuorumAcquisition {
       contests_ = contested ? contests_ + 1 : 0;
       const bool worth_a_try = is_worth_a_try();
       if (worth_a_try) found->contested.clear();
-      RLOCK_TRY(answered(*found, contested && worth_a_try));
-      // Without a wait a contested lock is still tried again: it may be free, but for others who try as well.
+      answered(*found, contested && worth_a_try);
+      // Even without a wait, a contested lock is tried again: maybe only other attempts are in the way.
       const bool tries_again = contested && worth_a_try && policy_.limit == 0ms;
       if (end_.over() && !tries_again) return Taken{{}, which_, *std::move(found)};
       RLOCK_TRY(contested ? pause(random_up_to(pause_after(contests_))) : wait_for_release(*found));
@@ -98,12 +97,12 @@ class QuorumAcquisition {
   }
 
  private:
-  // A server that does not answer makes each attempt long, and will not decide the next one either.
+  // A server that does not answer makes each attempt long, and is unlikely to decide the next one.
   bool is_worth_a_try() const {
     return contests_ < kEnoughTries && (!errors_ || BootClock::now() < started_ + policy_.exchange);
   }
 
-  // The grant of all, or why there is none: nothing of the attempt is left then.
+  // The grant of all, or why there is none; then nothing of the attempt is left.
   Result<Acquired> attempt() {
     quorum_.begin_attempt();
     holds_.clear();
@@ -132,27 +131,25 @@ class QuorumAcquisition {
     return Acquired{.outcome = Acquired::Outcome::granted};
   }
 
-  // The servers have answered that it is not free. `untold`: another attempt is to come first. Errors: those of
-  // on_held.
-  Result<void> answered(const Acquired& found, bool untold) {
-    if (std::exchange(away_, false)) log::warning(names() + ": a majority of the servers answers again");
+  // The servers have answered that it is not free. `untold`: do not report this before the next attempt.
+  void answered(const Acquired& found, bool untold) {
+    if (std::exchange(unreachable_, false)) log::warning(names() + ": a majority of the servers answers again");
     absences_ = 0;
     last_contact_ = BootClock::now();
-    if (untold) return {};
+    if (untold) return;
     on_held_(which_, found);
     looked_ = true;
-    return {};
   }
 
-  // Somebody who says how long to wait means that, whatever there is to wait for.
-  bool may_come_back(const Error& error) const {
+  // The user's limit applies to waiting for the servers, too.
+  bool may_return(const Error& error) const {
     if (error.code != Error::Code::unavailable) return false;
     if (policy_.limit) return !end_.over();
     return last_contact_ && BootClock::now() < *last_contact_ + requests_.front().lease;
   }
 
-  void say_away(const Error& error) {
-    if (std::exchange(away_, true)) return;
+  void warn_unreachable(const Error& error) {
+    if (std::exchange(unreachable_, true)) return;
     log::warning(names() + ": " + error.message + "; still waiting");
   }
 
@@ -176,11 +173,11 @@ class QuorumAcquisition {
     return {};
   }
 
-  // Until one of the servers says that it was released, or it may be free by itself.
+  // Until a server says that a lock was released, or the lease should have ended.
   Result<void> wait_for_release(const Acquired& found) {
     if (!releases_) {
       releases_.emplace(addresses_, requests_);
-      // A release that came before anybody listened is found soon.
+      // Ask again soon, because a release may have come before we listened.
       return pause(random_up_to(pause_after(2)));
     }
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
@@ -197,7 +194,7 @@ class QuorumAcquisition {
     return pause(random_up_to(kAfterWakeup));
   }
 
-  // Readers are many, and one that has not answered may have the same holder.
+  // Readers are many, and a server that has not answered may have the same holder.
   void note_where_held(const AcquireRequest& request, const Acquired& found) {
     const auto holder_of = [](const Acquired& answer) {
       return answer.holder ? common_id(*answer.holder) : std::string_view();
@@ -210,8 +207,8 @@ class QuorumAcquisition {
     }
   }
 
-  // A loser that gives its vote back is heard as well. All that wait would ask again then, have that vote for a moment,
-  // and wake all others by giving it back: the holder would find no moment to take it.
+  // Attempts that fail publish releases, too. If all waiters reacted to them, they would take that vote for a moment
+  // and wake the others by giving it back, and the holder would have no chance to take it.
   bool frees_a_vote(const std::vector<bool>& heard) const {
     for (std::size_t i = 0; i < heard.size(); ++i) {
       if (heard[i] && held_there_[i]) return true;
@@ -219,7 +216,7 @@ class QuorumAcquisition {
     return false;
   }
 
-  // A password command takes its time, whatever the lease is.
+  // A password command takes its time, regardless of the lease.
   milliseconds limit() const {
     return quorum_.reads_passwords_by_processes() ? policy_.exchange : vote_limit(requests_.front().lease);
   }
@@ -236,16 +233,16 @@ class QuorumAcquisition {
   const WaitPolicy& policy_;
   const OnHeldOf& on_held_;
   Until end_{TimePoint::max(), policy_.interrupt};
-  std::vector<Hold> holds_;       // of the present attempt
-  std::vector<bool> held_there_;  // by the holder that a majority has named last, a server each
-  std::size_t which_ = 0;         // the index of the one that is asked for
+  std::vector<Hold> holds_;       // of the current attempt
+  std::vector<bool> held_there_;  // which servers name the holder that a majority has named last
+  std::size_t which_ = 0;         // the index of the current request
   int contests_ = 0, absences_ = 0;
   bool errors_ = false;  // among the last votes
   const TimePoint started_ = BootClock::now();
   std::optional<TimePoint> last_contact_;
   std::optional<Releases> releases_;
-  bool looked_ = false;  // and it was held
-  bool away_ = false;    // too few servers answer; that has been said
+  bool looked_ = false;       // and it was held
+  bool unreachable_ = false;  // too few servers answer, and the user was told
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ const Status& first_in(const Answers<Status>& answers, State state) {
   return **std::ranges::find_if(answers, [&](const auto& one) { return one && one->state == state; });
 }
 
-// Those that `least` servers name at least, each as the first server has it.
+// The holders that at least `least` servers name, as the first server describes them.
 std::vector<HolderView> holders_on(const Answers<Status>& answers, std::size_t least) {
   const auto counts = count_holders(answers);
   std::vector<HolderView> holders;
@@ -47,7 +47,7 @@ std::vector<HolderView> holders_on(const Answers<Status>& answers, std::size_t l
       if (known == holders.end()) {
         holders.push_back(one);
       } else if (one.renewed_ago && known->renewed_ago && *one.renewed_ago < *known->renewed_ago) {
-        known->renewed_ago = one.renewed_ago;  // it is alive, if it reaches one of them
+        known->renewed_ago = one.renewed_ago;  // it is alive if it reaches one of the servers
         known->overdue = one.overdue;
       }
     }
@@ -73,7 +73,7 @@ Status merged(const LockName& name, const Quorum& quorum, const Answers<Status>&
   Status status = verdict_on(name, answers);
   status.token.clear();
   status.asked.clear();
-  status.listening = 0;  // all waiters of a quorum listen there, and nobody knows which of them are rlock's
+  status.listening = 0;  // all waiters of a quorum listen there, and rlock's cannot be told apart
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& answer = answers[i];
     const std::string& address = quorum.member(i).address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Renewing what a quorum keeps, and restoring a hold on a server that has lost it, as after a restart, and may vote:
-// else the restarts of one server after the other would add up.
+// Renewing what a quorum keeps, and putting a hold back on servers that have lost it: otherwise restarts of one server
+// after another would add up.
 #include <algorithm>
 #include <ranges>
 #include <utility>
@@ -11,17 +11,16 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kRestoreLimit = 500ms;  // a release may wait for it
+constexpr milliseconds kRestoreLimit = 500ms;  // short, because a release may wait for it
 constexpr milliseconds kCompleteFor = 1s, kFirstCompletion = 50ms;
 
-// The answer to a renewal of what was granted to `request` says that the server does not have it.
-// Other readers may be back already: an acquire is refused where a writer is.
+// The server lacks the hold. Other readers may be back already, so other_owner can mean that, too; an acquire is
+// refused if it is a writer.
 bool is_missing(const AcquireRequest& request, RenewOutcome found) {
   const bool beside_others = request.mode.kind == Mode::Kind::read && found == RenewOutcome::other_owner;
   return found == RenewOutcome::free || beside_others;
 }
 
-// The answer may come from a server that does not have the hold.
 bool may_lack(const Result<Renewed>& answer) {
   return answer && (answer->outcome == RenewOutcome::free || answer->outcome == RenewOutcome::other_owner);
 }
@@ -32,7 +31,7 @@ Mode mode_of(const Lock& lock, const HolderView& holder) {
   return {.kind = holder.mode == "read" ? Mode::Kind::read : Mode::Kind::write};
 }
 
-// As the holder has sent it; none: a majority does not know it, or has counted more than one hold.
+// The request as the holder sent it; none: a majority does not know it, or has counted more than one hold.
 std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerId& owner, milliseconds lease) {
   const auto holder = std::ranges::find(status.holders, owner.text(), &HolderView::owner);
   if (status.state != Status::State::held || holder == status.holders.end()) return {};
@@ -47,11 +46,12 @@ std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerI
 
 }  // namespace
 
-// The member gets `hold`, which was granted to `request`, again, under the same owner id and with its token. REQUIRES:
-// a majority keeps it; the member may vote. In that member's thread. False: it does not have it, as far as is known.
+// Puts `hold`, which was granted to `request`, back on the member, under the same owner id and with its token.
+// REQUIRES: a majority keeps it; the member may vote. Runs in that member's thread. False: the member lacks it, as far
+// as is known.
 //
-// A server that has forgotten the hold has forgotten its token, too, and has granted it under one of its own clock. A
-// hold whose token cannot be raised is none: it is given back, and restored anew.
+// A server that has forgotten the hold has forgotten its token, too, and grants it under one from its own clock. If the
+// token cannot be raised, the hold is given back, to be put back later.
 bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
   const TimePoint sent = BootClock::now();
   const auto granted = member.verbs.vote(request, sent, until);
@@ -64,12 +64,11 @@ bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& 
   return done;
 }
 
-// For one who knows no more of a hold than its owner id. `answers`: of all servers to its renewal, which a majority
-// has confirmed; `status`: what a majority says of the lock, for the rest. `lease` 0: that of the holder. A release
-// that another process sends meanwhile may leave the hold on the servers that have lost it, which are fewer than a
-// majority, until its lease has run out. Nothing is put back of an owner that has several holds: only their own
-// processes know them. The holder's token was raised on a majority, one of which has answered; what describes a holder
-// has that of one server.
+// For a caller that knows only the owner id. `answers`: of all servers to the renewal, which a majority has confirmed;
+// `status`: what a majority says of the lock; `lease` 0: that of the holder. If another process sends a release at the
+// same time, the hold may stay on the servers that had lost it, a minority, until its lease ends. If the owner has
+// several holds, nothing is put back, because only their own processes know them. The token in `status` may be that of
+// one server; the holder's was raised on a majority, at least one of which has answered.
 void Quorum::restore_where_lost(const Status& status, const OwnerId& owner, milliseconds lease,
                                 const Answers<Renewed>& answers, const Until& until) {
   const auto request = request_as_held(status, owner, lease);
@@ -95,7 +94,6 @@ Result<Renewed> Quorum::renew(const Lock& lock, const OwnerId& owner, millisecon
   return merged;
 }
 
-// One round of renewals.
 class Quorum::RenewalRound {
  public:
   RenewalRound(Quorum& quorum, std::span<const Hold> holds, milliseconds lease, TimePoint sent, const Until& until)
@@ -117,7 +115,7 @@ class Quorum::RenewalRound {
   }
 
  private:
-  // Something that a server does not have any more.
+  // What a server has lost.
   struct Lost {
     const AcquireRequest* request;
     const Hold* hold;
@@ -142,8 +140,8 @@ class Quorum::RenewalRound {
     answered_at_ = BootClock::now();
   }
 
-  // How much of the lease was left, as if one server had kept it since the last round: each server's clock is compared
-  // with ours since the renewal that this server has confirmed last. A majority has clocks that are as good.
+  // How much of the lease was left, as one server would report it: compares each server's clock with ours since the
+  // last renewal that this server has confirmed. A majority has clocks that are this good.
   milliseconds left_of_lease() {
     std::vector<milliseconds> leads;
     for (std::size_t i = 0; i < answers_.size(); ++i) {
@@ -154,7 +152,7 @@ class Quorum::RenewalRound {
       renewed_at = sent_;
     }
     std::ranges::sort(leads);
-    // With several names it may be that no majority has renewed all of them: none of their clocks is to blame.
+    // With several names, maybe no majority has renewed all of them; that says nothing about the clocks.
     const std::size_t needed = majority_of(answers_.size()) - 1;
     const milliseconds lead = needed < leads.size() ? leads[needed] : 0ms;
     const TimePoint before = quorum_.renewed_at_.value_or(oldest(holds_));
@@ -165,8 +163,8 @@ class Quorum::RenewalRound {
     return std::ranges::all_of(replies, [](const auto& one) { return one.outcome == RenewOutcome::renewed; });
   }
 
-  // Once for each server, until it votes again. One that is missing since the grant is news for a person; one that goes
-  // while the job runs, and leaves no more than a majority, is a warning for everybody.
+  // Once for each server, until it votes again. A server that was missing from the start is a notice; one that goes
+  // missing while the job runs, and leaves a bare majority, is a warning.
   void say_what_is_missing() {
     const auto has_renewed = [](const auto& answer) { return answer && all_renewed(*answer); };
     const auto renewed = static_cast<std::size_t>(std::ranges::count_if(answers_, has_renewed));
@@ -182,9 +180,8 @@ class Quorum::RenewalRound {
     }
   }
 
-  // A server that does not have a hold any more, as after a restart, gets it again as soon as it may vote: else the
-  // restarts of one server after the other would add up. It is the grant of this very request, under the same owner id.
-  // Not of a nested hold: its owner is another process's, whose own hold would be missing beside it.
+  // Repeats the request, under the same owner id, on servers that have lost the hold and may vote. Not for a nested
+  // hold: its owner id belongs to another process, whose own hold would then be missing.
   void restore() {
     std::vector<std::vector<Lost>> lost(quorum_.size());
     for (std::size_t i = 0; i < quorum_.size(); ++i) lost[i] = find_lost(i);
@@ -198,7 +195,7 @@ class Quorum::RenewalRound {
         std::min(kRestoreLimit, vote_limit(lease_)), Until{until_.deadline, -1}, [](const auto&) { return false; });
   }
 
-  // The things to be put back there; notes whether there are others, which another has there.
+  // What to put back on a server; notes whether there is more that it lacks.
   std::vector<Lost> find_lost(std::size_t i) {
     std::vector<Lost> lost;
     Member& member = *quorum_.members_[i];
@@ -218,7 +215,7 @@ class Quorum::RenewalRound {
     return lost;
   }
 
-  // As it was granted; null: it is nested in another one, whose owner it has, or was granted to another process.
+  // As it was granted; null: the hold is nested, or was granted to another process.
   const AcquireRequest* request_of(const Hold& hold) const {
     const auto same = [&](const AcquireRequest& one) {
       return one.owner == hold.owner && one.name.text() == hold.name().text();
@@ -246,7 +243,7 @@ void Quorum::complete(std::span<const Hold> holds) {
   const milliseconds lease = holds.front().lease;
   for (milliseconds pause = kFirstCompletion; lacks_hold() && !end.over(); pause *= 2) {
     const auto renewed = Verbs::renew(holds, lease, end);
-    // The next request finds out what that is.
+    // The next request reports the cause.
     if (!renewed || renewed->outcome != RenewOutcome::renewed) return;
     if (lacks_hold()) wait_for(-1, 0, end.at_most(pause));
   }

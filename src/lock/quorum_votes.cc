@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One attempt at a lock of a quorum: the votes on each request, and what becomes of those that have no majority.
+// One attempt at the locks of a quorum: the votes on each request, and giving them back without a majority.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kUndoTime = 500ms;  // somebody waits for us
+constexpr milliseconds kUndoTime = 500ms;  // short, because the user waits
 
 bool is_yes(const Vote& vote) { return vote.answer.outcome == Acquired::Outcome::granted && vote.unfit.empty(); }
 
@@ -19,18 +19,17 @@ std::string why_unfit(const Member& member, milliseconds lease, TimePoint sent) 
   return unfit ? member.address + ": " + *unfit : "";
 }
 
-// In the thread of that server.
+// Runs in the thread of that server.
 Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict, const Until& until) {
   RLOCK_TRY(member.give_back_strays(until));
   const TimePoint sent = BootClock::now();
   auto answer = RLOCK_TRY(member.verbs.vote(request, sent, until));
-  if (!answer) return fail(Error::Code::unavailable, member.address + ": takes too long");
+  if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
   return Vote{std::move(*answer), why_unfit(member, request.lease, sent), sent};
 }
 
-// A restarted server may have forgotten the lock of a job whose lease is longer than ours. The servers that have not
-// forgotten it know.
+// A restarted server may have forgotten the lock of a job whose lease is longer than ours, which the others may know.
 void judge_by_leases_of_others(const Quorum& quorum, const AcquireRequest& request, Answers<Vote>& votes) {
   const milliseconds longest = longest_lease(request, votes);
   if (longest <= request.lease) return;
@@ -52,7 +51,7 @@ void Quorum::begin_attempt() {
   for (const auto& member : members_) member->lacks_hold = false;
 }
 
-// Answers that come until the round has ended are all there, counted or not: what was granted has to be given back.
+// Keeps all answers, even those that do not count, because every grant may have to be given back.
 Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
   asked_.push_back(request);
   const auto question = [&](Member& member, const Until& end) {
@@ -68,16 +67,17 @@ Result<Acquired> Quorum::acquire(const AcquireRequest& request, TimePoint sent, 
   return acquired;
 }
 
-// Notes who has granted the lock to `owner`, by requests that were sent at `sent` or later, and who lacks it. Says once
-// for each server that its vote is missing: to a person at a terminal, since a minority that is down is no news for the
-// mail of cron; to everybody where it refuses us, which does not mend itself. Branches by what each vote may be.
+// Notes which servers have granted the lock to `owner`, by requests sent at `sent` or later, and which lack it. Says
+// once for each server that its vote is missing: as a warning if it refuses us, which will not change by itself,
+// otherwise as a notice, because cron should not send mail about a minority that is down. Has a branch for each kind of
+// vote.
 void Quorum::note_votes(const AcquireRequest& request, const Answers<Vote>& votes, const OwnerId& owner,
                         TimePoint sent) {
   for (std::size_t i = 0; i < votes.size(); ++i) {
     Member& member = *members_[i];
     const bool granted = votes[i] && votes[i]->answer.outcome == Acquired::Outcome::granted;
     if (granted && votes[i]->answer.hold->owner == owner) member.renewed_at = sent;
-    // A nested hold is put back by nobody.
+    // Nested holds are never put back.
     const bool could_have_it = owner == request.owner && !granted && (!votes[i] || votes[i]->unfit.empty());
     member.lacks_hold = member.lacks_hold || could_have_it;
     const bool votes_now = votes[i] && is_yes(*votes[i]);
@@ -124,13 +124,13 @@ void Quorum::undo(milliseconds limit) {
   give_back_strays(limit);
 }
 
-// Beside the hold of an ancestor: a server that does not know the ancestor has granted a hold of its own.
+// If an ancestor's hold counts, a server that does not know it has granted a separate hold.
 void Quorum::give_back_other_grants(std::span<const Hold> holds, milliseconds limit) {
   bool any = false;
   for (std::size_t name = 0; name < votes_.size(); ++name) {
     for (std::size_t i = 0; i < size(); ++i) {
       const Result<Vote>& vote = votes_[name][i];
-      // One that has not answered may have lost the ancestor's hold, too.
+      // So may a server that has not answered.
       const bool unknown = !vote && vote.error().maybe_executed;
       const OwnerId* owner = vote && vote->answer.hold ? &vote->answer.hold->owner : nullptr;
       if (unknown) owner = &asked_[name].owner;
@@ -149,7 +149,7 @@ bool Quorum::has_strays() const {
   return std::ranges::any_of(members_, [](const auto& member) { return !member->strays.empty(); });
 }
 
-// Not ended by a signal: that is why it is given back.
+// A signal does not end this, because signals are a reason to give locks back.
 void Quorum::give_back_strays(milliseconds limit) {
   const auto give_back = [](std::size_t, Member& member, const Until& end) {
     if (const auto given = member.give_back_strays(end); !given) log::debug(given.error().message);

@@ -19,20 +19,20 @@
 namespace rlock::lock {
 namespace {
 
-// Locks that are asked for together, and the entries that they may answer with together.
+// Locks in one exchange, and entries in their replies together.
 constexpr std::size_t kLocksTogether = 100, kEntriesTogether = 2000;
 constexpr int kLongestReading = 60;  // exchanges
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-// The keys by which the locks with a history are found.
+// Keys by which locks with a history are found.
 constexpr std::string_view kHistories[] = {LockName::kHistory, LockName::kHold};
 
 using Past = std::vector<PastHold>;
 using Each = std::function<Result<void>(const PastHold&)>;
 
 struct Source {
-  std::optional<HistoryReader> reader;  // none: all of it is ready
-  std::size_t number;                   // those of the same time come in the order of their names
-  milliseconds next{};                  // when its next hold was written, or no earlier than that
+  std::optional<HistoryReader> reader;  // none: everything is ready
+  std::size_t number;                   // holds written at the same time are sorted by this, the order of the names
+  milliseconds next{};                  // when its next hold was written, or the latest time at which it can have been
   std::deque<PastHold> ready;
   std::size_t held_back = 0;  // in bytes, by the reader
 
@@ -52,7 +52,7 @@ class HistoryMerge {
  public:
   HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange)
       : client_(client), query_(std::move(query)), exchange_(exchange) {
-    if (!query_.of_each) limit_ = std::exchange(query_.limit, kNoLimit);  // as many of each lock as the others leave
+    if (!query_.of_each) limit_ = std::exchange(query_.limit, kNoLimit);  // a lock may have them all
   }
 
   Result<void> run(const Each& each) {
@@ -89,7 +89,7 @@ class HistoryMerge {
     return {};
   }
 
-  // The first page of each.
+  // Loads the first page of each.
   Result<void> begin() {
     const std::size_t locks = std::max(names_.size(), std::size_t{1});
     const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);
@@ -102,12 +102,12 @@ class HistoryMerge {
       if (some.size() < kLocksTogether) continue;
       RLOCK_TRY(load(some));
       some.clear();
-      forget_late_ones();
+      drop_superfluous();
     }
     return load(some);
   }
 
-  // The holds that no history has yet.
+  // Adds the holds that are in no history yet.
   Result<void> add_due() {
     auto due = std::make_unique<Source>(std::nullopt, sources_.size());
     for (PastHold& hold : RLOCK_TRY(read_due(client_, names_, exchange_, end_))) {
@@ -120,8 +120,8 @@ class HistoryMerge {
     return {};
   }
 
-  // Those of which as many others have a newer hold as are wanted: there may be many locks, and a low limit.
-  void forget_late_ones() {
+  // Forgets sources if there are as many others with newer holds as the limit: there may be many locks and a low limit.
+  void drop_superfluous() {
     if (limit_ == kNoLimit || waiting_.size() < 2 * limit_ + kLocksTogether) return;
     Waiting kept;
     for (std::size_t newer = 0; !waiting_.empty(); waiting_.pop()) {
@@ -137,7 +137,7 @@ class HistoryMerge {
     waiting_ = std::move(kept);
   }
 
-  // Of the first one, and of those that come next to need it.
+  // Loads the next page of the first source, and of those that will need one next.
   Result<void> load() {
     std::vector<Source*> some, others;
     while (!waiting_.empty() && some.size() < kLocksTogether && others.size() < kLocksTogether) {
@@ -172,7 +172,7 @@ class HistoryMerge {
     return {};
   }
 
-  // `latest`: none of its further holds was written later.
+  // `latest`: all further holds of the source were written by then.
   void wait_with(Source& source, milliseconds latest) {
     source.next = source.ready.empty() ? latest : source.ready.front().written;
     if (!source.over()) waiting_.push(&source);
@@ -185,7 +185,7 @@ class HistoryMerge {
   Until end_ = Until{}.at_most(kLongestReading * exchange_);
   std::set<LockName> names_;
   bool listing_ = false;
-  std::size_t size_ = 0;  // of all holds that are ready or held back
+  std::size_t size_ = 0;  // of all holds that are ready or held back, in bytes
   std::vector<std::unique_ptr<Source>> sources_;
   Waiting waiting_;
 };
@@ -194,7 +194,7 @@ Result<Past> read_one_server(redis::Client& client, const HistoryQuery& query, m
   Past all;
   std::map<LockName, std::size_t> of_lock;
   std::size_t size = 0;
-  // How many there are follows the limit, or the number of locks, which has none.
+  // The number of locks has no limit, so check the size if the limit is for each lock.
   RLOCK_TRY(HistoryMerge(client, query, exchange).run([&](const PastHold& hold) -> Result<void> {
     if (query.of_each && ++of_lock[hold.name] > query.limit) return {};
     all.push_back(hold);
@@ -210,7 +210,7 @@ Result<TotalsOf> totals_on(redis::Client& client, const std::vector<LockName>& n
   const Until end = Until{}.at_most(kLongestReading * exchange);
   std::set<LockName> names(named.begin(), named.end());
   const bool listing = names.empty();
-  if (listing) names = RLOCK_TRY(names_with(client, LockName::kTotals, sizeof(Totals), exchange, end));
+  if (listing) names = RLOCK_TRY(names_with(client, {&LockName::kTotals, 1}, sizeof(Totals), exchange, end));
   TotalsOf all;
   for (auto name = names.begin(); name != names.end();) {
     RLOCK_TRY(within_list_limits(0, end));
@@ -254,7 +254,6 @@ Result<void> each_past_hold(Servers& servers, const HistoryQuery& query, millise
   return {};
 }
 
-// Each server of a quorum has written for itself.
 Result<Past> read_history(Servers& servers, const HistoryQuery& query, milliseconds exchange) {
   auto given = RLOCK_TRY(servers.ask_most<Past>(
       [&](redis::Client& client, const Until&) { return read_one_server(client, query, exchange); }, exchange));

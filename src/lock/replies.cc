@@ -21,19 +21,19 @@ std::unexpected<Error> unexpected_reply(std::string_view script) {
 std::unexpected<Error> no_token(const LockName& name) {
   return fail(Error::Code::wrong_kind,
               escaped(name.token_key()) +
-                  " holds no fencing token (a number below 2^53), so that no token can follow it; set that key to the "
-                  "largest token that was ever granted, or delete it if nobody checks tokens");
+                  " does not contain a fencing token (a number below 2^53), so no token can follow it; set that key to "
+                  "the largest token that was ever granted, or delete it if nobody checks tokens");
 }
 
-// Numbers are untrusted, too. Cut like this, sums and differences of a few of them are no overflow; scripts know no
-// larger ones, because Lua counts in doubles.
+// Numbers are untrusted, too. Within these limits, sums and differences of a few of them cannot overflow; scripts do
+// not send larger ones, because Lua counts in doubles.
 std::optional<long long> number_of(const Reply& reply) {
   constexpr long long most = 1LL << 53;
   const auto number = reply.as_number();
   return number ? std::optional(std::clamp(*number, -most, most)) : std::nullopt;
 }
 
-// How many there are of something.
+// A number that is not negative.
 std::optional<long long> count_of(const Reply& reply) {
   const auto number = number_of(reply);
   return number ? std::optional(std::max(*number, 0LL)) : std::nullopt;
@@ -46,7 +46,7 @@ std::optional<milliseconds> ttl_of(const Reply& reply) {
   return milliseconds(*ttl);
 }
 
-// Of {'other-kind', what} and {'other-kind', type, ttl, guess}.
+// {'other-kind', what} or {'other-kind', type, ttl, guess}
 OtherKind other_kind_of(const Reply& reply) {
   return {.what = reply.at(1).as_text(),
           .foreign = reply.elements.size() > 2,
@@ -68,7 +68,7 @@ std::optional<long long> number_in(const std::string& text) {
   return number_of(Reply{.kind = Reply::Kind::string, .integer = 0, .text = text, .elements = {}});
 }
 
-// A time that can be: not negative, and before the year 6400. Others are not known.
+// A plausible time: not negative, and before the year 6400.
 std::optional<milliseconds> time_in(const std::string& text) {
   constexpr long long longest = 1LL << 47;
   const auto number = number_in(text);
@@ -89,7 +89,7 @@ HolderInfo holder_of(Fields& known) {
 
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
 
-// A waiter that was given the lock has not renewed it yet, and for a moment has less time than a renewal gives.
+// A waiter that was just given the lock has, for a moment, less time than a renewal gives.
 void add_renewal(HolderView& holding) {
   const milliseconds lease = holding.who.renewal;
   if (lease == 0ms || holding.who.ended || !holding.expires_in) return;
@@ -98,8 +98,8 @@ void add_renewal(HolderView& holding) {
   holding.overdue = overdue_for(lease, *holding.renewed_ago);
 }
 
-// A holder as lua/part/describe.lua describes it. The description may be left from somebody whose lock was broken or
-// ran out; that of a permit is found by its id, and knows the whole owner id.
+// A holder as lua/part/describe.lua describes it. The description may be left over from an earlier holder. The one of a
+// permit is found by the permit's id, and contains the whole owner id.
 HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   HolderView holding{.owner = entry.at(0).as_text(),
                      .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
@@ -126,18 +126,17 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
 Result<Released> read_release(const Reply& reply) {
   Released released;
   const std::string outcome = reply.at(0).as_text();
-  if (outcome == "released") {
-    released.outcome = ReleaseOutcome::released;
-  } else if (outcome == "kept") {
-    released.outcome = ReleaseOutcome::kept;
-  } else if (outcome == "other-owner") {
-    released.outcome = ReleaseOutcome::other_owner;
-  } else if (outcome == "other-kind") {
-    released.outcome = ReleaseOutcome::other_kind;
+  constexpr std::pair<std::string_view, ReleaseOutcome> kOutcomes[] = {{"released", ReleaseOutcome::released},
+                                                                       {"kept", ReleaseOutcome::kept},
+                                                                       {"free", ReleaseOutcome::free},
+                                                                       {"other-owner", ReleaseOutcome::other_owner},
+                                                                       {"other-kind", ReleaseOutcome::other_kind}};
+  const auto* known = std::ranges::find(kOutcomes, outcome, &std::pair<std::string_view, ReleaseOutcome>::first);
+  if (known == std::end(kOutcomes)) return unexpected_reply("release");
+  released.outcome = known->second;
+  if (outcome == "other-kind") {
     released.instead = other_kind_of(reply);
     return released;
-  } else if (outcome != "free") {
-    return unexpected_reply("release");
   }
   released.unfinished = reply.at(3).as_number() == 1;
   if (outcome == "free" || outcome == "other-owner") {
@@ -150,53 +149,49 @@ Result<Released> read_release(const Reply& reply) {
   return released;
 }
 
-// A row for each word that the script knows, which makes it long.
+namespace {
+
+Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, const Lock& lock, TimePoint sent) {
+  const auto owner = OwnerId::parse(reply.at(1).as_text());
+  const auto token = reply.at(2).as_number();
+  // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
+  const bool has_none = token == 0 && lock.layout == Layout::string;
+  if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
+  if (*owner != request.owner && owner.value() != request.heir) {
+    return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
+                                           in_quotes(owner->text()) + "; is something between us and Redis?");
+  }
+  return Acquired{.outcome = Acquired::Outcome::granted,
+                  .hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent}};
+}
+
+Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
+  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
+  if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
+  held.holders = count_of(reply.at(5)).value_or(0);
+  if (!reply.at(6).elements.empty()) {
+    held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
+  }
+  return held;
+}
+
+}  // namespace
+
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
-  const Lock lock{request.name, request.mode.layout()};
-  Acquired acquired;
+  using Outcome = Acquired::Outcome;
+  const Lock lock = request.lock();
   const std::string outcome = reply.at(0).as_text();
   if (outcome == "again") return std::nullopt;
-  if (outcome == "granted") {
-    auto owner = OwnerId::parse(reply.at(1).as_text());
-    const auto token = reply.at(2).as_number();
-    // 0: it was taken without scripts, by an ancestor (lock/without_scripts.h).
-    const bool has_none = token == 0 && lock.layout == Layout::string;
-    if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
-    if (*owner != request.owner && owner.value() != request.heir) {
-      return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner who did not ask, " +
-                                             in_quotes(owner->text()) + "; is something between us and Redis?");
-    }
-    acquired.outcome = Acquired::Outcome::granted;
-    acquired.hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
-  } else if (outcome == "held") {
-    acquired.expires_in = ttl_of(reply.at(1));
-    acquired.ahead = count_of(reply.at(2));
-    acquired.place = reply.at(3).as_text();
-    if (reply.at(7).as_number() == 1) acquired.other_channel = lock.channel() + ":" + request.owner.text();
-    acquired.holders = count_of(reply.at(5)).value_or(0);
-    if (!reply.at(6).elements.empty()) {
-      acquired.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
-    }
-  } else if (outcome == "queue-full") {
-    acquired.outcome = Acquired::Outcome::queue_full;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "replaced") {
-    acquired.outcome = Acquired::Outcome::replaced;
-    acquired.by = escaped(reply.at(1).as_text(), 200);
-  } else if (outcome == "other-kind") {
-    acquired.outcome = Acquired::Outcome::other_kind;
-    acquired.instead = other_kind_of(reply);
-  } else if (outcome == "other-slots") {
-    acquired.outcome = Acquired::Outcome::other_slots;
-    acquired.number = count_of(reply.at(1)).value_or(0);
-  } else if (outcome == "no-upgrade") {
-    acquired.outcome = Acquired::Outcome::no_upgrade;
-  } else if (outcome == "no-token") {
-    return no_token(request.name);
-  } else {
-    return unexpected_reply("acquire");
-  }
-  return acquired;
+  if (outcome == "granted") return RLOCK_TRY(read_grant(reply, request, lock, sent));
+  if (outcome == "held") return read_held(reply, request, lock);
+  if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = escaped(reply.at(1).as_text(), 200)};
+  if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(reply)};
+  if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
+  if (outcome == "no-token") return no_token(request.name);
+  const long long number = count_of(reply.at(1)).value_or(0);
+  if (outcome == "queue-full") return Acquired{.outcome = Outcome::queue_full, .number = number};
+  if (outcome == "other-slots") return Acquired{.outcome = Outcome::other_slots, .number = number};
+  return unexpected_reply("acquire");
 }
 
 Result<RenewReply> read_renewal(const Reply& reply) {
@@ -206,7 +201,7 @@ Result<RenewReply> read_renewal(const Reply& reply) {
     const auto found = number_of(reply.at(1));
     if (!found) return unexpected_reply("renew");
     renewed.outcome = RenewOutcome::renewed;
-    // It may have been told never to expire.
+    // Negative: something has made it never expire.
     renewed.found = *found < 0 ? milliseconds(INT64_MAX / 2) : milliseconds(*found);
     renewed.untidy = reply.at(2).as_number() == 1;
   } else if (outcome == "other-owner") {

@@ -23,7 +23,7 @@ constexpr std::string_view kCommands =
     "+lrange +rpush +lrem +persist +xadd +xrevrange +hincrby "
     "+del +publish +subscribe +select +scan +hscan +getrange +info +client|setname";
 
-// From Redis 7 on, which has brought the last three.
+// Redis 7 and later, because of the last three.
 constexpr std::string_view kClusterCommands = " +cluster|slots +asking +ssubscribe +spublish +pubsub|shardnumsub";
 
 std::string key_patterns(const std::string& prefix) {
@@ -33,7 +33,7 @@ std::string key_patterns(const std::string& prefix) {
   return patterns;
 }
 
-// Names that hold a brace have channels without one; they begin with no prefix.
+// Names that contain a brace have no braces around them in their channels, but a prefix cannot contain one.
 std::string channel_patterns(const std::string& prefix) {
   std::string patterns;
   for (const std::string_view word : kChannelWords) {
@@ -47,27 +47,27 @@ std::string channel_patterns(const std::string& prefix) {
 Result<std::string> parse_prefix(std::string_view text) {
   if (text.find_first_of(" \"'{}*?[]\\") != text.npos) {
     return fail(Error::Code::usage, "PREFIX " + in_quotes(text) +
-                                        ": a rule for it cannot hold a blank, a quote, a brace, or a character of "
-                                        "patterns; give the beginning of the names alone, as in p:");
+                                        ": a rule cannot contain a blank, a quote, a brace, or a character with a "
+                                        "meaning in patterns; give only the beginning of the names, as in p:");
   }
-  // All that can be wrong with a name, but for its end.
+  // The rules for names, apart from the end.
   auto name = LockName::parse(std::string(text) + "x");
   if (!name) return std::unexpected(std::move(name).error().in("PREFIX"));
   return std::string(text);
 }
 
 std::string acl_rule(std::string_view prefix, bool cluster) {
-  const std::string begin(prefix);
-  // resetchannels stands in front of the channels for Redis 6.2.
-  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(begin) + channel_patterns(begin) + " " +
+  const std::string start(prefix);
+  // Redis 6.2 needs resetchannels before the channels.
+  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(start) + channel_patterns(start) + " " +
          std::string(kCommands) + (cluster ? std::string(kClusterCommands) : "");
 }
 
 namespace {
 
-constexpr milliseconds kTrialLease = 10s;  // if this process dies, the lock is gone soon
+constexpr milliseconds kTrialLease = 10s;  // short, in case this process dies
 
-// The commands that need rights of their own in a script. Reply: for each, why it failed, or "".
+// The commands that need separate rights in a script. Replies for each why it failed, or "".
 constexpr std::string_view kCommandsInScripts = R"(
 local function try(...)
   local reply = redis.pcall(...)
@@ -80,7 +80,7 @@ for i = 3, #ARGV do
 end
 return {try('time'), try('pubsub', count, ARGV[3]), publish}
 )";
-// No script has this name.
+// No script has this SHA1.
 constexpr std::string_view kUnknownScript = "0000000000000000000000000000000000000000";
 
 class Trial {
@@ -103,7 +103,7 @@ class Trial {
  private:
   Until soon() const { return Until{}.at_most(exchange_); }
 
-  // True: it works.
+  // Returns whether it works.
   template <class T>
   bool note(std::string_view what, std::string_view without, const Result<T>& result) {
     all_.push_back({what, without, {}});
@@ -111,14 +111,14 @@ class Trial {
     return result.has_value();
   }
 
-  // Notices a server that does not answer: nothing else is asked then.
+  // Notices if the server does not answer; then nothing else is tried.
   template <class T>
   Result<T> heard(Result<T> result) {
     if (!result && !client_.answered()) gone_ = result.error();
     return result;
   }
 
-  // An answer that no server gives about a lock of which nobody else knows.
+  // A server cannot give another answer about a lock that nobody else knows.
   static Result<void> expect(bool expected, std::string_view instead) {
     if (expected) return {};
     return fail(Error::Code::protocol, "the server answered that the lock is " + std::string(instead));
@@ -145,7 +145,7 @@ class Trial {
     return expect(status.state == Status::State::held, "free");
   }
 
-  // Stands in the queue of the lock, and leaves it.
+  // Joins the queue of the lock, and leaves it.
   Result<void> wait() {
     AcquireRequest request = this->request();
     request.queueing.emplace();
@@ -163,7 +163,7 @@ class Trial {
     return {name_.grant_channel_prefix() + name_.text(), name_.control_channel(), Lock{name_}.channel()};
   }
 
-  // Step by step, in spite of its branches: each depends on what the ones before have found.
+  // Long, because each step depends on what the earlier ones have found.
   void try_scripts() {
     if (gone_) return;
     const auto named = heard(client_.call({"EVALSHA", kUnknownScript, "0"}, soon()));
@@ -176,7 +176,7 @@ class Trial {
     words.insert(words.end(), channel.begin(), channel.end());
     const auto replies = heard(client_.call(words, soon()));
     if (!replies && redis::refuses_scripts(replies.error()) && try_without_scripts()) {
-      note("EVAL", "only locks that are strings work (--protocol set)", replies);
+      note("EVAL", "only string locks work (--protocol set)", replies);
       return;
     }
     if (!note("EVAL", "", replies)) return;
@@ -184,7 +184,7 @@ class Trial {
                                          sharded ? "SPUBLISH" : "PUBLISH"};
     for (std::size_t i = 0; i < std::size(commands); ++i) {
       const std::string why = replies->at(i).as_text();
-      // Redis 6.2 leaves the first word away.
+      // Redis 6.2 omits the first word.
       const std::string text = why.starts_with('@') ? "ERR " + why : why;
       note(commands[i], "", why.empty() ? Result<void>() : std::unexpected(redis::server_error(text)));
     }
@@ -222,17 +222,17 @@ class Trial {
       const auto subscriber = redis::Subscriber::open(client_.address(), channel, soon());
       if (!subscriber && listened) listened = std::unexpected(subscriber.error());
     }
-    note("SUBSCRIBE", "a waiter looks every five seconds only, and no holder can be asked to stop", listened);
+    note("SUBSCRIBE", "waiters only look every five seconds, and holders cannot be asked to stop", listened);
   }
 
   void try_listing() {
     if (gone_) return;
-    note("SCAN", "nobody can list all locks: rlock status wants their names",
+    note("SCAN", "nobody can list all locks; rlock status needs their names",
          heard(client_.call({"SCAN", "0", "MATCH", name_.holder_key(), "COUNT", "1"}, soon())));
   }
 
-  // The name is never used again, so its fencing token and its slots need not stay. They do where DEL is refused, which
-  // the other kinds have shown then.
+  // The name is never used again, so its fencing token and its slots need not stay. If DEL is refused, the other kinds
+  // have already shown that.
   void tidy_up() {
     if (gone_) return;
     const std::string token = name_.token_key(), holder = name_.holder_key(), permits = name_.permits_key();
@@ -246,7 +246,7 @@ class Trial {
   milliseconds exchange_;
   std::vector<Tried> all_;
   bool locks_work_ = false;
-  std::optional<Error> gone_;  // the server does not answer
+  std::optional<Error> gone_;  // the server no longer answers
 };
 
 }  // namespace

@@ -12,12 +12,12 @@ namespace {
 
 using redis::Words;
 
-// For people who read MONITOR or SLOWLOG.
+// For readers of MONITOR and SLOWLOG.
 constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
                                        "rlock force-unlock", "rlock inspect", "rlock raise"};
 
-// Nothing was executed, because the script was only named. A user without the right is told so in words that hold the
-// name of the command, as is everybody where it was renamed or is not known.
+// The server does not know the script that was named, or EVALSHA is forbidden, renamed or unknown, which the error says
+// with its name. Nothing was executed.
 bool wants_the_whole(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
   const bool refused = says("no permissions") || says("unknown command");
@@ -52,9 +52,6 @@ Call& Call::argument(std::string text) {
   return *this;
 }
 
-Words Call::by_sha1() const { return words("EVALSHA", sha1_); }
-Words Call::as_a_whole() const { return words("EVAL", text_); }
-
 Words Call::words(std::string_view command, std::string_view script) const {
   Words words = {command, script, number_of_keys_};
   words.insert(words.end(), keys_.begin(), keys_.end());
@@ -70,9 +67,9 @@ Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::s
   return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
 }
 
-// The wake-up of other programs' waiters, of which only strings have any. In a cluster the list of another slot is out
-// of a script's reach. No key of it is declared: a user may lack the right to it, and must be able to release. `more`
-// follows: then there are words for it in any case.
+// The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
+// another slot. Its key is not declared, because a user without the right to it must be able to release. `more`: other
+// arguments follow, so these must not be left out.
 void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
   if (lock.layout != Layout::string) return;
   const LockName& name = lock.name;
@@ -84,14 +81,14 @@ void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool 
   call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
 }
 
-// The keys of the totals and of the history, undeclared for the same reason. They are in the slot of the lock.
+// The keys of the totals and of the history are not declared for the same reason. They are in the slot of the lock.
 void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
 
 }  // namespace
 
-// One line for each word of the request, whether it is there or not.
+// Long, because the script has many arguments, some of which are optional.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
-  const Lock lock{request.name, request.mode.layout()};
+  const Lock lock = request.lock();
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
   Call call = begin_call(client, Verb::acquire, lock, request.owner.text(), until);
@@ -107,7 +104,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
       {"host", holder.host},     {"pid", std::to_string(holder.pid)},
       {"user", holder.user},     {"command", holder.command},
       {"reason", holder.reason}, {"control", holder.listens ? "1" : ""},
-      {"renewal", renewal},      {"history", in_history}};  // that at the end: lua/part/due.lua
+      {"renewal", renewal},      {"history", in_history}};  // the last one: lua/part/due.lua
   for (const auto& [field, value] : fields) {
     if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
   }
@@ -192,14 +189,14 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   if (auto refused = client.no_scripts(call.first_key())) return std::unexpected(*std::move(refused));
   auto reply = send_words(call.by_sha1());
   if (reply || !wants_the_whole(reply.error())) return reply;
-  // An earlier sending may have been executed by a server that knew the script, before it was restarted.
+  // A server that knew the script may have executed the first sending before it was restarted.
   const bool maybe_executed = reply.error().maybe_executed;
   reply = send_words(call.as_a_whole());
   if (!reply && maybe_executed) reply.error().maybe_executed = true;
   return reply;
 }
 
-// Two exchanges, of which the second is for what the first has left; each branch says for which calls.
+// A second exchange sends the whole scripts that the first one shows to be needed.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   if (std::ranges::any_of(calls, [&](const Call& call) { return client.no_scripts(call.first_key()).has_value(); })) {
     std::vector<Result<redis::Reply>> one_by_one;
@@ -215,7 +212,7 @@ std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<cons
   }
   if (as_a_whole.empty()) return results;
   if (until.over()) {
-    // Another server has taken all the time: that is what went wrong.
+    // If another server has taken all the time, its error is the cause.
     Error late{Error::Code::unavailable, "no time was left to send the script"};
     for (const auto& one : results) late = !one && !wanting(one) ? one.error() : late;
     for (auto& one : results) {

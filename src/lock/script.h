@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/, by their SHA1 where the server knows them. This and lock/replies alone know the
-// scripts' shapes, which stand at the head of each.
+// Calls of the scripts of lua/. Only this file and lock/replies know the arguments and replies, which the head of each
+// script describes.
 //
-// EVALSHA names a script; EVAL sends the whole of it, to a server that does not know it and for a user without the
-// right to EVALSHA. A script that the server does not know has not run, so nothing becomes doubtful by the second
-// sending.
+// EVALSHA names a script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
+// without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/error.h"
 #include "lock/answers.h"
 #include "redis/client.h"
 
@@ -22,25 +14,25 @@ namespace rlock::lock {
 // In the order of lua/embed.cmake.
 enum class Verb { acquire, renew, release, force_unlock, inspect, raise };
 
-// Whether a request is sent again until the deadline when no reply comes.
+// Whether a request without a reply is sent again until the deadline.
 enum class Attempts { one, until_deadline };
 
 class Call {
  public:
-  // With the keys and arguments that every script is given (lua/part/base.lua). `owner`: the one whose keys it may
-  // touch, "" for nobody. `sharded`: as Client::sharded().
+  // With the keys and arguments that every script gets (lua/part/base.lua). `owner`: whose keys the script may touch;
+  // "" for none. `sharded`: see Client::sharded().
   Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded);
 
-  // Those of the verb itself, in the order of its head.
+  // The verb's own keys and arguments, in the order of its head.
   Call& key(std::string key);
   Call& argument(std::string text);
   Call& argument(long long number) { return argument(std::to_string(number)); }
   Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
 
   const std::string& first_key() const { return keys_.front(); }
-  // The command. Valid as long as this is.
-  redis::Words by_sha1() const;
-  redis::Words as_a_whole() const;
+  // The command; valid as long as this object.
+  redis::Words by_sha1() const { return words("EVALSHA", sha1_); }
+  redis::Words as_a_whole() const { return words("EVAL", text_); }
 
  private:
   redis::Words words(std::string_view command, std::string_view script) const;
@@ -50,14 +42,14 @@ class Call {
   std::string number_of_keys_;
 };
 
-// The text as far as others keep it: cut to a size that cannot burden the server.
+// The first 512 bytes, so that a long text does not burden the server.
 std::string shortened(const std::string& text);
 
-// The requests. `until` is for a server that has to be asked whether messages are to be published by slot.
+// The requests. `until` limits asking the server whether messages are to be published by slot.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until);
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
                               const Until& until);
-// `id`: of the request. `remember`: for so long it may be sent again; 0: it is sent once.
+// `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until);
 Call force_unlock_call(redis::Client& client, const Lock& lock, const OwnerId& owner, const HistoryNote* note,
@@ -65,11 +57,11 @@ Call force_unlock_call(redis::Client& client, const Lock& lock, const OwnerId& o
 Call raise_call(redis::Client& client, const Hold& hold, const Until& until);
 Call inspect_call(redis::Client& client, const Lock& lock, const Until& until);
 
-// Asks those who keep the lock for `owner` to stop: as Verbs::ask_to_stop.
+// As Verbs::ask_to_stop.
 Result<long long> publish_request_to_stop(redis::Client& client, const LockName& name, const OwnerId& owner,
                                           const std::string& by, const Until& until);
 
-// One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again over the
+// One reply. Errors: those of redis::Client::call and insist; a server that refuses scripts is not asked again on the
 // same connection.
 Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts attempts, const Until& until);
 

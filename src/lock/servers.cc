@@ -28,10 +28,6 @@ std::string Servers::display() const {
   return all;
 }
 
-void Servers::call_themselves(const std::string& name) {
-  for (const auto& client : clients_) client->call_itself(name);
-}
-
 void Servers::refuse_eviction() { quorum_ ? quorum_->refuse_eviction() : redis::look_for_eviction(*clients_.front()); }
 
 UniqueFd Servers::hand_over() {
@@ -40,38 +36,17 @@ UniqueFd Servers::hand_over() {
   return {};
 }
 
-void Servers::adopt(UniqueFd connection) {
-  if (!quorum_) clients_.front()->adopt(std::move(connection));
-}
-
-void Servers::connect_ahead(const Until& until) {
-  if (!quorum_) clients_.front()->connect_ahead(until);
-}
-
-void Servers::disconnect() {
-  for (const auto& client : clients_) client->disconnect();
-}
-
-void Servers::forget() {
-  for (const auto& client : clients_) client->forget();
-}
-
-void Servers::keep_password_from_children() const {
-  for (const auto& client : clients_) client->keep_password_from_children();
-}
-
 const redis::PasswordSource* Servers::process_source() const {
   for (const auto& client : clients_) {
-    const auto& source = client->address().server.password_source;
-    if (source && source->starts_processes) return &*source;
+    const redis::Endpoint& server = client->address().server;
+    if (server.reads_password_by_process()) return &*server.password_source;
   }
   return nullptr;
 }
 
 void Servers::read_password_from(const redis::PasswordSource& source) {
   for (const auto& client : clients_) {
-    const auto& own = client->address().server.password_source;
-    if (own && own->starts_processes) client->read_password_from(source);
+    if (client->address().server.reads_password_by_process()) client->read_password_from(source);
   }
 }
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The servers that the addresses name, and the way in which they keep locks, which is chosen here, once: each by
-// itself, or as a quorum.
+// The servers at the given addresses, and how they keep locks, which is chosen here, once: a single server by scripts,
+// several as a quorum.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/unique_fd.h"
-#include "base/wait.h"
 #include "lock/quorum.h"
 #include "lock/verbs.h"
 #include "redis/client.h"
@@ -19,7 +12,7 @@ namespace rlock::lock {
 // Not for several threads at a time. No thread of its own runs between two calls, so a process may fork.
 class Servers {
  public:
-  // REQUIRES: one address, or three and more.
+  // REQUIRES: one address, or three or more.
   explicit Servers(std::vector<redis::Address> addresses);
 
   Verbs* operator->() { return verbs_.get(); }
@@ -30,26 +23,25 @@ class Servers {
   std::size_t size() const { return clients_.size(); }
   redis::Client& client(std::size_t i) { return *clients_[i]; }
   std::vector<redis::Address> addresses() const;
-  // All of them, with a blank between two, without passwords. Safe to show.
+  // All of them, separated by blanks, without passwords. Safe to show.
   std::string display() const;
-  // As redis::Client::server(); "" of a quorum.
+  // See redis::Client::server(); "" for a quorum.
   std::string server() const { return quorum_ ? "" : clients_.front()->server(); }
-  // See Quorum::lacks_hold(); one server lacks none.
+  // See Quorum::lacks_hold(); false for one server.
   bool lacks_hold() const { return quorum_ && quorum_->lacks_hold(); }
-
   // See Quorum::complete().
   void complete(std::span<const Hold> holds) {
     if (quorum_) quorum_->complete(holds);
   }
 
-  // Asks each by itself, all at once, with its whole limit. `ask(client, until)`.
+  // Asks all at once, each with the whole limit: `ask(client, until)`.
   template <class Answer, class Ask>
   Answers<Answer> ask_each(const Ask& ask, milliseconds limit, const Until& until) {
     if (!quorum_) return {ask(*clients_.front(), until)};
     return quorum_->ask_each<Answer>([&](Member& member, const Until& end) { return ask(member.client, end); }, limit,
                                      until, all_answer<Answer>);
   }
-  // The answers of those that have given one. Errors: too few of them have.
+  // The answers of the servers that gave one. Errors: too few did.
   template <class Answer, class Ask>
   Result<std::vector<Answer>> ask_most(const Ask& ask, milliseconds limit) {
     auto answers = ask_each<Answer>(ask, limit, Until{});
@@ -62,19 +54,31 @@ class Servers {
     return given;
   }
 
-  // As Client::call_itself() for each.
-  void call_themselves(const std::string& name);
-  // Has acquire() refuse a server that may drop locks when its memory is full. REQUIRES: none is connected yet.
+  // Makes acquire() refuse a server that may drop locks when its memory is full. REQUIRES: none is connected yet.
   void refuse_eviction();
 
-  // As those of redis::Client. The connections of a quorum are not handed over: the other process makes new ones.
+  // As those of redis::Client, for each. The connections of a quorum are not handed over: the other process makes new
+  // ones.
   UniqueFd hand_over();
-  void adopt(UniqueFd connection);
-  void connect_ahead(const Until& until);
-  void disconnect();
-  void forget();
-  void keep_password_from_children() const;
-  // The source that starts processes; null: there is none. All members have the same.
+  void adopt(UniqueFd connection) {
+    if (!quorum_) clients_.front()->adopt(std::move(connection));
+  }
+  void connect_ahead(const Until& until) {
+    if (!quorum_) clients_.front()->connect_ahead(until);
+  }
+  void call_themselves(const std::string& name) {
+    for (const auto& client : clients_) client->call_itself(name);
+  }
+  void disconnect() {
+    for (const auto& client : clients_) client->disconnect();
+  }
+  void forget() {
+    for (const auto& client : clients_) client->forget();
+  }
+  void keep_password_from_children() const {
+    for (const auto& client : clients_) client->keep_password_from_children();
+  }
+  // The password source that starts processes, which is the same for all servers; null: there is none.
   const redis::PasswordSource* process_source() const;
   void read_password_from(const redis::PasswordSource& source);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/tally.h"
 
-#include <algorithm>
 #include <map>
 
 namespace rlock::lock {
@@ -9,13 +8,11 @@ namespace {
 
 using AcquireOutcome = Acquired::Outcome;
 
-constexpr milliseconds kLongestLease = std::chrono::years(10);  // what a server says may be any number
+constexpr milliseconds kLongestLease = std::chrono::years(10);  // because a server may send any number
 
-std::string of_so_many(std::size_t some, std::size_t all) {
-  return std::to_string(some) + " of " + std::to_string(all);
-}
+std::string some_of(std::size_t some, std::size_t all) { return std::to_string(some) + " of " + std::to_string(all); }
 
-// Counts by `key`, and returns the key that is there most often with its number.
+// The most frequent key, and how often it occurs.
 template <class Key>
 std::pair<Key, std::size_t> most_common(const std::vector<Key>& keys) {
   std::map<Key, std::size_t> counts;
@@ -40,22 +37,21 @@ Acquired granted_to(const OwnerId& owner, const AcquireRequest& request, const s
   for (const Vote* vote : grants) {
     if (vote->answer.hold->owner == owner) token = larger(token, vote->answer.hold->token);
   }
-  const Lock lock{request.name, request.mode.layout()};
-  return {.outcome = AcquireOutcome::granted, .hold = Hold{lock, owner, request.hold(), token, request.lease, sent}};
+  return {.outcome = AcquireOutcome::granted,
+          .hold = Hold{request.lock(), owner, request.hold(), token, request.lease, sent}};
 }
 
-// The owner that a majority of those that may vote has granted it to.
+// The owner to which a majority has granted it, counting only servers that may vote.
 std::optional<OwnerId> elected(const AcquireRequest& request, const std::vector<const Vote*>& grants,
                                std::size_t voters) {
-  for (const OwnerId* owner : {&request.owner, request.heir ? &*request.heir : nullptr}) {
-    if (!owner) continue;
-    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == *owner; };
-    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return *owner;
+  for (const OwnerId& owner : request.owners()) {
+    const auto counts = [&](const Vote* vote) { return vote->unfit.empty() && vote->answer.hold->owner == owner; };
+    if (static_cast<std::size_t>(std::ranges::count_if(grants, counts)) >= majority_of(voters)) return owner;
   }
   return {};
 }
 
-// Of each server that cannot grant it: why.
+// Why each server that cannot grant it has no vote.
 std::vector<std::string> troubles(const Answers<Vote>& votes) {
   std::vector<std::string> all;
   for (const auto& vote : votes) {
@@ -74,7 +70,7 @@ std::string after_semicolons(const std::vector<std::string>& texts) {
   return list;
 }
 
-// The holder that most servers name; contested where that is no majority. Readers are many, and each server names one.
+// The holder that most servers name; contested if they are not a majority, except for readers, which are many.
 Acquired held_by_others(const AcquireRequest& request, const std::vector<const Vote*>& held,
                         const Answers<Vote>& votes) {
   const std::size_t voters = votes.size();
@@ -88,7 +84,7 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
   const bool by_one = count >= majority_of(voters) || shared;
   Acquired answer = (*std::ranges::find(held, holder, holder_of))->answer;
   if (!by_one) {
-    answer.contested = "others hold it on " + of_so_many(held.size(), voters) + " servers, and nobody on a majority" +
+    answer.contested = "others hold it on " + some_of(held.size(), voters) + " servers, and no one on a majority" +
                        after_semicolons(troubles(votes));
   }
   return answer;
@@ -96,7 +92,7 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
 
 Error too_few_may_vote(const Answers<Vote>& votes) {
   const auto unfit = troubles(votes);
-  const std::string fit = of_so_many(votes.size() - unfit.size(), votes.size());
+  const std::string fit = some_of(votes.size() - unfit.size(), votes.size());
   return {Error::Code::unavailable, "only " + fit + " servers may vote" + after_semicolons(unfit)};
 }
 
@@ -129,7 +125,7 @@ Error too_few(std::size_t voters, const std::vector<const Error*>& errors) {
   }
   const auto [code, count] = most_common(codes);
   return {count >= majority_of(voters) ? code : Error::Code::unavailable,
-          "only " + of_so_many(voters - errors.size(), voters) + " servers answered" + why, maybe_executed};
+          "only " + some_of(voters - errors.size(), voters) + " servers answered" + why, maybe_executed};
 }
 
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes) {
@@ -141,7 +137,7 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
     longest = std::max(longest, left);
     if (!holder) continue;
     longest = std::max(longest, std::min(holder->lease.value_or(0ms), kLongestLease));
-    // One that has ended keeps the lock from its grant on, without a renewal.
+    // A holder that has ended has kept the lock since its grant, without a renewal.
     if (holder->who.ended) longest = std::max(longest, left + std::min(holder->held_for.value_or(0ms), kLongestLease));
   }
   return longest;
@@ -164,11 +160,8 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold) {
   Ballot ballot{.voters = answers.size()};
   for (const auto& answer : answers) {
-    if (!answer || hold >= answer->size()) {
-      ++ballot.none;
-    } else {
-      ++((*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
-    }
+    const bool votes = answer && hold < answer->size();
+    ++(!votes ? ballot.none : (*answer)[hold].outcome == RenewOutcome::renewed ? ballot.yes : ballot.no);
   }
   return ballot;
 }
@@ -183,24 +176,20 @@ RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold) {
 
 namespace {
 
-// Adds what another server that has released it says.
-void add(Released& all, const Released& one) {
-  if (one.outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
-  all.holds_left = std::max(all.holds_left, one.holds_left);
-  if (all.fault.empty()) all.fault = one.fault;
-  if (all.unwritten.empty()) all.unwritten = one.unwritten;
-  all.unfinished = all.unfinished || one.unfinished;
-}
-
 Released released_by_all(const Answers<Released>& answers) {
   Released all{.outcome = ReleaseOutcome::released};
   for (const auto& answer : answers) {
-    if (answer && ours(*answer)) add(all, *answer);
+    if (!answer || !ours(*answer)) continue;
+    if (answer->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
+    all.holds_left = std::max(all.holds_left, answer->holds_left);
+    if (all.fault.empty()) all.fault = answer->fault;
+    if (all.unwritten.empty()) all.unwritten = answer->unwritten;
+    all.unfinished = all.unfinished || answer->unfinished;
   }
   return all;
 }
 
-// The answer of most of those that have not released it. `token`: the last one, if a majority of all agrees on it.
+// The answer of most servers that have not released it. `token`: the last one, if a majority of all agrees on it.
 Released not_ours(const Answers<Released>& answers) {
   std::vector<ReleaseOutcome> outcomes;
   std::vector<std::string> tokens;

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: MIT
-// The answers of several servers, taken together. Pure: no server is asked here.
+// Combines the answers of several servers. Pure: no server is asked here.
 #pragma once
 
 #include <algorithm>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/error.h"
 #include "lock/answers.h"
-#include "lock/ballot.h"
 #include "lock/replies.h"
 
 namespace rlock::lock {
+
+// Two majorities of the same servers have a server in common, which does not grant a lock twice.
+constexpr std::size_t majority_of(std::size_t voters) { return voters / 2 + 1; }
+
+// The votes on one question. A server that was not reached, did not answer in time, or may not vote gives no vote.
+struct Ballot {
+  std::size_t voters = 0;
+  std::size_t yes = 0, no = 0;
+  std::size_t none = 0;  // servers that are known to give no vote
+
+  // Enough have said yes, or no; further votes cannot change that.
+  bool carried() const { return yes >= majority_of(voters); }
+  bool rejected() const { return no >= majority_of(voters); }
+  // The servers that may still say yes would be enough.
+  bool may_carry() const { return no + none + majority_of(voters) <= voters; }
+  // It is carried, or can no longer be.
+  bool is_settled() const { return carried() || !may_carry(); }
+};
 
 template <class Answer>
 using Answers = std::vector<Result<Answer>>;
@@ -29,20 +40,22 @@ std::vector<const Error*> errors_in(const Answers<Answer>& answers) {
   return errors;
 }
 
-// A majority of them has answered without an error. `answered`: the indices of those that have answered.
+// Conditions for Quorum::ask_each to stop waiting. `answered`: the indices of the servers that have answered.
+
+// A majority has answered without an error.
 template <class Answer>
 bool most_answer(const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
   const auto well = std::ranges::count_if(answered, [&](std::size_t i) { return answers[i]->has_value(); });
   return static_cast<std::size_t>(well) >= majority_of(answers.size());
 }
 
-// All are waited for, each for as long as its limit.
+// Never: wait for all, each up to its limit.
 template <class Answer>
 bool all_answer(const std::vector<std::optional<Result<Answer>>>&, const std::vector<std::size_t>&) {
   return false;
 }
 
-// Nothing that is still to come changes the result. `yes` tells an answer that counts; others are no, errors none.
+// No further answer can change the result. `yes` says whether an answer is a yes; others are a no, errors no vote.
 template <class Answer, class Yes>
 auto until_settled(Yes yes) {
   return [yes](const std::vector<std::optional<Result<Answer>>>& answers, const std::vector<std::size_t>& answered) {
@@ -52,47 +65,48 @@ auto until_settled(Yes yes) {
   };
 }
 
-// One error for too many: that of a majority where it is one kind, else unavailable. `voters`: of how many.
+// One error for too many: that of a majority of `voters` if it agrees on the kind, otherwise unavailable.
 Error too_few(std::size_t voters, const std::vector<const Error*>& errors);
 
-// A server that has answered a request for a lock: what, and why its vote does not count, "" if it does.
+// A server's answer to a request for a lock, and why its vote does not count; "" if it does.
 struct Vote {
   Acquired answer;
   std::string unfit;
   TimePoint sent{};  // just before it was asked
 };
 
-// The longest lease that a server of this ballot may have forgotten, as far as the others know: that of the request, or
-// of a holder that a server names, or for how long that one keeps the lock.
+// The longest lease that a server may have forgotten, as far as the others know: that of the request, that of a holder
+// that a server names, or the time for which that one still has the lock.
 milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& votes);
 
-// The result of a request, of which `sent` is just before the first sending. Held: by another, on a majority, or, with
-// `contested`, by others on too few servers for them, and too many for us. The token of a grant is the largest one.
+// The result of a request that was first sent just after `sent`. Held: by someone else on a majority, or with
+// `contested`, by others on too few servers for them, but too many for us. The token of a grant is the largest one.
 // Errors: unavailable, or that of a majority: too few servers answer, or may vote.
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent);
 
-// The id that one holder has on all servers: its owner id. Redisson's RedLock has a client for each server, with an
-// UUID of its own: of a plain lock that rlock has not taken it is the number of the thread, which is behind the UUID.
+// The id of a holder that is the same on all servers: its owner id. Redisson's RedLock has a client for each server,
+// each with its own UUID, so for a plain lock not taken by rlock it is the number of the thread, which follows the
+// UUID.
 std::string_view common_id(const HolderView& holder);
 
 // The larger of two fencing tokens, which are decimal.
 const std::string& larger(const std::string& one, const std::string& other);
 
-using Renewals = std::vector<RenewReply>;  // of one server, a hold each
+using Renewals = std::vector<RenewReply>;  // of one server, one for each hold
 
-// Those of one hold.
+// The votes on one hold.
 Ballot count_renewals(const Answers<Renewals>& answers, std::size_t hold);
-// Why a hold is not renewed any more. REQUIRES: a majority has said no.
+// Why a hold was not renewed. REQUIRES: a majority has said no.
 RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold);
 
-// That server has released it, or left it to run out.
+// Whether that server has released the lock, or left it to expire.
 inline bool ours(const Released& answer) {
   return answer.outcome == ReleaseOutcome::released || answer.outcome == ReleaseOutcome::kept;
 }
 
 // Errors: too_few().
 Result<Released> merge_releases(const Answers<Released>& answers);
-// The same of force_unlock, where one server that frees the lock is enough if no other has another owner.
+// Of force_unlock: it is enough that one server has freed the lock, if a majority does not name another owner.
 Result<Released> merge_forced(const Answers<Released>& answers);
 // Of `rlock renew`.
 Result<Renewed> merge_renewals(const Answers<Renewed>& answers);

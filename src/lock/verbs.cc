@@ -47,7 +47,7 @@ std::optional<Asked> asked_to_stop(const redis::Message& message, std::span<cons
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (message.channel != holds[i].name().control_channel()) continue;
     if (message.text.substr(0, end) != holds[i].owner.text()) continue;
-    return Asked{i, end == std::string::npos ? "somebody" : escaped(message.text.substr(end + 1), 200)};
+    return Asked{i, end == std::string::npos ? "someone" : escaped(message.text.substr(end + 1), 200)};
   }
   return {};
 }

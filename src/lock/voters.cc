@@ -10,13 +10,12 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kWholeSeconds = 2s;  // INFO cuts off two moments, the start and now
-constexpr milliseconds kStep = 500ms;
+constexpr milliseconds kWholeSeconds = 2s;       // INFO truncates both the start and the current time
 constexpr long long kLongestUptime = 1LL << 32;  // seconds; a larger number could overflow
 
 }  // namespace
 
-milliseconds probation(milliseconds lease) { return lease + lease / 50 + kStep + kWholeSeconds; }
+milliseconds probation(milliseconds lease) { return lease + lease / 50 + 500ms + kWholeSeconds; }
 
 void Voter::heard(const redis::Reply& reply, TimePoint now) {
   const redis::ServerInfo info(reply.as_text());
@@ -30,7 +29,7 @@ void Voter::heard(const redis::Reply& reply, TimePoint now) {
   }
   const TimePoint by_itself = now - std::chrono::seconds(*uptime);
   const bool another = !run_id_.empty() && run_id != run_id_;
-  // Of several answers the latest start counts: a clock that was set does not make a server older.
+  // The latest start that it reported counts, so that setting a clock does not make a server older.
   const TimePoint since = another ? now : by_itself;
   up_since_ = up_since_ ? std::max(*up_since_, since) : since;
   run_id_ = run_id;
@@ -41,12 +40,13 @@ void Voter::heard(const redis::Reply& reply, TimePoint now) {
 }
 
 std::optional<std::string> Voter::unfit(milliseconds lease, TimePoint now) const {
-  if (!refusal_.empty()) return refusal_ + ", and so it cannot show how long it has been up; it needs the right +info";
+  if (!refusal_.empty())
+    return refusal_ + ", so the server cannot show how long it has been up; give the user the right +info";
   if (!known_ || !up_since_) return "it has not said how long it has been up";
   if (replica_) return "it is a replica";
   const TimePoint counts_at = *up_since_ + probation(lease);
   if (now >= counts_at) return {};
-  return "it was started less than a lease ago, and may have forgotten locks; its vote counts in " +
+  return "it was started less than a lease ago and may have forgotten locks; its vote counts in " +
          rough_duration(until(counts_at, now));
 }
 
@@ -54,8 +54,8 @@ Result<void> expect_independent(const std::vector<const Voter*>& voters, const s
   for (std::size_t i = 0; i < voters.size(); ++i) {
     if (voters[i]->is_replica()) {
       return fail(Error::Code::config, addresses[i] +
-                                           ": it is a replica, which has the locks of its master; a quorum wants "
-                                           "masters that know nothing of each other");
+                                           ": it is a replica, which has its master's locks; a quorum needs "
+                                           "independent masters");
     }
     for (std::size_t j = 0; j < i; ++j) {
       const Voter &one = *voters[j], &other = *voters[i];
@@ -63,8 +63,8 @@ Result<void> expect_independent(const std::vector<const Voter*>& voters, const s
       const bool related = !one.replication_id().empty() && one.replication_id() == other.replication_id();
       if (!same && !related) continue;
       return fail(Error::Code::config, addresses[j] + " and " + addresses[i] +
-                                           (same ? " are one server" : " are one master and its replica") +
-                                           "; a quorum wants servers that fail one by one");
+                                           (same ? " are the same server" : " are a master and its replica") +
+                                           "; a quorum needs servers that fail independently");
     }
   }
   return {};

@@ -14,7 +14,7 @@ namespace {
 using Action = WaiterAction;
 using Event = WaiterEvent;
 
-// Performs what a waiter's life wants.
+// Performs the actions of a waiter's life.
 class Waiter {
  public:
   Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)
@@ -23,7 +23,7 @@ class Waiter {
     life_.emplace(plan());
   }
 
-  // As branched as what can come of the first question.
+  // Has a branch for each outcome of the first question.
   Result<Acquired> run() {
     auto acquired = ask();
     if (std::exchange(moved_, false)) acquired = ask();
@@ -35,9 +35,9 @@ class Waiter {
       } else if (auto fine = on_held_(*acquired); !fine) {
         acquired = std::unexpected(std::move(fine).error());
       }
-    } else if (!acquired && may_come_back(acquired.error())) {
+    } else if (!acquired && may_return(acquired.error())) {
       queued_ = acquired.error().maybe_executed;
-      say_away(acquired.error(), end_.deadline);
+      warn_unreachable(acquired.error(), end_.deadline);
       acquired = wait();
     }
     const bool granted = acquired && acquired->outcome == Acquired::Outcome::granted;
@@ -53,8 +53,8 @@ class Waiter {
                     .lease = request_.lease,
                     .longest_look = policy_.longest_look,
                     .queueing = policy_.queueing,
-                    .releases = lock().channel()};
-    // In a cluster a channel that is not in the lock's slot cannot be listened to.
+                    .releases = request_.lock().channel()};
+    // In a cluster, rlock can only listen to channels in the lock's slot.
     const Wakeup& wakeup = request_.name.wakeup();
     if (wakeup.way == Wakeup::Way::publish && !client_.address().slots) {
       plan.others = wakeup.where;
@@ -66,9 +66,9 @@ class Waiter {
     return plan;
   }
 
-  // A grant counts only if the Sentinels, where there are any, still name its server: the same answer that a job gets
-  // that begins now. The old one keeps the grant until it takes on the data of the new master: no release is sent to
-  // it, as this owner id waits on at the new one.
+  // Behind Sentinels, a grant counts only if they still name its server, as they would for a job that starts now. An
+  // old master keeps the grant until it takes over the new master's data: it is sent no release, because this owner id
+  // goes on waiting at the new master.
   Result<Acquired> ask() {
     auto acquired = verbs_.acquire(request_, exchange());
     if (!acquired || acquired->outcome != Acquired::Outcome::granted) return acquired;
@@ -99,7 +99,7 @@ class Waiter {
     }
   }
 
-  // The event that comes of it; none: there is more to do. Errors: the wait is over. A row for each action.
+  // The resulting event; none: go on with the next action. Errors: the wait is over. Has a case for each action.
   Result<std::optional<Event>> perform(const Action& action) {
     switch (action.kind) {
       case Action::Kind::listen: return listen();
@@ -111,14 +111,14 @@ class Waiter {
         RLOCK_TRY(on_held_(*answer_));
         looked_ = true;
         return Event{.kind = Event::Kind::told};
-      case Action::Kind::tell_away: say_away(answer_.error(), action.until); break;
+      case Action::Kind::tell_unreachable: warn_unreachable(answer_.error(), action.until); break;
       case Action::Kind::tell_moved: log::warning(answer_.error().message + "; waiting there"); break;
       case Action::Kind::offer:
         if (policy_.on_message) RLOCK_TRY(policy_.on_message(message_));
         break;
       case Action::Kind::prepare:
         if (!policy_.at_front) break;
-        policy_.at_front({lock(), request_.owner, request_.hold(), "", request_.lease, {}},
+        policy_.at_front({request_.lock(), request_.owner, request_.hold(), "", request_.lease, {}},
                          [this] { subscriber_.reset(); });
         break;
       case Action::Kind::wait: return wait_for_news(Until{action.until, policy_.interrupt});
@@ -141,7 +141,7 @@ class Waiter {
     }
     if (opened.error().code == Error::Code::interrupted) return std::unexpected(std::move(opened).error());
     if (opened.error().code != Error::Code::denied) return Event{.kind = Event::Kind::silent};
-    log::warning(opened.error().message + "; not in the queue: the lock is asked for every 5s");
+    log::warning(opened.error().message + "; not in the queue, but asking for the lock every 5s");
     return Event{.kind = Event::Kind::refused};
   }
 
@@ -164,7 +164,7 @@ class Waiter {
     answer_ = ask();
     if (std::exchange(moved_, false)) return Event{.kind = Event::Kind::moved};
     if (!answer_) return Event{.kind = Event::Kind::failed, .code = answer_.error().code};
-    if (std::exchange(away_, false)) log::warning(request_.name.display() + ": the server answers again");
+    if (std::exchange(unreachable_, false)) log::warning(request_.name.display() + ": the server answers again");
     if (life_->never_free(*answer_)) answer_->outcome = Acquired::Outcome::immortal;
     if (answer_->outcome != Acquired::Outcome::held) {
       result_ = *answer_;
@@ -175,7 +175,7 @@ class Waiter {
     return Event{.kind = Event::Kind::held, .found = *answer_, .strayed = strayed};
   }
 
-  // Branches as much as the ways in which a wait goes on: two kinds of it, interrupted by those who want to be called.
+  // Has branches because it waits with or without a subscriber, and calls `meanwhile` in between.
   Result<std::optional<Event>> wait_for_news(const Until& until) {
     for (;;) {
       const Until now = until.at_most(looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max());
@@ -185,7 +185,8 @@ class Waiter {
         auto message = subscriber_->wait(now);
         if (!message && message.error().code != Error::Code::denied) return lost(std::move(message).error());
         if (!message && !std::exchange(warned_, true)) {
-          log::warning(message.error().message + "; releases by other programs are noticed late, by asking every 5s");
+          log::warning(message.error().message +
+                       "; asking every 5s instead, so releases by other programs are noticed late");
         }
         if (message && *message) {
           message_ = **std::move(message);
@@ -202,32 +203,28 @@ class Waiter {
     return Event{.kind = Event::Kind::polled, .ttl = reply ? reply->as_number() : std::nullopt};
   }
 
-  // Somebody who says how long to wait means that, whatever there is to wait for.
-  bool may_come_back(const Error& error) const {
+  // The user's limit applies to waiting for the server, too.
+  bool may_return(const Error& error) const {
     return error.code == Error::Code::unavailable && policy_.limit && !end_.over();
   }
 
-  // Once for each outage: who waits for a holder that is slow waits for something else than we do.
-  void say_away(const Error& error, TimePoint give_up) {
-    if (std::exchange(away_, true)) return;
-    log::warning(request_.name.display() + ": " + error.message + "; still waiting, for " +
-                 rough_duration(until(give_up)) + " at most if it does not answer");
+  // Once for each outage, so that the user does not take this for a wait for the holder.
+  void warn_unreachable(const Error& error, TimePoint give_up) {
+    if (std::exchange(unreachable_, true)) return;
+    log::warning(request_.name.display() + ": " + error.message + "; still waiting, for at most " +
+                 rough_duration(until(give_up)) + " if it does not answer");
   }
 
-  // Nothing of an attempt that was given up shall stay. Short, because somebody waits for us; if it fails, others find
-  // out that nobody listens here, or a grant runs out.
+  // Removes everything of an attempt that was given up. The limit is short, because the user waits; if it fails, others
+  // notice that nobody listens here, or the grant expires.
   void leave() {
-    const std::string hold_id = request_.hold();
     const Until soon = Until{}.at_most(500ms);
-    for (const OwnerId* owner : {&request_.owner, request_.heir ? &*request_.heir : nullptr}) {
-      if (!owner) continue;
-      if (auto released = verbs_.release(ReleaseRequest{lock(), *owner, hold_id}, soon); !released) {
-        log::debug(released.error().message);
-      }
+    for (const OwnerId& owner : request_.owners()) {
+      const auto released = verbs_.release(ReleaseRequest{request_.lock(), owner, request_.hold()}, soon);
+      if (!released) log::debug(released.error().message);
     }
   }
 
-  Lock lock() const { return {request_.name, request_.mode.layout()}; }
   Until exchange() const { return Until{TimePoint::max(), policy_.interrupt}.at_most(policy_.exchange); }
 
   Verbs& verbs_;
@@ -239,13 +236,13 @@ class Waiter {
   std::optional<WaiterLife> life_;
   std::optional<redis::Subscriber> subscriber_;
   Result<Acquired> answer_;         // the last one
-  std::optional<Acquired> result_;  // that is not held
+  std::optional<Acquired> result_;  // any outcome but held
   redis::Message message_;          // the last one
   bool queued_ = false;
-  bool looked_ = false;  // and it was held
-  bool away_ = false;    // the server; that has been said
-  bool moved_ = false;   // the server that has just granted it is not the master any more
-  bool warned_ = false;  // that a channel is refused
+  bool looked_ = false;       // and it was held
+  bool unreachable_ = false;  // the server is unreachable, and the user was told
+  bool moved_ = false;        // the server that has just granted it is no longer the master
+  bool warned_ = false;       // that a channel is refused
 };
 
 }  // namespace

@@ -13,15 +13,15 @@ namespace {
 using lua::kLongestPoll, lua::kLongestSilence;
 
 constexpr milliseconds kListenAgain = 500ms, kAskAgain = 1s;
-// Not at once, when the listening has ended: a server that cuts every listener off would keep all of them busy.
+// Listen again only after a pause, or a server that cuts off every listener would keep all of them busy.
 constexpr milliseconds kAfterLoss = 100ms;
-// Where foreign clients wait, too: a start that makes up for their being slower than we are.
+// The head start of foreign clients, which are slower than rlock.
 constexpr milliseconds kHeadStart = 100ms;
 static_assert(kHeadStart > lua::kOthersTurn);
-// The waiter in front may have died before the holder did, and nobody would tell: look some time after a lease
-// that is not renewed.
+// If the waiters ahead have died as well as the holder, nobody tells us, so look some time after the lease should have
+// ended.
 constexpr milliseconds kAfterExpiry = 5s, kAfterExpirySpread = 2s;
-// Between two questions whether another program has deleted its string: each is twice as long as the one before.
+// Pauses between polls of another program's string: each is twice as long as the one before.
 constexpr milliseconds kFirstPoll = 5ms, kSlowestPoll = 200ms;
 
 std::optional<milliseconds> time_in_message(std::string_view text) {
@@ -41,7 +41,7 @@ bool WaiterLife::never_free(const Acquired& found) const {
          found.holder->by_set;
 }
 
-// A row for each event, which makes it longer than other functions.
+// Long, because it has a case for each event.
 WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
   using Event = WaiterEvent::Kind;
   if (!last_contact_) last_contact_ = now;
@@ -71,7 +71,7 @@ WaiterLife::Actions WaiterLife::on(const WaiterEvent& event, TimePoint now) {
   return {{Kind::end}};
 }
 
-// Listening comes before the question: what is published meanwhile must not be missed.
+// Listens before it asks, so that it does not miss a message in between.
 WaiterLife::Actions WaiterLife::look() const { return {{listening_ || refused_ ? Kind::ask : Kind::listen}}; }
 
 WaiterLife::Actions WaiterLife::wait_until(TimePoint then) {
@@ -90,7 +90,7 @@ WaiterLife::Actions WaiterLife::failed(Error::Code code, TimePoint now) {
   const TimePoint give_up = plan_.limited ? plan_.end : *last_contact_ + plan_.lease;
   if (code != Error::Code::unavailable || now >= plan_.end || now >= give_up) return {{Kind::end}};
   poll_until_.reset();
-  return {{.kind = Kind::tell_away, .until = give_up}, wait_until(now + kAskAgain).front()};
+  return {{.kind = Kind::tell_unreachable, .until = give_up}, wait_until(now + kAskAgain).front()};
 }
 
 WaiterLife::Actions WaiterLife::told(TimePoint now) {
@@ -101,7 +101,7 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     return {{Kind::unlisten}, {Kind::disconnect}, wait_until(now + kListenAgain).front()};
   }
   const bool first = found_.ahead == 0;
-  // What was missed on either is found by one look.
+  // Ask again for what was missed on the new channels.
   if (first) {
     if (Actions more = hear_more(); !more.empty()) {
       more.push_back({Kind::ask});
@@ -109,11 +109,11 @@ WaiterLife::Actions WaiterLife::told(TimePoint now) {
     }
   }
   milliseconds look_again = std::min(next_look(), plan_.longest_look);
-  // Nobody can tell us anything: listen again soon.
+  // No message can reach us, so try soon to listen again.
   if (!listening_ && !refused_) look_again = std::min(look_again, kListenAgain);
   TimePoint then = std::min(now + look_again, plan_.end);
-  // Another program deletes its string without a word. One short question finds that, which writes nothing; a look says
-  // what is there instead, and that this waiter lives.
+  // Another program deletes its string without a message. A poll finds that and writes nothing; a look says what is
+  // there instead, and shows that this waiter is alive.
   if (found_.ahead.value_or(0) == 0 && found_.holder && found_.holder->by_set) {
     poll_until_ = then;
     if (std::exchange(polled_, found_.holder->owner) != found_.holder->owner) pause_ = kFirstPoll;
@@ -139,16 +139,15 @@ WaiterLife::Actions WaiterLife::hear_more() {
   return more;
 }
 
-// A row for each message of lua/part/queue.lua and of other programs.
+// Has a branch for each message of lua/part/queue.lua and of other programs.
 WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now) {
   const std::string& text = event.text;
   const Actions go_on = {{.kind = Kind::wait, .until = wait_end_}};
-  // Of another lock, or of our own release, which calls that program's waiters and is open to them.
+  // It is for another lock, or from an open release of rlock, which wakes that program's waiters.
   const bool of_others = !other_text_.empty() && event.channel == other_channel_;
   if (of_others && (text != other_text_ || others_first_)) return go_on;
-  // Only the server's reply proves it. The listening ends with the waiting, before the command begins: to the release
-  // that follows it we would look like a foreign listener. While the lock is taken nobody releases it, and the server's
-  // work for that would delay the reply.
+  // Ask, because only the server's reply proves it. We stop listening after the wait, before the command starts,
+  // because its release would take us for a foreign listener. Not earlier: that would delay the reply.
   if (text == "granted") return {{Kind::ask}};
   if (text == "free") {
     others_first_ = true;
@@ -166,7 +165,7 @@ WaiterLife::Actions WaiterLife::message(const WaiterEvent& event, TimePoint now)
     actions.push_back({Kind::ask});
     return actions;
   }
-  // At the front, and nothing has been missed, because the lock has changed hands just now.
+  // We are the first waiter now, and have missed nothing, because the lock has only just changed hands.
   wait_end_ = std::min(wait_end_, now + look_after(time_in_message(std::string_view(text).substr(6))));
   actions.push_back({.kind = Kind::wait, .until = wait_end_});
   return actions;
@@ -190,10 +189,10 @@ milliseconds WaiterLife::next_look() const {
   if (found_.ahead == 1) return kLongestPoll;
   const milliseconds expired =
       found_.expires_in.value_or(kLongestSilence) + kAfterExpiry + plan_.random(kAfterExpirySpread);
-  // No further away than that: the number is not ours, and could overflow.
+  // The server's number could overflow without this limit.
   const long long ahead = std::min<long long>(*found_.ahead, kLongestSilence / kLongestPoll);
   const milliseconds turn = std::min<milliseconds>(kLongestPoll * (ahead + 1), kLongestSilence);
-  // A little sooner for some, so that not all come at once.
+  // Spread them, so that they do not all ask at once.
   return std::min(expired, turn - plan_.random(turn / 10 + 1ms));
 }
 

@@ -121,7 +121,7 @@ Result<const lock::Convention*> convention(const std::string& text) {
 }
 
 Result<std::string> key_form(const std::string& text) {
-  RLOCK_TRY(lock::KeyForm::parse(text));
+  RLOCK_TRY(lock::key_of(text, ""));
   return text;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "redis/endpoint.h"
 
 namespace rlock::redis {
 namespace {
@@ -14,18 +13,18 @@ constexpr std::string_view kForm = "redis+sentinel://host,host/MASTER", kCluster
 
 Result<std::vector<Host>> read_hosts(std::string_view text, int port, std::string_view form) {
   std::vector<Host> hosts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view host = text.substr(begin, end - begin);
-    if (host.ends_with(':')) return bad_address("one scheme stands in front of all hosts: " + std::string(form));
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string_view host = text.substr(start, end - start);
+    if (host.ends_with(':')) return bad_address("write the scheme once, before all hosts: " + std::string(form));
     hosts.push_back(RLOCK_TRY(read_host(host, {"", port})));
     if (hosts.back().name.empty()) return bad_address("a host is missing: " + std::string(form));
-    begin = end + 1;
+    start = end + 1;
   }
   return hosts;
 }
 
-// Takes user and password, with the @, off the front.
+// Removes user and password, with the @, from the front.
 std::string_view take_login(std::string_view& rest) {
   const std::string_view info = userinfo_of(rest);
   const std::string_view login = info.data() ? rest.substr(0, info.size() + 1) : std::string_view{};
@@ -33,7 +32,7 @@ std::string_view take_login(std::string_view& rest) {
   return login;
 }
 
-// `scheme` is that of the server, `rest` what follows the address's own.
+// `scheme`: the server's; `rest`: what follows the scheme of the address.
 Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   const std::string_view login = take_login(rest);
   const std::size_t slash = std::min(rest.find('/'), rest.size());
@@ -46,10 +45,10 @@ Result<Address> parse_sentinel(std::string_view scheme, std::string_view rest) {
   address.sentinels = RLOCK_TRY(read_hosts(rest.substr(0, slash), kSentinelPort, kForm));
   if (end == 0) return bad_address("the name of the master is missing: " + std::string(kForm));
   address.master = RLOCK_TRY(percent_decoded(path.substr(0, end), "master"));
-  if (has_control(address.master)) return bad_address("the name of the master holds a control character");
+  if (has_control(address.master)) return bad_address("the name of the master contains a control character");
   address.server = RLOCK_TRY(parse_endpoint(std::string(scheme).append(login).append(path.substr(end))));
   address.silent = std::make_shared<SilentSentinels>();
-  // One that hangs, and the one that takes its place.
+  // Two: a master that hangs, and the one that replaces it.
   address.server.audience =
       std::make_shared<Audience>(std::vector<Host>{}, std::max<std::size_t>(2, address.sentinels.size()));
   return address;
@@ -71,23 +70,23 @@ Result<Address> parse_cluster(std::string_view scheme, std::string_view rest) {
 std::vector<std::string_view> split_addresses(std::string_view text) {
   constexpr std::string_view kBlank = " \t\n";
   constexpr std::string_view kSchemeLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-";
-  // An unknown scheme, too: it is named then.
-  const auto begins_one = [&](std::string_view rest) {
+  // An unknown scheme, too, so that an error can name it.
+  const auto starts_address = [&](std::string_view rest) {
     const std::size_t end = rest.find_first_not_of(kSchemeLetters);
     return rest.starts_with("local:") || (end > 0 && end != rest.npos && rest.substr(end).starts_with("://"));
   };
   std::vector<std::string_view> all;
-  std::size_t begin = 0;
+  std::size_t start = 0;
   for (std::size_t blank = text.find_first_of(kBlank); blank != text.npos;) {
     const std::size_t next = text.find_first_not_of(kBlank, blank);
     if (next == text.npos) break;
-    if (begins_one(text.substr(next))) {
-      all.push_back(text.substr(begin, blank - begin));
-      begin = next;
+    if (starts_address(text.substr(next))) {
+      all.push_back(text.substr(start, blank - start));
+      start = next;
     }
     blank = text.find_first_of(kBlank, next);
   }
-  all.push_back(text.substr(begin));
+  all.push_back(text.substr(start));
   return all;
 }
 

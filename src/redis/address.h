@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Where the locks are, as a user writes it: a server, or several that know which server it is.
+// Addresses, as users write them: one server, Sentinels that name the server, or the servers of a cluster.
 #pragma once
 
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
 #include "redis/endpoint.h"
 #include "redis/slot.h"
 #include "redis/url.h"
 
 namespace rlock::redis {
 
-// The Sentinels that did not answer the last time: one that hangs costs a process a second once, and not each time.
+// The Sentinels that did not answer last time, so that one that hangs costs a process a second only once.
 class SilentSentinels {
  public:
-  // `all`, these behind the others.
+  // `all`, with these at the end.
   std::vector<Host> last(std::vector<Host> all) const;
   void note(const Host& sentinel, bool silent);
 
@@ -31,32 +24,32 @@ struct Address {
   enum class Kind { server, sentinel, cluster };
 
   Kind kind = Kind::server;
-  Endpoint server;                          // sentinel, cluster: all but where it is
-  std::vector<Host> sentinels;              // to be asked
-  Endpoint sentinel;                        // with which password
-  std::string master;                       // as the Sentinels call it
-  std::vector<Host> seeds;                  // cluster: servers of it to begin with
-  std::shared_ptr<SilentSentinels> silent;  // sentinel: for all copies of this address; else null
-  std::shared_ptr<SlotMap> slots;           // cluster: what is known of it, for all copies of this address; else null
+  Endpoint server;  // sentinel, cluster: everything but the host
+  std::vector<Host> sentinels;
+  Endpoint sentinel;                        // their password
+  std::string master;                       // the Sentinels' name for it
+  std::vector<Host> seeds;                  // cluster: the servers to ask first
+  std::shared_ptr<SilentSentinels> silent;  // sentinel: shared by all copies of this address; else null
+  std::shared_ptr<SlotMap> slots;           // cluster: shared by all copies of this address; else null
 
-  // As a URL, without what is or may be a password. Safe to show and to log.
+  // A URL without anything that is or may be a password. Safe to show and to log.
   std::string display() const { return text(server.display(), server.display_login()); }
-  // The same with the user, whatever it is, as parse_address reads it back. Not to be shown.
+  // The same with the user, even if it may be a password; parse_address reads it back. Not to be shown.
   std::string url() const { return text(server.url(), server.login()); }
 
  private:
   std::string text(const std::string& alone, const std::string& login) const;
 };
 
-// The addresses in `text`: one, or several with blanks between them, as parts of it. A blank that no address follows
-// belongs to the one in front of it.
+// The addresses in `text`, separated by blanks, as parts of it. A blank that is not followed by an address belongs to
+// the one before it.
 std::vector<std::string_view> split_addresses(std::string_view text);
 
-// Reads what parse_endpoint does, and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db], with
-// rediss+sentinel for TLS with all of them. User, password and database are those of the server. Sentinels are at port
-// 26379 unless the address says otherwise. Also redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db],
-// with rediss+cluster for TLS with all servers; user and password are those of each. Errors (usage): anything else. The
-// message never holds what may be a password.
+// Reads what parse_endpoint reads; and redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db],
+// with user, password and database of the server, and port 26379 by default; and
+// redis+cluster://[user[:password]@]host[:port][,host[:port]...][/db], with the user and password of all servers. With
+// rediss instead of redis, all connections use TLS. Errors (usage): anything else. The message never contains what may
+// be a password.
 Result<Address> parse_address(std::string_view url);
 
 }  // namespace rlock::redis

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "redis/exchange.h"
 #include "redis/server_error.h"
 #include "redis/topology.h"
 
@@ -50,13 +49,13 @@ Error Client::refusal(const Sent& one) {
              "the servers disagree about who keeps the lock: " + escaped(one.reply->text, 300)};
   }
   if (passes_there && one.slot) {
-    error.message += "; slot " + std::to_string(*one.slot) +
-                     " is being moved; the cluster command fix of redis-cli ends a move that is stuck";
+    error.message +=
+        "; slot " + std::to_string(*one.slot) + " is being moved; redis-cli --cluster fix ends a move that is stuck";
   }
   const bool unfit = error.code == Error::Code::unavailable || error.code == Error::Code::protocol;
   if (unfit && !passes_there) return connections_.failed(one.connection, std::move(error));
   error = std::move(error).in(connections_.where(one.connection));
-  if (one.connection && refuses_scripts(error)) one.connection->runs_no_scripts(error);
+  if (one.connection && refuses_scripts(error)) one.connection->set_no_scripts(error);
   return error;
 }
 
@@ -161,7 +160,7 @@ Result<Reply> Client::insist(const Words& command, const Until& until) {
     Error& error = reply.error();
     maybe_executed = error.maybe_executed = maybe_executed || error.maybe_executed;
     if (error.code != Error::Code::unavailable || !connections_.ever_reached) return reply;
-    // The last one, which had less time than the pause, knows no more than the one before.
+    // The last attempt, which had less time than the pause, says less than the one before.
     if (before && cut_short) return std::unexpected(Error{before->code, before->message, maybe_executed});
     before = error;
     log::debug(error.message + "; trying again");

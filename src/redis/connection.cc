@@ -3,11 +3,8 @@
 
 #include <string.h>
 
-#include <utility>
-
 #include "base/log.h"
 #include "base/text.h"
-#include "redis/endpoint.h"
 #include "redis/server_error.h"
 
 namespace rlock::redis {
@@ -18,7 +15,8 @@ Error sent_before(Error error) {
   return error;
 }
 
-// As format_command, which leaves copies of what it gets. Longer than a string that needs no memory of its own.
+// Like format_command, but leaves no copies of the password in memory. Reserves room first, so that the text never
+// moves.
 std::string auth_command(const std::string& user, std::string_view password) {
   const auto head = [](std::string_view word) { return "$" + std::to_string(word.size()) + "\r\n"; };
   std::string bytes;
@@ -28,7 +26,7 @@ std::string auth_command(const std::string& user, std::string_view password) {
   return bytes.append(head(password)).append(password).append("\r\n");
 }
 
-// REQUIRES: there is one.
+// REQUIRES: endpoint.has_password().
 Result<Secret> password_for(const Endpoint& endpoint, const Until& until) {
   if (!endpoint.password_source) return *endpoint.password;
   Secret password = RLOCK_TRY(endpoint.password_source->read(until));
@@ -51,7 +49,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Until& until
     return connection;
   }
   Error error = std::move(introduced).error();
-  error.maybe_executed = false;  // nothing that matters was
+  error.maybe_executed = false;  // no command of the caller was
   return std::unexpected(std::move(error).in(escaped(endpoint.display())));
 }
 
@@ -79,9 +77,10 @@ Result<void> Connection::introduce(const Endpoint& endpoint, const Until& until)
   for (const std::string_view what : asked) {
     const Reply reply = RLOCK_TRY(receive(until));
     if (reply.is(Reply::Kind::error)) return std::unexpected(with_login(refusal(reply.text), endpoint).in(what));
-    // One that echoes, or greets, has more to say: nothing of it may be taken for the answer to what comes next.
+    // A server that echoes or greets will send more, which must not be taken for the next reply.
     if (!reply.is(Reply::Kind::status) || reply.text != "OK") {
-      return fail(Error::Code::protocol, std::string(what) + ": this is not a Redis server: it did not answer OK");
+      return fail(Error::Code::protocol,
+                  std::string(what) + ": this is not a Redis server, because it did not answer OK");
     }
   }
   return expect_silence();
@@ -105,17 +104,17 @@ Result<void> Connection::expect_silence() {
   if (idle || idle.error().code != Error::Code::protocol) return idle;
   const auto unasked = receive(Until{}.at_most(0ms));
   if (unasked && unasked->is(Reply::Kind::error)) return std::unexpected(refusal(unasked->text));
-  return fail(Error::Code::protocol, "the server sent something before it was asked");
+  return fail(Error::Code::protocol, "the server sent more than it was asked for");
 }
 
 Error Connection::refusal(std::string_view text) const {
   return shown_password_ ? error_after_password(text) : server_error(text);
 }
 
-// A server that wants TLS closes connections that begin with something else.
+// A server that expects TLS closes plain connections.
 Error Connection::lost(Error error, const Until& until) const {
   if (may_want_tls_ && error.code != Error::Code::interrupted && !until.over()) {
-    error.message += "; if the server wants TLS, write rediss://";
+    error.message += "; if the server uses TLS, write rediss://";
   }
   return sent_before(std::move(error));
 }
@@ -123,7 +122,7 @@ Error Connection::lost(Error error, const Until& until) const {
 Result<Reply> Connection::receive(const Until& until) {
   for (; asides_due_ > 0; --asides_due_) {
     asides_.push_back(RLOCK_TRY(receive_any(until)));
-    // One that serves nobody, and closes the connection, says so once.
+    // A server that refuses service says so once, and closes the connection.
     const Reply& reply = asides_.back();
     if (reply.is(Reply::Kind::error) && server_error(reply.text).code == Error::Code::unavailable) return reply;
   }
@@ -131,15 +130,15 @@ Result<Reply> Connection::receive(const Until& until) {
 }
 
 Result<Reply> Connection::receive_any(const Until& until) {
-  // Also over where the bytes never stop coming, so that nobody ever waits for them.
+  // Checks the time itself, because the bytes may never stop coming.
   for (bool late = false;; late = until.over()) {
     auto reply = reader_->next();
     if (!reply) return std::unexpected(lost(std::move(reply).error(), until));
     if (*reply) return std::move(**reply);
-    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no whole answer in time"}));
+    if (late) return std::unexpected(sent_before({Error::Code::unavailable, "no complete answer in time"}));
     auto bytes = transport_.receive(until);
     if (!bytes) return std::unexpected(lost(std::move(bytes).error(), until));
-    // An alert of TLS begins with 21 (RFC 8446 §5.1), which no reply does.
+    // A TLS alert starts with 21 (RFC 8446 §5.1), as no reply does.
     may_want_tls_ = may_want_tls_ && bytes->starts_with('\x15');
     reader_->feed(*bytes);
   }

@@ -41,7 +41,7 @@ Connection* Connections::keep(Connection connection) {
 
 Error Connections::failed(const Connection* connection, Error error) {
   if (address_.slots && connection) address_.slots->lost(connection->node());
-  // A server of TLS 1.3 refuses a certificate of ours after the handshake; one that took it before may do so again.
+  // With TLS 1.3, a server refuses our certificate after the handshake. If it accepted it before, it may do so again.
   if (error.code == Error::Code::untrusted && has_served) error.code = Error::Code::unavailable;
   error = std::move(error).in(where(connection));
   for (Sent& one : round) {
@@ -51,7 +51,7 @@ Error Connections::failed(const Connection* connection, Error error) {
   return error;
 }
 
-// An adopted connection is that of the one lock that this process keeps, until its server says that it is not.
+// An adopted connection (without a name) is for the one lock that this process keeps, until its server denies that.
 Connection* Connections::open(std::optional<int> slot) {
   const auto owner = address_.slots && slot ? address_.slots->owner(*slot) : std::nullopt;
   for (Connection& connection : connections_) {
@@ -69,8 +69,8 @@ bool Connections::is_due(const Connection* connection) const {
   return std::ranges::any_of(round, [&](const Sent& one) { return one.connection == connection && one.is_open(); });
 }
 
-// A connection that the server has closed meanwhile is no reason to doubt what is sent now: there is another one. One
-// on which a reply is due is not probed: that reply may be there.
+// A connection that was closed in the meantime is no reason for doubts about what is sent now, because there is another
+// one. If a reply is due, the connection is not probed, because that reply may be there.
 Result<Connection*> Connections::usable(const std::function<Connection*()>& find) {
   for (;;) {
     Connection* connection = find();
@@ -105,7 +105,7 @@ Result<Connections::Standing> Connections::standing(const Until& until) {
     return std::unexpected(std::move(error));
   }
   if (named->master != connection->node()) {
-    // A few may have missed a failover, but none can have heard of one that was not agreed upon.
+    // A few may have missed a failover, but none can know of one that was not agreed upon.
     if (!named->by_most && named->epoch <= connection->named.epoch) return Standing::another_by_few;
     disconnect();
     return Standing::another;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The open connections of a client: one at most, or of a cluster one to each server that it has needed.
+// The open connections of a client: at most one, or in a cluster, one to each server that it has needed.
 #pragma once
 
-#include <functional>
 #include <list>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "base/error.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 
@@ -18,8 +13,8 @@ namespace rlock::redis {
 struct Sent {
   const Words* command = nullptr;
   std::optional<int> slot;
-  Connection* connection = nullptr;  // over which it went; null: it has to be sent, or that connection is there no more
-  unsigned turn = 0;                 // those of one connection are answered in this order
+  Connection* connection = nullptr;  // over which it was sent; null: not sent, or that connection was closed
+  unsigned turn = 0;                 // the replies of one connection come in this order
   std::optional<Reply> reply;
   std::optional<Error> error;  // in place of a reply
   bool is_open() const { return !reply && !error; }
@@ -33,54 +28,53 @@ class Connections {
 
   Address& address() { return address_; }
   const Address& address() const { return address_; }
-  // The address, and the server that was found by it: for messages.
+  // The address, and the server that it led to, for messages.
   std::string where(const Connection* connection) const;
 
-  // The open connection to the server that keeps the slot; null: there is none. Without a slot: any.
+  // The open connection to the server that keeps the slot, or without a slot, any. Null: there is none.
   Connection* open(std::optional<int> slot);
   Connection* open(const Host& node);
-  // The same, on which no reply is due but to commands of the round. Errors: those of Connection::expect_silence, but
-  // unavailable: that one is dropped, and there may be another.
+  // The same, checked to be silent unless a reply of the round is due. A connection that was closed is dropped, and the
+  // next one checked. Errors: the others of Connection::expect_silence.
   Result<Connection*> usable(std::optional<int> slot) {
     return usable([&] { return open(slot); });
   }
   Result<Connection*> usable(const Host& node) {
     return usable([&] { return open(node); });
   }
-  // One that may be new. Errors: those of usable(), learn(), redis::connect and connect_again, which is used once a
-  // server was reached.
+  // The same, connecting if necessary. Errors: those of usable(), learn(), redis::connect, and, once a server was
+  // reached, connect_again.
   Result<Connection*> to(std::optional<int> slot, const Until& until);
-  // As learn_slots (redis/topology.h): of a cluster. Keeps the connection if it is to the server that keeps the slot.
+  // As learn_slots (redis/topology.h). Keeps the connection if it is to the server that keeps the slot.
   Result<void> learn(std::optional<int> slot, const Until& until);
 
-  // Behind Sentinels: whether they name the server that is connected, or that is connected to now. A master that has
-  // hung until another server took its place goes on as a master for ten seconds more, and so does one after SENTINEL
-  // FAILOVER. If they name another one, the connection is dropped, and the next command goes there. A few that know of
-  // no later failover than those who named this one move nobody. An answer that is less than 200 ms old counts: no
-  // failover is as fast.
+  // Behind Sentinels: whether they name the connected server, connecting first if necessary. A master that hung until
+  // another server took its place goes on as a master for ten seconds, and so does one after SENTINEL FAILOVER. If they
+  // name another server, the connection is dropped, and the next command goes there; but not if only a few answer,
+  // which know of no later failover than those that named this one. An answer counts for 200 ms; no failover is as
+  // fast.
   enum class Standing {
-    master,          // they do; also where there are none
-    by_few,          // those do that answer, and they are no more than half
-    another,         // they do not
-    another_by_few,  // those do not that answer, but they are no more than half, and know of no later failover
+    master,          // they do; also without Sentinels
+    by_few,          // those that answer do, but they are no more than half
+    another,         // they name another one
+    another_by_few,  // those that answer name another one, but are no more than half, and know of no later failover
   };
-  // Errors: interrupted; unavailable: no Sentinel says it, or the server cannot be connected to.
+  // Errors: interrupted; unavailable: no Sentinel answers, or the server cannot be reached.
   Result<Standing> standing(const Until& until);
 
-  // Has `along` sent along with its first command.
+  // Adds a connection; `along` goes with its first command.
   Connection* keep(Connection connection);
-  // No command of the round names it any more.
-  // REQUIRES: no reply is due on it.
+  // Closes it. REQUIRES: no reply is due on it.
   void drop(const Connection* connection);
-  // Drops the connection: what comes over it from now on could be taken for something else. The error is that of the
-  // commands of the round, too, that wait for a reply over it.
+  // Drops the connection, because what comes over it from now on could be taken for something else. The commands of the
+  // round that wait for a reply over it get the error, too, which is returned with the address in front.
   Error failed(const Connection* connection, Error error);
   void disconnect();
 
-  Round round;                   // the commands of the present call, or of the last one
-  Connection* last = nullptr;    // the one of the last command
-  std::optional<int> last_slot;  // that it was about
-  Words along;                   // sent along with the first command to each server; empty: nothing
+  Round round;                   // the commands of the current or last call
+  Connection* last = nullptr;    // that of the last command
+  std::optional<int> last_slot;  // of the last command
+  Words along;                   // sent along with the first command of each connection; empty: nothing
   bool ever_reached = false, has_served = false;
 
  private:
@@ -88,7 +82,7 @@ class Connections {
   bool is_due(const Connection* connection) const;
 
   Address address_;
-  TimePoint named_at_{};  // just before the Sentinels were asked who the master is, that is connected
+  TimePoint named_at_{};  // just before the Sentinels were asked about the connected master
   std::list<Connection> connections_;
 };
 

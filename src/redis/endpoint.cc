@@ -14,16 +14,16 @@ namespace {
 Result<void> check_length(const std::string& path, std::size_t more) {
   constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
   if (path.size() + more <= most) return {};
-  return bad_address("the path of a Unix socket has at most " + std::to_string(most) + " bytes, this one has " +
+  return bad_address("the path of a Unix socket can have at most " + std::to_string(most) + " bytes; this one has " +
                      std::to_string(path.size() + more));
 }
 
-// The part in front of the colon, where there is one, is a user; an @ there ends a word without a colon.
+// A user before a colon is not a password, unless it contains an @, which may be the end of a lone password.
 bool may_be_password(std::string_view user, std::string_view info) {
   return user.size() == info.size() || user.contains('@');
 }
 
-// Reads `user:password@` off the front of `rest`.
+// Removes `user:password@` from the front of `rest`.
 Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   const std::string_view info = userinfo_of(rest);
   if (!info.data()) return {};
@@ -34,8 +34,7 @@ Result<void> take_userinfo(std::string_view& rest, Endpoint& endpoint) {
   if (colon != std::string_view::npos) {
     const std::string_view password = info.substr(colon + 1);
     if (password.contains("://")) {
-      return bad_address(
-          "more than one address; write several with blanks between them, or :// in a password as %3A//");
+      return bad_address("more than one address; separate them with blanks, or write a :// in a password as %3A//");
     }
     endpoint.password = RLOCK_TRY(Secret::written(
         password.size(), [&](std::span<char> out) { return percent_decode(password, "password", out.data()); }));
@@ -52,8 +51,8 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
   const auto slash = rest.find('/');
   if (rest.substr(0, slash).find(',') != std::string_view::npos) {
     return bad_address(
-        "redis:// has one host; write several addresses with blanks between them; commas stand in redis+cluster:// and "
-        "redis+sentinel://");
+        "redis:// has only one host; separate several addresses with blanks; only redis+cluster:// and "
+        "redis+sentinel:// use commas");
   }
   Host host = RLOCK_TRY(read_host(rest.substr(0, slash), {endpoint.host, endpoint.port}));
   endpoint.host = std::move(host.name);
@@ -75,7 +74,7 @@ Result<Endpoint> parse_unix(std::string_view rest) {
   }
   endpoint.path = RLOCK_TRY(percent_decoded(rest.substr(0, mark), "path"));
   if (!endpoint.path.starts_with('/'))
-    return bad_address("unix:// wants an absolute path, as in unix:///run/redis.sock");
+    return bad_address("unix:// needs an absolute path, as in unix:///run/redis.sock");
   RLOCK_TRY(check_length(endpoint.path, 0));
   return endpoint;
 }
@@ -84,9 +83,9 @@ Result<Endpoint> parse_local(std::string_view rest) {
   Endpoint endpoint{.kind = Endpoint::Kind::local};
   endpoint.path = RLOCK_TRY(percent_decoded(rest, "path"));
   if (!rest.empty() && !endpoint.path.starts_with('/')) {
-    return bad_address("local: wants nothing or an absolute folder after it, as in local:/var/lib/rlock");
+    return bad_address("only an absolute folder can follow local:, as in local:/var/lib/rlock");
   }
-  // Behind a slash the kernel follows a link, which the folder must not be.
+  // Before a slash at the end, the kernel would follow a link; the folder must not be one.
   while (endpoint.path.size() > 1 && endpoint.path.ends_with('/')) endpoint.path.pop_back();
   RLOCK_TRY(check_length(endpoint.path, 1 + kLocalSocket.size()));
   return endpoint;
@@ -94,7 +93,7 @@ Result<Endpoint> parse_local(std::string_view rest) {
 
 constexpr milliseconds kFirstPause = 1s, kLongestPause = 1min;
 
-// The address that is meant by one without a scheme of ours; "": nobody can tell, or it may hold a password.
+// What an address without a known scheme probably means; "": unclear, or it may contain a password.
 std::string meant_by(std::string_view url) {
   constexpr std::string_view kUnix = "unix:", kMark = "://";
   constexpr std::string_view kHarmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]/";
@@ -105,7 +104,7 @@ std::string meant_by(std::string_view url) {
   const bool has_scheme = mark != url.npos;
   const std::string_view scheme = url.substr(0, has_scheme ? mark : 0);
   const std::string_view rest = has_scheme ? url.substr(mark + kMark.size()) : url;
-  // A lone word is not shown, and a port is a number.
+  // A lone word must not be shown, because it may be a password.
   if (rest.find_first_not_of(kHarmless) != rest.npos || (!has_scheme && !rest.contains(':')) || !parse_tcp(rest))
     return "";
   return (scheme.ends_with('s') ? "rediss://" : "redis://") + std::string(rest);
@@ -132,7 +131,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   }
   if (take("unix://")) return parse_unix(url);
   if (take("local:")) return parse_local(url);
-  // Only what stands before the colon can be shown: the rest may hold a password.
+  // Only the part before the colon can be shown, because the rest may contain a password.
   const auto colon = url.find(':');
   const std::string meant = meant_by(url);
   const bool no_scheme = colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos ||
@@ -158,8 +157,8 @@ Result<void> Endpoint::may_get_password() const {
   return fail(
       Error::Code::unavailable,
       escaped(display()) +
-          ": the password is not sent to yet another server: none of those that have got it serves, and they name "
-          "others; check what they say by redis-cli CLUSTER SLOTS, Sentinels by SENTINEL MASTERS");
+          ": the password is not sent to yet another server, because none of those that got it serves requests, and "
+          "they name others; check their lists with redis-cli CLUSTER SLOTS, or SENTINEL MASTERS for Sentinels");
 }
 
 std::string Endpoint::login() const { return user.empty() ? "" : percent_encoded(user, ":/") + "@"; }

@@ -11,13 +11,13 @@
 namespace rlock::redis {
 namespace {
 
-// How long it waits where a slot is between two servers.
+// How long to wait if a slot is between two servers.
 constexpr milliseconds kBetween = 50ms;
 
-// Nothing was executed: the server takes the connection for one that has shown no password.
+// Nothing was executed, because the server does not consider the connection logged in.
 bool is_unauthenticated(const Reply& reply) { return reply.is(Reply::Kind::error) && reply.text.starts_with("NOAUTH"); }
 
-// Commands that have neither reply nor error are sent and answered, and those to be sent again have neither once more.
+// Sends the commands that have neither a reply nor an error. To send one again, its reply is removed.
 class Exchange {
  public:
   Exchange(Connections& connections, const Heard& heard, const Until& until)
@@ -33,183 +33,171 @@ class Exchange {
       if (!std::exchange(shown, true) && show_password()) continue;
       if (!connections_.address().slots || redirected >= kMostRedirections || !send_again()) break;
     }
-    // More may have moved: who connects to another server asks first.
+    // More slots may have moved, so ask before the next connection to another server.
     if (moved_) connections_.address().slots->set_stale();
   }
 
-  void receive();
+  void receive() {
+    std::vector<Sent*> due;
+    for (Sent& one : connections_.round) due.push_back(&one);
+    std::ranges::stable_sort(due, {}, &Sent::turn);
+    for (Sent* one : due) {
+      if (!one->connection || !one->is_open()) continue;
+      auto reply = one->connection->receive(until_);
+      if (!reply) {
+        one->error = connections_.failed(one->connection, std::move(reply).error());
+        continue;
+      }
+      connections_.last = one->connection;
+      connections_.last_slot = one->slot;
+      one->reply = std::move(*reply);
+      // `heard` is for the last one.
+      if (heard_ && !one->connection->asides().empty() && one->connection->is_news())
+        heard_(one->connection->asides().back());
+    }
+  }
 
  private:
-  void send_to_open();
-  void send_to_new();
-  void send_over(Connection* connection, std::optional<int> slot);
-  void give_up(std::optional<int> slot, const Error& error);
-  bool show_password();
-  bool send_again();
-  std::optional<Refusal> asked_there(const Refusal& refusal, Sent& one);
-  void follow(const Redirection& redirection, Sent& one);
-  Result<Reply> ask_once(const Redirection& redirection, Sent& sent);
+  // Sends all commands for the server of this slot.
+  void send_over(Connection* connection, std::optional<int> slot) {
+    std::vector<Words> commands;
+    std::vector<Sent*> going;
+    for (Sent& one : connections_.round) {
+      if (!one.waits() || (one.slot != slot && connections_.open(one.slot) != connection)) continue;
+      going.push_back(&one);
+      commands.push_back(*one.command);
+    }
+    auto sent = connection->send(commands, until_);
+    ++turn_;
+    std::optional<Error> error;
+    if (!sent) {
+      // Earlier commands of this connection may have been executed.
+      const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
+      error = connections_.failed(connection, std::move(sent).error());
+      error->maybe_executed = maybe_executed;
+    }
+    for (Sent* one : going) {
+      one->error = error;
+      one->connection = error ? nullptr : connection;
+      one->turn = turn_;
+    }
+  }
+
+  void send_to_open() {
+    for (Sent& one : connections_.round) {
+      if (!one.waits()) continue;
+      const auto connection = connections_.usable(one.slot);
+      if (!connection) give_up(one.slot, connection.error());
+      if (connection && *connection) send_over(*connection, one.slot);
+    }
+  }
+
+  // Each server gets a share of the time; those that were already sent something answer in the meantime.
+  void send_to_new() {
+    std::set<std::optional<int>> slots;
+    for (const Sent& one : connections_.round) {
+      if (one.waits()) slots.insert(one.slot);
+    }
+    bool others = std::ranges::any_of(connections_.round, [](const Sent& one) { return one.connection != nullptr; });
+    for (Sent& one : connections_.round) {
+      if (!one.waits()) continue;
+      const auto shares = static_cast<int>(slots.size()) + (others ? 1 : 0);
+      const auto connection =
+          connections_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
+      slots.erase(one.slot);
+      if (connection) {
+        send_over(*connection, one.slot);
+        others = true;
+      } else {
+        give_up(one.slot, connection.error());
+      }
+    }
+  }
+
+  void give_up(std::optional<int> slot, const Error& error) {
+    for (Sent& one : connections_.round) {
+      if (one.waits() && one.slot == slot) one.error = error;
+    }
+  }
+
+  // ASK concerns only one command, which the other server answers after ASKING.
+  Result<Reply> ask_once(const Redirection& redirection, Sent& sent) {
+    const Host node = connections_.address().slots->moved(redirection, sent.connection->node());
+    Connection* connection = RLOCK_TRY(connections_.usable(node));
+    if (!connection)
+      connection = connections_.keep(RLOCK_TRY(Connection::open(endpoint_of(connections_.address(), node), until_)));
+    const Words both[] = {{"ASKING"}, *sent.command};
+    if (auto gone = connection->send(both, until_); !gone)
+      return std::unexpected(connections_.failed(connection, std::move(gone).error()));
+    auto reply = connection->receive(until_);
+    if (reply) reply = connection->receive(until_);
+    if (reply && connection->has_leftovers()) reply = std::unexpected(too_much());
+    if (!reply) return std::unexpected(connections_.failed(connection, std::move(reply).error()));
+    sent.connection = connection;  // that of the reply, for messages
+    return reply;
+  }
+
+  // Asks the other server if the refusal says so. None: that failed, and the command has an error.
+  std::optional<Refusal> asked_there(const Refusal& refusal, Sent& one) {
+    if (refusal.kind != Refusal::Kind::once || !one.connection) return refusal;
+    auto reply = ask_once(refusal.to, one);
+    one.reply.reset();
+    if (reply) {
+      one.reply = std::move(*reply);
+      return refusal_of(*one.reply);
+    }
+    one.error = std::move(reply).error();
+    return {};
+  }
+
+  // The slot belongs to another server from now on.
+  void follow(const Redirection& redirection, Sent& one) {
+    moved_ = true;
+    one.slot = redirection.slot;
+    const Host asked = one.connection ? one.connection->node() : Host{};
+    // A server that names itself is not where it seems to be, and an adopted connection leads to an unknown one.
+    const bool wrong = connections_.address().slots->moved(redirection, asked) == asked || asked.name.empty();
+    if (wrong) connections_.drop(one.connection);
+  }
+
+  // Prepares to send again what was refused because it is for another server. False: there is nothing to send.
+  bool send_again() {
+    std::vector<Sent*> again;
+    bool between = false;
+    for (Sent& one : connections_.round) {
+      const auto refusal = one.reply ? asked_there(refusal_of(*one.reply), one) : std::nullopt;
+      if (!refusal || refusal->kind == Refusal::Kind::none) continue;
+      if (refusal->kind == Refusal::Kind::moved) follow(refusal->to, one);
+      between = between || refusal->kind == Refusal::Kind::between;
+      again.push_back(&one);
+    }
+    if (between && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
+    if (again.empty() || until_.over()) return false;  // the replies say why
+    for (Sent* one : again) {
+      one->connection = nullptr;
+      one->reply.reset();
+    }
+    return true;
+  }
+
+  // Prepares to send again, over a new connection, what was refused without a login. False: there is nothing to send.
+  bool show_password() {
+    bool any = false;
+    for (Sent& one : connections_.round) {
+      if (!connections_.address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
+      connections_.drop(one.connection);
+      one.reply.reset();
+      any = true;
+    }
+    return any;
+  }
 
   Connections& connections_;
   const Heard& heard_;
   const Until& until_;
   unsigned turn_ = 0;
-  bool moved_ = false;  // something has
+  bool moved_ = false;  // a slot
 };
-
-// Sends all that is to go to the server of this slot.
-void Exchange::send_over(Connection* connection, std::optional<int> slot) {
-  std::vector<Words> commands;
-  std::vector<Sent*> going;
-  for (Sent& one : connections_.round) {
-    if (!one.waits() || (one.slot != slot && connections_.open(one.slot) != connection)) continue;
-    going.push_back(&one);
-    commands.push_back(*one.command);
-  }
-  auto sent = connection->send(commands, until_);
-  ++turn_;
-  std::optional<Error> error;
-  if (!sent) {
-    // Commands that went over it before may have been executed.
-    const bool maybe_executed = std::exchange(sent.error().maybe_executed, true);
-    error = connections_.failed(connection, std::move(sent).error());
-    error->maybe_executed = maybe_executed;
-  }
-  for (Sent* one : going) {
-    one->error = error;
-    one->connection = error ? nullptr : connection;
-    one->turn = turn_;
-  }
-}
-
-void Exchange::send_to_open() {
-  for (Sent& one : connections_.round) {
-    if (!one.waits()) continue;
-    const auto connection = connections_.usable(one.slot);
-    if (!connection) give_up(one.slot, connection.error());
-    if (connection && *connection) send_over(*connection, one.slot);
-  }
-}
-
-// Each server has its share of the time, and those that were sent something answer meanwhile.
-void Exchange::send_to_new() {
-  std::set<std::optional<int>> slots;
-  for (const Sent& one : connections_.round) {
-    if (one.waits()) slots.insert(one.slot);
-  }
-  bool others = std::ranges::any_of(connections_.round, [](const Sent& one) { return one.connection != nullptr; });
-  for (Sent& one : connections_.round) {
-    if (!one.waits()) continue;
-    const auto shares = static_cast<int>(slots.size()) + (others ? 1 : 0);
-    const auto connection =
-        connections_.to(one.slot, shares > 1 ? until_.at_most(rlock::until(until_.deadline) / shares) : until_);
-    slots.erase(one.slot);
-    if (connection) {
-      send_over(*connection, one.slot);
-      others = true;
-    } else {
-      give_up(one.slot, connection.error());
-    }
-  }
-}
-
-void Exchange::give_up(std::optional<int> slot, const Error& error) {
-  for (Sent& one : connections_.round) {
-    if (one.waits() && one.slot == slot) one.error = error;
-  }
-}
-
-void Exchange::receive() {
-  std::vector<Sent*> due;
-  for (Sent& one : connections_.round) due.push_back(&one);
-  std::ranges::stable_sort(due, {}, &Sent::turn);
-  for (Sent* one : due) {
-    if (!one->connection || !one->is_open()) continue;
-    auto reply = one->connection->receive(until_);
-    if (!reply) {
-      one->error = connections_.failed(one->connection, std::move(reply).error());
-      continue;
-    }
-    connections_.last = one->connection;
-    connections_.last_slot = one->slot;
-    one->reply = std::move(*reply);
-    // It is the last one that was sent along.
-    if (heard_ && !one->connection->asides().empty() && one->connection->is_news())
-      heard_(one->connection->asides().back());
-  }
-}
-
-// ASK is about one command alone: the server there answers it to somebody who says ASKING.
-Result<Reply> Exchange::ask_once(const Redirection& redirection, Sent& sent) {
-  const Host node = connections_.address().slots->moved(redirection, sent.connection->node());
-  Connection* connection = RLOCK_TRY(connections_.usable(node));
-  if (!connection)
-    connection = connections_.keep(RLOCK_TRY(Connection::open(endpoint_of(connections_.address(), node), until_)));
-  const Words both[] = {{"ASKING"}, *sent.command};
-  if (auto gone = connection->send(both, until_); !gone)
-    return std::unexpected(connections_.failed(connection, std::move(gone).error()));
-  auto reply = connection->receive(until_);
-  if (reply) reply = connection->receive(until_);
-  if (reply && connection->has_leftovers()) reply = std::unexpected(too_much());
-  if (!reply) return std::unexpected(connections_.failed(connection, std::move(reply).error()));
-  sent.connection = connection;  // whose reply it is, for messages
-  return reply;
-}
-
-// Asks the other server, where the refusal says that, for its reply. None: there is an error in its place.
-std::optional<Refusal> Exchange::asked_there(const Refusal& refusal, Sent& one) {
-  if (refusal.kind != Refusal::Kind::once || !one.connection) return refusal;
-  auto reply = ask_once(refusal.to, one);
-  one.reply.reset();
-  if (reply) {
-    one.reply = std::move(*reply);
-    return refusal_of(*one.reply);
-  }
-  one.error = std::move(reply).error();
-  return {};
-}
-
-// The slot is that of another server from now on.
-void Exchange::follow(const Redirection& redirection, Sent& one) {
-  moved_ = true;
-  one.slot = redirection.slot;
-  const Host asked = one.connection ? one.connection->node() : Host{};
-  // One that names itself is not where it seems to be, nor is one that was adopted.
-  const bool wrong = connections_.address().slots->moved(redirection, asked) == asked || asked.name.empty();
-  if (wrong) connections_.drop(one.connection);
-}
-
-// Has what the servers have refused, because it is for another one, sent again. False: there is nothing of that kind.
-bool Exchange::send_again() {
-  std::vector<Sent*> again;
-  bool between = false;
-  for (Sent& one : connections_.round) {
-    const auto refusal = one.reply ? asked_there(refusal_of(*one.reply), one) : std::nullopt;
-    if (!refusal || refusal->kind == Refusal::Kind::none) continue;
-    if (refusal->kind == Refusal::Kind::moved) follow(refusal->to, one);
-    between = between || refusal->kind == Refusal::Kind::between;
-    again.push_back(&one);
-  }
-  if (between && wait_for(-1, 0, until_.at_most(kBetween)) == WaitEnd::interrupted) return false;
-  if (again.empty() || until_.over()) return false;  // the replies say why
-  for (Sent* one : again) {
-    one->connection = nullptr;
-    one->reply.reset();
-  }
-  return true;
-}
-
-// Has what was refused for want of a password sent again over another connection. False: there is nothing of that kind.
-bool Exchange::show_password() {
-  bool any = false;
-  for (Sent& one : connections_.round) {
-    if (!connections_.address().server.has_password() || !one.reply || !is_unauthenticated(*one.reply)) continue;
-    connections_.drop(one.connection);
-    one.reply.reset();
-    any = true;
-  }
-  return any;
-}
 
 }  // namespace
 

@@ -28,24 +28,24 @@ Result<UniqueFd> open_lock_file(const std::string& path) {
   return fd;
 }
 
-// flock(2) with a deadline. There is no call that waits for a lock and for a descriptor at once.
+// flock(2) with a deadline. It polls, because no call waits for a lock and a descriptor at once.
 Result<void> lock_file(int fd, const std::string& path, const Until& until) {
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return std::unexpected(system_error(path));
     if (until.over())
-      return fail(Error::Code::unavailable, path + ": another process is starting the server, and does not get done");
+      return fail(Error::Code::unavailable, path + ": another process has been starting the server for too long");
     if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted)
       return fail(Error::Code::interrupted, "interrupted");
   }
   return {};
 }
 
-constexpr std::string_view kNameOne = "; give a folder for the private server: local:/dir";
-// Where programs keep what they have to remember, in a home (XDG Base Directory Specification).
+constexpr std::string_view kNameOne = "; name a folder for the private server: local:/dir";
+// Where a program keeps its state in a home (XDG Base Directory Specification).
 constexpr std::string_view kBelowHome[] = {"/.local", "/state", "/rlock"};
 
-// An id that tells this host from others that may have the same home; unlike its name it does not change while the host
-// runs. Without a machine-id, as in many containers, the name has to do.
+// An id of this host, which unlike its name does not change while the host runs. Many containers have no machine-id;
+// then it is the name.
 std::string this_host() {
   constexpr std::size_t digits = 16;
   std::string id;
@@ -61,13 +61,13 @@ Result<std::string> home() {
   const std::string user = "user id " + std::to_string(geteuid());
   if (!account) {
     return fail(Error::Code::config,
-                "local: has no place: " + user + " is not in the user database" + std::string(kNameOne));
+                "local: has no default folder: " + user + " is not in the user database" + std::string(kNameOne));
   }
   std::string home = account->home;
   while (home.size() > 1 && home.ends_with('/')) home.pop_back();
   struct stat info{};
   if (home.starts_with('/') && stat(home.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return home;
-  return fail(Error::Code::config, "local: has no place: the home of " + user + ", " + in_quotes(home) +
+  return fail(Error::Code::config, "local: has no default folder: the home of " + user + ", " + in_quotes(home) +
                                        ", is not a folder here" + std::string(kNameOne));
 }
 
@@ -77,9 +77,9 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : parent.substr(0, slash);
 }
 
-// A user who may write to a folder above ours could move ours away, and the next use would start a second server.
-// Those between a home and ours are made if need be; another's parent has to be there.
-Result<void> see_to_parents(const std::string& folder) {
+// A user who may write to a folder above ours could move ours away, and the next job would start a second server.
+// Folders between a home and ours are created if necessary; the parent of any other folder must exist.
+Result<void> prepare_parents(const std::string& folder) {
   RLOCK_TRY(only_ours_to_lead_to(folder));
   const auto home = rlock::redis::home();
   std::vector<std::string> above = {home ? *home : ""};
@@ -102,13 +102,13 @@ Result<std::string> LocalServer::own_folder() {
   folder += "/" + this_host();
   constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
   if (LocalServer(folder).socket_path().size() <= most) return folder;
-  return fail(Error::Code::config, "local: has no place: " + in_quotes(folder) +
-                                       " is too long for a Unix socket's path, " + std::to_string(most) + " bytes" +
-                                       std::string(kNameOne));
+  return fail(Error::Code::config, "local: has no default folder: " + in_quotes(folder) +
+                                       " is too long for a Unix socket, whose path can have " + std::to_string(most) +
+                                       " bytes" + std::string(kNameOne));
 }
 
 Result<UniqueFd> LocalServer::open_folder() const {
-  RLOCK_TRY(see_to_parents(folder_));
+  RLOCK_TRY(prepare_parents(folder_));
   if (mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) return std::unexpected(system_error(in_quotes(folder_)));
   UniqueFd fd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (!fd) {
@@ -125,10 +125,10 @@ Result<UniqueFd> LocalServer::open_folder() const {
 
 Result<bool> LocalServer::answers(const Until& until) const {
   Client client(endpoint());
-  // Not PING: a server whose disk is full refuses that, and one that still loads its file.
+  // Not PING, which a server refuses if its disk is full or it is still loading its file.
   auto reply = client.call({"TIME"}, until);
   if (reply || client.answered()) return true;
-  if (reply.error().code == Error::Code::unavailable) return false;  // nobody, or one that is just dying
+  if (reply.error().code == Error::Code::unavailable) return false;  // no server, or one that is ending
   return std::unexpected(std::move(reply).error());
 }
 
@@ -139,15 +139,16 @@ Result<void> LocalServer::ensure(const Launch& launch, const Until& until) const
   const std::string path = folder_ + "/start.lock";
   const UniqueFd lock = RLOCK_TRY(open_lock_file(path));
   RLOCK_TRY(lock_file(lock.get(), path, until));
-  if (RLOCK_TRY(answers(until))) return {};  // another one has started it meanwhile
+  if (RLOCK_TRY(answers(until))) return {};  // another process has started it in the meantime
 
   const Endpoint here = endpoint();
   const UniqueFd ended = RLOCK_TRY(launch(here.display(), log_path()));
   for (bool launched_ended = false; !RLOCK_TRY(answers(until));) {
-    // It also ends when another serves the folder, which has just lost its redis-server and is starting a new one.
+    // It also ends if the folder is served by another process, which is restarting its redis-server.
     const bool nobody_serves = launched_ended && claim().has_value();
     if (nobody_serves || until.over()) {
-      return fail(Error::Code::unavailable, escaped(here.display()) + ": the server did not start; " + last_words());
+      return fail(Error::Code::unavailable,
+                  escaped(here.display()) + ": the server did not start; " + why_not_started());
     }
     const WaitEnd end = wait_for(launched_ended ? -1 : ended.get(), POLLIN, until.at_most(10ms));
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
@@ -160,12 +161,12 @@ Result<UniqueFd> LocalServer::claim() const {
   UniqueFd folder = RLOCK_TRY(open_folder());
   if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return std::unexpected(system_error(in_quotes(folder_)));
-    return fail(Error::Code::unavailable, "local:" + escaped(folder_) + " is served already");
+    return fail(Error::Code::unavailable, "local:" + escaped(folder_) + " is already served");
   }
   if (look(folder) == State::replaced) {
     return fail(Error::Code::unavailable, in_quotes(folder_) + " was removed or replaced just now");
   }
-  // For served_by(). Our children do not inherit it.
+  // For served_by(). Children do not inherit this lock.
   struct flock ours{};
   ours.l_type = F_RDLCK;
   ours.l_whence = SEEK_SET;
@@ -176,7 +177,7 @@ Result<UniqueFd> LocalServer::claim() const {
 std::optional<pid_t> LocalServer::served_by() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info{};
-  // The process is to be ended by its user alone.
+  // Only the folder's user may end the process.
   if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) return {};
   struct flock in_the_way{};
   in_the_way.l_type = F_WRLCK;
@@ -197,7 +198,7 @@ LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
   } else if (errno != ENOENT) {
     return State::unknown;
   }
-  // A folder from Redis 7.0 on, a file before.
+  // A folder since Redis 7.0, a file before.
   for (const char* kept : {"appendonlydir", "appendonly.aof"}) {
     if (fstatat(claimed.get(), kept, &inside, AT_SYMLINK_NOFOLLOW) == 0) return State::no_socket;
     if (errno != ENOENT) return State::unknown;
@@ -221,7 +222,7 @@ std::vector<std::string> LocalServer::server_command() const {
   // clang-format on
 }
 
-std::string LocalServer::last_words() const {
+std::string LocalServer::why_not_started() const {
   if (std::string word; std::getline(std::ifstream(word_path()), word) && !word.empty()) {
     return escaped(word, 300) + "; its log is " + escaped(log_path());
   }
@@ -230,7 +231,7 @@ std::string LocalServer::last_words() const {
   while (std::getline(log, line)) {
     if (!line.empty()) last = line;
   }
-  return last.empty() ? "is redis-server installed, and is there room in that folder?"
+  return last.empty() ? "is redis-server installed, and is there space in that folder?"
                       : "its log " + escaped(log_path()) + " ends with: " + escaped(last, 200);
 }
 

@@ -12,8 +12,8 @@ constexpr std::size_t kLongestReply = 1 << 20;
 constexpr std::size_t kMostElements = 4096;
 constexpr int kDeepest = 8;
 
-// hiredis builds its replies through these functions. Ours make Reply trees and refuse what a hostile
-// or confused server could use to take memory: hiredis itself reserves an array's room from its header.
+// hiredis builds its replies with these functions, which make Reply trees and limit what a hostile or confused server
+// can make it allocate: hiredis itself reserves the memory of an array according to its header.
 struct Builder {
   static int depth(const redisReadTask* task) {
     int levels = 0;
@@ -28,8 +28,7 @@ struct Builder {
     return &array->elements[static_cast<std::size_t>(task->idx)];
   }
 
-  // hiredis takes a null pointer for a refusal. It gives us numbers and types of RESP3 (version 1.x) whether anybody
-  // has asked for RESP3 or not.
+  // A null pointer makes hiredis fail. Version 1.x also parses the types of RESP3, even if nobody has asked for them.
   static void* refuse() { return nullptr; }
 
   static void* string(const redisReadTask* task, char* text, std::size_t length) {
@@ -57,15 +56,15 @@ struct Builder {
   }
 
   static void* nil(const redisReadTask* task) {
-    // A null string or array of RESP2 has the type that it could have been.
+    // Null strings and arrays of RESP2 have the type of a string or array.
     return task->type == REDIS_REPLY_NIL ? refuse() : place(task, Reply{});
   }
 
-  // Only ever called with a root: elements belong to their array.
+  // Only called with a root, because elements belong to their array.
   static void free(void* reply) { delete static_cast<Reply*>(reply); }
 };
 
-// Those of RESP3, which hiredis 0.14 does not know. Where 1.x finds none it makes up a pointer of its own.
+// hiredis 0.14 does not know RESP3. Without these functions, 1.x would return a pointer of its own.
 template <class Functions>
 void refuse_resp3(Functions& functions) {
   if constexpr (requires { functions.createDouble; }) {
@@ -85,7 +84,7 @@ redisReplyObjectFunctions make_functions() {
   return functions;
 }
 
-// The first line of what came instead of RESP, to show what kind of server it is.
+// The first line of what came instead of RESP, which shows the kind of server.
 std::string first_line(std::string_view bytes) {
   return in_quotes(bytes.substr(0, std::min<std::size_t>(bytes.find_first_of("\r\n"), 60)));
 }
@@ -146,9 +145,9 @@ void ReplyReader::feed(std::string_view bytes) {
 Result<std::optional<Reply>> ReplyReader::next() {
   void* raw = nullptr;
   if (redisReaderGetReply(impl_->reader, &raw) != REDIS_OK) {
-    // hiredis calls a refusal of our builder "out of memory".
+    // hiredis calls a failure of our builder "out of memory".
     if (impl_->reader->err == REDIS_ERR_OOM) {
-      return fail(Error::Code::protocol, "the answer is no RESP2, is nested too deeply, or has too many elements");
+      return fail(Error::Code::protocol, "the answer is not RESP2, is nested too deeply, or has too many elements");
     }
     return fail(Error::Code::protocol, "this is not a Redis server: it answered " +
                                            (quiet_ ? "something else" : first_line(impl_->beginning)));

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The answers of a Redis server, and how commands are written (RESP2).
+// The replies of a Redis server, and the format of commands (RESP2).
 #pragma once
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -24,16 +22,16 @@ struct Reply {
 
   // The text of a string or status, the digits of an integer, "" for anything else.
   std::string as_text() const;
-  // The number that an integer is or a string spells; none for anything else.
+  // The number in an integer, a string or a status; none for anything else.
   std::optional<long long> as_number() const;
-  // Element `i` of an array; a nil reply where there is none. Replies are untrusted: no shape is sure.
+  // Element `i` of an array; a nil reply if there is none, because untrusted replies may have any shape.
   const Reply& at(std::size_t i) const;
 };
 
 // A command as the bytes to send.
 std::string format_command(const std::vector<std::string_view>& words);
 
-// Reads replies out of a stream of bytes.
+// Reads replies from a stream of bytes.
 class ReplyReader {
  public:
   ReplyReader();
@@ -41,16 +39,16 @@ class ReplyReader {
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
 
-  // The next whole reply; none: more bytes are wanted. Errors (protocol): not RESP2, a reply of more than
-  // 1 MiB, 4096 elements in one array, or eight levels of arrays. The stream is lost after an error.
+  // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 1
+  // MiB, 4096 elements in one array, or eight levels of arrays. The stream is useless after an error.
   Result<std::optional<Reply>> next();
 
   void feed(std::string_view bytes);
 
-  // From now on no error quotes what was fed: it may be what we have sent.
+  // From now on, errors do not quote what was fed, because it may be what we have sent.
   void keep_quiet() { quiet_ = true; }
 
-  // All bytes that were fed belong to replies that next() has returned.
+  // next() has returned everything that was fed.
   bool empty() const;
 
  private:
@@ -59,7 +57,7 @@ class ReplyReader {
   bool quiet_ = false;
 };
 
-// The library that takes replies apart, with its version.
+// The library that parses replies, with its version.
 std::string protocol_library();
 
 }  // namespace rlock::redis

@@ -19,12 +19,11 @@
 namespace rlock::redis {
 namespace {
 
-// A renewal has three seconds: room for a name server that is down, or for a packet that is lost.
+// A renewal has three seconds, so this leaves time for a name server that is down, or for a lost packet.
 constexpr milliseconds kFirstTry = 700ms;
 constexpr int kTries = 3;  // each twice as long as the one before
 
-// The answer for the other family is waited for so long: a name server that drops the questions for one of them would
-// cost the whole time.
+// How long to wait for the answer for the other family: some name servers drop the questions for one of them.
 constexpr milliseconds kOtherFamily = 300ms;
 
 std::string text_of(const sockaddr& address) {
@@ -50,13 +49,13 @@ SocketAddress address_of(const sockaddr& address, socklen_t length) {
   return made;
 }
 
-// The number of a network interface, by its name or as it is.
+// The number of a network interface, given its name or number.
 unsigned interface_of(const std::string& name) {
   const auto number = whole_number(name);
   return number && *number >= 0 ? static_cast<unsigned>(*number) : if_nametoindex(name.c_str());
 }
 
-// An address that stands there as a number: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".
+// A numeric address: "10.0.0.1", "127.1", "::1", "fe80::1%eth0".
 std::optional<SocketAddress> numeric_address(const std::string& host, int port) {
   sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
   if (inet_aton(host.c_str(), &v4.sin_addr) != 0) {
@@ -69,9 +68,8 @@ std::optional<SocketAddress> numeric_address(const std::string& host, int port) 
   return address_of(reinterpret_cast<const sockaddr&>(v6), sizeof v6);
 }
 
-// The families of which this host has addresses, that of its loopback left out; the one to prefer comes first. Nobody
-// is asked for IPv6 where there is none (AI_ADDRCONFIG of getaddrinfo(3)). An address of the link alone, or of a
-// private network (RFC 4193), reaches no server elsewhere. /etc/hosts answers at once.
+// The address families of this host, not counting its loopback, the preferred one first. Without IPv6, rlock does not
+// ask for it (AI_ADDRCONFIG of getaddrinfo(3)). Link-local and private addresses (RFC 4193) reach no server elsewhere.
 std::vector<int> families() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {AF_INET6, AF_INET};
@@ -91,7 +89,7 @@ std::vector<int> families() {
   return narrow ? std::vector{AF_INET, AF_INET6} : std::vector{AF_INET};
 }
 
-// One lookup of a name. c-ares says which of its sockets it waits for; an epoll(7) makes one descriptor of them.
+// One lookup of a name. c-ares tells which of its sockets it waits for; an epoll(7) combines them into one descriptor.
 class Lookup {
  public:
   Lookup() = default;
@@ -101,10 +99,10 @@ class Lookup {
     if (channel_) ares_destroy(channel_);
   }
 
-  // `sources`: "f", /etc/hosts; "b", DNS. Each family is a question of its own, as its answer may be dropped.
+  // `sources`: "f", /etc/hosts; "b", DNS. Asks for each family separately, because one answer may be dropped.
   Result<std::vector<SocketAddress>> run(const std::string& host, int port, const char* sources,
                                          const std::vector<int>& families, const Until& until) {
-    RLOCK_TRY(begin(sources));
+    RLOCK_TRY(start(sources));
     answers_.resize(families.size());
     for (std::size_t i = 0; i < families.size(); ++i) {
       const ares_addrinfo_hints hints{
@@ -117,7 +115,7 @@ class Lookup {
         if (gone_on.error().code == Error::Code::interrupted || !any_found()) return std::unexpected(gone_on.error());
         break;
       }
-      // Some of the time is for the connection.
+      // The connection needs some of the time.
       if (!last && any_found()) last = BootClock::now() + std::min(kOtherFamily, rlock::until(until.deadline) / 4);
     }
     for (const Answer& answer : answers_) addresses.insert(addresses.end(), answer.found.begin(), answer.found.end());
@@ -125,9 +123,9 @@ class Lookup {
     return failure();
   }
 
-  // It was not asked for what it is, and may exist all the same: c-ares gives up where it cannot ask for the name
-  // within one of the domains of resolv.conf(5), a domain that is empty among them (before 1.20), or where that
-  // domain's server fails; getaddrinfo(3) goes on.
+  // The name may exist although it was not found. If c-ares cannot ask for the name within one of the domains of
+  // resolv.conf(5), such as an empty one (before 1.20), or that domain's server fails, it gives up, and never asks for
+  // the name as it is. getaddrinfo(3) goes on.
   bool gave_up() const {
     return std::ranges::any_of(answers_, [](const Answer& answer) {
       return answer.status == ARES_EBADNAME || answer.status == ARES_ESERVFAIL || answer.status == ARES_ECONNREFUSED;
@@ -136,7 +134,7 @@ class Lookup {
 
  private:
   struct Answer {
-    std::optional<int> status;  // none: there is no answer yet
+    std::optional<int> status;  // none: no answer yet
     std::vector<SocketAddress> found;
   };
 
@@ -149,7 +147,7 @@ class Lookup {
     return std::ranges::any_of(answers_, [](const Answer& answer) { return !answer.found.empty(); });
   }
 
-  // The status that says most: of two families one may simply have no address.
+  // The most specific status, because one of two families may simply have no address.
   std::unexpected<Error> failure() const {
     for (const Answer& answer : answers_) {
       const int status = answer.status.value_or(ARES_ETIMEOUT);
@@ -159,7 +157,7 @@ class Lookup {
     return unavailable("no such host name");
   }
 
-  Result<void> begin(const char* sources) {
+  Result<void> start(const char* sources) {
     static const int library = ares_library_init(ARES_LIB_INIT_ALL);
     sockets_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
     if (!sockets_) return std::unexpected(system_error("epoll_create1"));
@@ -168,7 +166,7 @@ class Lookup {
     options.sock_state_cb_data = this;
     options.timeout = static_cast<int>(kFirstTry.count());
     options.tries = kTries;
-    std::string lookups = sources;  // c-ares copies it, and asks for a pointer that is not const
+    std::string lookups = sources;  // c-ares copies it, but takes a pointer that is not const
     options.lookups = lookups.data();
     const int wanted = ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
     const int status = library != ARES_SUCCESS ? library : ares_init_options(&channel_, &options, wanted);
@@ -178,7 +176,7 @@ class Lookup {
     return {};
   }
 
-  // Waits for an answer, or for the time when c-ares asks again, but not beyond `latest`.
+  // Waits for an answer, or until c-ares has to ask again, but no longer than `latest`.
   Result<void> go_on(const Until& until, TimePoint latest) {
     timeval most{.tv_sec = 1}, next{};
     const timeval* at = ares_timeout(channel_, &most, &next);
@@ -193,11 +191,11 @@ class Lookup {
       ares_process_fd(channel_, readable ? events[i].data.fd : ARES_SOCKET_BAD,
                       writable ? events[i].data.fd : ARES_SOCKET_BAD);
     }
-    ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // those whose time is over
+    ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);  // for time-outs
     return {};
   }
 
-  // Called by c-ares before it waits for a socket, and before it closes one.
+  // c-ares calls this before it waits for a socket, and before it closes one.
   static void watch(void* self, ares_socket_t socket, int readable, int writable) {
     const int sockets = static_cast<Lookup*>(self)->sockets_.get();
     epoll_event wanted{.events = (readable ? EPOLLIN : 0U) | (writable ? EPOLLOUT : 0U), .data = {.fd = socket}};
@@ -208,7 +206,7 @@ class Lookup {
     }
   }
 
-  // Called by c-ares once for each question, at the latest when the channel is destroyed.
+  // c-ares calls this once for each question, at the latest when the channel is destroyed.
   static void answered(void* to, int status, int /*timeouts*/, ares_addrinfo* found) {
     auto& answer = *static_cast<Answer*>(to);
     answer.status = status;
@@ -238,11 +236,11 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, int port, co
   }
   const std::vector<int> both = {AF_UNSPEC};
   if (auto found = Lookup().run(host, port, "f", both, until)) return found;
-  const std::vector<int> of_this_host = families();
+  const std::vector<int> available = families();
   Lookup lookup;
-  auto found = lookup.run(host, port, "b", of_this_host, until);
+  auto found = lookup.run(host, port, "b", available, until);
   if (found || host.ends_with('.') || !lookup.gave_up()) return found;
-  auto as_it_is = Lookup().run(host + ".", port, "b", of_this_host, until);
+  auto as_it_is = Lookup().run(host + ".", port, "b", available, until);
   if (as_it_is || as_it_is.error().code == Error::Code::interrupted) return as_it_is;
   return found;
 }

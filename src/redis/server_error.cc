@@ -10,10 +10,10 @@
 namespace rlock::redis {
 namespace {
 
-// A Sentinel says that.
+// The reply of a Sentinel.
 constexpr std::string_view kNoScripts = "unknown command 'EVAL'", kNoScriptsBefore7 = "unknown command `EVAL`";
 
-constexpr std::string_view kSaidOfScripts = "the server has no scripts (EVAL)";
+constexpr std::string_view kRunsNoScripts = "the server does not run scripts (EVAL)";
 
 struct Meaning {
   std::string_view mark;
@@ -23,7 +23,7 @@ struct Meaning {
 
 using enum Error::Code;
 
-// The next step after an error, whichever subcommand it ends.
+// The next step after an error.
 constexpr std::string_view
     kNoMemory = "the server has no memory left: raise its maxmemory, or delete keys",
     kReplica = "it is a replica: name its master, or the Sentinels that know it (redis+sentinel://host/MASTER)",
@@ -32,25 +32,24 @@ constexpr std::string_view
     kNoMaster =
         "it is a replica that does not reach its master: name the master, or the Sentinels that know it "
         "(redis+sentinel://host/MASTER)",
-    kNoDisk =
-        "the server cannot write its data to its disk, and takes no locks: look into its log, and free space there",
-    kTooFewReplicas = "the server wants more replicas that answer (min-replicas-to-write): see that they run",
-    kBusy = "a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL",
+    kNoDisk = "the server cannot write to its disk, so it refuses locks: see its log, and free space",
+    kTooFewReplicas = "the server needs more replicas that answer (min-replicas-to-write): check that they run",
+    kBusy = "another client's script is taking long: try again, or end it with redis-cli SCRIPT KILL",
     kClusterDown = "a part of the cluster is missing: see redis-cli --cluster check",
     kTooManyClients = "end clients that nobody needs, or raise the server's maxclients",
-    kProtected = "without a password it serves its own host alone: set one there (requirepass)",
+    kProtected = "without a password it serves only its own host: set one there (requirepass)",
     kNoDatabase = "name a database that the server has, as in redis://host/0",
-    kOnlyDatabase = "a server of a cluster has database 0 alone: leave the database out of the address",
-    kNeedlessPassword = "the server knows no password for this user: leave it out, or name a user (redis://USER@host)",
+    kOnlyDatabase = "a server of a cluster has only database 0: leave the database out of the address",
+    kNeedlessPassword = "the server has no password for this user: leave it out, or name a user (redis://USER@host)",
     kLoneWord =
-        "what stands alone in front of the @ is taken for a user; if it is the password, write "
+        "a single word before the @ is taken for a user; if it is the password, write "
         "redis://:PASSWORD@host",
-    kOfCluster = "it is a server of a cluster: write redis+cluster:// in place of redis://";
+    kOfCluster = "it is a server of a cluster: write redis+cluster:// instead of redis://";
 
-// The words of Redis 7 to a stranger who sends a long command, before it would say NOAUTH.
+// Redis 7 says this instead of NOAUTH if the command is long.
 constexpr std::string_view kUnauthenticated = "Protocol error: unauthenticated";
 
-// To a script that looks for a key that is on its way to another server of a cluster.
+// Said to a script that uses a key that is moving to another server of a cluster.
 constexpr std::string_view kCutShort = "access a non local key";
 
 constexpr Meaning kFirstWords[] = {
@@ -73,8 +72,8 @@ constexpr Meaning kFirstWords[] = {
     {"ASK", config, kOfCluster},
 };
 
-// Parts of texts that begin with ERR. The marks with a dash or a colon are an inner error that a script
-// passed on; 6.2 writes "ERR Error running script (call to f_…): @user_script:1: WRONGTYPE Operation …".
+// Parts of texts after ERR. Those with a dash or a colon are an inner error that a script passed on; 6.2 writes "ERR
+// Error running script (call to f_…): @user_script:1: WRONGTYPE Operation …".
 constexpr Meaning kInErrors[] = {
     {"ACL failure", denied, kAdviceOnRights},
     {"can't run this command", denied, kAdviceOnRights},
@@ -106,8 +105,8 @@ constexpr Meaning kInErrors[] = {
     {"MISCONF Redis is configured", unavailable, kNoDisk},
 };
 
-// Redis and Valkey answer so to AUTH, to SELECT, and to a connection that they do not want. The first one with which
-// `text` begins is shown; one that begins with a blank is the end of a NOPERM, which names the user.
+// Replies of Redis and Valkey to AUTH, to SELECT, and to unwanted connections. The first one that `text` starts with is
+// shown; one that starts with a blank is the end of a NOPERM, which names the user.
 constexpr std::string_view kHarmless[] = {
     "WRONGPASS invalid username-password pair or user is disabled.",
     "WRONGPASS invalid username-password pair",
@@ -136,7 +135,7 @@ constexpr std::string_view kHarmless[] = {
     "NOPERM",
 };
 
-// Servers end some of their texts with a full stop, others not.
+// Some of the servers' texts end with a full stop.
 void add_advice(Error& error, std::string_view advice) {
   if (advice.empty()) return;
   if (error.message.ends_with('.')) error.message.pop_back();
@@ -155,21 +154,20 @@ Error error_after_password(std::string_view text) {
     const bool is_part = known.starts_with(' ');
     return server_error(is_part ? "NOPERM This user" + std::string(known) : std::string(known));
   }
-  // The code may depend on words behind the first one.
   const Error::Code code = server_error(text).code;
-  return {code, "the server refused it; rlock does not show the answer, which may repeat the password"};
+  return {code, "the server refused it; rlock does not show the reply, because that may contain the password"};
 }
 
 Error server_error(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
   const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
-  const bool stranger = first == "NOAUTH" || says(kUnauthenticated);
-  Error error{protocol, (stranger ? "the server wants a password: " : "the server answered: ") + escaped(text, 300)};
+  const bool no_login = first == "NOAUTH" || says(kUnauthenticated);
+  Error error{protocol, (no_login ? "the server requires a password: " : "the server answered: ") + escaped(text, 300)};
   if (says("WRONGTYPE")) {
-    error.message = "the key holds a value of another type, which something else than rlock has put there";
+    error.message = "the key has a value of another type, which another program has written";
   }
   if (says(kNoScripts) || says(kNoScriptsBefore7)) {
-    error.message = std::string(kSaidOfScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
+    error.message = std::string(kRunsNoScripts) + "; if it is a Sentinel, write redis+sentinel://host/MASTER";
   }
   const auto is_meant = [&](const Meaning& one) { return first == "ERR" ? says(one.mark) : first == one.mark; };
   const std::span<const Meaning> known = first == "ERR" ? std::span<const Meaning>(kInErrors) : kFirstWords;
@@ -183,8 +181,8 @@ Error server_error(std::string_view text) {
 
 Error with_login(Error error, const Endpoint& endpoint) {
   const auto says = [&](std::string_view text) { return error.message.contains(text); };
-  const bool of_password = says("wants a password") || says("WRONGPASS") || says("invalid password");
-  // A user who has not logged in is the user `default`, who may lack rights.
+  const bool of_password = says("requires a password") || says("WRONGPASS") || says("invalid password");
+  // Without a login, the user is `default`, who may lack rights.
   const bool as_anybody = error.code == denied && !endpoint.has_password();
   if (of_password && as_anybody && endpoint.hides_user) add_advice(error, kLoneWord);
   if (of_password || as_anybody) add_advice(error, endpoint.about_password);
@@ -198,7 +196,7 @@ bool is_withheld(const Error& error) {
 
 bool refuses_scripts(const Error& error) {
   const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
-  return says(kSaidOfScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
+  return says(kRunsNoScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
 }
 
 Error both(const Error& one, const Error& other) {

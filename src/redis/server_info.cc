@@ -10,7 +10,7 @@
 namespace rlock::redis {
 namespace {
 
-// The reply; none where the command is withheld.
+// The reply; none if the command is withheld.
 Result<std::optional<Reply>> ask(Client& client, const Words& command, const Until& until) {
   auto reply = client.call(command, until);
   if (!reply && is_withheld(reply.error())) return std::nullopt;
@@ -19,7 +19,7 @@ Result<std::optional<Reply>> ask(Client& client, const Words& command, const Unt
 
 }  // namespace
 
-// Each start asks for two fields of fifty: they are found where they stand, without a table of all.
+// Searches the text instead of making a table, because a start needs only two of fifty fields.
 std::optional<std::string_view> ServerInfo::find(std::string_view field) const {
   for (std::string_view rest = text_; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find_first_of("\r\n"));
@@ -64,7 +64,7 @@ Result<std::optional<std::string>> ask_setting(Client& client, std::string_view 
 }
 
 Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until) {
-  // The command as which each lease is in the file.
+  // In the file, each lease is this command.
   const auto reply = client.call({"ACL", "DRYRUN", "default", "PEXPIREAT", key, "1"}, until);
   if (!reply && reply.error().code == Error::Code::unavailable) return std::unexpected(reply.error());
   return reply ? std::optional(reply->as_text() == "OK") : std::nullopt;
@@ -77,7 +77,7 @@ Result<ClockReading> read_clock(Client& client, const Until& until) {
   reading.ours = since_1970();
   if (!reply) return reading;
   const auto seconds = reply->at(0).as_number(), more = reply->at(1).as_number();
-  constexpr long long kMost = 1LL << 40;  // that many microseconds can be counted
+  constexpr long long kMost = 1LL << 40;  // so many seconds do not overflow in microseconds
   if (!seconds || !more || *seconds < 0 || *seconds > kMost) return client.unexpected_reply("TIME");
   reading.server = std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
   return reading;

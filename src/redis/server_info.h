@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The server's words about itself: how it is set up, and what its clock says. Untrusted text.
+// What a server says about its configuration and its clock. Untrusted text.
 #pragma once
 
-#include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "base/clock.h"
 #include "redis/client.h"
 
 namespace rlock::redis {
@@ -15,13 +9,13 @@ namespace rlock::redis {
 // The fields of INFO.
 class ServerInfo {
  public:
-  // Of "field:value" lines; passes over all others. Of several with one field the first one counts.
+  // Reads "field:value" lines, and ignores others. The first line with a field counts.
   explicit ServerInfo(std::string_view text) : text_(text) {}
 
   bool has(std::string_view field) const { return find(field).has_value(); }
   // "" if there is no such field.
   std::string text(std::string_view field) const;
-  // None: there is no such field, or it is no number.
+  // None: there is no such field, or it is not a number.
   std::optional<long long> number(std::string_view field) const;
 
  private:
@@ -33,32 +27,32 @@ class ServerInfo {
 // None: the command is withheld (redis/server_error.h). Errors: those of Client::call.
 Result<std::optional<ServerInfo>> ask_info(Client& client, const Until& until);
 
-// The policy by which the server drops locks once its memory is full, as "allkeys-lru". Locks have a TTL, so every
-// policy but noeviction may drop them. None: it drops none, because its memory has no limit, or nothing is known.
+// The policy by which the server drops locks once its memory is full, such as "allkeys-lru"; locks have a TTL, so every
+// policy but noeviction may drop them. None: it drops none, because its memory has no limit, or this is unknown.
 std::optional<std::string> evicts_by(const ServerInfo& info);
 
-// Has `client` ask each server that it connects to for that; and the answer of the one that it is connected to. None,
-// too: it has not been asked yet.
+// Makes `client` ask each server that it connects to for that. The second function returns the connected server's
+// answer; also none if it has not answered yet.
 void look_for_eviction(Client& client);
 std::optional<std::string> evicts_by(const Client& client);
 
-// A setting of the server, by CONFIG GET. None: there is none of that name, or the command is withheld. Errors: those
-// of Client::call.
+// A setting of the server (CONFIG GET). None: it does not exist, or the command is withheld. Errors: those of
+// Client::call.
 Result<std::optional<std::string>> ask_setting(Client& client, std::string_view name, const Until& until);
 
-// Whether the user `default` may do what a script does to `key`: the server loads its append-only file with the rights
-// of that user, and drops what it may not do. None: the command is withheld, or the server is older than 7.0. Errors:
-// unavailable, as those of Client::call.
+// Whether the user `default` may do what a script does to `key`. The server loads its append-only file with the rights
+// of that user, and drops what they do not allow. None: the command is withheld, or the server is older than 7.0.
+// Errors: only unavailable, as those of Client::call.
 Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until);
 
 // One look at the server's clock.
 struct ClockReading {
   TimePoint sent, answered;
-  milliseconds ours{};                              // our wall clock when the answer came
-  std::optional<std::chrono::microseconds> server;  // since 1970; none: the command is withheld, though answered
+  milliseconds ours{};                              // our wall clock at that time
+  std::optional<std::chrono::microseconds> server;  // since 1970; none: the command is withheld
 };
 
-// Errors: those of Client::call; protocol where the reply is no time.
+// Errors: those of Client::call; protocol if the reply is not a time.
 Result<ClockReading> read_clock(Client& client, const Until& until);
 
 }  // namespace rlock::redis

@@ -25,26 +25,6 @@ constexpr std::size_t kMostNodes = 4096, kMostInDoubt = 64;
 
 bool is_range(long long begin, long long end) { return begin >= 0 && begin <= end && end < kSlots; }
 
-struct Place {
-  Host host;
-  std::string other_name;
-};
-
-// {name, port, id, {field, value …}}, the last one from Redis 7 on. None: it has no name that could be used.
-std::optional<Place> read_node(const Reply& node, const Host& asked, bool by_name) {
-  std::string name = node.at(0).as_text(), announced;
-  const auto port = node.at(1).as_number().value_or(0);
-  const Reply& more = node.at(3);
-  for (std::size_t i = 0; i + 1 < more.elements.size(); i += 2) {
-    if (more.at(i).as_text() == "hostname") announced = more.at(i + 1).as_text();
-  }
-  if (name == "?") return {};
-  if (name.empty()) name = asked.name;
-  if (!can_be_node(name, port) || !can_be_node(announced, port)) return {};
-  if (by_name && !announced.empty()) std::swap(name, announced);
-  return Place{{name, static_cast<int>(port)}, announced};
-}
-
 }  // namespace
 
 int slot_of(std::string_view key) {
@@ -98,6 +78,21 @@ Result<void> SlotMap::read(const Reply& slots, const Host& asked, bool by_name) 
   return {};
 }
 
+// {name, port, id, {field, value …}}, the last since Redis 7. None: it has no usable name.
+std::optional<SlotMap::Node> SlotMap::read_node(const Reply& node, const Host& asked, bool by_name) {
+  std::string name = node.at(0).as_text(), announced;
+  const auto port = node.at(1).as_number().value_or(0);
+  const Reply& more = node.at(3);
+  for (std::size_t i = 0; i + 1 < more.elements.size(); i += 2) {
+    if (more.at(i).as_text() == "hostname") announced = more.at(i + 1).as_text();
+  }
+  if (name == "?") return {};
+  if (name.empty()) name = asked.name;
+  if (!can_be_node(name, port) || !can_be_node(announced, port)) return {};
+  if (by_name && !announced.empty()) std::swap(name, announced);
+  return Node{{name, static_cast<int>(port)}, announced};
+}
+
 Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& asked, bool by_name) {
   const auto unexpected =
       fail(Error::Code::protocol, "unexpected reply to CLUSTER SLOTS; is something between us and Redis?");
@@ -109,9 +104,9 @@ Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& aske
     std::uint16_t master = 0;
     for (std::size_t i = 2; i < range.elements.size(); ++i) {
       known.sharded = known.sharded || range.at(i).elements.size() > 3;
-      const auto place = read_node(range.at(i), asked, by_name);
-      if (!place) continue;
-      const auto index = known.index_of(place->host, place->other_name);
+      const auto node = read_node(range.at(i), asked, by_name);
+      if (!node) continue;
+      const auto index = known.index_of(*node);
       if (i == 2) master = index;
     }
     std::fill(known.owner.begin() + begin, known.owner.begin() + end + 1, master);
@@ -120,10 +115,10 @@ Result<SlotMap::Known> SlotMap::read_ranges(const Reply& slots, const Host& aske
   return known;
 }
 
-std::uint16_t SlotMap::Known::index_of(const Host& host, const std::string& other_name) {
-  const auto known = std::ranges::find(nodes, host, &Node::host);
+std::uint16_t SlotMap::Known::index_of(const Node& node) {
+  const auto known = std::ranges::find(nodes, node.host, &Node::host);
   if (known != nodes.end()) return static_cast<std::uint16_t>(known - nodes.begin() + 1);
-  nodes.push_back({host, other_name});
+  nodes.push_back(node);
   return static_cast<std::uint16_t>(nodes.size());
 }
 
@@ -181,13 +176,13 @@ Host SlotMap::moved(const Redirection& redirection, const Host& asked) {
   Host host = redirection.node;
   if (host.name.empty()) host.name = asked.name;
   if (host.name.empty()) {
-    stale_ = true;  // it is that of an adopted connection, and nobody knows where that leads
+    stale_ = true;  // the server of an adopted connection, whose name is unknown
     return host;
   }
   const auto same = [&](const Node& node) { return node.host.port == host.port && node.other_name == host.name; };
   if (const auto known = std::ranges::find_if(known_.nodes, same); known != known_.nodes.end()) host = known->host;
   if (redirection.for_once || known_.nodes.size() > kMostNodes) return host;
-  known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");
+  known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of({host, ""});
   return host;
 }
 
@@ -196,21 +191,6 @@ void SlotMap::lost(const Host& node) {
   if (teacher_) doubt(*teacher_);
   doubt(node);
   stale_ = true;
-}
-
-bool SlotMap::is_stale() const {
-  const std::lock_guard guard(mutex_);
-  return stale_;
-}
-
-void SlotMap::set_stale() {
-  const std::lock_guard guard(mutex_);
-  stale_ = true;
-}
-
-bool SlotMap::sharded() const {
-  const std::lock_guard guard(mutex_);
-  return known_.sharded;
 }
 
 }  // namespace rlock::redis

@@ -4,12 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "redis/connection.h"
 #include "redis/reply.h"
@@ -19,77 +13,84 @@ namespace rlock::redis {
 
 inline constexpr int kSlots = 16384;
 
-// The hash slot of a key or of a sharded channel: CRC16 (XMODEM) of what stands between the first { and the first }
-// behind it, or of the whole key where nothing does.
+// The hash slot of a key or of a sharded channel: CRC16 (XMODEM) of the text between the first { and the next }, or of
+// the whole key if there is no such text.
 int slot_of(std::string_view key);
 
-// The slot of a command that rlock sends: that of the first key of a script, of the key of TYPE and DEL, of the channel
-// of PUBLISH and SPUBLISH. None: any server may be asked.
+// The slot of a command that rlock sends, by its first key or its channel. None: any server can be asked.
 std::optional<int> slot_of_command(const Words& command);
 
-// A server's word that another one keeps a slot.
+// A server says that another one keeps a slot.
 struct Redirection {
-  bool for_once = false;  // ASK: the slot is on its way; nothing is known of the next command
+  bool for_once = false;  // ASK: the slot is moving, so this does not hold for the next command
   int slot = 0;
-  Host node;  // without a name: that of the server that was asked
+  Host node;  // without a name: the host that was asked, with this port
 };
 
-// Reads "MOVED 3999 host:port" and "ASK 3999 host:port". None: the text is something else, or names no server.
-// Untrusted text.
+// Reads "MOVED 3999 host:port" and "ASK 3999 host:port". None: it is something else, or does
+// not name a server. Untrusted text.
 std::optional<Redirection> read_redirection(std::string_view error);
 
-// `name` can be that of a host, and `port` a port. `name` may be empty.
+// Whether these can be the name of a host, which may be empty, and a port.
 bool can_be_node(std::string_view name, long long port);
 
-// Knowledge about a cluster: which server keeps which slot. Untrusted: a server that is asked for a slot that it does
-// not keep says so. Shared by all that speak to one cluster; threads may use it at the same time.
+// Which server of a cluster keeps which slot, as far as is known. May be wrong, because a server that is asked for a
+// slot that it does not keep says so. Shared by all connections to one cluster; threads may use it at the same time.
 class SlotMap {
  public:
-  // Reads the reply to CLUSTER SLOTS of `asked`. `by_name`: a server is known by the name that it announces, where it
-  // does: certificates are for names. Errors: protocol (no such list), unavailable (no server has a slot).
+  // Reads the reply of `asked` to CLUSTER SLOTS. `by_name`: use the name that a server announces, if any, because
+  // certificates are for names. Errors: protocol (not such a list), unavailable (no server has a slot).
   Result<void> read(const Reply& slots, const Host& asked, bool by_name);
 
-  // None: nobody keeps it, as far as is known.
+  // None: no server keeps it, as far as is known.
   std::optional<Host> owner(int slot) const;
   // The servers that keep slots, those in doubt last.
   std::vector<Host> owners() const;
-  // The servers that are known, and these; those in doubt last, and of these the one that came into doubt last.
+  // All known servers and `seeds`; those in doubt last, in the order in which they came into doubt.
   std::vector<Host> nodes(std::span<const Host> seeds = {}) const;
-  // How many slots nobody keeps.
+  // The number of slots without a server.
   int without_owner() const;
 
-  // The slot is there, as another server has said. Returns how that one is known.
+  // Notes a redirection. Returns the server's known name.
   Host moved(const Redirection& redirection, const Host& asked);
-  // The server does not answer, or does not serve. It is in doubt, as is the one by whose list it was found: a server
-  // that is cut off from the others names those that kept the slots before.
+  // The server does not answer, or does not serve. Then it is in doubt, as is the server whose list named it: one that
+  // is cut off from the others names the servers that kept the slots before.
   void lost(const Host& node);
-  // The list was not read yet, or does not fit any more.
-  bool is_stale() const;
-  void set_stale();
+  // The list was not read yet, or is out of date.
+  bool is_stale() const { return locked(stale_); }
+  void set_stale() {
+    const std::lock_guard guard(mutex_);
+    stale_ = true;
+  }
 
-  // The servers have channels of their own for each slot (SPUBLISH, from Redis 7 on).
-  bool sharded() const;
+  // The servers have channels for each slot (SPUBLISH, since Redis 7).
+  bool sharded() const { return locked(known_.sharded); }
 
  private:
   struct Node {
     Host host;
-    std::string other_name;  // by which it may be named as well
+    std::string other_name;  // which servers may use as well
   };
   struct Known {
     std::vector<Node> nodes;
-    std::array<std::uint16_t, kSlots> owner{};  // index in nodes, from 1 on; 0: nobody
+    std::array<std::uint16_t, kSlots> owner{};  // index in nodes + 1; 0: none
     bool sharded = false;
-    // Its index. Makes one that is not there.
-    std::uint16_t index_of(const Host& host, const std::string& other_name);
+    // Its index + 1; adds it if necessary.
+    std::uint16_t index_of(const Node& node);
   };
+  static std::optional<Node> read_node(const Reply& node, const Host& asked, bool by_name);
   static Result<Known> read_ranges(const Reply& slots, const Host& asked, bool by_name);
+  bool locked(const bool& fact) const {
+    const std::lock_guard guard(mutex_);
+    return fact;
+  }
   void doubt(const Host& host);
   void put_doubted_last(std::vector<Host>& hosts) const;
 
   mutable std::mutex mutex_;
   Known known_;
-  std::optional<Host> teacher_;  // whose list it is
-  std::vector<Host> in_doubt_;   // the last one is the one that came last
+  std::optional<Host> teacher_;  // the server that sent the list
+  std::vector<Host> in_doubt_;   // the latest one at the end
   bool stale_ = true;
 };
 

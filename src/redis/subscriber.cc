@@ -27,7 +27,7 @@ Result<Subscriber> Subscriber::open(const Address& address, std::string_view cha
     if (RLOCK_TRY(subscriber.subscribe(channel, until))) return subscriber;
     subscriber.connections_.clear();
   }
-  return fail(Error::Code::unavailable, escaped(address.display()) + ": no server keeps the channel for long");
+  return fail(Error::Code::unavailable, escaped(address.display()) + ": the channel keeps moving to other servers");
 }
 
 Result<Connection*> Subscriber::connection_for(std::string_view channel, const Until& until) {
@@ -98,7 +98,7 @@ Result<int> Subscriber::watched() {
 
 Result<std::optional<Message>> Subscriber::wait(const Until& until) {
   for (;;) {
-    // A server that always has something to say holds nobody up: the caller may wait for the next message at once.
+    // Checked first, because a server may send messages without a pause.
     if (wait_for(-1, 0, until.at_most(0ms)) == WaitEnd::interrupted) {
       return fail(Error::Code::interrupted, "interrupted");
     }
@@ -120,7 +120,7 @@ namespace {
 
 constexpr milliseconds kListenAgain = 1s;
 
-// Anybody who may publish can send what no subscriber can read: that is over with the connection.
+// Other clients can publish what a subscriber cannot read; a new connection does not have that.
 bool may_pass(const Error& error) {
   return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
 }
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses
       listener->threads_.emplace_back([&self = *listener, i] { self.work(i); });
     }
   } catch (const std::system_error& error) {
-    return std::unexpected(system_error("cannot start the thread that listens", error.code().value()));
+    return std::unexpected(system_error("cannot start a thread to listen", error.code().value()));
   }
   return listener;
 }
@@ -177,7 +177,7 @@ bool Listener::listen(std::size_t which) {
   }
   for (std::size_t refused = 0;;) {
     const auto message = subscriber->wait(forever);
-    // One channel of several that is refused: the others are listened to.
+    // One of several channels is refused; the others go on.
     if (!message && message.error().code == Error::Code::denied && ++refused < channels_.size()) continue;
     if (!message) return may_pass(message.error());
     if (*message && !heard_(which, **message)) return false;

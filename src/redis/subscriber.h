@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Listening on channels. It takes connections of its own: with RESP2 a connection that has subscribed
-// takes no other commands.
+// Listens on channels, with separate connections, because RESP2 allows no other commands after SUBSCRIBE.
 #pragma once
 
-#include <functional>
 #include <list>
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "base/unique_fd.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 
@@ -23,21 +16,21 @@ struct Message {
 
 class Subscriber {
  public:
-  // Connects, subscribes to `channel` and waits for the confirmation: messages published after the return
-  // are heard. Errors: those of redis::connect_again and server_error; `denied` is about the channel.
-  // REQUIRES: the server has served this address before.
+  // Connects, subscribes to `channel` and waits for the confirmation, so that later messages are received. Errors:
+  // those of redis::connect_again and server_error; `denied` is about the channel. REQUIRES: the server has served this
+  // address before.
   static Result<Subscriber> open(const Address& address, std::string_view channel, const Until& until);
 
-  // The server on which the first channel is listened to, as Client::server().
+  // The server of the first channel; see Client::server().
   const std::string& server() const { return connections_.front().server(); }
 
-  // Asks for `channel`, too. Messages published after the server has read that are heard.
-  // Errors: unavailable, interrupted; those of redis::connect_again, where another server of a cluster keeps it.
+  // Subscribes to another channel, without waiting for the confirmation. Errors: unavailable, interrupted; those of
+  // redis::connect_again if another server of a cluster keeps it.
   Result<void> also(std::string_view channel, const Until& until);
 
-  // Waits for a message; none: `until` is over, which is seen to even while messages wait to be read.
-  // Errors: unavailable (a connection is lost, or a channel has gone to another server: open a new one), interrupted,
-  // protocol; those of server_error, if a channel that was asked for is refused: the others are listened to.
+  // Waits for a message; none: `until` is over, even if messages wait to be read. Errors: unavailable (a connection is
+  // lost, or a channel has moved to another server: open a new subscriber), interrupted, protocol; those of
+  // server_error if one of the channels is refused, in which case the others go on.
   Result<std::optional<Message>> wait(const Until& until);
 
  private:
@@ -46,40 +39,40 @@ class Subscriber {
   bool sharded() const { return address_.slots && address_.slots->sharded(); }
   // The connection to the server that keeps the channel.
   Result<Connection*> connection_for(std::string_view channel, const Until& until);
-  // Asks for the channel, and waits for the confirmation. False: another server keeps it.
+  // Subscribes and waits for the confirmation. False: another server keeps the channel.
   Result<bool> subscribe(std::string_view channel, const Until& until);
   Result<void> ask(Connection& connection, std::string_view channel, const Until& until);
-  // None: no message of somebody.
+  // None: it is a confirmation.
   Result<std::optional<Message>> read(const Reply& reply);
-  // Readable when there may be something to look at.
+  // Readable when there may be a message.
   Result<int> watched();
 
   Address address_;
-  std::list<Connection> connections_;  // one; of a cluster one for each server
-  UniqueFd all_;                       // watches several
+  std::list<Connection> connections_;  // one; in a cluster, one for each server
+  UniqueFd all_;                       // an epoll(7) of several
 };
 
-// Threads that hear what is published on channels, one for each of several addresses, until it is destroyed. A server
-// that cannot be listened to is tried again each second; one that refuses all channels is not.
+// Threads that listen on channels, one for each of several addresses, until this object is destroyed. If it is not
+// possible to listen to a server, they try again each second, unless it refuses all channels.
 class Listener {
  public:
-  // In the thread of that address. False: nobody listens there any longer.
+  // Called in the thread of that address. Returns false to stop listening there.
   using Heard = std::function<bool(std::size_t which, const Message&)>;
 
-  // `connect`: the time to connect to a server, and for each channel. `name`: in front of log messages.
+  // `connect`: the time to connect to a server, and for each channel. `name`: prefix of log messages.
   // Errors: system (no thread).
   static Result<std::unique_ptr<Listener>> start(std::vector<Address> addresses, std::vector<std::string> channels,
                                                  milliseconds connect, std::string name, Heard heard);
   ~Listener();
 
-  // Nobody is heard from now on, or a moment later.
+  // Stops listening, now or in a moment.
   void stop();
 
  private:
   Listener() = default;
   void work(std::size_t which);
   Result<Subscriber> open(const Address& address, const Until& until) const;
-  // False: there is no point in listening again.
+  // False: there is no point in trying again.
   bool listen(std::size_t which);
 
   std::vector<Address> addresses_;

@@ -26,13 +26,13 @@ using Code = Error::Code;
 
 constexpr const char* kClosed = "the server closed the connection";
 
-// Where systems keep the certificates of authorities: a folder in which OpenSSL finds one by its hash, which costs
-// nothing, or else one file of all, which costs 40 to 70 ms.
+// The systems' certificates of authorities: a folder in which OpenSSL finds one by its hash, which costs nothing, or
+// else one file with all of them, which costs 40 to 70 ms.
 constexpr const char* kFolders[] = {"/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem/directory-hash"};
 constexpr const char* kBundles[] = {"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
                                     "/etc/ssl/certs/ca-certificates.crt"};
 
-// A socket as OpenSSL reads and writes one. Its own (BIO_s_socket) raises SIGPIPE.
+// Functions with which OpenSSL reads and writes a socket. Its own (BIO_s_socket) raise SIGPIPE.
 int read_socket(BIO* bio, char* bytes, int size) {
   BIO_clear_retry_flags(bio);
   const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
@@ -66,7 +66,7 @@ BIO* socket_bio(int fd) {
   return bio;
 }
 
-// The first error that OpenSSL has kept, which is the one that counts; all are forgotten.
+// The first of OpenSSL's errors, which is the cause; clears the others.
 std::string first_error() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
@@ -87,7 +87,7 @@ bool has_hashed_names(const char* folder) {
   return false;
 }
 
-// Errors: none; what is not there is trusted by nobody, and the handshake says so.
+// Has no errors: without any authorities, the handshake fails with one.
 void trust_system(SSL_CTX* context) {
   if (std::getenv(X509_get_default_cert_dir_env()) || std::getenv(X509_get_default_cert_file_env())) {
     SSL_CTX_set_default_verify_paths(context);
@@ -133,11 +133,11 @@ Result<void> add_own_certificate(SSL_CTX* context, const TlsSettings& settings) 
   return {};
 }
 
-// A key with a passphrase is no key for a program that nobody watches.
+// A program that runs unattended cannot use a key with a passphrase.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 Result<Context> make_context(const TlsSettings& settings) {
-  // A configuration of OpenSSL may name modules, which a program that is linked statically must not load.
+  // OpenSSL's configuration may name modules, which a statically linked program must not load.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (!context) return fail(Code::system, "TLS: " + first_error());
@@ -158,7 +158,7 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
 }
 
-// Has the certificate be for `host`, and tells the server which of its hosts is meant (SNI, RFC 6066 §3).
+// Requires a certificate for `host`, and tells the server which of its hosts is meant (SNI, RFC 6066 §3).
 bool expect_host(SSL* ssl, std::string host) {
   host = host.substr(0, host.find('%'));  // of an IPv6 address with a zone
   if (is_address(host)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
@@ -175,7 +175,7 @@ struct Tls::Session {
   Context context;
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl;
 
-  // Calls `step`, which returns what OpenSSL's functions do, until it is done or cannot be.
+  // Calls `step`, which returns what OpenSSL's functions return, until it succeeds or fails for good.
   template <class Step>
   Result<int> until_done(Step step, const Until& until, std::string_view late) {
     for (;;) {
@@ -192,7 +192,7 @@ struct Tls::Session {
     }
   }
 
-  // As branched as OpenSSL's errors: each is a case of its own. REQUIRES: errno is that of the call that has failed.
+  // Has a branch for each of OpenSSL's errors. REQUIRES: errno is that of the failed call.
   Error failure(int why) const {
     const int number = errno;
     if (why == SSL_ERROR_ZERO_RETURN) return {Code::unavailable, kClosed};
@@ -208,16 +208,16 @@ struct Tls::Session {
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
     if (reason == SSL_R_WRONG_VERSION_NUMBER) {
       return {Code::unavailable,
-              "TLS: the server does not speak it on this port; write redis:// for one that does not"};
+              "TLS: the server does not use it on this port; write redis:// for a server without TLS"};
     }
     if (wants_certificate(reason) && !SSL_get_certificate(ssl.get())) {
-      return {Code::untrusted, "TLS: the server wants a certificate of ours; give one (--tls-cert, --tls-key)"};
+      return {Code::untrusted, "TLS: the server requires a client certificate; give one (--tls-cert, --tls-key)"};
     }
-    const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert of the server's (RFC 8446 §6.2)
+    const bool refused = reason >= SSL_AD_REASON_OFFSET;  // an alert (RFC 8446 §6.2)
     return {refused ? Code::untrusted : Code::unavailable, (refused ? "TLS: the server refused us: " : "TLS: ") + said};
   }
 
-  // TLS 1.2 has no other word for it than the second one, and that one for more.
+  // TLS 1.2 has only the second alert for this, which may also mean something else.
   static bool wants_certificate(int reason) {
     return reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED || reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE;
   }
@@ -233,7 +233,7 @@ struct Tls::Session {
         advice = "; name the authority that has signed it (--tls-ca)";
         break;
       case X509_V_ERR_HOSTNAME_MISMATCH:
-      case X509_V_ERR_IP_ADDRESS_MISMATCH: advice = "; write the address with a name that stands in it"; break;
+      case X509_V_ERR_IP_ADDRESS_MISMATCH: advice = "; use one of the names in the certificate as the address"; break;
       default: break;
     }
     return {Code::untrusted, std::string("TLS: the server's certificate is not trusted: ") +
@@ -251,19 +251,19 @@ Result<std::unique_ptr<Tls>> Tls::connect(int fd, const TlsSettings& settings, c
   BIO* bio = ssl ? socket_bio(fd) : nullptr;
   if (!bio) return fail(Code::system, "TLS: " + first_error());
   SSL_set_bio(ssl, bio, bio);
-  if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is no name of a host");
+  if (!expect_host(ssl, host)) return fail(Code::config, "TLS: " + escaped(host) + " is not a host name");
   (void)RLOCK_TRY(session->until_done(
       [&] { return SSL_connect(ssl); }, until,
-      "TLS: the server did not answer in time; if it does not speak TLS on this port, write redis://"));
+      "TLS: the server did not answer in time; if it does not use TLS on this port, write redis://"));
   return std::unique_ptr<Tls>(new Tls(std::move(session)));
 }
 
 Result<void> Tls::check_idle() {
-  // Reads what TLS itself has to say, such as the tickets of a session, which come unasked.
+  // Reads messages of TLS itself, such as session tickets, which come unasked.
   ERR_clear_error();
   char byte;
   const int got = SSL_peek(session_->ssl.get(), &byte, 1);
-  if (got > 0) return fail(Code::protocol, "the server sent something that nobody has asked for");
+  if (got > 0) return fail(Code::protocol, "the server sent more than it was asked for");
   const int why = SSL_get_error(session_->ssl.get(), got);
   if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
   return std::unexpected(session_->failure(why));
@@ -271,7 +271,7 @@ Result<void> Tls::check_idle() {
 
 Result<void> Tls::send(std::string_view bytes, const Until& until) {
   const auto write = [&] { return SSL_write(session_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())); };
-  (void)RLOCK_TRY(session_->until_done(write, until, "the server took no data in time"));
+  (void)RLOCK_TRY(session_->until_done(write, until, "the server accepted no data in time"));
   return {};
 }
 
@@ -289,7 +289,7 @@ std::optional<CertificateLife> Tls::certificate_lasts() const {
     if (!shortest || lasts < shortest->lasts) shortest = {lasts, of_authority};
   };
   look_at(SSL_get0_peer_certificate(session_->ssl.get()), false);
-  // The server's own is the first. There is no chain where nobody has verified one (--tls-insecure).
+  // The server's own is the first. Without verification (--tls-insecure), there is no chain.
   const STACK_OF(X509)* const chain = SSL_get0_verified_chain(session_->ssl.get());
   for (int i = 1; i < sk_X509_num(chain); ++i) look_at(sk_X509_value(chain, i), true);
   return shortest;

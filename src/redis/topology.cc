@@ -12,8 +12,8 @@
 namespace rlock::redis {
 namespace {
 
-constexpr milliseconds kForOne = 1s;  // Sentinel, or server of a cluster: at most
-constexpr int kMostTeachers = 2;      // of one attempt, after an owner was lost
+constexpr milliseconds kForOne = 1s;  // the limit for one Sentinel, or one server of a cluster
+constexpr int kMostTeachers = 2;      // to ask in one attempt, after an owner was lost
 
 Endpoint endpoint_at(Endpoint endpoint, const Host& host) {
   endpoint.host = host.name;
@@ -21,7 +21,7 @@ Endpoint endpoint_at(Endpoint endpoint, const Host& host) {
   return endpoint;
 }
 
-// The same error with the server in front. Nothing that matters was executed.
+// The error with the server in front. No command of the caller was executed.
 std::unexpected<Error> named(const Endpoint& server, Error error) {
   error.maybe_executed = false;
   return std::unexpected(std::move(error).in(escaped(server.display())));
@@ -32,7 +32,7 @@ struct Answered {
   Reply reply;
 };
 
-// Asks `server` one thing. The errors say which server it is.
+// Sends one command to `server`. Errors name the server.
 Result<Answered> ask(Connection connection, const Endpoint& server, const Words& words, const Until& until) {
   if (auto sent = connection.send(words, until); !sent) return named(server, std::move(sent).error());
   auto reply = connection.receive(until);
@@ -49,10 +49,10 @@ Result<Connection> connect_to_master(const Address& address, const Until& until)
   const Named found = RLOCK_TRY(find_master(address, until));
   const Endpoint server = endpoint_at(address.server, found.master);
   Answered role = RLOCK_TRY(ask(server, {"ROLE"}, until));
-  // A server that the Sentinels have named may not know yet, or not any more, that it is the master. A user without the
-  // right to ask finds out by the first write.
+  // The server may not be the master yet, or no longer. A user without the right to ask finds out by the first write.
   if (!role.reply.is(Reply::Kind::error) && role.reply.at(0).as_text() != "master") {
-    return named(server, {Error::Code::unavailable, "is a replica; the Sentinels have not come to an end yet"});
+    return named(server,
+                 {Error::Code::unavailable, "is a replica; the Sentinels are still in the middle of a failover"});
   }
   role.connection.named = {!found.by_most, found.epoch};
   return std::move(role.connection);
@@ -67,7 +67,7 @@ struct Answer {
 Result<Answer> read_answer(const Reply& about, const Reply& place) {
   const std::string host = place.at(0).as_text();
   const long long port = place.at(1).as_number().value_or(0);
-  if (host.empty() || !can_be_node(host, port)) return fail(Error::Code::protocol, "the answer names no server");
+  if (host.empty() || !can_be_node(host, port)) return fail(Error::Code::protocol, "the answer does not name a server");
   Answer answer{{host, static_cast<int>(port)}};
   for (std::size_t i = 0; i + 1 < about.elements.size(); i += 2) {
     if (about.at(i).as_text() == "config-epoch") answer.epoch = about.at(i + 1).as_number().value_or(0);
@@ -78,15 +78,15 @@ Result<Answer> read_answer(const Reply& about, const Reply& place) {
 Error refusal(const std::string& text) {
   Error error = server_error(text);
   if (!is_withheld(error) || error.code == Error::Code::denied) return error;
-  return {Error::Code::config, "it is no Sentinel; for a server of its own write redis://host"};
+  return {Error::Code::config, "it is not a Sentinel; for a single server, write redis://host"};
 }
 
 // None: it does not know that master.
 //
-// SENTINEL MASTER has the epoch. While a Sentinel fails over, its epoch is the new one already and its address still the
-// old one, until all replicas have followed, which may take minutes; GET-MASTER-ADDR-BY-NAME names the new one from the
-// moment that it is promoted (sentinelGetCurrentMasterAddress in Redis' sentinel.c). The epoch is asked for first: an
-// older epoch with a newer address does no harm.
+// SENTINEL MASTER has the epoch. While a Sentinel fails over, its epoch is the new one already and its address still
+// the old one, until all replicas have followed, which may take minutes; GET-MASTER-ADDR-BY-NAME names the new one from
+// the moment that it is promoted (sentinelGetCurrentMasterAddress in Redis' sentinel.c). The epoch is asked for first:
+// an older epoch with a newer address does no harm.
 Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
   Endpoint server = endpoint_at(address.sentinel, sentinel);
   server.tls = address.server.tls;
@@ -95,9 +95,9 @@ Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& s
     if (about.reply.text.contains("No such master")) return std::nullopt;
     return named(server, with_login(refusal(about.reply.text), server));
   }
-  const Reply place =
-      RLOCK_TRY(ask(std::move(about.connection), server, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}, until))
-          .reply;
+  const Reply place = RLOCK_TRY(ask(std::move(about.connection), server,
+                                    {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}, until))
+                          .reply;
   if (place.is(Reply::Kind::error)) return named(server, with_login(refusal(place.text), server));
   auto answer = read_answer(about.reply, place);
   if (!answer) return named(server, std::move(answer).error());
@@ -110,10 +110,10 @@ Result<Connection> ask_node(const Address& address, const Host& node, const Unti
   Answered slots = RLOCK_TRY(ask(server, {"CLUSTER", "SLOTS"}, until));
   if (slots.reply.is(Reply::Kind::error)) {
     Error error = with_login(server_error(slots.reply.text), server);
-    // A Sentinel has no such command.
+    // Sentinels do not have this command.
     if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
     if (error.code == Error::Code::config)
-      error.message += "; it is no cluster: write redis:// in place of redis+cluster://";
+      error.message += "; it is not a cluster: write redis:// instead of redis+cluster://";
     return named(server, std::move(error).in("CLUSTER SLOTS"));
   }
   auto read = address.slots->read(slots.reply, node, address.server.tls.has_value());
@@ -122,8 +122,8 @@ Result<Connection> ask_node(const Address& address, const Host& node, const Unti
   return std::move(slots.connection);
 }
 
-// The address with the password that its source has now. Each of several servers has a part of the time, which is made
-// for servers and may be too short for a program that gets a password; and one password is good for all of them.
+// The address with its source's current password. It is read only once, because each of several servers gets a share of
+// the time, which may be too short for a program that gets a password.
 Result<Address> with_password(const Address& address, const Until& until) {
   Address known = address;
   auto& source = known.server.password_source;
@@ -134,17 +134,17 @@ Result<Address> with_password(const Address& address, const Until& until) {
   return known;
 }
 
-// None: of any slot.
+// Without a slot: the first server.
 std::optional<Host> owner_of(std::optional<int> slot, const SlotMap& slots) {
   if (slot) return slots.owner(*slot);
   const auto owners = slots.owners();
   return owners.empty() ? std::nullopt : std::optional(owners.front());
 }
 
-// A connection to the server that keeps `slot`; none: to any that keeps one. Asks who it is where that is not known,
-// and asks another server where it cannot be reached: a replica may have taken its place. The first one that names the
-// lost one again is cut off, perhaps, and one more is asked. One that may not get the password ends the search. In one
-// function in spite of its branches: each turn of the search depends on what the ones before have found.
+// A connection to the server that keeps `slot`, or without a slot, to any that keeps one. Asks which one that is if
+// that is unknown, and asks another server if it cannot be reached, because a replica may have replaced it. The first
+// one that names the lost server again may be cut off, so one more is asked. A server that may not get the password
+// ends the search. Long, because each step depends on what the earlier ones have found.
 Result<Connection> connect_to_owner(const Address& unread, std::optional<int> slot, const Until& until) {
   const Address address = RLOCK_TRY(with_password(unread, until));
   SlotMap& slots = *address.slots;
@@ -161,7 +161,7 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
     }
     if (open && open->node() == *owner) return std::move(*open);
     const bool another = lost && owner != lost;
-    // A server that is cut off from the others may name it again.
+    // A server that is cut off from the others may name the lost one again.
     if (!lost || another) {
       RLOCK_TRY(endpoint_of(address, *owner).may_get_password());
       const Until first = until.at_most(rlock::until(until.deadline) / 2);
@@ -179,12 +179,12 @@ Result<Connection> connect_to_owner(const Address& unread, std::optional<int> sl
   return std::unexpected(std::move(failure));
 }
 
-// The error where no Sentinel has named a master; so many do not know it.
+// The error if no Sentinel has named a master; `unknown` of them do not know it.
 Error nobody_named(const Address& address, std::size_t unknown, std::optional<Error> failure) {
   const std::string nobody = "no Sentinel knows a master " + in_quotes(address.master);
   if (unknown == address.sentinels.size()) return {Error::Code::config, nobody};
   if (!failure) failure = Error{Error::Code::unavailable, "no answer in time"};
-  return unknown == 0 ? *failure : both(*failure, {Error::Code::unavailable, nobody + " of those that answer"});
+  return unknown == 0 ? *failure : both(*failure, {Error::Code::unavailable, nobody + " among those that answer"});
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
   std::optional<Error> failure;
   for (const Host& sentinel : address.silent->last(address.sentinels)) {
     if (until.over()) break;
-    // One that is silent leaves time for the others.
+    // A silent one must leave time for the others.
     const milliseconds share = rlock::until(until.deadline) / static_cast<int>(left--);
     auto answer = ask_sentinel(address, sentinel, until.at_most(std::min(kForOne, share)));
     if (!answer && answer.error().code == Error::Code::interrupted) return std::unexpected(std::move(answer).error());
@@ -227,7 +227,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
     if (2 * answers.size() > address.sentinels.size()) break;
   }
   if (answers.empty()) return std::unexpected(nobody_named(address, unknown, std::move(failure)));
-  // Of the latest failover that any of them has heard of: the others learn of it within a second.
+  // From the latest failover that any of them knows; the others learn of it within a second.
   const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
   return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch};
 }
@@ -241,7 +241,7 @@ Result<Connection> learn_slots(const Address& unread, const Until& until) {
   std::optional<Error> failure;
   for (const Host& node : nodes) {
     if (until.over()) break;
-    // One that is silent leaves time for the others, and for what the slot is wanted for.
+    // A silent one must leave time for the others, and for the command.
     const milliseconds share = rlock::until(until.deadline) / static_cast<int>(1 + left--);
     if (auto may = endpoint_of(address, node).may_get_password(); !may) {
       if (!failure) failure = std::move(may).error();

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT
-// From an address to the server that keeps the locks now: the server itself, the one that Redis Sentinel names as the
+// Finds the server of an address that keeps the locks now: the server itself, the one that Redis Sentinel names as the
 // master (redis.io, "Guidelines for Redis clients"), or the one of a cluster that keeps a slot ("Redis cluster
-// specification"). Nobody above knows how many servers an address stands for.
+// specification"). Nothing above knows how many servers an address stands for.
 #pragma once
 
-#include <optional>
-
-#include "base/error.h"
-#include "base/wait.h"
 #include "redis/address.h"
 #include "redis/connection.h"
 
 namespace rlock::redis {
 
-// A connection to that server; in a cluster, to the one that keeps `slot`, or to any. Names and Sentinels are asked
-// again each time: after a failover another one has taken its place. Errors: those of Connection::open, find_master and
-// learn_slots; unavailable where the server that the Sentinels name says that it is a replica, or nobody keeps the
+// A connection to that server; in a cluster, to the one that keeps `slot`, or to any. Asks name servers and Sentinels
+// each time, because another server may have replaced it in a failover. Errors: those of Connection::open, find_master
+// and learn_slots; unavailable if the server that the Sentinels name says that it is a replica, or no server keeps the
 // slot.
 Result<Connection> connect(const Address& address, std::optional<int> slot, const Until& until);
 
-// The same for servers that have served this address before: a password, a right or a certificate that is refused now
-// is being changed, on either side, and trying again may help. Errors: those of connect(), but unavailable in place of
+// The same for an address that was served before: a password, a right or a certificate that is refused now is probably
+// being changed on either side, so trying again may help. Errors: those of connect(), but unavailable instead of
 // denied, untrusted and config.
 Result<Connection> connect_again(const Address& address, std::optional<int> slot, const Until& until);
 
@@ -30,22 +26,22 @@ struct Named {
   long long epoch = 0;   // of the failover by which it became the master
 };
 
-// Asks the Sentinels one after the other, those last that did not answer the last time, each for its share of the time
-// left and a second at most, until more than half of them have named a master. Of these answers, and of fewer where
-// there are no more, the one with the highest configuration epoch counts: it comes from the latest failover that any of
-// them has heard of, while a Sentinel behind a partition goes on naming the old master. Errors: unavailable (none that
-// knows the master answers, and some may later), untrusted, denied (all of them refuse us), config (all of them answer,
-// and none knows the master), interrupted. REQUIRES: the address is one of Sentinels.
+// Asks the Sentinels one after another, those that were silent last time at the end, until more than half of them have
+// named a master. Each gets its share of the remaining time, but at most a second. The answer with the highest
+// configuration epoch counts, even if there are fewer: it comes from the latest failover, while a Sentinel behind a
+// partition goes on naming the old master. Errors: unavailable (none that knows the master answers, and some may
+// later), untrusted, denied (all of them refuse us), config (all of them answer, and none knows the master),
+// interrupted. REQUIRES: an address with Sentinels.
 Result<Named> find_master(const Address& address, const Until& until);
 
-// That server of a cluster.
+// A server of a cluster.
 Endpoint endpoint_of(const Address& address, const Host& node);
 
-// Asks the servers that are known, and those of the address, one after the other, each for its share of the time left
-// and a second at most, until one says who keeps which slot, and notes that in address.slots. Returns the connection to
-// the one that has answered. A password that changes is read once, before all of that, in as much of the time as it
-// takes. Errors: those of Connection::open and server_error; unavailable (none answers), config (it is no cluster). The
-// failures count as both() says. REQUIRES: the address is one of a cluster.
+// Asks the known servers and those of the address, one after another, until one says which server keeps which slot, and
+// notes that in address.slots. Each gets its share of the remaining time, but at most a second. Returns the connection
+// to the server that answered. A password that changes is read once, before all of that, without such a limit. Errors:
+// those of Connection::open and server_error, combined by both(); unavailable (none answers), config (it is not a
+// cluster). REQUIRES: the address of a cluster.
 Result<Connection> learn_slots(const Address& address, const Until& until);
 
 }  // namespace rlock::redis

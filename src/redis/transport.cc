@@ -17,7 +17,7 @@ constexpr const char* kClosedByServer = "the server closed the connection";
 
 std::unexpected<Error> transport_failed(std::string why) { return fail(Error::Code::unavailable, std::move(why)); }
 
-// Waits for `events`, and makes an error of everything else.
+// Waits for `events`; anything else is an error.
 Result<void> await(int fd, short events, const Until& until, std::string_view what) {
   switch (wait_for(fd, events, until)) {
     case WaitEnd::ready: return {};
@@ -37,7 +37,7 @@ Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Unt
   }
   while (connect(fd.get(), address, length) != 0) {
     if (errno == EINPROGRESS) break;
-    // EAGAIN: the queue of a Unix socket is full (connect(2)). Nothing tells when it has room again.
+    // EAGAIN: the queue of a Unix socket is full (connect(2)). There is no way to wait for room.
     if (errno != EAGAIN || until.over()) return transport_failed("connect: " + errno_text(errno));
     if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
       return fail(Error::Code::interrupted, "interrupted");
@@ -54,7 +54,7 @@ Result<UniqueFd> connect_to(const sockaddr* address, socklen_t length, const Unt
 Result<UniqueFd> connect_unix(const std::string& path, const Until& until) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);  // parse_endpoint has seen to its length
+  path.copy(address.sun_path, sizeof address.sun_path - 1);  // parse_endpoint has checked its length
   return connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof address, until);
 }
 
@@ -78,7 +78,7 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
     auto fd =
         connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length, until.at_most(share));
     if (fd || fd.error().code == Error::Code::interrupted) return fd;
-    // Where a name stands in the URL, say which of its addresses failed how.
+    // If the URL has a name, say which of its addresses failed and how.
     const bool named = addresses[i].text.find(endpoint.host) == std::string::npos;
     failures += (failures.empty() ? "" : "; ") + (named ? addresses[i].text + ": " : "") + fd.error().message;
   }
@@ -118,7 +118,7 @@ Result<void> Transport::check_idle() const {
   if (tls_) return tls_->check_idle();
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got > 0) return fail(Error::Code::protocol, "the server sent something that nobody has asked for");
+  if (got > 0) return fail(Error::Code::protocol, "the server sent more than it was asked for");
   if (got == 0) return transport_failed(kClosedByServer);
   if (errno == EAGAIN || errno == EINTR) return {};
   return transport_failed("receive: " + errno_text(errno));
@@ -131,7 +131,7 @@ Result<void> Transport::send(std::string_view bytes, const Until& until) {
     if (sent > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
-      RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server took no data"));
+      RLOCK_TRY(await(fd_.get(), POLLOUT, until, "the server accepted no data"));
     } else if (errno != EINTR) {
       return transport_failed("send: " + errno_text(errno));
     }

@@ -20,9 +20,10 @@ Result<std::size_t> percent_decode(std::string_view text, std::string_view what,
     unsigned value = 0;
     const char* digits = text.data() + i + 1;
     if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
-      return bad_address("the " + std::string(what) + " holds a % that two hex digits do not follow (write %25 for %)");
+      return bad_address("the " + std::string(what) +
+                         " contains a % without two hex digits after it (write %25 for %)");
     }
-    if (value == 0) return bad_address("the " + std::string(what) + " holds a zero byte");
+    if (value == 0) return bad_address("the " + std::string(what) + " contains a zero byte");
     out[length++] = static_cast<char>(value);
     i += 2;
   }
@@ -53,7 +54,7 @@ std::string percent_encoded(std::string_view text, std::string_view also) {
 Result<int> number_in(std::string_view text, int least, int most, std::string_view what) {
   const auto value = whole_number(text);
   if (value && *value >= least && *value <= most) return static_cast<int>(*value);
-  // Not shown: where an @ was forgotten it is a password.
+  // Don't show it: if an @ was forgotten, it is a password.
   return bad_address("the " + std::string(what) + " is not a number from " + std::to_string(least) + " to " +
                      std::to_string(most));
 }
@@ -73,20 +74,20 @@ Result<Host> read_host(std::string_view text, Host otherwise) {
     name = text.substr(1, end - 1);
     if (name.find(':') == std::string_view::npos) return bad_address(in_quotes(name) + " is not an IPv6 address");
     port = text.substr(end + 1);
-    if (!port.empty() && port.front() != ':') return bad_address("after ] comes :port or nothing");
+    if (!port.empty() && port.front() != ':') return bad_address("only :port can follow the ]");
     has_port = !port.empty();
   } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
     name = text.substr(0, colon);
     port = text.substr(colon);
     has_port = true;
     if (port.find(':', 1) != std::string_view::npos) {
-      return bad_address("an IPv6 address stands in brackets, as in redis://[::1]:6379");
+      return bad_address("write an IPv6 address in brackets, as in redis://[::1]:6379");
     }
   }
   if (has_port) host.port = RLOCK_TRY(number_in(port.substr(1), 1, 65535, "port"));
   if (!name.empty()) host.name = RLOCK_TRY(percent_decoded(name, "host"));
   if (has_control(host.name) || host.name.find(' ') != std::string::npos) {
-    return bad_address("host " + in_quotes(host.name) + " holds a blank or a control character");
+    return bad_address("host " + in_quotes(host.name) + " contains a blank or a control character");
   }
   return host;
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of addresses (RFC 3986). Errors of all: usage; none shows what may be a password.
+// The parts of addresses (RFC 3986). Errors of all: usage; they never show what may be a password.
 #pragma once
-
-#include <string>
-#include <string_view>
 
 #include "base/error.h"
 
@@ -16,25 +13,25 @@ struct Host {
   int port = 0;
   bool operator==(const Host&) const = default;
 
-  // As read_host reads it.
+  // In the form that read_host reads.
   std::string display() const;
 };
 
 std::unexpected<Error> bad_address(const std::string& why);
 
-// Writes what `text` stands for to `out`, which has room for `text`, and returns its length. `what`: for messages.
+// Writes the decoded text to `out`, which must be as large as `text`, and returns its length. `what`: for messages.
 Result<std::size_t> percent_decode(std::string_view text, std::string_view what, char* out);
 Result<std::string> percent_decoded(std::string_view text, std::string_view what);
-// `also`: bytes with a meaning of their own where the text stands.
+// `also`: more bytes to encode.
 std::string percent_encoded(std::string_view text, std::string_view also = "");
 
 Result<int> number_in(std::string_view text, int least, int most, std::string_view what);
 
-// The part before the host or path. The last @ ends it, so that a password with a forgotten %40
-// cannot have its tail taken for a host, which would be contacted and shown. Null: there is none.
+// The part before the host or path. It ends at the last @: if a password contains an @ that is not written as %40, the
+// rest of it is not taken for a host, which would be contacted and shown. Null: there is none.
 std::string_view userinfo_of(std::string_view rest);
 
-// host, host:port, [IPv6], [IPv6]:port; whatever is missing is as in `otherwise`.
+// host, host:port, [IPv6], [IPv6]:port; `otherwise` has the defaults.
 Result<Host> read_host(std::string_view text, Host otherwise);
 
 }  // namespace rlock::redis

@@ -370,7 +370,7 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
 
 @test "a missing, a wrong and the right password" {
   with_password open-sesame
-  refused 77 'wants a password' --url "$url"
+  refused 77 'requires a password' --url "$url"
   RLOCK_PASSWORD=wrong-one refused 77 WRONGPASS --url "$url"
   [[ $stderr != *wrong-one* ]]
   [[ $(as_admin open-sesame dbsize) == 0 ]]

@@ -100,9 +100,9 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   redis_start plain --port "$(redis_free_port)"
   local port
   port=$(redis plain config get port | tail -1)
-  refused 78 'write redis:// in place of redis+cluster://' "redis+cluster://127.0.0.1:$port"
+  refused 78 'write redis:// instead of redis+cluster://' "redis+cluster://127.0.0.1:$port"
   redis_stop plain
-  refused 78 'write redis+cluster:// in place of redis://' "redis://127.0.0.1:$c1_port" "$(cluster_name c2)"
+  refused 78 'write redis+cluster:// instead of redis://' "redis://127.0.0.1:$c1_port" "$(cluster_name c2)"
 }
 
 @test "a database but 0 is refused where there is none" {
@@ -112,7 +112,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
 
 @test "addresses: no seeds, mixed schemes, an IPv6 seed" {
   refused 64 'a host is missing' redis+cluster://
-  refused 64 'one scheme stands in front of all hosts' redis+cluster://a,redis://b
+  refused 64 'write the scheme once, before all hosts' redis+cluster://a,redis://b
   start 1 0 --bind '127.0.0.1 -::1'
   run -0 rlock run --url "redis+cluster://[::1]:$c1_port" x -- echo six
   [[ $output == six ]]
@@ -122,7 +122,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   start
   local server
   for server in c1 c2 c3; do redis $server config set requirepass secret; done
-  refused 77 'wants a password' "$RLOCK_URL"
+  refused 77 'requires a password' "$RLOCK_URL"
   (umask 077 && echo secret >password)
   for server in c1 c2 c3; do
     REDISCLI_AUTH=secret name=$(REDISCLI_AUTH=secret cluster_name $server)

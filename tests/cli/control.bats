@@ -165,7 +165,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   rlock acquire job --lease 1m >owner
   RLOCK_PASSWORD=pw RLOCK_URL=unix://weak@$srv_sock "$RLOCK" run -w 1m job -- touch ran 2>err 3>&- &
   job_pid=$!
-  wait_until grep -q '; releases by other programs are noticed late, by asking every 5s' err
+  wait_until grep -q '; asking every 5s instead, so releases by other programs are noticed late' err
   run -0 rlock release job --owner "$(<owner)"
   wait "$job_pid"
   [[ -e ran ]]

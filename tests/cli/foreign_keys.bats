@@ -58,7 +58,7 @@ left_alone() {
 
 @test "a lock without a time is not waited for" {
   redis srv hset k "$OWNER" 1
-  left_alone 'a hash that never expires, perhaps a lock of another program: those of rlock and Redisson always expire'
+  left_alone 'a hash that never expires, perhaps another program'\''s lock (those of rlock and Redisson always expire)'
 }
 
 @test "a lock that was taken with SET NX, of text and of a number" {

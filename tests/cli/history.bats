@@ -259,11 +259,11 @@ entry() {
   entry p nothing at all here
   entry p outcome released owner z held -5 waited 999999999999999999 end "$(head -c 100000 /dev/zero | tr '\0' e)"
   run -0 --separate-stderr rlock history p
-  [[ ${#lines[@]} == 3 && $output != *$'\e'* && $output != *$'\r'* && $stderr == *'2 entries are not rlock'* ]]
+  [[ ${#lines[@]} == 3 && $output != *$'\e'* && $output != *$'\r'* && $stderr == *'2 entries were not written by rlock'* ]]
   run -0 rlock history --json p
   redis srv set 'rlock:history:{s}' text
   run -0 --separate-stderr rlock history s
-  [[ $stderr == *'is no stream; delete it'* ]]
+  [[ $stderr == *'is not a stream; delete it'* ]]
   # It keeps no lock from being released.
   run -0 --separate-stderr rlock run s -- true
   [[ $stderr == *'released, but the history could not be written: WRONGTYPE'* ]]
@@ -456,20 +456,20 @@ at() {
   [[ $output == *' 1' ]]
 }
 
-@test "many entries that are not rlock's are passed over in large pages" {
+@test "many entries that rlock did not write are skipped in large pages" {
   local commands
   redis srv eval 'for i = 1, 20000 do redis.call("xadd", KEYS[1], "*", "a", "b") end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
   run -0 --separate-stderr rlock history --limit 1 f
   commands=$(redis srv info commandstats | grep -oP 'cmdstat_xrevrange:calls=\K[0-9]+')
-  [[ $stderr == *'20000 entries are not rlock'* ]]
+  [[ $stderr == *'20000 entries were not written by rlock'* ]]
   ((commands < 60))
   # Pages grow again after one that was too long.
   redis srv eval 'redis.call("xadd", KEYS[1], "*", "a", "b")
     for i = 1, 40 do redis.call("xadd", KEYS[1], "*", "a", string.rep("b", 100000)) end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
   run -0 --separate-stderr rlock history f
-  [[ $stderr == *'20041 entries are not rlock'* ]]
+  [[ $stderr == *'20041 entries were not written by rlock'* ]]
   commands=$(redis srv info commandstats | grep -oP 'cmdstat_xrevrange:calls=\K[0-9]+')
   ((commands < 5000))
 }

@@ -131,7 +131,7 @@ END
   assert_says 'REGISTRY:%'
   for options in x 'x%%' ''; do
     run -64 --separate-stderr rlock run --key "$options" k -- true
-    assert_says 'write one %'
+    assert_says 'write exactly one %'
   done
   run -64 --separate-stderr rlock run --like redis-semaphore --key "$(printf 'x%.0s' {1..600})%" k -- true
   RLOCK_LIKE=nobody run -78 --separate-stderr rlock run k -- true

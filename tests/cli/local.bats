@@ -311,7 +311,7 @@ serve_in_foreground() {
 @test "a second serve of the same folder is refused, and the first goes on" {
   serve_in_foreground
   run -69 --separate-stderr timeout -k 1 30 "$RLOCK" local serve
-  assert_says 'served already'
+  assert_says 'is already served'
   one_server
   gone "$serving" && return 1
   run -0 rlock run job -- true

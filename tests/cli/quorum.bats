@@ -400,7 +400,7 @@ put_back_by_renew() {
   RLOCK_URL=$(redis_url s2) rlock acquire job --lease 60s >two
   run --separate-stderr rlock run -n job -- touch ran
   show
-  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 2 of 3 servers, and nobody on a majority'* ]]
+  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 2 of 3 servers, and no one on a majority'* ]]
   [[ $(redis s3 exists job) == 0 ]]
 }
 
@@ -414,7 +414,7 @@ put_back_by_renew() {
   redis_thaw s3
   show
   # Nobody else asks for it: it is the server without an answer that is missing.
-  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and nobody on a majority; '*"${RLOCK_URL##* }"* ]]
+  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and no one on a majority; '*"${RLOCK_URL##* }"* ]]
   (($(calls s2) - before < 8)) # two for an attempt
 }
 
@@ -594,7 +594,7 @@ slow_s3() {
     --url redis+cluster://127.0.0.1:3 job -- touch ran
   assert_says 'a cluster cannot be one of a quorum'
   run --separate-stderr -64 rlock run --url redis://:S1@127.0.0.1:1,redis://:S2@127.0.0.1:2 job -- touch ran
-  assert_says 'more than one address; write several with blanks'
+  assert_says 'more than one address; separate them with blanks'
   [[ $stderr != *S1* && $stderr != *S2* && ! -e ran ]]
 }
 
@@ -604,7 +604,7 @@ slow_s3() {
   redis s1 config set port "$port" >/dev/null || skip 'the server takes no port later'
   run --separate-stderr env RLOCK_URL="$(redis_url s1) redis://127.0.0.1:$port $(redis_url s2)" "$RLOCK" run job -- true
   show
-  [[ $status == 78 && $stderr == *'are one server'* ]]
+  [[ $status == 78 && $stderr == *'are the same server'* ]]
   redis s3 replicaof 127.0.0.1 "$port" >/dev/null
   run --separate-stderr rlock run job -- true
   show

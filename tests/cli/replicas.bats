@@ -40,7 +40,7 @@ replica() {
   for wait in -n '-w 1500ms'; do
     # shellcheck disable=SC2086 # an option and its value
     run --separate-stderr -69 rlock run --wait-replicas 2 $wait job -- touch "$BATS_TEST_TMPDIR/ran"
-    assert_says '1 of 2 replicas have acknowledged the lock; it was given back'
+    assert_says '1 of 2 replicas have acknowledged the lock, so it was given back'
     [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
   done
   assert_clean m
@@ -48,7 +48,7 @@ replica() {
 
 @test "the job waits until there is a replica, and says so once" {
   job_start --wait-replicas 1 -w 1m job -- redis-cli -s "$BATS_TEST_TMPDIR/r1/s" exists job
-  wait_until said '0 of 1 replicas have acknowledged the lock; it was given back; beginning again'
+  wait_until said '0 of 1 replicas have acknowledged the lock, so it was given back; starting again'
   replica
   job_status
   show
@@ -74,7 +74,7 @@ replica() {
   wait_until test -S "$BATS_TEST_TMPDIR/p"
   run --separate-stderr -0 rlock run --url "unix://$BATS_TEST_TMPDIR/p" --wait-replicas 1 -w 20s job -- echo mine
   kill "$proxy"
-  assert_says 'beginning again'
+  assert_says 'starting again'
   [[ $output == mine ]]
 }
 
@@ -82,7 +82,7 @@ replica() {
   redis_stop m
   redis_start m --rename-command WAIT ''
   run --separate-stderr -78 rlock run --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'wait-replicas needs a server that has WAIT'
+  assert_says 'wait-replicas needs a server with WAIT'
   redis_stop m
   redis_start m
   redis m acl setuser default -wait
@@ -106,7 +106,7 @@ has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
   [[ -z $stderr ]]
   replica
   run --separate-stderr -69 rlock run -n --wait-aof --wait-replicas 1 job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says '0 of 1 replicas have acknowledged the lock; it was given back'
+  assert_says '0 of 1 replicas have acknowledged the lock, so it was given back'
   redis r1 config set appendonly yes
   in_step_on_disk() { rlock run -q -n --wait-aof --wait-replicas 1 job -- true; }
   wait_until in_step_on_disk
@@ -127,7 +127,7 @@ has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
 @test "-w is over and there was no server: 69" {
   redis_stop m
   run --separate-stderr -69 rlock run -w 500ms job -- touch "$BATS_TEST_TMPDIR/ran"
-  assert_says 'still waiting, for 0.5s at most'
+  assert_says 'still waiting, for at most 0.5s'
   run --separate-stderr -69 rlock run -n job -- touch "$BATS_TEST_TMPDIR/ran"
   run --separate-stderr -69 rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]

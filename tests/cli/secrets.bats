@@ -213,7 +213,7 @@ watched() {
 }
 
 @test "processes: a word alone in front of the @, of a server that wants no password" {
-  not_over sentinel acl 'the server wants a password'
+  not_over sentinel acl 'the server requires a password'
   redis_start turn
   local url
   url=$(redis_url turn)
@@ -453,7 +453,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $status == 0 && -z $stderr ]]
   # A profile that is not chosen says nothing.
   RLOCK_URL=$URL run -77 --separate-stderr rlock status --profile other x
-  assert_says 'wants a password'
+  assert_says 'requires a password'
 }
 
 @test "nested: an address outside of profiles has its password, whatever the profile's address is" {

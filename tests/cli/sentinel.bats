@@ -84,11 +84,11 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   sentinels_start 0 1
   refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
   # The others may know it.
-  refused 69 "no Sentinel knows a master 'other' of those that answer" "redis+sentinel://127.0.0.1:1,127.0.0.1:$s1_port/other"
-  refused 78 "it is no Sentinel" "redis+sentinel://127.0.0.1:$m_port/mymaster"
+  refused 69 "no Sentinel knows a master 'other' among those that answer" "redis+sentinel://127.0.0.1:1,127.0.0.1:$s1_port/other"
+  refused 78 "it is not a Sentinel" "redis+sentinel://127.0.0.1:$m_port/mymaster"
   refused 78 'if it is a Sentinel, write redis+sentinel://' "redis://127.0.0.1:$s1_port"
-  refused 78 'it is no cluster' "redis+cluster://127.0.0.1:$s1_port"
-  refused 64 'one scheme stands in front of all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
+  refused 78 'it is not a cluster' "redis+cluster://127.0.0.1:$s1_port"
+  refused 64 'write the scheme once, before all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
 }
 
 # A Sentinel that has slept goes on naming what was the master, until it hears from the others.
@@ -111,8 +111,8 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   redis s1 acl setuser default resetpass '>sentinel'
   local url
   url=$(sentinels_url)
-  refused 77 'wants a password' "$url"
-  RLOCK_SENTINEL_PASSWORD=sentinel refused 77 'wants a password' "$url"
+  refused 77 'requires a password' "$url"
+  RLOCK_SENTINEL_PASSWORD=sentinel refused 77 'requires a password' "$url"
   run -0 env RLOCK_SENTINEL_PASSWORD=sentinel RLOCK_PASSWORD=server "$RLOCK" run --url "$url" job -- sh -c 'env | grep -c PASSWORD || true'
   [[ $output == 0 ]]
   (umask 077 && echo sentinel >"$BATS_TEST_TMPDIR/sentinel" && echo server >"$BATS_TEST_TMPDIR/server")

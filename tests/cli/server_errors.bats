@@ -4,18 +4,18 @@
 #
 # | error      | what is said                                  | what to do                                          |
 # |------------|-----------------------------------------------|-----------------------------------------------------|
-# | NOAUTH     | the server wants a password                   | give one by …; under `rlock run`: put it into a file |
+# | NOAUTH     | the server requires a password                   | give one by …; under `rlock run`: put it into a file |
 # | the same, a word alone in front of the @ | taken for a user     | if it is the password, write redis://:PASSWORD@host |
 # | WRONGPASS  | the password came from SOURCE                 | correct it there                                    |
-# | AUTH … without any password configured | knows no password for this user | leave it out, or name a user            |
+# | AUTH … without any password configured | has no password for this user | leave it out, or name a user            |
 # | NOPERM     | the right                                     | grant the rights that rlock doctor --acl prints     |
 # | OOM        | the server has no memory left                 | raise its maxmemory, or delete keys                 |
 # | READONLY   | it is a replica                               | name its master, or the Sentinels                   |
 # | MASTERDOWN | it is a replica that does not reach its master | name the master, or the Sentinels                  |
 # | LOADING    | it has just started, and is loading its data  | try again soon, or wait                             |
-# | MISCONF    | it cannot write its data to its disk          | look into its log, and free space there             |
-# | NOREPLICAS | the server wants more replicas that answer    | see that they run                                   |
-# | BUSY       | a script of another client takes long         | try again, or end it                                |
+# | MISCONF    | it cannot write to its disk                   | see its log, and free space                         |
+# | NOREPLICAS | the server needs more replicas that answer    | check that they run                                 |
+# | BUSY       | another client's script is taking long        | try again, or end it                                |
 # | no database | DB index is out of range                     | name a database that the server has                 |
 # | refused    | no server listens there                       | start it, or correct the address                    |
 # | refused, nothing named | the default address               | say where Redis is, or begin with --url local:      |
@@ -71,14 +71,14 @@ change=(run acquire)
 @test "no password: NOAUTH, also in the words of Redis 7 to a stranger with a long command" {
   start --requirepass s3cret
   options=(--url "$url")
-  says 77 'the server wants a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
-  RLOCK_HELD=1 says 77 'the server wants a password: ' 'no password was given: this runs under `rlock run`' status doctor
+  says 77 'the server requires a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
+  RLOCK_HELD=1 says 77 'the server requires a password: ' 'no password was given: this runs under `rlock run`' status doctor
 }
 
 @test "no password, but a word alone in front of the @: how a password is written" {
   start --requirepass s3cret
   options=(--url "unix://s3cret@$srv_sock")
-  says 77 'the server wants a password: ' 'what stands alone in front of the @ is taken for a user; if it is the password, write redis://:PASSWORD@host' "${all[@]}"
+  says 77 'the server requires a password: ' 'a single word before the @ is taken for a user; if it is the password, write redis://:PASSWORD@host' "${all[@]}"
   [[ $stderr$output != *s3cret* ]]
 }
 
@@ -113,7 +113,7 @@ change=(run acquire)
 @test "a password for a user who has none" {
   start
   options=(--url "unix://:needless@$srv_sock")
-  says 77 'without any password configured' 'the server knows no password for this user: leave it out, or name a user' "${all[@]}"
+  says 77 'without any password configured' 'the server has no password for this user: leave it out, or name a user' "${all[@]}"
 }
 
 @test "a right that is missing" {
@@ -136,7 +136,7 @@ change=(run acquire)
   assert_says 'the server has no memory left: raise its maxmemory, or delete keys'
   redis_stop srv
   start --min-replicas-to-write 1
-  says 69 NOREPLICAS 'the server wants more replicas that answer (min-replicas-to-write): see that they run' "${change[@]}"
+  says 69 NOREPLICAS 'the server needs more replicas that answer (min-replicas-to-write): check that they run' "${change[@]}"
 }
 
 @test "a replica, one with its data and one that has lost its master" {
@@ -174,7 +174,7 @@ change=(run acquire)
   failed() { [[ $(redis srv info persistence) == *rdb_last_bgsave_status:err* ]]; }
   wait_until failed
   options=(--url "$url")
-  says 69 MISCONF 'the server cannot write its data to its disk, and takes no locks: look into its log, and free space there' "${change[@]}"
+  says 69 MISCONF 'the server cannot write to its disk, so it refuses locks: see its log, and free space' "${change[@]}"
   redis srv config set save '' >/dev/null # else it does not end before it has saved
 }
 
@@ -184,7 +184,7 @@ change=(run acquire)
   busy() { [[ $(redis srv ping) == BUSY* ]]; }
   wait_until busy
   options=(--url "$url")
-  says 69 BUSY 'a script of another client takes long: try again, or end it by redis-cli SCRIPT KILL' run status listing
+  says 69 BUSY 'another client'\''s script is taking long: try again, or end it with redis-cli SCRIPT KILL' run status listing
   redis srv script kill
 }
 
@@ -214,10 +214,10 @@ change=(run acquire)
   tls_start srv
   redis_listen srv
   options=(--tls-ca "$TLS_DIR/ca.crt" --url "rediss://127.0.0.1:$port")
-  says 69 'TLS: the server did not answer in time' 'if it does not speak TLS on this port, write redis://' run status doctor
+  says 69 'TLS: the server did not answer in time' 'if it does not use TLS on this port, write redis://' run status doctor
   options=(--url "redis://127.0.0.1:$srv_tls")
   # It closes the connection, or resets it.
-  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server wants TLS, write rediss://' run status doctor
+  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server uses TLS, write rediss://' run status doctor
 }
 
 @test "messages name options with their dashes" {

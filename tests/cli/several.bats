@@ -86,7 +86,7 @@ ends() {
   job --lease 6s a b
   wait_until waiting_for b
   rlock force-unlock --now --yes a
-  wait_until grep -q 'a: lost while waiting for others; beginning again' err
+  wait_until grep -q 'a: lost while waiting for others; starting again' err
   wait_until held a
   rlock release b --owner "$owner"
   wait_until test -e started
@@ -120,7 +120,7 @@ ends() {
   rlock release b --owner "$owner"
   wait_until test -e started
   held a b
-  grep -q 'a: lost while waiting for others; beginning again' err
+  grep -q 'a: lost while waiting for others; starting again' err
 }
 
 @test "--min-hold, longer than the lease: what is held while another is waited for is renewed in time all the same" {

@@ -101,7 +101,7 @@ refused() {
 @test "a server that wants a certificate of ours gets it" {
   tls_start srv --tls-auth-clients yes
   local url=rediss://localhost:$srv_tls
-  refused 69 'the server wants a certificate of ours; give one (--tls-cert, --tls-key)' --url "$url"
+  refused 69 'the server requires a client certificate; give one (--tls-cert, --tls-key)' --url "$url"
   refused 69 'refused us' --url "$url" --tls-cert "$TLS_DIR/strange_client.crt" --tls-key "$TLS_DIR/strange_client.key"
   chmod 600 "$TLS_DIR/client.key"
   run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/client.key" x -- echo mine
@@ -113,7 +113,7 @@ refused() {
   port=$(redis_free_port)
   tls_start srv --port "$port"
   refused 69 'on this port' --url "rediss://localhost:$port" --server-timeout 1s
-  refused 69 'if the server wants TLS, write rediss://' --url "redis://localhost:$srv_tls"
+  refused 69 'if the server uses TLS, write rediss://' --url "redis://localhost:$srv_tls"
 }
 
 @test "a server that accepts and never shakes hands: 69 within the time for an exchange" {

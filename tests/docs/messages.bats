@@ -121,8 +121,8 @@ job() {
 
 @test "messages: a token that is none" {
   redis srv set 'redisson_lock_token:{x}' junk
-  job 76 'holds no fencing token (a number below 2^53), so that no token can follow it'
-  [[ $stderr == 'rlock: x: redisson_lock_token:{x} holds'* ]] # the name once
+  job 76 'does not contain a fencing token (a number below 2^53), so no token can follow it'
+  [[ $stderr == 'rlock: x: redisson_lock_token:{x} does not contain'* ]] # the name once
   redis srv del 'redisson_lock_token:{x}'
 }
 
@@ -147,9 +147,9 @@ odd() {
     says 69 "redis://$url: unexpected reply to CLUSTER SLOTS" status x --url "redis+cluster://$url"
   done
   odd wrong 'SENTINEL *0'
-  says 69 "redis://$url: the answer names no server" status x --url "redis+sentinel://$url/main"
+  says 69 "redis://$url: the answer does not name a server" status x --url "redis+sentinel://$url/main"
   odd array
-  says 69 'the answer is no RESP2, is nested too deeply, or has too many elements' status x --url "redis://$url"
+  says 69 'the answer is not RESP2, is nested too deeply, or has too many elements' status x --url "redis://$url"
   odd wrong 'PUBLISH +OK'
   run -0 --separate-stderr rlock release x -v --owner 01234567-89ab-cdef-0123-456789abcdef:1 --url "redis://$url"
   [[ $stderr == *"redis://$url: unexpected reply to PUBLISH"* ]]

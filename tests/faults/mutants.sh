@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Ends with the number
-# of mutants that nobody noticed.
+# Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Exits with the number of
+# mutants that no test noticed.
 #
 #   bash tests/faults/mutants.sh            all (about an hour)
 #   bash tests/faults/mutants.sh PATTERN    those whose name matches
-#   bash tests/faults/mutants.sh --compile  only sees that each can be compiled (a quarter of an hour)
+#   bash tests/faults/mutants.sh --compile  only checks that each compiles (a quarter of an hour)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 copy=$(mktemp -d /tmp/mutant.XXXX)
@@ -36,14 +36,14 @@ mutant() {
 import sys
 path, old, new = sys.argv[1:]
 text = open(path).read()
-assert old in text, f"{path} does not hold {old!r}: mend this mutant"
+assert old in text, f"{path} does not contain {old!r}: fix this mutant"
 open(path, "w").write(text.replace(old, new))
 PYTHON
     shift 3
   done
   cmake --build build --target rlock >build.log || {
     tail -n 20 build.log
-    echo "$name: does not compile: mend this mutant"
+    echo "$name: does not compile: fix this mutant"
     exit 1
   }
   [[ -z $compile_only ]] || return 0
@@ -267,7 +267,7 @@ mutant 'only the first lock of several is renewed' tests/cli/several.bats \
 
 # A quorum.
 mutant 'a minority is a majority' 'tests/cli/quorum.bats' \
-  src/lock/ballot.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
+  src/lock/tally.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
 mutant 'a server that was just restarted votes' 'tests/cli/quorum.bats' \
   src/lock/voters.cc 'if (now >= counts_at) return {};' 'return {};'
 mutant 'a server with another run id votes at once' 'tests/cli/quorum.bats' \
@@ -303,8 +303,8 @@ mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/fau
   src/lock/wait.cc '.strayed = strayed};' '.strayed = (static_cast<void>(on_held_(*answer_)), strayed && subscriber_->server() != client_.server())};'
 mutant 'a cluster: replies to ASKING are left unread' tests/faults/cluster_rounds.bats \
   src/redis/exchange.cc '  auto reply = connection->receive(until_);
-  if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(connection->receive(until_));
-  auto reply = connection->receive(until_);'
+    if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(connection->receive(until_));
+    auto reply = connection->receive(until_);'
 mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
   src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
   for' 'return !one && wants_the_whole(one.error()); };
@@ -316,7 +316,7 @@ mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats 
 mutant 'a cluster: the server that has named a dead owner is asked again first' tests/cli/cluster.bats \
   src/redis/slot.cc 'if (teacher_) doubt(*teacher_);' ''
 mutant 'a cluster: MOVED is no reason to ask elsewhere' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
-  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");' ''
+  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of({host, ""});' ''
 mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, whatever it announces' tests/cli/cluster.bats \

@@ -220,7 +220,7 @@ loses() {
   redis srv del k
   # A command does not inherit the password.
   run -78 --separate-stderr rlock run k -- env "RLOCK_URL=$RLOCK_URL" "$RLOCK" run k -- true
-  assert_says 'without scripts a job cannot take the lock that it is run under'
+  assert_says 'without scripts a job cannot take the lock that it runs under'
   redis srv hset k a b
   RLOCK_URL=unix://hand:secret-two@$srv_sock run -76 --separate-stderr rlock run k -- true
   assert_says hash
@@ -244,7 +244,7 @@ loses() {
 @test "doctor says that only locks of this kind work" {
   RLOCK_URL=unix://hand:secret-two@$srv_sock run -78 rlock doctor
   grep -q '^ok  *SET IFEQ ' <<<"$output"
-  grep -q '^warn  *EVAL .*only locks that are strings work' <<<"$output"
+  grep -q '^warn  *EVAL .*only string locks work' <<<"$output"
   grep -q '^fail  *acquire ' <<<"$output"
 }
 
@@ -304,7 +304,7 @@ more_looks_than() { (($(looks "$1") > $2)); }
   redis old acl setuser worker on '>secret-one' '~k*' '&*' +@all -@scripting
   if [[ $(redis old set k a ifeq b px 1) == *'syntax error'* ]]; then
     RLOCK_URL=unix://worker:secret-one@$old_sock run -77 --separate-stderr rlock run k -- touch ran
-    assert_says 'SET with IFEQ, which this server has not'
+    assert_says 'SET with IFEQ, which this server does not have'
     [[ ! -e ran && -z $(redis old keys '*') && $stderr != *secret-one* ]]
   else
     RLOCK_URL=unix://worker:secret-one@$old_sock run -0 rlock run k -- touch ran

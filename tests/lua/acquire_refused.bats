@@ -9,14 +9,14 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "a server out of memory refuses a grant, and nothing is left" {
+@test "a server that is out of memory refuses a grant, and no key is left" {
   fill_memory
   run -1 acquire owner-1 5000 hold-1 ''
   assert_says OOM
   [[ $(redis srv dbsize) == 0 ]]
 }
 
-@test "a server out of memory refuses an heir, and the outer hold stays as it was" {
+@test "a server that is out of memory refuses an heir, and the outer hold does not change" {
   acquire owner-1 30000 hold-1 ''
   fill_memory
   run acquire owner-2 5000 hold-2 owner-1
@@ -29,7 +29,7 @@ teardown_file() { redis_stop srv; }
   assert_bounded "$lock"
 }
 
-@test "the same request is answered on a server out of memory if it was granted before" {
+@test "a server that is out of memory answers a request that was granted before" {
   local first
   first=$(acquire owner-1 30000 hold-1 '')
   fill_memory
@@ -37,7 +37,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == "$first" ]]
 }
 
-@test "a user who lacks one right gets the lock or leaves none, whatever the right is" {
+@test "a user without any one of the rights gets the lock or leaves no key" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -58,7 +58,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "an heir who lacks one right gets in or leaves the outer hold as it was" {
+@test "an heir without any one of the rights gets a hold or does not change the outer one" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -75,7 +75,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "a user who may give no time to a key leaves none for ever, whatever else is missing" {
+@test "a user without the right to set a TTL leaves no key forever, even if other rights are missing, too" {
   local rights
   for rights in '-pexpire -del' '-pexpire -hdel' '-pexpire -del -hdel' \
     '-pexpire -hdel -del (+pexpire|~rlock:holder:*|~rlock:hold:*)'; do

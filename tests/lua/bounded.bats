@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# However much there is to do, one call of a script does little: a script keeps all other clients of the server waiting.
+# One call of a script does a limited amount of work, because a script blocks all other clients of the server.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -23,7 +23,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 # The number of commands that the server has executed, in scripts as well.
 commands() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_/ { sum += $2 } END { print sum }'; }
 
-# little COMMAND ...: runs it, and it makes the server do no more than a thousand commands or two.
+# little COMMAND ...: runs it, and checks that the server executes no more than a thousand or two commands.
 little() {
   local before
   before=$(commands)
@@ -35,7 +35,7 @@ little() {
   }
 }
 
-# dead_waiters N: stand in front, with a record as of one that lives, or with none.
+# dead_waiters N: puts these ahead in the queue, with the record of a living waiter, or with none.
 dead_waiters() {
   redis srv eval "
     local now = redis.call('time')[1] * 1000
@@ -62,7 +62,7 @@ readers() {
     redis.call('pexpire', KEYS[1], 600000)" 1 "$lock" "$1" "$2"
 }
 
-# until_done MOST COMMAND ...: again and again until it says something else than `again`; $calls.
+# until_done MOST COMMAND ...: repeats it until its reply is not `again`; $calls is how often.
 until_done() {
   local most=$1
   shift
@@ -73,7 +73,7 @@ until_done() {
   done
 }
 
-@test "a newcomer finds a free lock behind many dead waiters" {
+@test "a newcomer gets a free lock despite many dead waiters" {
   dead_waiters 2500
   until_done 30 acquire x 30000 hx ''
   [[ ${lines[0]} == granted && ${lines[1]} == x ]]
@@ -81,7 +81,7 @@ until_done() {
   [[ $(redis srv exists "$queue" "$waiters") == 0 ]]
 }
 
-@test "the first that lives has the lock, however many dead ones stand in front" {
+@test "the first living waiter gets the lock, despite many dead ones ahead of it" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -89,13 +89,13 @@ until_done() {
   dead_waiters 1000
   little release a ha
   [[ ${lines[0]} == released && ${lines[3]} == 1 && -z $(owner_of) ]]
-  # The same by nobody goes on.
+  # A release for no owner goes on.
   while [[ ${lines[3]} == 1 ]]; do little release nobody nothing; done
   [[ $(owner_of) == b && $(in_queue) == c ]]
   hears b granted
 }
 
-@test "a renewal, and one that leaves or looks, do little as well" {
+@test "renewing, leaving the queue and looking do a limited amount of work, too" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -109,7 +109,7 @@ until_done() {
   [[ $(owner_of) == a ]]
 }
 
-@test "a queue is full only of those who live" {
+@test "dead waiters do not make a queue full" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -121,7 +121,7 @@ until_done() {
   [[ ${lines[0]} == queue-full && ${lines[1]} == 3 ]]
 }
 
-@test "readers come and go beside many others" {
+@test "readers acquire and release beside many others" {
   use_lock "$lock" read_write read
   readers 3000 500000
   little acquire x 30000 hx ''
@@ -134,14 +134,14 @@ until_done() {
   [[ ${lines[5]} == 3000 ]]
 }
 
-@test "the reader that would live longest leaves: no other one is taken for dead" {
+@test "the reader with the longest lease leaves: no other reader is taken for dead" {
   use_lock "$lock" read_write read
   readers 3000 300000
   acquire x 900000 hx ''
   little release x hx
   [[ ${lines[0]} == released ]]
   (($(redis srv pttl "$lock") > 200000))
-  # With fewer of them, the lock lasts as long as the longest of these.
+  # With fewer of them, the lock lasts as long as the longest of them.
   redis srv flushall
   readers 100 300000
   acquire x 900000 hx ''
@@ -149,7 +149,7 @@ until_done() {
   (($(redis srv pttl "$lock") <= 300000))
 }
 
-@test "a writer waits for one reader that lives among many dead, and for no dead ones" {
+@test "a writer waits for one living reader among many dead ones, and not for the dead ones" {
   use_lock "$lock" read_write read
   readers 2000 0
   acquire x 30000 hx ''
@@ -161,7 +161,7 @@ until_done() {
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" mode) == write ]]
 }
 
-@test "the last reader that lives leaves many dead ones: the writer that waits has the lock" {
+@test "the last living reader leaves among many dead ones: the waiting writer gets the lock" {
   use_lock "$lock" read_write read
   listen w
   acquire x 30000 hx ''
@@ -174,7 +174,7 @@ until_done() {
   hears w granted
 }
 
-@test "many readers that waited get the lock, some in each call" {
+@test "many waiting readers get the lock, some in each call" {
   use_lock "$lock" read_write read
   mode=write acquire w 30000 hw ''
   dead_waiters 400
@@ -194,7 +194,7 @@ until_done() {
   [[ $(redis srv zcard "$queue") == 0 && $(redis srv hlen "$lock") == 201 ]]
 }
 
-@test "the last reader that lives leaves many dead ones, and nobody waits: the lock is free after all" {
+@test "the last living reader leaves among many dead ones, and nobody waits: the lock becomes free" {
   use_lock "$lock" read_write read
   acquire x 30000 hx ''
   readers 2000 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The queue of Redisson's RFairLock beside ours, as lua/part/fair.lua and lua/part/queue.lua see it. Redisson itself: tests/interop.
+# The queue of Redisson's RFairLock beside rlock's, as lua/part/fair.lua and lua/part/queue.lua see it. Redisson itself: tests/interop.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -18,12 +18,12 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# fair_waiter ID [MS]: stands in Redisson's queue, and counts as alive for so long.
+# fair_waiter ID [MS]: joins Redisson's queue, and counts as alive for this long.
 fair_waiter() {
   redis srv rpush "$fair_queue" "$1"
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 + ${2:-300000})) "$1"
 }
-# hears_turns ID: and listens for its turn.
+# hears_turns ID: listens for its turn.
 hears_turns() {
   redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$channel:$1" >"turns-$1" 3>&- &
   listeners+=($!)
@@ -34,7 +34,7 @@ not_called() { ! grep -qE '^s?message' "turns-$1"; }
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
 
-@test "a release calls the first fair waiter, and no newcomer of ours gets in before it" {
+@test "a release tells the first fair waiter, and no newcomer of rlock gets ahead of it" {
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -44,13 +44,13 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 in_others_turn acquire b 30000 hb ''
   redis srv pexpire "$waiters" 60000
   [[ ${lines[0]} == held && -z $(owner_of) ]] && ((lines[1] > 0 && lines[1] <= 90))
-  # Its turn is over, and it has not come.
+  # Its turn is over, and it has not taken the lock.
   redis srv hset "$waiters" open 1
   run -0 acquire b 30000 hb ''
   [[ ${lines[0]} == granted ]]
 }
 
-@test "the turn of others is over soon, and nothing of it stays" {
+@test "the turn of other programs is over soon, and leaves nothing behind" {
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -59,7 +59,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   wait_until over
 }
 
-@test "a lock that was left by its lease: the fair waiter is called before one of ours has it" {
+@test "the lease has ended: the fair waiter is told before a waiter of rlock gets the lock" {
   fair_waiter F:1
   hears_turns F:1
   run -0 acquire a 30000 ha ''
@@ -67,7 +67,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called F:1
 }
 
-@test "a fair waiter that has timed out, or that nobody listens for, is passed over" {
+@test "a fair waiter that has timed out, or does not listen, is skipped" {
   fair_waiter F:1 -1
   fair_waiter F:2
   hears_turns F:1
@@ -76,14 +76,14 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 acquire b 30000 hb ''
   [[ ${lines[0]} == granted ]]
   not_called F:1
-  # The first that lives is called, if Redisson counts time as the server does.
+  # The first living one is told, if Redisson uses the same time as the server.
   hears_turns F:2
   release b hb
   is_called F:2
   not_called F:1
 }
 
-@test "our waiters and a fair one take turns where ours do not stand in that queue" {
+@test "rlock's waiters and a fair one take turns if rlock's are not in that queue" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -106,7 +106,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ -z $(owner_of) ]]   # and this one is theirs
 }
 
-@test "our first waiter stands in that queue, and leaves it when it has the lock" {
+@test "rlock's first waiter joins that queue, and leaves it when it gets the lock" {
   listen b c
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -129,7 +129,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == granted && -z $(fair_ids) ]]
 }
 
-@test "a fair newcomer finds our first waiter in front; alone there, it does not stay for ever" {
+@test "a fair newcomer finds rlock's first waiter ahead; alone in that queue, that waiter does not stay forever" {
   listen b
   redis srv hset "$lock" F:9 1 # a fair holder looks like any other of Redisson
   redis srv pexpire "$lock" 30000
@@ -139,13 +139,13 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   assert_bounded "$fair_times"
   fair_waiter F:1
   enqueue b 30000 hb
-  # F:1 must not be lost with ours.
+  # F:1 must not be lost with rlock's waiter.
   [[ $(fair_ids) == 'b F:1' && $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
   run -0 release b hb
   [[ $(fair_ids) == F:1 && $(redis srv zcard "$fair_times") == 1 ]]
 }
 
-@test "a time that Redisson takes from all behind a grant leaves ours alive" {
+@test "when Redisson subtracts a time from all behind a grant, rlock's waiter still counts as alive" {
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1 330000 # a lease of 30 s, and 300 s to wait
@@ -154,7 +154,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   (($(redis srv zscore "$fair_times" b:0) > $(redis srv time | head -n 1) * 1000))
 }
 
-@test "keys of another type, or without a right to them, are nobody's queue" {
+@test "keys of another type, or without a right to them, count as an empty queue" {
   listen b
   local what
   for what in "set $fair_queue text" "set $fair_times text" "rpush $fair_queue F:1"; do
@@ -186,7 +186,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == released ]]
 }
 
-@test "inspect shows who waits there" {
+@test "inspect shows the fair waiters" {
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1
@@ -197,7 +197,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[-3]} == F:1 && ${lines[-2]} == F:2 && ${lines[-1]} == 0 ]] # and nobody listens for the release
 }
 
-@test "a fair waiter that has come while ours stood there alone does not go with the time of the keys" {
+@test "a fair waiter that joins rlock's waiter in that queue does not expire with the keys" {
   listen b
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -211,7 +211,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
 }
 
-@test "a waiter of ours that was overtaken in our queue holds up nobody in theirs" {
+@test "a waiter that was overtaken in rlock's queue delays nobody in the fair queue" {
   listen b p
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -226,7 +226,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called J:1
 }
 
-@test "what only ours have left there expires, however many they were" {
+@test "what only rlock's waiters have left in that queue expires, even if they were many" {
   listen a b
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000
@@ -235,11 +235,11 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == 'a b' ]]
   assert_bounded "$fair_queue"
   assert_bounded "$fair_times"
-  # With somebody else among them they stay.
+  # With another waiter among them they stay.
   fair_waiter F:1
   enqueue b 30000 hb
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
-  # One that has been dead for a minute is nobody. A minute ago it may still live, by its own clock.
+  # A waiter whose time was over a minute ago is dead. Until then it may be alive by its own clock.
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 - 50000)) F:1
   enqueue b 30000 hb
   [[ $(fair_ids) == 'a b F:1' && $(redis srv pttl "$fair_queue") == -1 ]]
@@ -250,13 +250,13 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   assert_bounded "$fair_times"
 }
 
-@test "nobody joins that queue while a free lock is left to others" {
+@test "no waiter joins that queue while a free lock is left to other programs" {
   listen a
   run -0 in_others_turn enqueue a 30000 ha
   [[ ${lines[0]} == held && $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
 }
 
-@test "behind a hundred that are dead, somebody may live: the keys stay" {
+@test "there may be a living waiter behind a hundred dead ones, so the keys stay" {
   listen a
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000

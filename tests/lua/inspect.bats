@@ -19,16 +19,16 @@ changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
 # description FIELD: the line after it.
 description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1; }
 
-@test "inspect begins with its contract and compiles" {
+@test "inspect starts with its contract and compiles" {
   script_is_well_formed inspect
 }
 
-@test "a free lock has nobody, and a TTL of -2" {
+@test "a free lock has no holder, and a TTL of -2" {
   inspected
   [[ ${lines[0]} == lock && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[5]} == 0 ]]
 }
 
-@test "the server's clock comes in milliseconds" {
+@test "the reply has the server's clock in milliseconds" {
   inspected
   local now
   now=$(redis srv time | head -n 1)
@@ -36,7 +36,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   ((lines[2] / 1000 <= now && lines[2] / 1000 >= now - 5))
 }
 
-@test "a held lock is shown with its owner, time, token and description" {
+@test "a held lock is shown with its owner, TTL, token and description" {
   local token
   token=$(acquire owner-1 30000 hold-1 '' host h pid 7 user u command 'make all' reason r | tail -n 1)
   inspected
@@ -47,7 +47,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ $(description token) == "$token" && $(description lease) == 30000 && $(description reason) == r ]]
 }
 
-@test "what would be a lock but for its time is none" {
+@test "a key that lacks only the TTL of a lock is not a lock" {
   redis srv hset "$lock" java:1 1
   inspected
   [[ "${lines[*]:0:4}" == 'other-kind hash -1 timeless' ]]
@@ -60,7 +60,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ -z $(description host) && -z $(description owner) ]]
 }
 
-@test "a hash with many fields is none, and its fields are not listed" {
+@test "a hash with many fields is not a lock, and its fields are not listed" {
   local i
   for i in 1 2 3 4 5 6 7 8 9; do redis srv hset "$lock" "f:$i" 1; done
   redis srv pexpire "$lock" 60000
@@ -83,7 +83,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   done
 }
 
-@test "other types at the token's and the holder's key count as absent" {
+@test "a token key or holder key of another type counts as absent" {
   redis srv rpush "$token_key" 1
   redis srv set "$holder" text
   inspected
@@ -99,7 +99,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[6]} == java:1 && $(description owner) == owner-1 ]]
 }
 
-@test "a user who lacks one of the rights that are needed is told so" {
+@test "a user without one of the necessary rights gets an error" {
   local right
   acquire owner-1 30000 hold-1 ''
   for right in type hlen hgetall hmget time pttl get eval; do

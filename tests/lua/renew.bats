@@ -9,11 +9,11 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "renew begins with its contract and compiles" {
+@test "renew starts with its contract and compiles" {
   script_is_well_formed renew
 }
 
-@test "the owner's lease starts anew, and the reply is what was left" {
+@test "the owner's lease is extended, and the reply has the time that was left" {
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 30000
@@ -23,7 +23,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") > 10000))
 }
 
-@test "a lease of 0 means as long as the granted one" {
+@test "a lease of 0 means the length of the granted one" {
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 0
@@ -33,12 +33,12 @@ teardown_file() { redis_stop srv; }
   ((ttl > 10000 && ttl <= 30000))
 }
 
-@test "a lock that nobody holds is reported free, and none is made" {
+@test "a lock that nobody holds is reported free, and not created" {
   run -0 renew owner-1 30000
   [[ $output == free && $(redis srv dbsize) == 0 ]]
 }
 
-@test "another owner's lock is reported and keeps its time" {
+@test "another owner's lock is reported and keeps its TTL" {
   acquire owner-1 5000 hold-1 ''
   run -0 renew owner-2 60000
   [[ $output == other-owner ]]
@@ -46,7 +46,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") <= 5000))
 }
 
-@test "a lease of 0 on a lock that Redisson granted is refused" {
+@test "a lease of 0 is refused for a lock granted by Redisson" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 9000
   run -0 renew java:1 0
@@ -54,7 +54,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") <= 9000))
 }
 
-@test "a lock that Redisson granted is renewed for a given time, and no other holder's key is touched" {
+@test "a lock granted by Redisson is renewed for a given time, and no other holder's key is touched" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 9000
   redis srv hset "$holder" owner owner-1:0 lease 5000
@@ -66,7 +66,7 @@ teardown_file() { redis_stop srv; }
   [[ $(field lease) == 5000 ]]
 }
 
-@test "another type at the lock's key is nobody's lock" {
+@test "a key of another type is nobody's lock" {
   redis srv set "$lock" text px 60000
   run -0 renew owner-1 30000
   [[ $output == other-owner ]] # inspect says the rest
@@ -102,7 +102,7 @@ teardown_file() { redis_stop srv; }
   assert_bounded "$lock"
 }
 
-@test "renewing works on a server that is out of memory, for a longer lease too" {
+@test "renewal works on a server that is out of memory, for a longer lease, too" {
   acquire owner-1 9000 hold-1 ''
   fill_memory
   run -0 renew owner-1 9000
@@ -111,7 +111,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == renewed && $(field lease) == 60000 ]]
 }
 
-@test "a user who lacks one right renews or is told so, and the lock keeps a time" {
+@test "a user without any one of the rights renews or gets an error, and the lock keeps a TTL" {
   local right
   acquire owner-1 30000 hold-1 ''
   for right in $SCRIPT_COMMANDS eval; do

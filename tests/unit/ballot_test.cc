@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "lock/ballot.h"
 
 #include <gtest/gtest.h>
 
@@ -99,7 +98,7 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   const auto one = request();
   const auto election = elected(one, {held_by("a"), grant(one.owner, "1", "young"), away()});
   ASSERT_TRUE(contested(election));
-  EXPECT_TRUE(election->contested.starts_with("others hold it on 1 of 3 servers, and nobody on a majority; young; "));
+  EXPECT_TRUE(election->contested.starts_with("others hold it on 1 of 3 servers, and no one on a majority; young; "));
   EXPECT_EQ(elected(one, {held_by("a"), held_by("a"), away()})->contested, "");
 }
 

@@ -10,8 +10,9 @@ namespace {
 
 using Event = WaiterEvent::Kind;
 
-constexpr const char* kWaiterActions[] = {"listen",     "hear",  "unlisten", "disconnect", "ask",  "tell", "tell_away",
-                                          "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
+constexpr const char* kWaiterActions[] = {
+    "listen",     "hear",  "unlisten", "disconnect", "ask",  "tell", "tell_unreachable",
+    "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
 
 // A waiter at a time of its own, which counts from 0, without chance.
 class Waiting {
@@ -199,7 +200,7 @@ TEST(WaiterLife, AStringWithoutATimeIsNotWaitedForWithoutALimit) {
 TEST(WaiterLife, AServerThatIsAwayIsWaitedForAsLongAsALease) {
   Waiting one;
   one.come_to_the_front();
-  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_away 30000,wait 1000");
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 30000,wait 1000");
   one.now += 31s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
 }
@@ -208,7 +209,7 @@ TEST(WaiterLife, SomebodyWhoSaysHowLongToWaitMeansThat) {
   Waiting one(100s);
   one.come_to_the_front();
   one.now += 50s;
-  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_away 100000,wait 51000");
+  EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 100000,wait 51000");
   EXPECT_EQ(one.failed(Error::Code::denied), "end");
   one.now += 50s;
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
