@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parse, dispatch, report, exit status.
+// Parses the command line, runs the subcommand, reports errors, and exits.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,8 +16,8 @@
 
 namespace {
 
-// Where a standard stream is closed, a socket of ours would take its place, and messages would go to the
-// server. The file that fills the gap fails as a closed stream does, and the command does not see it.
+// If a standard stream is closed, one of our sockets could take its place, and messages would go to the server. The
+// file that replaces it fails like a closed stream, and the command does not inherit it.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
@@ -27,11 +27,11 @@ void fill_closed_streams() {
 }
 
 struct CommandLine {
-  bool exports;  // its caller evaluates what is printed
+  bool exports;  // the caller evaluates the output
   rlock::Result<rlock::cli::Invocation> invocation;
 };
 
-// Passwords on the command line are in its options then, and nowhere else.
+// Afterwards, passwords from the command line are only in the options.
 CommandLine read_command_line(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   rlock::cli::hide_passwords(argc, argv);
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   fill_closed_streams();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));
-  // Without destructors: the kernel takes back the memory that a process leaves.
+  // Skip destructors, because the kernel frees the memory anyway.
   if (status) _exit(*status);
   rlock::log::error(status.error().message);
   const int failure = rlock::status_of(status.error().code);

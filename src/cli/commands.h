@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The subcommands: what each does with its options. Each returns the exit status, after it has written its
-// result; an Error is reported by the caller. Those that use a server take the addresses out of their options.
+// Each runs a subcommand, prints its result, and returns the exit status. The caller reports an Error. Those that use a
+// server wipe the addresses in their options.
 #pragma once
 
 #include "base/error.h"

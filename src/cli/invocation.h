@@ -10,13 +10,13 @@
 
 namespace rlock::cli {
 
-// Makes sense of a command line, of the environment and of the configuration files. Starts the log as they ask.
-// `arguments`: the line that `parsed` is, for a message that corrects it. Errors: usage, config; each names the option,
-// variable or setting that it is about.
+// Interprets a command line together with the environment and the configuration files, and starts the log.
+// `arguments`: the words of `parsed`, for a message that corrects them. Errors: usage, config; each names the option,
+// variable or setting.
 Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments);
 
-// The commit that this program was built from, "-dirty" if the files differed from it; empty if that is not known,
-// as in a release's archive. src/cli/build_commit.cmake writes it at each build.
+// The commit that this program was built from, with "-dirty" if files differed; empty if unknown, as in a release's
+// archive. src/cli/build_commit.cmake writes it at each build.
 const char* build_commit();
 
 }  // namespace rlock::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The meaning of a line as a whole: of its words that are no options, and of its options together.
-// Errors (usage): what is missing, too much, twice, or a contradiction.
+// Interprets the command line as a whole: its other words, and its options in combination.
+// Errors (usage): words that are missing, unexpected or repeated, and options that cannot be used together.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace rlock::cli {
 
-// Fills what the words say: names of locks, how they begin, a command, what `rlock local` is to do. `arguments` is the
-// whole line, for a message that corrects it.
+// Sets the members that come from positional words: names of locks, a prefix, a command, the action of `rlock local`.
+// `arguments`: the whole command line, for a message that corrects it.
 Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std::vector<std::string>& arguments);
 
-// Fills what follows from the options and words that were read. Warns of what may not be meant.
+// Checks the options against each other and sets the members that follow from them. Warns of likely mistakes.
 Result<void> complete(Invocation& invocation);
 
 }  // namespace rlock::cli

@@ -28,7 +28,7 @@ held_by_another() {
   rlock run a -- "$RLOCK" run b -- "$RLOCK" run -w 10m x -- touch started 2>err 3>&- &
   local job=$!
   wait_until grep -qF 'you hold a, b meanwhile' err
-  [[ $(grep 'waiting for x' err) == *"$FOREIGN"*', you hold a, b meanwhile' ]]
+  [[ $(grep 'waiting for x' err) == *"$FOREIGN"*'; meanwhile you hold a, b' ]]
   redis srv del x
   wait "$job"
   [[ -e started ]]
