@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/invocation.h"
 #include "cli/server.h"
 #include "show/print.h"
 #include "show/shell.h"
@@ -45,20 +44,18 @@ rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
   auto invocation = RLOCK_TRY(std::move(read));
   return std::visit(
       [](auto& options) {
-        auto status = rlock::cli::execute(options);
-        if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, rlock::cli::CommonOptions>) {
+        if constexpr (std::same_as<std::remove_reference_t<decltype(options)>, rlock::cli::PrintText>) {
+          return rlock::cli::print(options.text, rlock::kDone);
+        } else {
+          auto status = rlock::cli::execute(options);
           if (!status) status.error() = rlock::cli::with_advice(std::move(status).error(), options);
+          return status;
         }
-        return status;
       },
       invocation);
 }
 
 }  // namespace
-
-namespace rlock::cli {
-Result<int> execute(const PrintText& options) { return print(options.text, kDone); }
-}  // namespace rlock::cli
 
 int main(int argc, char** argv) {
   fill_closed_streams();

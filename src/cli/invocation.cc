@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/invocation.h"
-
+// Reads the options of a command line, and the version.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "options/meaning.h"
-#include "options/parse.h"
+#include "cli/commands.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "redis/reply.h"

@@ -18,7 +18,6 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
-#include "show/watch.h"
 
 namespace rlock::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "options/meaning.h"
 #include "options/option_values.h"
+#include "options/parse.h"
 
 namespace rlock::cli {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "base/date.h"
 #include "base/text.h"
-#include "lock/lease.h"
 
 namespace rlock::cli {
 namespace {
@@ -43,23 +42,10 @@ Result<bool> flag(const std::string& text) {
 
 Result<bool> no_flag(const std::string& text) { return !RLOCK_TRY(flag(text)); }
 
-Result<milliseconds> lease(const std::string& text) {
-  const milliseconds lease = RLOCK_TRY(parse_duration(text));
-  if (lease >= lock::kShortestLease) return lease;
-  return bad("a lease of " + format_duration(lease) + " is too short to be renewed safely; use at least " +
-             format_duration(lock::kShortestLease));
-}
-
-Result<milliseconds> exchange_time(const std::string& text) {
+Result<milliseconds> duration_from(milliseconds least, const std::string& text) {
   const milliseconds span = RLOCK_TRY(parse_duration(text));
-  if (span < 10ms) return bad("use at least 10ms");
-  return span;
-}
-
-Result<milliseconds> hook_time(const std::string& text) {
-  const milliseconds span = RLOCK_TRY(parse_duration(text));
-  if (span == 0ms) return bad("a hook needs more time than 0s");
-  return span;
+  if (span >= least) return span;
+  return bad(format_duration(span) + " is too short; use at least " + format_duration(least));
 }
 
 Result<int> number_within(const std::string& text, int least, int most, const std::string& what) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parses the text of each option by itself; options/meaning.h checks options against each other.
+// Parses the text of each option by itself; complete() in options/parse.h checks options against each other.
 // Errors (usage): the option does not accept the text; the message says what it accepts.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "lock/lease.h"
 #include "options/options.h"
 
 namespace rlock::cli {
@@ -26,10 +27,11 @@ Result<bool> no_flag(const std::string& text);  // negated
 // A date, a date and time in UTC, or how long ago.
 Result<PointInTime> point_in_time(const std::string& text);
 
+Result<milliseconds> duration_from(milliseconds least, const std::string& text);
 inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
-Result<milliseconds> lease(const std::string& text);          // at least lock::kShortestLease
-Result<milliseconds> exchange_time(const std::string& text);  // at least 10 ms
-Result<milliseconds> hook_time(const std::string& text);      // not 0
+inline Result<milliseconds> lease(const std::string& text) { return duration_from(lock::kShortestLease, text); }
+inline Result<milliseconds> exchange_time(const std::string& text) { return duration_from(10ms, text); }
+inline Result<milliseconds> hook_time(const std::string& text) { return duration_from(1ms, text); }
 
 // A string literal as a template argument.
 template <std::size_t length>

@@ -128,7 +128,6 @@ class Line {
   }
 
  private:
-  // An option as CLI11 knows it.
   struct Described {
     const OptionSpec& spec;
     CLI::Option* option;

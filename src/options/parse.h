@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Splits the command line into a subcommand, options with their texts, and other words; cli/invocation.h interprets
+// Splits the command line into a subcommand, options with their texts, and other words; cli/commands.h interprets
 // these. Only parse.cc knows CLI11.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "options/option_table.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 
@@ -38,6 +39,15 @@ struct Parsed {
 };
 
 Parsed parse(const std::vector<std::string>& arguments);
+
+// Sets the members that come from positional words: names of locks, a prefix, a command, the action of `rlock local`.
+// `arguments`: the whole command line, for a message that corrects it. Errors (usage): words that are missing,
+// unexpected or repeated.
+Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std::vector<std::string>& arguments);
+
+// Checks the options against each other and sets the members that follow from them. Warns of likely mistakes.
+// Errors (usage): options that cannot be used together.
+Result<void> complete(Invocation& invocation);
 
 // For --version: "CLI11 2.3.2".
 std::string line_library();

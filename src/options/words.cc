@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "lock/rights.h"
-#include "options/meaning.h"
 #include "options/option_values.h"
+#include "options/parse.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
 

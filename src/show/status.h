@@ -3,11 +3,14 @@
 // came from a server.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "lock/history.h"
+#include "lock/verbs.h"
 #include "show/terminal.h"
 
 namespace rlock::cli {
@@ -40,5 +43,20 @@ std::string place_text(long long ahead);
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
                             const std::map<std::string, bool>& servers = {});
+
+// status --watch: asks again every second, until a signal or a key ends it, or the reader is gone.
+struct Watched {
+  // Asks the servers, until the descriptor `interrupt` becomes readable; -1: none.
+  std::function<Result<std::vector<lock::Status>>(int interrupt)> look;
+  // The text to print if there is no terminal.
+  std::function<std::string(const std::vector<lock::Status>&)> shown;
+  bool for_people = true;  // on a terminal, show a full-screen picture instead
+  std::size_t names = 0;   // how many locks were named; 0: show all
+};
+
+// On a terminal, draws the picture every second; if standard input is a terminal, too, keys sort it, show one lock, and
+// quit. Otherwise prints the answer whenever it has changed. Keeps trying while a server is unreachable. Errors: those
+// of `look`, but `unavailable` only before the first success.
+Result<int> watch(const Watched& watched);
 
 }  // namespace rlock::cli

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "show/watch.h"
-
 #include <poll.h>
 #include <unistd.h>
 

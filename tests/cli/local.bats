@@ -128,7 +128,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   local owner
   owner=$(rlock acquire job --lease 1m)
   run --separate-stderr -75 rlock local stop
-  assert_says "'job'"
+  assert_says "locks are held: 'job'; to stop the server anyway, and make their commands lose the locks, give --yes"
   run -0 rlock local stop --yes
   wait_until not running
   run --separate-stderr -0 rlock local stop

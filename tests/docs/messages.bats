@@ -67,8 +67,8 @@ job() {
   job 64 'is not a number of slots, from 1 to 1000000' --slots 0
   job 64 'is not a number from -1000 to 1000' --priority 1001
   job 64 'is not a number of replicas' --wait-replicas x
-  job 64 '--server-timeout: use at least 10ms' --server-timeout 1ms
-  job 64 '--hook-timeout: a hook needs more time than 0s' --hook-timeout 0
+  job 64 '--server-timeout: 1ms is too short; use at least 10ms' --server-timeout 1ms
+  job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
 }
 
 @test "messages: options that contradict one another, or say nothing" {
