@@ -3,7 +3,7 @@
 
 # shellcheck disable=SC2034
 BUILD_PACKAGES='cmake ninja-build g++ libhiredis-dev libc-ares-dev libssl-dev zlib1g-dev libzstd-dev
-  libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev redis-server'
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -42,7 +42,7 @@ own() {
 
 need_packages() {
   known_system || fail "unknown system: this works on Debian 12 and Ubuntu 24.04, or newer.
-   On others, install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, spdlog
+   On others, install a C++23 compiler (g++ 12, clang 19), CMake 3.25, hiredis, c-ares, OpenSSL 3, CLI11, spdlog
    with fmt, nlohmann-json and redis-server, then: cmake -S . -B build && cmake --build build"
   missing=
   for package in "$@"; do

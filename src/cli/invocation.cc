@@ -22,7 +22,7 @@ std::string version_text() {
   std::string text = "rlock " RLOCK_VERSION "\n";
   if (!std::string_view(build_commit()).empty()) text += "commit " + std::string(build_commit()) + "\n";
   return text + "with " + redis::protocol_library() + ", " + redis::resolver_library() + ", " + redis::tls_library() +
-         ", " + json_library() + ", " + log::library() + "\n";
+         ", " + line_library() + ", " + json_library() + ", " + log::library() + "\n";
 }
 
 // Sets the members of `rows`, in their order.

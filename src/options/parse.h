@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Splits the command line into a subcommand, options with their texts, and other words; cli/commands.h interprets
-// these.
+// these. Only parse.cc knows CLI11.
 #pragma once
 
 #include <map>
@@ -48,5 +48,8 @@ Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std:
 // Checks the options against each other and sets the members that follow from them. Warns of likely mistakes.
 // Errors (usage): options that cannot be used together.
 Result<void> complete(Invocation& invocation);
+
+// For --version: "CLI11 2.3.2".
+std::string line_library();
 
 }  // namespace rlock::cli

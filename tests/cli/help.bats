@@ -91,7 +91,7 @@ PYTHON
 @test "rlock version, --version and -V: version, commit and libraries" {
   run -0 --separate-stderr rlock version
   [[ ${lines[0]} =~ ^rlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
-  [[ ${lines[-1]} =~ ^with\ hiredis\ [0-9.]+,\ c-ares\ [0-9.]+,\ OpenSSL\ [0-9.]+,\ nlohmann-json\ [0-9.]+,\ spdlog\ [0-9.]+,\ fmt\ [0-9.]+$ ]]
+  [[ ${lines[-1]} =~ ^with\ hiredis\ [0-9.]+,\ c-ares\ [0-9.]+,\ OpenSSL\ [0-9.]+,\ CLI11\ [0-9.]+,\ nlohmann-json\ [0-9.]+,\ spdlog\ [0-9.]+,\ fmt\ [0-9.]+$ ]]
   [[ $(rlock --version) == "$output" && $(rlock -V) == "$output" && $(rlock run --version) == "$output" ]]
   # Of a clone that was built here the commit is known; of an archive it is not.
   local root=$TESTS_DIR/..

@@ -143,7 +143,7 @@ write_recipes() {
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sh "$ROOT/packaging/linked" "$BUILD" >linked
   local source
-  for source in c-ares fmtlib '(glibc|musl)' hiredis nlohmann-json3 openssl spdlog; do
+  for source in c-ares cli11 fmtlib '(glibc|musl)' hiredis nlohmann-json3 openssl spdlog; do
     grep -qE "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
   done
   grep -qE '^gcc-[0-9]* .* libstdc\+\+-|^libcxx ' linked

@@ -86,6 +86,7 @@ only_in() {
 
 @test "each library stays in its one place" {
   only_in redis/reply.cc '#include <hiredis'
+  only_in options/parse.cc '#include <CLI/'
   only_in show/json.cc '#include <nlohmann/'
   only_in base/log.cc '#include <spdlog/'
   only_in redis/resolve.cc '#include <ares'
