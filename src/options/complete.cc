@@ -46,14 +46,11 @@ Result<void> complete_mode(LockingOptions& options) {
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
   if (*options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
-    if (options.like) {
-      return usage("--like " + std::string(options.like->preset) +
-                   ": its locks have one holder at a time; do not give --shared, --exclusive or --slots with it, or "
-                   "give --like none");
-    }
+    const auto* like = options.like;
     return usage(
-        "--protocol set: its locks have one holder at a time; do not give --shared, --exclusive or --slots with it, or "
-        "give --protocol redisson");
+        (like ? "--like " + std::string(like->preset) : "--protocol set") +
+        ": its locks have one holder at a time; do not give --shared, --exclusive or --slots with it, or give " +
+        (like ? "--like none" : "--protocol redisson"));
   }
   if (*options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -80,24 +79,14 @@ std::string_view title(Group group) {
   return "Options";
 }
 
-// With the options of the subcommand in front, unless that is null.
-std::vector<OptionSpec> all_options(const SubcommandSpec* spec) {
-  std::vector<OptionSpec> all;
-  if (spec) std::ranges::copy(spec->options(), std::back_inserter(all));
-  std::ranges::copy(common_options(), std::back_inserter(all));
-  std::ranges::copy(informing_options(), std::back_inserter(all));
-  return all;
-}
-
-void add_groups(std::string& out, const std::vector<OptionSpec>& options, std::size_t width) {
+void add_groups(std::string& out, const std::vector<const OptionSpec*>& options, std::size_t width) {
   for (const Group group :
        {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks, Group::common}) {
-    const auto belongs = [&](const OptionSpec& option) { return option.group == group; };
-    if (std::ranges::none_of(options, belongs)) continue;
-    out += "\n" + std::string(title(group)) + ":\n";
-    for (const OptionSpec& option : options) {
-      if (belongs(option)) add_option(out, option, Detail::full, width);
+    std::string rows;
+    for (const OptionSpec* option : options) {
+      if (option->group == group) add_option(rows, *option, Detail::full, width);
     }
+    if (!rows.empty()) out += "\n" + std::string(title(group)) + ":\n" + rows;
   }
 }
 
@@ -145,7 +134,7 @@ std::string overview() {
       "rlock - run a command under a lock that many hosts share through Redis\n\n"
       "Usage: rlock [options] SUBCOMMAND ...\n\nSubcommands:\n";
   for (const SubcommandSpec& spec : subcommands()) add_row(text, std::string(spec.name), spec.summary, 16, width);
-  add_groups(text, all_options(nullptr), width);
+  add_groups(text, options_of(nullptr), width);
   return text +
          "\nTry it:   rlock --url local: run hello -- echo \"I have the lock\"\n"
          "Learn it: rlock help SUBCOMMAND, man rlock\n";
@@ -158,11 +147,11 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
   add_wrapped(text, name + " - " + std::string(spec.summary), 0, 0, width);
   text += "\n";
   add_wrapped(text, "Usage: " + name + " [options] " + std::string(spec.synopsis), 0, 7, width);
-  const std::vector<OptionSpec> options = all_options(&spec);
+  const auto options = options_of(&spec);
   if (detail == Detail::brief) {
     text += "\n";
-    for (const OptionSpec& option : options) {
-      if (option.marks & kOften) add_option(text, option, detail, width);
+    for (const OptionSpec* option : options) {
+      if (option->marks & kOften) add_option(text, *option, detail, width);
     }
     text += "\n";
     add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/duration.h"
 #include "base/error.h"
@@ -86,6 +87,8 @@ const SubcommandSpec* find_subcommand(std::string_view name);
 std::span<const OptionSpec> common_options();
 // --help, then --version.
 std::span<const OptionSpec> informing_options();
+// All options that are allowed with a subcommand, its own first; null: without one.
+std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec);
 
 // Options that are needed before all options are read.
 const OptionSpec& url_option();

@@ -29,18 +29,6 @@ std::unexpected<Error> bad_line(const SubcommandSpec* spec, const std::string& w
   return fail(Error::Code::usage, (spec ? std::string(spec->name) + ": " : "") + why);
 }
 
-// All options that are allowed with the subcommand, or, if null, without one.
-std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
-  std::vector<const OptionSpec*> all;
-  const auto add = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) all.push_back(&option);
-  };
-  add(informing_options());
-  add(common_options());
-  if (spec) std::ranges::for_each(spec->parts, add);
-  return all;
-}
-
 // By name or letter, without dashes.
 const OptionSpec* find_option(const SubcommandSpec* spec, std::string_view name) {
   for (const OptionSpec* option : options_of(spec)) {

@@ -105,13 +105,13 @@ const std::vector<const OptionSpec*>& all_settings() {
   static const auto all = [] {
     std::vector<const OptionSpec*> found;
     std::set<std::string_view> names;
-    const auto add = [&](std::span<const OptionSpec> options) {
-      for (const OptionSpec& option : options) {
-        if (option.setting() && names.insert(option.name()).second) found.push_back(&option);
+    const auto add = [&](const SubcommandSpec* spec) {
+      for (const OptionSpec* option : options_of(spec)) {
+        if (option->setting() && names.insert(option->name()).second) found.push_back(option);
       }
     };
-    add(common_options());
-    for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add);
+    add(nullptr);
+    for (const SubcommandSpec& spec : subcommands()) add(&spec);
     return found;
   }();
   return all;

@@ -188,6 +188,17 @@ std::span<const OptionSpec> common_options() { return kCommon.rows; }
 
 std::span<const OptionSpec> informing_options() { return kInforming.rows; }
 
+std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
+  std::vector<const OptionSpec*> all;
+  const auto add = [&](std::span<const OptionSpec> options) {
+    for (const OptionSpec& option : options) all.push_back(&option);
+  };
+  if (spec) std::ranges::for_each(spec->parts, add);
+  add(common_options());
+  add(informing_options());
+  return all;
+}
+
 const OptionSpec& url_option() { return kCommon.named("url"); }
 const OptionSpec& config_option() { return kCommon.named("config"); }
 const OptionSpec& profile_option() { return kCommon.named("profile"); }
