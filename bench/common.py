@@ -14,18 +14,17 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUEUE = "rlock:queue:{x}"
-# The commands that a client sends. The others that the server counts are those that our scripts call.
+# Commands that clients send. The server also counts those that our scripts call.
 SENT_BY_CLIENTS = ("eval", "evalsha", "script", "function", "fcall", "subscribe", "unsubscribe", "ping", "hello",
                    "auth", "select", "client", "multi", "exec")
 
-# Servers end with this process, also when somebody ends it.
+# Exit normally on SIGTERM, so that servers are stopped.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 class Server:
-    """A Redis server on a Unix socket in a folder of its own, without persistence. Ends with the `with` block.
-    It listens on a port of the loopback, too, if there is one, and speaks TLS on another. Why it does not speak TLS there
-    is in no_tls then."""
+    """A Redis server on a Unix socket in a folder of its own, without persistence, for a `with` block. Optionally, it
+    also listens on a port of the loopback, and on another one with TLS. If TLS is impossible, no_tls says why."""
 
     def __init__(self, port=0, tls_port=0):
         self.port, self.tls_port = port, tls_port
@@ -46,20 +45,19 @@ class Server:
         return self
 
     def starts(self, *options):
-        """Whether it does, with these options more."""
-        # A deep backlog: a thousand waiters may come at once.
+        """Starts the server with these additional options, and returns whether it runs."""
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
              "--appendonly", "no", "--maxclients", "10000", "--dir", self.folder,
              "--logfile", os.path.join(self.folder, "server.log"), *options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # The socket is there before it can be connected to.
+        # The socket exists before it accepts connections.
         until(lambda: self.process.poll() is not None or self.socket.connect_ex(self.path) == 0, 10,
               "the server does not start")
         return self.process.poll() is None
 
     def speaking_tls(self):
-        """The options for it. The certificate is its own authority."""
+        """The options for TLS, with a self-signed certificate."""
         key = os.path.join(self.folder, "server.key")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                         "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
@@ -92,7 +90,7 @@ class Server:
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def commands(self):
-        """How many commands clients have sent so far, by their name. Our own are none of them."""
+        """How many commands of each name clients have sent so far, without our own."""
         counts = {}
         for name, value in self.info("commandstats").items():
             name = name.removeprefix("cmdstat_").split("|")[0]
@@ -104,27 +102,27 @@ class Server:
         return self.call("ZCARD", QUEUE)
 
     def environment(self):
-        """Settings of this user must not change what is measured."""
+        """The environment without settings of this user, which could affect the figures."""
         own = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK_", "REDISCLI_"))}
         return own | {"RLOCK_URL": "unix://" + self.path, "XDG_CONFIG_HOME": self.folder}
 
 
 def free_port():
-    """A port of the loopback that nobody uses at the moment."""
+    """A free port of the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def built(folder, name):
-    """The program of bench/NAME.c. Static, so that it begins as soon as a program can."""
+    """Builds bench/NAME.c as a static program, which starts fastest."""
     program = os.path.join(folder, name)
     subprocess.run(["cc", "-O2", "-static", "-o", program, os.path.join(HERE, name + ".c")], check=True)
     return program
 
 
 def builds(given):
-    """{name: path} of the programs of --rlock, which may be given several times."""
+    """{name: path} for --rlock, which can be given several times."""
     if given and len(given) > 1:
         return {path: os.path.abspath(path) for path in given}
     return {"rlock": os.path.abspath(given[0] if given else os.path.join(HERE, "..", "build", "rlock"))}
@@ -136,7 +134,7 @@ def percentile(values, share):
 
 
 def table(columns, rows):
-    """In Markdown. A column that begins with ">" stands at the right."""
+    """A Markdown table. Columns that begin with ">" are aligned to the right."""
     lines = ["| " + " | ".join(column.removeprefix(">") for column in columns) + " |",
              "|" + "|".join("---:" if column.startswith(">") else "---" for column in columns) + "|"]
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
@@ -165,7 +163,7 @@ def difference(after, before):
 
 
 def busy_seconds():
-    """How long all processors of this machine have worked since it started, whoever they worked for (proc(5))."""
+    """How long all processors of this machine have worked since it started (proc(5))."""
     with open("/proc/stat") as stat:
         user, nice, system, _, _, irq, softirq = map(int, stat.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -178,7 +176,7 @@ def stolen_seconds():
 
 
 def until(state, seconds, trouble):
-    """Asks for a state until it is there."""
+    """Waits until state() is true."""
     end = time.monotonic() + seconds
     while not state():
         if time.monotonic() > end:
@@ -187,7 +185,7 @@ def until(state, seconds, trouble):
 
 
 def end_all(processes):
-    """Whatever went wrong, nothing stays behind. What has ended already is only collected."""
+    """Kills those that still run, and collects all."""
     for process in processes:
         if process.poll() is None:
             process.kill()
@@ -196,6 +194,6 @@ def end_all(processes):
 
 
 def allow_many_files():
-    """Each waiter is two connections of the server."""
+    """Each waiter has two connections to the server."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// crowd sleepers N       N processes that sleep until this one ends; says "there" when all are
-// crowd stampers N FILE  this one and N in sessions of their own, none of which SIGTERM ends, note the time of day in
-//                        FILE (nanoseconds, one word for all) as long as they live
+// crowd sleepers N       starts N processes that sleep until this one ends; prints "there" when all are running
+// crowd stampers N FILE  this process and N more in sessions of their own ignore SIGTERM, and keep writing the time of
+//                        day to FILE (nanoseconds, one word shared by all)
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>

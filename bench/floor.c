@@ -4,15 +4,14 @@
 //
 //     cc -O2 -static -o floor floor.c
 //
-// One connection; one script takes a plain lock as Redisson lays it out, one gives it back; the command runs in between.
-// It keeps no promise: it does not renew, guards nothing, and does not notice a loss. No lock that needs two exchanges with
-// Redis is faster; a lock that promises more is measured by its distance from here.
+// On one connection, a script takes a plain lock in Redisson's layout, the command runs, and another script gives the lock
+// back. It guarantees nothing: it does not renew, guard, or notice a loss. No lock that needs two exchanges with Redis is
+// faster, so others are measured against it.
 //
-// With -w it waits, first come, first served, until the release of the one before it pushes an element (BLPOP), and takes
-// the lock then. It asks for the lock after that message, and begins the command when that is answered, as every client
-// must that does not take a message for the lock.
+// With -w it waits in order of arrival until the previous release pushes an element (BLPOP), and then asks for the lock,
+// because a message alone does not grant it.
 //
-// Ends with the command's status; with 75 if the lock is held, with 69 if Redis is not there.
+// Exits with the command's status, with 75 if the lock is held, or with 69 if Redis is unreachable.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <spawn.h>
@@ -28,28 +27,28 @@
 
 extern char** environ;
 
-// KEYS: lock. ARGV: lease in ms, owner. Nil if it is granted, else the ms that are left to the holder.
+// KEYS: lock. ARGV: lease in ms, owner. Returns nil if granted, else the remaining ms of the holder.
 static const char kAcquire[] =
     "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then "
     "redis.call('hincrby', KEYS[1], ARGV[2], 1) "
     "redis.call('pexpire', KEYS[1], ARGV[1]) "
     "return nil end "
     "return redis.call('pttl', KEYS[1])";
-// KEYS: lock, channel. ARGV: message, lease in ms, owner. Nil if it is not ours, 0 if we hold it still, 1 if it is free.
+// KEYS: lock, channel. ARGV: message, lease in ms, owner. Returns nil if not ours, 0 if still held, 1 if free.
 static const char kRelease[] =
     "if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then return nil end "
     "if redis.call('hincrby', KEYS[1], ARGV[3], -1) > 0 then redis.call('pexpire', KEYS[1], ARGV[2]) return 0 end "
     "redis.call('del', KEYS[1]) "
     "redis.call('publish', KEYS[2], ARGV[1]) "
     "return 1";
-// The same for somebody who waits. KEYS: lock, list. ARGV as before.
+// The same, but wakes a waiter. KEYS: lock, list. ARGV as before.
 static const char kWake[] =
     "if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then return nil end "
     "redis.call('del', KEYS[1]) "
     "redis.call('rpush', KEYS[2], ARGV[1]) "
     "redis.call('pexpire', KEYS[2], ARGV[2]) "
     "return 1";
-// Their SHA-1. One that is wrong costs an exchange for each call; bench/start notices it.
+// Their SHA-1. A wrong one would cost another exchange for each call, which bench/start would notice.
 static const char kAcquireDigest[] = "cc1e67c09e3fd45c847d8b3a7e183e6ce7485d2a";
 static const char kReleaseDigest[] = "ea40f6632f4833e73034cc0f94c090ba35fa7752";
 static const char kWakeDigest[] = "ca352493269c982ec2996a0e94738783f50462a8";
@@ -73,7 +72,7 @@ static int connected(const char* address) {
   return fd;
 }
 
-// The reply has come: one line, a number, nil as "$-1", or an error; or the two texts of BLPOP.
+// True if the reply is complete: one line (a number, nil as "$-1", or an error), or the two texts of BLPOP.
 static int is_whole(const char* text, int length) {
   int lines = text[0] == '*' ? 5 : 1;
   for (int i = 1; i < length && lines > 0; ++i) lines -= text[i] == '\n';

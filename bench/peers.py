@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other programs that run a command under a lock, and the servers that they need: those that this machine has."""
+"""Installed programs that run a command under a lock, and the servers that they need."""
 import contextlib
 import os
 import shutil
@@ -10,12 +10,12 @@ import common
 
 
 def found(*names):
-    """The path of the first of these programs that there is, or None."""
+    """The path of the first of these programs that is installed, or None."""
     return next((path for path in map(shutil.which, names) if path), None)
 
 
 def answers(port, path):
-    """The server on this port of the loopback says that it is well."""
+    """True if the server on this port of the loopback reports that it is healthy."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1) as reply:
             return reply.read().strip() not in (b"", b'""')
@@ -25,7 +25,7 @@ def answers(port, path):
 
 @contextlib.contextmanager
 def running(command, folder, port, path):
-    """A server in a folder of its own, until the block ends. Whoever ends it ends this process, by its pid."""
+    """Runs a server in a new folder for a `with` block."""
     os.mkdir(folder)
     with open(os.path.join(folder, "log"), "w") as log:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -37,7 +37,7 @@ def running(command, folder, port, path):
 
 
 def etcd(folder):
-    """The port of an etcd of one node on the loopback, and the block that runs it. It writes each change to its disk."""
+    """The port of a single-node etcd on the loopback, and the block that runs it. It writes each change to disk."""
     port, peers = common.free_port(), common.free_port()
     client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peers}"
     return port, running(
@@ -47,7 +47,7 @@ def etcd(folder):
 
 
 def consul(folder):
-    """The same for an agent of consul for development, which keeps all in memory."""
+    """The same for a development agent of consul, which keeps everything in memory."""
     ports = {name: common.free_port() for name in ("http", "dns", "server", "serf-lan", "serf-wan")}
     return ports["http"], running(
         [found("consul"), "agent", "-dev", "-bind", "127.0.0.1", "-client", "127.0.0.1", "-grpc-port", "-1",
@@ -56,9 +56,9 @@ def consul(folder):
 
 
 class Peers:
-    """Those that are there, as a `with` block; the servers end with it.
+    """The installed programs, for a `with` block that runs their servers.
 
-    ways            {design: the words in front of the command}
+    ways            {design: the words before the command}
     environment     the variables that they need
     not_measured    [(design, why)]"""
 
@@ -101,14 +101,14 @@ class Peers:
             self.ways["consul lock"] = [found("consul"), "lock", f"-http-addr=127.0.0.1:{port}", "x"]
 
     def etcd_keys(self):
-        """How many hold the lock of etcd or wait for it."""
+        """The number of holders and waiters of the lock in etcd."""
         shown = subprocess.run([*self.etcdctl, "get", "x/", "--prefix", "--keys-only"], check=True, text=True,
                                env=os.environ | self.environment, stdout=subprocess.PIPE).stdout
         return sum(bool(line) for line in shown.splitlines())
 
 
 def versions():
-    """What is compared, as each program says it: {program: version}."""
+    """{program: version}"""
     asked = {"redis-server": ["--version"], "flock": ["--version"], "etcd": ["--version"], "sem": ["--version"],
              "consul": ["version"], "bash": ["--version"]}
     said = {}

@@ -43,8 +43,7 @@ def scripts_sent(server, action):
 
 
 def with_fresh_ids(commands, fresh=None):
-    """The same commands, as bytes, by an owner that was never there; `fresh` is what becomes of each id, to be used
-    again for the next commands of the same owner."""
+    """Encodes the commands with new ids. `fresh` maps old ids to new ones; pass it again for the same owner."""
     fresh = {} if fresh is None else fresh
 
     def new_id(match):
@@ -58,7 +57,7 @@ def with_fresh_ids(commands, fresh=None):
 
 
 def replies_of(lines, number):
-    """Reads so many replies, and returns the texts and numbers of the last one. An error is the end."""
+    """Reads `number` replies, and returns the texts and numbers of the last one. Exits on an error."""
     for _ in range(number):
         left, values = 1, []
         while left:

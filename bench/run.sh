@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the benchmarks one after the other, and writes figures, tables and plots of all.
+# Runs the benchmarks one after the other, and writes figures, tables and plots.
 #
-#   sh bench/run.sh              into bench/results/; half an hour, on a busy host three quarters
-#   sh bench/run.sh --quick      into build/bench/; less than three minutes, for a first look
+#   sh bench/run.sh              into bench/results/; half an hour, or 45 minutes on a busy host
+#   sh bench/run.sh --quick      into build/bench/ with few rounds; less than three minutes
 #
-# RLOCK=PATH is the program to measure instead of build/rlock, BENCH_OUT=FOLDER takes the results. BENCH_ROUNDS=N measures
-# next to nothing in N rounds: it shows that the programs work.
+# RLOCK=PATH measures another program than build/rlock, and BENCH_OUT=FOLDER puts the results elsewhere. BENCH_ROUNDS=N
+# measures hardly anything, in N rounds, to check that the programs work.
 #
 # Nothing else should run on the machine. All servers are private, on Unix sockets and the loopback, and end with their
-# program. Ends with 1 if a program failed; the results say which.
+# program. Exits with 1 if a program failed; the results say which.
 set -u
 top=$(realpath "$(dirname "$0")/..") || exit
 
@@ -21,22 +21,22 @@ case ${1:-} in
 esac
 [ -z "${BENCH_ROUNDS:-}" ] || mode=rounds
 
-# These are paths for the caller's folder.
+# Relative paths are relative to the caller's folder.
 rlock=$(realpath "${RLOCK:-$top/build/rlock}") || exit
 mkdir -p "$out" && out=$(realpath "$out") && cd "$top" || exit
 for program in python3 cc redis-server flock "$rlock"; do
-  command -v "$program" >/dev/null || { echo "bench/run.sh: there is no $program" >&2 && exit 69; }
+  command -v "$program" >/dev/null || { echo "bench/run.sh: $program not found" >&2 && exit 69; }
 done
 figures=$(mktemp -d) || exit
 trap 'rm -rf "$figures"' EXIT
 trap 'exit 130' INT TERM
 
-# A copy, as an installed program is one: the file as the linker has written it starts more slowly.
+# Measure a copy, like an installed program, because the file that the linker has written starts more slowly.
 cp "$rlock" "$figures/rlock" && rlock=$figures/rlock || exit
 bench/report machine --rlock "$rlock" >"$figures/machine.json" || exit
 failed=
 
-# measure PROGRAM [OPTION...]: its tables go to standard output, its figures to a file.
+# measure PROGRAM [OPTION...]: prints its tables, and writes its figures to a file.
 measure() {
   program=$1
   shift

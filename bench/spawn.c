@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// spawn COMMAND [ARG...]: runs a command, its standard input and output /dev/null, and prints a line
-// "TIME CPU RSS STATUS": ns from the start of the command until its end is seen; µs of work of it and of its descendants
-// that were waited for; the peak memory of the largest of them in KiB; its exit status.
+// spawn COMMAND [ARG...]: runs a command with /dev/null as standard input and output, and prints a line
+// "TIME CPU RSS STATUS": ns from its start until its end is seen; µs of CPU time of it and of its descendants that were
+// waited for; the peak memory of the largest of them in KiB; its exit status.
 //
 //     cc -O2 -static -o spawn spawn.c
 //
-// A process begins with the peak memory of its parent (getrusage(2)). A static program in C is the smallest parent that
-// there is: what it hands down is less than the memory of any command that is measured.
+// A process starts with the peak memory of its parent (getrusage(2)), so the parent is a static C program, which is
+// smaller than any command that is measured.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// stamp FILE TEXT [wait]: appends a line "BEGIN END TEXT" to a file, its own begin and end by CLOCK_MONOTONIC in ns.
+// stamp FILE TEXT [wait]: appends a line "BEGIN END TEXT" to a file, with its start and end by CLOCK_MONOTONIC in ns.
 // With `wait` it ends when its standard input does.
 //
 //     cc -O2 -static -o stamp stamp.c
 //
-// Static, so that it begins as soon as a program can. The end is taken before the write: what comes after it, the
-// write and the exit, counts as part of the hand-off, in the same way for everybody.
+// Static, to start as fast as possible. It takes the end before the write, so the write and the exit count as part of the
+// hand-off, in the same way for all designs.
 #include <fcntl.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// completions_gen SHELL TEMPLATE SCRIPT: fills the template of a shell's completion from the table of options, when
-// rlock is built. A line of the template that is only @PLACE@ becomes the lines of that place. It ends with 1 and a
-// message if the table has a kind of argument, or the template a place, that is not known here.
+// completions_gen SHELL TEMPLATE SCRIPT: generates the completion of a shell from the table of options, at build time.
+// Replaces each line @PLACE@ of the template. Fails if the table has an unknown kind of argument, or the template an
+// unknown place.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -33,10 +33,9 @@ std::string replaced(std::string_view text, const std::map<char, std::string_vie
 
 // "-w", "--wait"
 std::vector<std::string> names_of(const OptionSpec& spec) {
-  const std::string names(spec.names);
-  const std::size_t comma = names.find(',');
-  if (comma == std::string::npos) return {names};
-  return {names.substr(0, comma), names.substr(comma + 1)};
+  const std::string name = "--" + std::string(spec.name());
+  if (spec.letter() == '\0') return {name};
+  return {{'-', spec.letter()}, name};
 }
 
 std::string joined(const std::vector<std::string>& words, const std::string& between) {
@@ -65,7 +64,7 @@ std::string kind_of(const OptionSpec& spec) {
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");
 }
 
-// The same for the words behind a subcommand, besides NAME and SUBCOMMAND: what its synopsis begins with.
+// The kind of a subcommand's other words, which its synopsis begins with; also NAME and SUBCOMMAND.
 std::string kind_of_words(const SubcommandSpec& spec) {
   std::string word(spec.synopsis.substr(0, spec.synopsis.find(' ')));
   std::erase_if(word, [](char c) { return c == '[' || c == ']' || c == '.'; });
@@ -76,25 +75,22 @@ std::string kind_of_words(const SubcommandSpec& spec) {
 
 using Use = std::function<void(const std::string& subcommand, const OptionSpec& spec)>;
 
-// The options of each subcommand; then, without a subcommand, those of all.
+// Calls `use` for the options of each subcommand, then for the common options with an empty subcommand.
 void each_option(const Use& use) {
   for (const SubcommandSpec& subcommand : subcommands()) {
-    for (const auto& part : subcommand.parts) {
-      for (const OptionSpec& spec : part) use(std::string(subcommand.name), spec);
-    }
+    for (const OptionSpec& spec : subcommand.options()) use(std::string(subcommand.name), spec);
   }
   for (const OptionSpec& spec : common_options()) use("", spec);
   for (const OptionSpec& spec : informing_options()) use("", spec);
 }
 
-// Whether rlock needs the option to find the same server for a completion. Nobody can answer a question then, and the
-// time is short.
+// True if a completion needs the option to find the same server, without questions and in a short time.
 bool about_server(const OptionSpec& spec) {
   static constexpr std::string_view kOthers[] = {"ask-password", "server-timeout", "quiet", "verbose", "log-format"};
   return std::ranges::find(kOthers, spec.name()) == std::end(kOthers);
 }
 
-// --url|--config|…: those of them that have a value, or have none, as a pattern or as words.
+// "--url|--config|…": those with a value, or those without.
 std::string server_options(bool with_value, const std::string& between) {
   std::vector<std::string> names;
   for (const OptionSpec& spec : common_options()) {
@@ -114,7 +110,7 @@ std::string subcommands_if(bool (*wanted)(const SubcommandSpec&), const std::str
 bool any(const SubcommandSpec&) { return true; }
 bool takes_command(const SubcommandSpec& spec) { return spec.command != nullptr; }
 
-// Lines of a place, by its name.
+// The text of each place.
 using Places = std::map<std::string, std::string>;
 
 Places for_bash() {
@@ -162,7 +158,7 @@ std::string zsh_action(const std::string& kind) {
   return actions.at(kind);
 }
 
-// '(-w --wait)'{-w+,--wait=}'[wait at most DUR]:DUR:_rlock_durations'
+// '(-w --wait)'{-w+,--wait=}'[wait no longer than DUR]:DUR:_rlock_durations'
 std::string zsh_option(const OptionSpec& spec) {
   const std::vector<std::string> names = names_of(spec);
   const std::string kind = kind_of(spec);
@@ -214,7 +210,7 @@ Places for_fish() {
   each_option([&](const std::string& subcommand, const OptionSpec& spec) {
     std::string line = "complete -c rlock";
     if (!subcommand.empty()) line += " -n '__rlock_at " + subcommand + "'";
-    if (!spec.names.starts_with("--")) line += " -s " + std::string(1, spec.names[1]);
+    if (spec.letter() != '\0') line += std::string(" -s ") + spec.letter();
     line += " -l " + std::string(spec.name()) + " -d " + fish_text(in_short(spec.help));
     if (const std::string kind = kind_of(spec); !kind.empty()) line += fish_arguments(kind);
     places["OPTIONS"] += line + "\n";

@@ -1,11 +1,11 @@
-# Packages: `cpack -G DEB` and `cpack -G RPM` in the folder of a build. packaging/release makes both, and more.
+# Packages: `cpack -G DEB` and `cpack -G RPM` in a build folder. packaging/release creates both.
 
-# packaging/linked reads there what is in the program, or in the folder that packaging/musl has made.
+# For packaging/linked, unless it reads the folder of packaging/musl.
 if(RLOCK_STATIC AND NOT RLOCK_PARTS)
   target_link_options(rlock PRIVATE LINKER:-Map=rlock.map)
 endif()
 
-# The only place of the addresses: packages take them from here, packaging/release writes them into recipes.
+# The only place for these addresses; packages and recipes take them from here.
 set(RLOCK_MAINTAINER "The rlock authors <rlock@example.org>" CACHE STRING "Name and address, for packages")
 set(RLOCK_HOMEPAGE "https://example.org/rlock" CACHE STRING "Where the source is, for packages")
 set(RLOCK_PACKAGE_VERSION ${PROJECT_VERSION} CACHE STRING "The packages' version, such as 1.2.3~preview")
@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-# Both have a program redis-server, for local: addresses.
+# Each provides redis-server, for local: addresses.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-redis-compat")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/conffiles)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -51,7 +51,7 @@ set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_RELEASE 1)
 set(CPACK_RPM_PACKAGE_LICENSE MIT)
 set(CPACK_RPM_PACKAGE_GROUP Applications/System)
-set(CPACK_PACKAGE_RELOCATABLE OFF)  # else the one for RPM alone counts for nothing
+set(CPACK_PACKAGE_RELOCATABLE OFF)  # without this, the next line has no effect
 set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 string(REPLACE "\n.\n" "\n\n" CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/rlock/rlock.toml")
@@ -63,7 +63,7 @@ set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
 if(RLOCK_STATIC)
   set(CPACK_RPM_PACKAGE_AUTOREQ no)
 endif()
-# The same tree gives the same bytes: the time is $SOURCE_DATE_EPOCH, and no name of a machine gets in.
+# For reproducible packages: use the time $SOURCE_DATE_EPOCH, and no host name.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1
 %define _buildhost localhost

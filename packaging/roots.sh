@@ -1,14 +1,14 @@
 # shellcheck shell=sh disable=SC2016 # text for another shell
-# Sourced by scripts that try something in a bare root of another distribution, after packaging/install.sh.
+# Sourced after packaging/install.sh by scripts that test in a bare root of another distribution.
 
-# in_store DISTRO: checks it, and makes the store of bare roots $store, and in it the folder $new, which goes at the end.
+# in_store DISTRO: checks DISTRO, and creates $store, where bare roots are kept, with the temporary folder $new.
 in_store() {
   distro=$1
   case $distro in
     debian-12 | debian-13 | ubuntu-24.04) ;;
     *) fail "unknown distribution $distro; known are debian-12, debian-13 and ubuntu-24.04" ;;
   esac
-  [ "$(id -u)" = 0 ] || fail "only root can make the root of another system: sudo $0 $distro"
+  [ "$(id -u)" = 0 ] || fail "only root can create the root of another system: sudo $0 $distro"
   store=${TRY_ON_ROOT:-/var/tmp/rlock-try-on}
   mkdir -p "$store/packages-$distro"
   new=$(mktemp -d "$store/new.XXXX")
@@ -16,7 +16,7 @@ in_store() {
   trap 'exit 1' HUP INT TERM
 }
 
-# inside ROOT COMMAND...: runs it there, in namespaces of its own: with it end all processes and mounts.
+# inside ROOT COMMAND...: runs it in namespaces of its own, so that all processes and mounts end with it.
 inside() {
   root=$1
   shift
@@ -26,14 +26,14 @@ inside() {
     unshare --mount --pid --ipc --fork --kill-child sh -euc '
       root=$1 packages=$2
       shift 2
-      mount --bind "$root" "$root"  # as on any machine, / is a mount point
+      mount --bind "$root" "$root"  # as on real machines, / is a mount point
       mount -t proc proc "$root/proc"
       mount -t sysfs -o ro sysfs "$root/sys"
       mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
       mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$root/dev/pts"
       mount --bind "$root/dev/pts/ptmx" "$root/dev/ptmx"
       mount --bind "$packages" "$root/var/cache/apt/archives"
-      # Not by exec: who stays is process 1, and reaps orphans.
+      # No exec, because the shell is process 1 and must reap orphans.
       chroot "$root" "$@" </dev/null
       exit $?' sh "$root" "$store/packages-$distro" "$@"
 }
@@ -46,7 +46,7 @@ install_in() {
     apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "$@"
 }
 
-# bare DISTRO: makes $store/DISTRO unless it is there; if $fresh is set, anew. Of several scripts one at a time does it.
+# bare DISTRO: creates $store/DISTRO if it is missing or $fresh is set. Only one script at a time does so.
 bare() {
   exec 9>"$store/making"
   flock 9
@@ -57,7 +57,7 @@ bare() {
 make_bare() {
   [ -z "${fresh:-}" ] || [ "$1" != "$distro" ] || rm -rf "${store:?}/$1"
   [ ! -d "$store/$1" ] || return 0
-  say "Making a bare root of $1 ..."
+  say "Creating a bare root of $1 ..."
   case $1 in
     debian-12) suite=bookworm ;;
     debian-13) suite=trixie ;;
@@ -71,7 +71,7 @@ make_bare() {
       }
       ;;
     ubuntu-24.04)
-      # Debian 13 has Ubuntu's keys, and a debootstrap that knows it. Universe, as on every machine with Ubuntu.
+      # Debian 13 has Ubuntu's keys, and a debootstrap that knows Ubuntu. Ubuntu always has universe.
       make_bare debian-13
       cp -a "$store/debian-13" "$new/maker"
       install_in "$new/maker" debootstrap ubuntu-keyring

@@ -1,16 +1,15 @@
-# Turns what was installed into what a package holds; CPack runs it before it packs. `cmake --install` itself goes on to
-# install plain files, for those who build rlock themselves.
-set(ENV{DESTDIR} "")  # CPack's own, below which file(INSTALL) would put its files once more
+# Turns the installed files into those of a package. CPack runs it before packing; `cmake --install` does not.
+set(ENV{DESTDIR} "")  # otherwise file(INSTALL) would prefix its paths with it again
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
 set(doc ${root}/usr/share/doc/rlock)
 set(from ${CPACK_RLOCK_SOURCE}/packaging)
 
-# run(COMMAND...): ends the packing where the command fails.
+# run(COMMAND...): fails if the command does.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# compress(FILE): FILE.gz in its place, without name and time.
+# compress(FILE): replaces it by FILE.gz, without name and time.
 function(compress file)
   run(gzip -9nf ${file})
 endfunction()
@@ -21,7 +20,7 @@ if(NOT epoch)
   string(TIMESTAMP epoch %s)
 endif()
 
-# The host's settings: a file that changes nothing, where rlock looks for it.
+# The host's configuration file, with comments only.
 file(INSTALL ${from}/rlock.toml DESTINATION ${root}/etc/rlock)
 
 file(GLOB pages ${root}/usr/share/man/man*/*)
@@ -39,12 +38,12 @@ if(CPACK_GENERATOR STREQUAL DEB)
   file(REMOVE ${doc}/LICENSE)  # the file copyright has it
   file(INSTALL ${from}/debian/copyright DESTINATION ${doc})
   file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
-  # Debian's zsh looks there, and not in site-functions.
+  # Debian's zsh uses this folder instead of site-functions.
   file(RENAME ${root}/usr/share/zsh/site-functions ${root}/usr/share/zsh/vendor-completions)
   execute_process(COMMAND date -R -u -d @${epoch} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE)
   file(WRITE ${doc}/changelog.Debian "rlock (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
 
-  * Version ${CPACK_PACKAGE_VERSION}: /usr/share/doc/rlock/changelog.gz tells what is new.
+  * Version ${CPACK_PACKAGE_VERSION}: /usr/share/doc/rlock/changelog.gz lists the changes.
 
  -- ${CPACK_PACKAGE_CONTACT}  ${date}
 ")
@@ -55,6 +54,6 @@ if(CPACK_GENERATOR STREQUAL DEB)
   endif()
 endif()
 
-# Nothing of the builder's umask, and of the time of the build.
+# Make the result independent of the builder's umask and of the time.
 run(chmod -R u=rwX,go=rX ${root})
 run(find ${root} -exec touch -h -d @${epoch} {} +)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parse, dispatch, report, exit status.
+// Parses the command line, runs the subcommand, reports errors, and exits.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,15 +9,14 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/invocation.h"
 #include "cli/server.h"
 #include "show/print.h"
 #include "show/shell.h"
 
 namespace {
 
-// Where a standard stream is closed, a socket of ours would take its place, and messages would go to the
-// server. The file that fills the gap fails as a closed stream does, and the command does not see it.
+// If a standard stream is closed, one of our sockets could take its place, and messages would go to the server. The
+// file that replaces it fails like a closed stream, and the command does not inherit it.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
@@ -27,11 +26,11 @@ void fill_closed_streams() {
 }
 
 struct CommandLine {
-  bool exports;  // its caller evaluates what is printed
+  bool exports;  // the caller evaluates the output
   rlock::Result<rlock::cli::Invocation> invocation;
 };
 
-// Passwords on the command line are in its options then, and nowhere else.
+// Afterwards, passwords from the command line are only in the options.
 CommandLine read_command_line(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   rlock::cli::hide_passwords(argc, argv);
@@ -45,26 +44,24 @@ rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
   auto invocation = RLOCK_TRY(std::move(read));
   return std::visit(
       [](auto& options) {
-        auto status = rlock::cli::execute(options);
-        if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, rlock::cli::CommonOptions>) {
+        if constexpr (std::same_as<std::remove_reference_t<decltype(options)>, rlock::cli::PrintText>) {
+          return rlock::cli::print(options.text, rlock::kDone);
+        } else {
+          auto status = rlock::cli::execute(options);
           if (!status) status.error() = rlock::cli::with_advice(std::move(status).error(), options);
+          return status;
         }
-        return status;
       },
       invocation);
 }
 
 }  // namespace
 
-namespace rlock::cli {
-Result<int> execute(const PrintText& options) { return print(options.text, kDone); }
-}  // namespace rlock::cli
-
 int main(int argc, char** argv) {
   fill_closed_streams();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));
-  // Without destructors: the kernel takes back the memory that a process leaves.
+  // Skip destructors, because the kernel frees the memory anyway.
   if (status) _exit(*status);
   rlock::log::error(status.error().message);
   const int failure = rlock::status_of(status.error().code);

@@ -1,6 +1,6 @@
 # Installs the static program of a release by Homebrew on Linux. rlock does not run on macOS.
 #
-# packaging/release writes dist/rlock.rb: the version, and the sums of the archives that lie beside it. Homebrew takes a
+# packaging/release writes dist/rlock.rb: the version, and the checksums of the archives beside it. Homebrew takes a
 # formula from a tap alone; this makes one on this host:
 #
 #   brew tap-new --no-git local/rlock

@@ -211,4 +211,13 @@ bool has_control(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+std::size_t invalid_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = decode(text.substr(at)).length;
+    if (length == 0) return at;
+    at += length;
+  }
+  return text.npos;
+}
+
 }  // namespace rlock

@@ -43,4 +43,7 @@ std::optional<long long> whole_number(std::string_view text);
 // True if a C0 control character or DEL is in `text`.
 bool has_control(std::string_view text);
 
+// The position of the first byte that is not valid UTF-8; npos: there is none.
+std::size_t invalid_utf8(std::string_view text);
+
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock acquire: take the lock for a fixed time or for a process, and print who owns it.
+// rlock acquire: takes locks for a fixed time or for a process, and prints the owner id.
 #include <algorithm>
 
 #include "base/log.h"
@@ -20,9 +20,9 @@ Result<void> expect_not_nested(const std::vector<lock::LockName>& names) {
   const lock::AncestorLocks held = held_by_ancestors();
   for (const lock::LockName& name : names) {
     if (!held.owner_of(name)) continue;
-    return fail(Error::Code::usage,
-                name.display() +
-                    ": this runs under an `rlock run` that holds the lock already, and would wait for it for ever");
+    return fail(
+        Error::Code::usage,
+        name.display() + ": this runs under an `rlock run` that already holds the lock, so it would wait forever");
   }
   return {};
 }
@@ -36,7 +36,7 @@ Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::
   return print(holds.front().owner.text() + "\n");
 }
 
-// Where the caller could not be told whose the locks are, nobody could release them.
+// Releases locks whose owner id could not be printed, because nobody else could release them.
 Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, milliseconds exchange, Error why) {
   for (const lock::Hold& hold : holds) {
     auto released = servers->release(hold, Until{}.at_most(exchange));
@@ -45,13 +45,13 @@ Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mi
   return why;
 }
 
-// False: no lock was acquired, which has been said.
+// False if no lock was acquired; the reason has been reported.
 Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
                      const run::Inherited& inherited, run::SignalBlock& signals) {
   lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
   holder.in_history = options.history;
   if (options.for_pid) {
-    // A user who asks for the holder wants to find the process that the lock is for.
+    // Users who look at the holder want to find the process that the lock is for.
     holder.command = "rlock acquire --for-pid";
     holder.pid = *options.for_pid;
     holder.listens = true;
@@ -67,13 +67,13 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   if (!options.for_pid) servers.complete(holds);
   auto told = keeper ? print_holds(options.output, holds) : std::unexpected(keeper.error());
   if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
-  if (options.for_pid) keeper->begin();  // once the caller knows
+  if (options.for_pid) keeper->begin();  // only after the output succeeded
   return true;
 }
 
-// A shell that evaluates what we print must not go on without the lock, also where -E 0 makes a busy one a success.
-int tell_failure(AcquireOptions::Output output, int status) {
-  if (output == AcquireOptions::Output::assignments) print_failure(status != 0 ? status : kNotAcquired);
+// A shell that evaluates our output must not continue without the lock, even if -E 0 makes that a success.
+int print_failure(AcquireOptions::Output output, int status) {
+  if (output == AcquireOptions::Output::assignments) cli::print_failure(status != 0 ? status : kNotAcquired);
   return status;
 }
 
@@ -81,7 +81,7 @@ int tell_failure(AcquireOptions::Output output, int status) {
 
 Result<int> execute(AcquireOptions& options) {
   RLOCK_TRY(expect_not_nested(options.names));
-  // How it is renewed, by a keeper or while other locks are waited for.
+  // For renewals by a keeper, or while waiting for further locks.
   const milliseconds most =
       options.mode.kind == lock::Mode::Kind::read ? lock::kLongestReaderLease : milliseconds::max();
   const auto timing = RLOCK_TRY(lock::LeaseTiming::make(std::min(options.lease, most), 0ms));
@@ -92,10 +92,10 @@ Result<int> execute(AcquireOptions& options) {
 
   const auto acquired = acquire(options, timing, watched, inherited, signals);
   if (acquired && *acquired) return kDone;
-  if (acquired) return tell_failure(options.output, options.wait.conflict_status);
+  if (acquired) return print_failure(options.output, options.wait.conflict_status);
   if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
   const int signal = ending_signal(signals);
-  tell_failure(options.output, 128 + signal);
+  print_failure(options.output, 128 + signal);
   run::die_of(signal);
 }
 

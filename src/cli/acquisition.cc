@@ -12,53 +12,52 @@
 namespace rlock::cli {
 namespace {
 
-// Why no lock was acquired, as far as that is an outcome and no error.
 void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
   using Outcome = lock::Acquired::Outcome;
-  const std::string why = refusal.outcome == Outcome::queue_full
-                              ? std::to_string(refusal.number) + " wait already, and --max-queue allows no more"
-                          : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
-                          : refusal.outcome == Outcome::asked
-                              ? "asked to give it up by " + refusal.by + " while waiting for others"
-                              : held_by(refusal);
+  const std::string why =
+      refusal.outcome == Outcome::queue_full
+          ? std::to_string(refusal.number) + " are already waiting, which is the limit of --max-queue"
+      : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
+      : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
+                                             : held_by(refusal);
   log::error(name.display() + ": not acquired: " + why);
 }
 
-// The way to take a lock of that layout, for one who has asked for another.
-std::string way_to_join(const std::optional<lock::Layout>& layout, bool by_set) {
+// The option for a lock of that layout, for users who asked for another kind.
+std::string advice_for(const std::optional<lock::Layout>& layout, bool by_set) {
   if (!layout) return "";
   if (layout == lock::Layout::string) return "; use --protocol set";
-  const std::string redisson = by_set ? "; it is a lock of Redisson's: use --protocol redisson" : "; use";
+  const std::string redisson = by_set ? "; it is a Redisson lock: use --protocol redisson" : "; use";
   const std::string with = by_set ? " with " : " ";
   switch (*layout) {
     case lock::Layout::read_write: return redisson + with + "-s or -x";
     case lock::Layout::semaphore: return redisson + with + "--slots";
-    default: return by_set ? redisson : redisson + " neither -s, -x nor --slots";
+    default: return by_set ? redisson : redisson + " it without -s, -x and --slots";
   }
 }
 
-// Says how else the name is in use, by whom, and how to join them: where that is a lock.
+// How the name is in use and, if that is a lock, who holds it and which option to use.
 Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, const lock::OtherKind& instead,
                  milliseconds exchange) {
   const lock::LockName& name = request.name;
   const auto found = servers->inspect(name, Until{}.at_most(exchange));
   const lock::HolderView* holder = found && found->state == lock::Status::State::held ? found->holder() : nullptr;
-  // A string of ours looks like that of another program.
+  // A string lock of rlock looks like one of another program.
   const bool known = holder && !holder->by_set;
   const std::string in_use = name.display() + ": in use, but not as a lock";
   if (instead.foreign && !(known && found->lock.layout == lock::Layout::string)) {
     const bool may_be_lock = instead.is_string() && instead.expires_in;
-    return {Error::Code::wrong_kind,
-            in_use + ": " + instead.text() + "; it was left as it is: use " +
-                (may_be_lock ? "--protocol set if it is such a lock, else another name" : "another name for the lock")};
+    return {Error::Code::wrong_kind, in_use + ": " + instead.text() + "; rlock did not change it: use " +
+                                         (may_be_lock ? "--protocol set if it is such a lock, otherwise another name"
+                                                      : "another name for the lock")};
   }
   const auto layout = instead.foreign ? lock::Layout::string : instead.layout();
   const std::string what = instead.foreign ? "a " + std::string(noun(lock::Layout::string)) : instead.text();
   return {Error::Code::wrong_kind, in_use + " of this kind: " + what + (known ? ", " + held_by(*found) : "") +
-                                       way_to_join(layout, request.mode.kind == lock::Mode::Kind::set)};
+                                       advice_for(layout, request.mode.kind == lock::Mode::Kind::set)};
 }
 
-// Reports a lock that was not acquired. Errors: those that are no mere outcome.
+// Reports why a lock was not acquired, or returns it as an error.
 Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
                      const lock::Acquired& refusal) {
   const std::string name = request.name.display();
@@ -68,18 +67,18 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
       return std::unexpected(other_kind(servers, request, refusal.instead, acquisition.policy.exchange));
     case Outcome::immortal:
       return fail(Error::Code::wrong_kind, name + ": " + held_by(refusal) +
-                                               ", and never expires: its program may have died; --wait DUR waits for "
-                                               "it, rlock force-unlock --protocol set deletes it");
+                                               ", and never expires: its program may have died; wait for it with "
+                                               "--wait DUR, or delete it with rlock force-unlock --protocol set");
     case Outcome::other_slots:
       return fail(Error::Code::wrong_kind, name + ": it has " + std::to_string(refusal.number) + " slots, not " +
                                                std::to_string(request.mode.slots) + "; --resize changes that");
     case Outcome::no_upgrade:
       return fail(Error::Code::usage, name +
-                                          ": this runs under an `rlock run` that holds the lock for "
-                                          "reading, and would wait for it for ever to write");
+                                          ": this runs under an `rlock run` that holds the lock for reading, so "
+                                          "it would wait forever to write");
     default: break;
   }
-  if (acquisition.tells_refusal) report_refusal(request.name, refusal);
+  if (acquisition.reports_refusal) report_refusal(request.name, refusal);
   return {};
 }
 
@@ -89,22 +88,22 @@ std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
   return names;
 }
 
-// Some options cannot be right where each server decides alone: nobody counts the slots that others grant.
+// Some options cannot work if each server decides alone.
 Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& policy) {
   const std::pair<bool, std::string_view> refused[] = {
       {mode.kind == lock::Mode::Kind::slots, "--slots: majorities would let in more jobs than there are slots"},
-      {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what a replica would do"},
+      {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
       {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
-      {policy.queueing.most.has_value(), "--max-queue: waiters stand in no queue"},
-      {policy.queueing.replace, "--replace-waiting: waiters stand in no queue"},
-      {policy.queueing.priority != 0, "--priority: waiters stand in no queue"}};
+      {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
+      {policy.queueing.replace, "--replace-waiting: there is no queue"},
+      {policy.queueing.priority != 0, "--priority: there is no queue"}};
   for (const auto& [given, why] : refused) {
-    if (given) return fail(Error::Code::usage, "with several servers there is no " + std::string(why));
+    if (given) return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
   }
   return {};
 }
 
-// For the history: somebody wanted the lock, and has not got it.
+// Adds one to the total of refused jobs.
 void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
   const lock::OwnerId nobody = lock::OwnerId::fresh();
   const lock::HistoryNote note = lock::note_of_skip();
@@ -127,10 +126,10 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                                      .on_disk = options.wait.on_disk},
                           .supersede = options.wait.supersede,
                           .verbose = options.verbose,
-                          // -E 0 is for cron, where every line becomes a mail.
-                          .tells_refusal = options.wait.conflict_status != 0,
-                          .counts_refusal = options.history};
-  if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // after which they are asked again
+                          // -E 0 is for cron, which mails every line.
+                          .reports_refusal = options.wait.conflict_status != 0,
+                          .records_refusal = options.history};
+  if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // to ask the holders again
   const lock::AncestorLocks held = held_by_ancestors();
   for (const lock::LockName& name : options.names) {
     acquisition.requests.push_back(
@@ -163,7 +162,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const
   }
   if (acquired->holds.empty()) {
     const lock::AcquireRequest& request = requests[acquired->refused];
-    if (acquisition.counts_refusal) count_skip(servers, request, policy.exchange);
+    if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
     RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
   return std::move(acquired->holds);

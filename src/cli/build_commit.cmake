@@ -8,6 +8,6 @@ if(GIT_FOUND AND EXISTS ${SOURCE}/.git)
     OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[
-#include "cli/invocation.h"
+#include "cli/commands.h"
 const char* rlock::cli::build_commit() { return "@commit@"; }
 ]])

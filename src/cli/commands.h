@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: MIT
-// The subcommands: what each does with its options. Each returns the exit status, after it has written its
-// result; an Error is reported by the caller. Those that use a server take the addresses out of their options.
+// From a parsed command line to the exit status.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "options/options.h"
+#include "options/parse.h"
 
 namespace rlock::cli {
+
+// Interprets a command line together with the environment and the configuration files, and starts the log.
+// `arguments`: the words of `parsed`, for a message that corrects them. Errors: usage, config; each names the option,
+// variable or setting.
+Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::string>& arguments);
+
+// The commit that this program was built from, with "-dirty" if files differed; empty if unknown, as in a release's
+// archive. src/cli/build_commit.cmake writes it at each build.
+const char* build_commit();
+
+// Each of these runs a subcommand, prints its result, and returns the exit status. The caller reports an Error. Those
+// that use a server wipe the addresses in their options.
 
 Result<int> execute(RunOptions& options);
 Result<int> execute(AcquireOptions& options);
@@ -18,6 +33,5 @@ Result<int> execute(HistoryOptions& options);
 Result<int> execute(DoctorOptions& options);
 Result<int> execute(const ConfigOptions& options);
 Result<int> execute(LocalOptions& options);
-Result<int> execute(const PrintText& options);
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock config: which settings count, and where each was said.
+// rlock config: shows the effective settings and where they come from.
 #include <string>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock doctor: is a server fit for locks, and may this user take them?
+// rlock doctor: checks whether a server is fit for locks, and whether this user may take them.
 #include <algorithm>
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ Result<std::vector<redis::ClockReading>> read_clock(redis::Client& client, milli
   for (int i = 0; i <= kReadings; ++i) {
     if (i > 0) wait_for(-1, 0, Until{}.at_most(kBetweenReadings));
     const auto reading = RLOCK_TRY(redis::read_clock(client, Until{}.at_most(exchange)));
-    // The first one had to connect.
+    // Leave out the first one, which includes connecting.
     if (i > 0) readings.push_back(reading);
   }
   return readings;
@@ -44,26 +44,27 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
       .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel};
 }
 
-// The server's answer, and the advice, which server_error() puts into the text where a right is missing.
+// Separates the server's answer from the advice that server_error() appends if a right is missing.
 Check check_of(const lock::Tried& tried, bool any_name) {
   if (!tried.failure) return {Verdict::ok, tried.what, "works", ""};
   std::string seen = tried.failure->message, advice;
   const std::string on_rights = "; " + std::string(redis::kAdviceOnRights);
   if (const auto at = seen.find(on_rights); at != seen.npos) {
     seen.erase(at, on_rights.size());
-    advice = std::string(redis::kAdviceOnRights) + (any_name ? ", or give the PREFIX of this user's names" : "");
+    advice = std::string(redis::kAdviceOnRights) +
+             (any_name ? ", or give the PREFIX of the names that this user may lock" : "");
   }
   if (tried.without.empty()) return {Verdict::fail, tried.what, seen, advice};
   return {Verdict::warn, tried.what, seen, std::string(tried.without) + (advice.empty() ? "" : ": " + advice)};
 }
 
-// One server of those that share the keys, which are the others' business as well: said by its address.
+// Checks one server, apart from the rights of the user, which are the same on all servers of a cluster.
 Result<std::vector<Check>> examine_part(redis::Client& client, const std::string& prefix, milliseconds exchange) {
   const auto readings = RLOCK_TRY(read_clock(client, exchange));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
   const ServerFacts facts = RLOCK_TRY(ask_server(client, prefix, exchange));
-  // It refuses nearly everything, which says nothing of its set-up nor of anybody's rights.
+  // It refuses nearly everything now, so the other checks would be misleading.
   if (facts.info && facts.info->number("loading").value_or(0) != 0) {
     return std::unexpected(
         redis::server_error("LOADING Redis is loading the dataset in memory").in(escaped(client.address().display())));
@@ -72,14 +73,15 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const std::string
   return all;
 }
 
-// A lock may be on any of them: each is looked at, and one that does not answer is a failure of its own.
+// Checks each server of a cluster. A server that does not answer is a failed check.
 std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::string& prefix, milliseconds exchange) {
   std::vector<Check> all;
   for (redis::Client& part : parts) {
     const std::string which = escaped(part.address().display());
     const auto checks = examine_part(part, prefix, exchange);
     if (!checks) {
-      all.push_back({Verdict::fail, "server", checks.error().message, "its locks cannot be had: see that it runs"});
+      all.push_back(
+          {Verdict::fail, "server", checks.error().message, "its locks are unavailable: make sure that it runs"});
       continue;
     }
     all.push_back({Verdict::ok, "server", which, ""});
@@ -93,7 +95,7 @@ Result<std::vector<Check>> examine(redis::Client& client, const std::string& pre
   std::vector<Check> all;
   if (parts.empty()) {
     all = RLOCK_TRY(examine_part(client, prefix, exchange));
-    // A replica refuses all of it, whoever asks.
+    // A replica refuses everything, regardless of the user's rights.
     const auto replica = [](const Check& check) { return check.name == "role" && check.verdict == Verdict::fail; };
     if (std::ranges::any_of(all, replica)) return all;
   } else {
@@ -107,15 +109,15 @@ Result<std::vector<Check>> examine(redis::Client& client, const std::string& pre
   return all;
 }
 
-// Of several servers: that each is one.
+// Checks that the addresses are different servers.
 Check check_quorum(const lock::Servers& servers) {
   const auto fine = servers.quorum()->expect_independent();
   const std::string number = std::to_string(servers.size());
-  if (fine) return {Verdict::ok, "quorum", number + " servers that know nothing of each other", ""};
+  if (fine) return {Verdict::ok, "quorum", number + " independent servers", ""};
   return {Verdict::fail, "quorum", fine.error().message, "give addresses of independent servers"};
 }
 
-// A minority that does not answer is a warning: the others keep the locks.
+// A minority that does not answer is only a warning, because the others keep the locks.
 Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::string& prefix, milliseconds exchange) {
   std::vector<Result<std::vector<Check>>> found;
   for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.client(i), prefix, exchange));
@@ -129,8 +131,8 @@ Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::str
       continue;
     }
     all.push_back({enough ? Verdict::warn : Verdict::fail, "connection", found[i].error().message,
-                   enough ? "a majority answers and keeps the locks: mend it before another one fails"
-                          : "no majority answers, and no lock can be had: mend it"});
+                   enough ? "a majority answers and keeps the locks: repair this server before another one fails"
+                          : "without a majority no lock is available: repair it"});
   }
   all.push_back(check_quorum(servers));
   return all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several locks of one owner, of which only the names are known: for renew and release.
+// For renew and release: several locks of one owner, of an unknown kind.
 #pragma once
 
 #include <utility>
@@ -14,12 +14,12 @@
 
 namespace rlock::cli {
 
-// Asks a verb for a lock: as for a plain one, as most are, and again as for what it turns out to be. A string that is
-// not this owner's is no lock to it.
+// Calls a verb for a plain lock and, if the reply says that it is of another kind, again for that kind. A string that
+// is not this owner's lock does not count as one.
 template <class Verb>
 auto with_any_kind(const lock::LockName& name, Verb verb) {
   auto result = verb(lock::Lock{name});
-  // Without scripts there is one kind.
+  // Without scripts, all locks are strings.
   if (!result && redis::refuses_scripts(result.error())) return verb(lock::Lock{name, lock::Layout::string});
   const auto layout = result ? result->instead.layout() : std::nullopt;
   if (result && result->instead.is_string()) {
@@ -31,8 +31,7 @@ auto with_any_kind(const lock::LockName& name, Verb verb) {
   return layout ? verb(lock::Lock{name, *layout}) : result;
 }
 
-// Does something for each name, also if it has failed for another; then the last error is that of all, and the others
-// have been reported. `options` as for with_advice().
+// Calls `action` for each name, even after errors. Returns the last error, and reports the others.
 template <class Action>
 Result<int> for_each_lock(const NamingOptions& options, Action action) {
   Result<int> all = kDone;

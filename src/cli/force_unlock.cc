@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock force-unlock: take a lock away from its holder, after showing who that is.
+// rlock force-unlock: takes a lock away from its holder, after showing who that is.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace rlock::cli {
 namespace {
 
-// Those whom --owner names, or all; and which of them can be asked: no other program, and no shell between acquire and
-// release.
+// The holders, or only the one that --owner names. Other programs, and shells between acquire and release, cannot be
+// asked to stop.
 struct Holders {
   std::vector<lock::OwnerId> asked, not_asked;
   bool all_ended = true;
@@ -39,24 +39,23 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   return holders;
 }
 
-// A lock that is taken away.
 class TakenLock {
  public:
-  // `string`: a string at the name is the lock. `exchange`: for each exchange with the servers.
+  // `string`: treat a string at the name as a lock. `exchange`: the time for each exchange with the servers.
   TakenLock(lock::Servers& servers, const lock::LockName& name, bool string, milliseconds exchange)
       : servers_(servers), name_(name), shown_(name.display()), string_(string), exchange_(exchange) {}
 
   Result<lock::Status> look() const { return servers_->inspect(name_, end(), {.as_string = string_}); }
 
-  // Errors: wrong_kind, where it is none.
+  // Errors: wrong_kind, if it is not a lock.
   Result<void> expect_lock(const lock::Status& status) const {
     const bool doubtful = !string_ && status.holder() && status.holder()->by_set;
     if (status.state != lock::Status::State::other_kind && !doubtful) return {};
-    return not_ours(": not a lock, but " + status.other_kind.text() + "; left as it is" +
-                    (doubtful ? "; --protocol set says that it is a lock" : ""));
+    return not_ours(": not a lock, but " + status.other_kind.text() + "; rlock did not change it" +
+                    (doubtful ? "; if it is a lock, give --protocol set" : ""));
   }
 
-  // Takes it from one of those who hold it.
+  // Takes the lock from one of its holders.
   Result<void> take_from(const lock::OwnerId& owner, const lock::Status& status, bool in_history) const {
     lock::HistoryNote note;
     if (in_history) {
@@ -68,51 +67,51 @@ class TakenLock {
     if (!released.unwritten.empty()) {
       log::warning(shown_ + ": the history could not be written: " + escaped(released.unwritten, 200));
     }
-    if (!released.fault.empty()) log::warning(shown_ + ": waiters could not be told: " + escaped(released.fault, 200));
+    if (!released.fault.empty())
+      log::warning(shown_ + ": waiters could not be notified: " + escaped(released.fault, 200));
     const bool alone = status.number == 1;
     switch (released.outcome) {
       case lock::ReleaseOutcome::other_owner:
-        // One of many has left by itself.
+        // One of several holders has released it.
         if (!alone) return {};
-        return not_ours(": left alone: it has got another owner meanwhile");
+        return not_ours(": unchanged, because another owner has taken it in the meantime");
       case lock::ReleaseOutcome::other_kind:
-        return not_ours(": left alone: it is " + released.instead.text() + " by now");
-      case lock::ReleaseOutcome::free: return say(": free by itself meanwhile");
+        return not_ours(": unchanged, because it has become " + released.instead.text());
+      case lock::ReleaseOutcome::free: return say(": has become free in the meantime");
       case lock::ReleaseOutcome::kept:
       case lock::ReleaseOutcome::released: break;
     }
     return say(alone ? ": free" : ": taken away from " + escaped(owner.text(), 120));
   }
 
-  // Asks those who hold it to stop, once at least, until they have released it, or have died and their leases have run
-  // out, or the wait is over. `alone`: nobody else holds it. Returns the exit status.
+  // Asks the owners to stop, at least once, until they have released the lock, their leases have expired, or the wait
+  // is over. `alone`: nobody else holds the lock. Returns the exit status.
   Result<int> ask_to_stop(std::vector<lock::OwnerId> owners, bool alone, milliseconds wait) const {
     constexpr milliseconds kLookAgain = 200ms;
-    // A job listens from a second after its grant, so it has been heard of by then.
+    // A job starts to listen within a second of its grant.
     constexpr milliseconds kSilence = 2s;
     bool heard = false;
     TimePoint speak_at = BootClock::now() + kSilence;
     for (const Until over = Until{}.at_most(wait);; wait_for(-1, 0, over.at_most(kLookAgain))) {
       if (RLOCK_TRY(ask_once(owners)) && !std::exchange(heard, true)) {
-        RLOCK_TRY(say(std::string(": the holder has been asked to stop") +
-                      (alone ? "" : ", if it is among those that listen") + (wait > 0ms ? "; waiting for it" : "")));
+        RLOCK_TRY(say(std::string(": the holder has been asked to stop") + (alone ? "" : ", if it listens") +
+                      (wait > 0ms ? "; waiting for it" : "")));
       }
       const auto status = RLOCK_TRY(look());
       std::erase_if(owners, [&](const lock::OwnerId& owner) { return !holds_still(status, owner); });
-      // In the first case the next one may have it already.
-      const char* const ended = heard && alone ? ": released\n" : ": the holder has it no more\n";
+      const char* const ended = heard && alone ? ": released\n" : ": the holder no longer has it\n";
       if (owners.empty()) return print(shown_ + ended, kDone);
       if (over.over()) break;
       if (heard || BootClock::now() < speak_at) continue;
-      RLOCK_TRY(tell_of_silence(status, owners));
+      RLOCK_TRY(report_silence(status, owners));
       speak_at = TimePoint::max();
     }
     log::error(shown_ + ": still held after " + format_duration(wait) +
-               "; --now takes it away at once, while the command under it may still run");
+               "; to take it away at once, while its command may still run, give --now");
     return kNotAcquired;
   }
 
-  // Errors: always, wrong_kind.
+  // Always fails with wrong_kind.
   std::unexpected<Error> not_ours(const std::string& what) const {
     return fail(Error::Code::wrong_kind, shown_ + what);
   }
@@ -125,7 +124,7 @@ class TakenLock {
  private:
   Until end() const { return Until{}.at_most(exchange_); }
 
-  // Whether somebody has heard it. All of them listen on one channel, and the server does not say who it was.
+  // True if somebody has received it. All holders listen on one channel, and the server does not say who did.
   Result<bool> ask_once(const std::vector<lock::OwnerId>& owners) const {
     bool heard = false;
     for (const lock::OwnerId& owner : owners) {
@@ -139,15 +138,14 @@ class TakenLock {
     return !all_shown(status) || std::ranges::count(status.holders, owner.text(), &lock::HolderView::owner) > 0;
   }
 
-  // Of those that do not answer, nobody knows what they do; the server knows when their lease ends.
-  Result<void> tell_of_silence(const lock::Status& status, const std::vector<lock::OwnerId>& owners) const {
+  Result<void> report_silence(const lock::Status& status, const std::vector<lock::OwnerId>& owners) const {
     std::optional<milliseconds> left;
     for (const lock::HolderView& one : status.holders) {
       if (std::ranges::count(owners, one.owner, &lock::OwnerId::text) > 0) left = std::max(left, one.expires_in);
     }
     return say(": the holder does not answer" +
-               (left ? "; its lease runs out in " + rough_duration(*left) + " unless it renews it" : "") +
-               "; waiting for that, and --now would take the lock away at once");
+               (left ? "; its lease ends in " + rough_duration(*left) + " unless it renews" : "") +
+               "; waiting for that; --now would take the lock away at once");
   }
 
   lock::Servers& servers_;
@@ -157,24 +155,22 @@ class TakenLock {
   const milliseconds exchange_;
 };
 
-// Asks on the terminal whether the lock is to be freed, and reads a line: true if it is yes. Errors (usage): there is
-// no terminal to ask on.
+// Asks for confirmation on the terminal. True if the answer is yes. Errors (usage): there is no terminal.
 Result<bool> confirm(const lock::Status& status, const Holders& holders) {
   if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-    return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to do it without asking");
+    return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to skip the question");
   }
   const std::string where = " on " + escaped(status.asked, 300);
   const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock" + where + "?"
-                               : holders.all_ended
-                                   ? "Free this lock" + where + "?"
-                                   : "Take this lock away" + where + "? A command under it may still run.";
+                               : holders.all_ended       ? "Free this lock" + where + "?"
+                                                   : "Take this lock away" + where + "? Its command may still run.";
   std::fputs((question + " [y/N] ").c_str(), stderr);
   std::string answer;
   for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += static_cast<char>(c);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-// The status where nobody holds it.
+// Reports that nobody holds the lock.
 Result<int> not_held(lock::Servers& servers, const lock::Status& status, milliseconds exchange) {
   const std::string name = status.name().display();
   if (!lock::is_known(servers, status, Until{}.at_most(exchange))) {
@@ -194,14 +190,14 @@ Result<int> execute(ForceUnlockOptions& options) {
   RLOCK_TRY(taken.expect_lock(status));
   if (status.state == lock::Status::State::free) return not_held(servers, status, options.timeout);
   const Holders holders = holders_of(status, options.owner, !options.now);
-  if (holders.asked.empty() && holders.not_asked.empty()) return taken.not_ours(": left alone: " + held_by(status));
+  if (holders.asked.empty() && holders.not_asked.empty()) return taken.not_ours(": unchanged: " + held_by(status));
   RLOCK_TRY(print(status_in_full(status)));
-  if (!options.yes && !RLOCK_TRY(confirm(status, holders))) return print("left alone\n", kNotAcquired);
+  if (!options.yes && !RLOCK_TRY(confirm(status, holders))) return print("unchanged\n", kNotAcquired);
 
   for (const lock::OwnerId& owner : holders.not_asked) RLOCK_TRY(taken.take_from(owner, status, options.history));
   if (!options.owner && !TakenLock::all_shown(status)) {
     log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
-               std::to_string(status.number) + " holders; do it again for the others");
+               std::to_string(status.number) + " holders; run it again for the others");
     return kNotAcquired;
   }
   if (holders.asked.empty()) return kDone;

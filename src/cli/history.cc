@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock history: the holds that are over.
+// rlock history: shows past holds.
 #include "show/history.h"
 
 #include <unistd.h>
@@ -18,8 +18,7 @@
 namespace rlock::cli {
 namespace {
 
-// Why there is nothing to show.
-std::string nobody_has_asked(std::size_t names) {
+std::string nothing_recorded(std::size_t names) {
   const auto [who, what] = names == 0   ? std::pair("no job", "jobs")
                            : names == 1 ? std::pair("no job of this name", "it")
                                         : std::pair("no job of these names", "them");
@@ -27,29 +26,22 @@ std::string nobody_has_asked(std::size_t names) {
          " with --history, or with RLOCK_HISTORY=true\n";
 }
 
-// As they come.
 Result<void> print_json(lock::Servers& servers, const lock::HistoryQuery& query, milliseconds exchange) {
   HoldsAsJson json(print);
   RLOCK_TRY(lock::each_past_hold(servers, query, exchange, [&](const lock::PastHold& hold) { return json.add(hold); }));
   return json.end();
 }
 
-// `chosen`: these are not all of the names, so that there are none says nothing of the others.
+// `chosen`: the query leaves out some holds, so there may be others.
 Result<void> print_empty(lock::Servers& servers, const lock::HistoryQuery& query, bool chosen, milliseconds exchange) {
   const Screen screen = Screen::of_output();
-  if (chosen) return print(fitted("no such holds are written down here\n", screen));
+  if (chosen) return print(fitted("no such holds are recorded here\n", screen));
   const bool wanted = RLOCK_TRY(lock::history_is_wanted(servers, query.names, exchange));
-  return print(fitted(wanted
-                          ? "nothing yet: a job has asked for a history, and its hold is written down when it is over\n"
-                          : nobody_has_asked(query.names.size()),
+  return print(fitted(wanted ? "nothing yet: a job has asked for a history, and rlock records its hold when it ends\n"
+                             : nothing_recorded(query.names.size()),
                       screen));
 }
 
-Result<void> write_page(const std::string& file, const std::string& page) {
-  return file == "-" ? print(page) : write_file(file, page);
-}
-
-// The newest that were asked for.
 lock::HistoryQuery query_for(const HistoryOptions& options) {
   lock::HistoryQuery query{
       .names = options.names, .limit = static_cast<std::size_t>(*options.limit), .failed = options.failed};
@@ -68,20 +60,21 @@ Result<int> execute(HistoryOptions& options) {
     return kDone;
   }
 
-  const std::size_t limit = query.limit++;  // are there older ones?
+  const std::size_t limit = query.limit++;  // one more, to see whether there are older holds
   auto holds = RLOCK_TRY(lock::read_history(servers, query, options.timeout));
   const bool older = holds.size() > limit;
   if (older) holds.pop_back();
   const bool here = options.output != html && isatty(STDOUT_FILENO);
   const Zone zone = options.local || here ? Zone::local : Zone::utc;
   if (options.output == html) {
-    RLOCK_TRY(write_page(options.html, history_page(holds, older, since_1970(), zone)));
+    const std::string page = history_page(holds, older, since_1970(), zone);
+    RLOCK_TRY(options.html == "-" ? print(page) : write_file(options.html, page));
   } else if (holds.empty()) {
     RLOCK_TRY(print_empty(servers, query, options.failed || options.since, options.timeout));
   } else {
     const auto picture = options.output == HistoryOptions::Output::timeline ? &rlock::cli::timeline : &history_table;
     const Screen screen = Screen::of_output();
-    RLOCK_TRY(print(picture(holds, screen, zone) + fitted(older ? "older holds: --limit\n" : "", screen)));
+    RLOCK_TRY(print(picture(holds, screen, zone) + fitted(older ? "for older holds, use --limit\n" : "", screen)));
   }
   return kDone;
 }

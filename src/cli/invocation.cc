@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/invocation.h"
-
+// Reads the options of a command line, and the version.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "options/meaning.h"
-#include "options/parse.h"
+#include "cli/commands.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "redis/reply.h"
@@ -27,7 +25,7 @@ std::string version_text() {
          ", " + line_library() + ", " + json_library() + ", " + log::library() + "\n";
 }
 
-// Fills the members that are there for `rows`, in their order.
+// Sets the members of `rows`, in their order.
 Result<void> fill(CommonOptions& options, std::span<const OptionSpec> rows, const Settings& settings) {
   for (const OptionSpec& row : rows) {
     const Setting* said = settings.find(row);
@@ -54,19 +52,19 @@ Result<CommonOptions> read_common(const Settings& settings) {
 
 void start_log(const CommonOptions& common) {
   const auto least = common.quiet ? log::Level::error : common.verbose ? log::Level::debug : log::Level::info;
-  const bool timed = common.verbose && !log::is_journal();  // which has the time of each line
+  const bool timed = common.verbose && !log::is_journal();  // the journal adds the time itself
   log::start(least, common.json_log ? json_log_line : timed ? log::timed_text_format : log::text_format);
   if (common.syslog) log::to_syslog_too();
 }
 
-// What is wrong with a line is said before its options are read.
+// For errors in the command line, which are reported before the options are read.
 void start_early_log(const Parsed& parsed) {
   const std::string* said = parsed.text_of(log_format_option());
   const char* variable = std::getenv("RLOCK_LOG_FORMAT");
   if ((said ? *said : variable ? variable : "") == "json") log::start(log::Level::info, json_log_line);
 }
 
-// Where each option that counts here comes from. Texts, addresses and owner ids may be secrets.
+// Logs each effective option and its source. Texts, addresses and owner ids may be secrets.
 void report(std::span<const OptionSpec> rows, const Settings& settings) {
   for (const OptionSpec& row : rows) {
     const Setting* said = settings.find(row);
@@ -77,18 +75,18 @@ void report(std::span<const OptionSpec> rows, const Settings& settings) {
   }
 }
 
-// timeout(1) and other programs mean the whole wait by the former name of --server-timeout.
+// --server-timeout was once called --timeout, which in other programs limits the whole wait.
 void warn_of_long_timeout(const CommonOptions& common, const Settings& settings) {
   for (const OptionSpec& row : common_options()) {
     const Setting* said = row.former.empty() ? nullptr : settings.find(row);
     if (!said || !said->former || common.timeout <= 1min) continue;
     log::warning(said->source.text() +
-                 ": this is the time for one exchange with the server; use --wait to limit the wait. If you mean one "
-                 "exchange, call it --server-timeout");
+                 ": this is the time for one exchange with the server; use --wait to limit the wait, or "
+                 "--server-timeout if you mean one exchange");
   }
 }
 
-// The options of a subcommand, which are not a text.
+// REQUIRES: it is not a PrintText.
 CommonOptions& common_of(Invocation& invocation) {
   return std::visit(
       [](auto& options) -> CommonOptions& {
@@ -106,7 +104,7 @@ Result<void> fill(Invocation& invocation, const SubcommandSpec& spec, const Sett
   return {};
 }
 
-// A value that no subcommand could use is an error here, too.
+// Also parses the settings of all other subcommands, to find errors.
 Result<void> show_settings(ConfigOptions& options, const Settings& settings) {
   for (const SubcommandSpec& spec : subcommands()) {
     if (!spec.blank) continue;
@@ -132,7 +130,7 @@ Result<Invocation> read_invocation(const Parsed& parsed, const std::vector<std::
   for (const auto& part : parsed.subcommand->parts) report(part, settings);
 
   Invocation invocation = parsed.subcommand->blank(std::move(common));
-  // First: a -- that is missing makes the command's options look like ours.
+  // First, because without -- the command's options look like ours.
   RLOCK_TRY(read_words(invocation, parsed, arguments));
   RLOCK_TRY(fill(invocation, *parsed.subcommand, settings));
   RLOCK_TRY(complete(invocation));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock local: the private server of local: addresses.
+// rlock local: manages the private server of local: addresses.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -36,15 +36,15 @@ std::unexpected<Error> does_not_stop(const redis::LocalServer& server) {
   return fail(Error::Code::unavailable, "the server does not stop; see " + escaped(server.log_path()));
 }
 
-// Waits for a server that is just being started, perhaps after a crash. False: nobody serves the folder.
+// Waits for a server that is starting, perhaps after a crash. False if nobody serves the folder.
 Result<bool> wait_until_it_answers(const redis::LocalServer& server, const Until& until) {
   while (!RLOCK_TRY(server.answers(until))) {
     if (!server.served_by()) return false;
     if (until.over()) {
       return fail(Error::Code::unavailable,
                   escaped(server.endpoint().display()) +
-                      ": the server does not answer, so that nobody can see which locks are held; --yes stops it all "
-                      "the same; its log is " +
+                      ": the server does not answer, so rlock cannot see which locks are held; to stop it anyway, "
+                      "give --yes; its log is " +
                       escaped(server.log_path()));
     }
     wait_for(-1, 0, until.at_most(10ms));
@@ -52,30 +52,30 @@ Result<bool> wait_until_it_answers(const redis::LocalServer& server, const Until
   return true;
 }
 
-// Ends the process that would start the server again, and with it a server that does not answer. False: there is none.
+// Ends the process that restarts the server, and thereby also a server that does not answer. False if there is none.
 Result<bool> end_supervisor(const redis::LocalServer& server, const Until& until) {
   const auto pid = server.served_by();
   if (!pid) return false;
   const UniqueFd supervisor(open_process(*pid));
-  // The same still: the number is not that of another process that has got it meanwhile.
+  // Check again, in case another process has this number now.
   if (!supervisor || server.served_by() != pid) return does_not_stop(server);
   signal_process(supervisor.get(), SIGTERM);
   if (wait_for(supervisor.get(), POLLIN, until) != WaitEnd::ready) return does_not_stop(server);
   return true;
 }
 
-// False: somebody has a lock of it, which has been said.
+// False if locks are held, after reporting them.
 Result<bool> is_unused(redis::Client& client, milliseconds exchange) {
   const auto held = RLOCK_TRY(lock::inspect_one_server(client, exchange));
   if (held.empty()) return true;
   std::string names;
   for (const lock::Status& status : held) names += " " + in_quotes(status.name().text());
   log::error("locks are held:" + names +
-             "; --yes stops the server all the same, and the commands under them lose their locks");
+             "; to stop the server anyway, and make their commands lose the locks, give --yes");
   return false;
 }
 
-// `anyway`: also where locks are held.
+// `anyway`: even if locks are held.
 Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exchange) {
   const Until until = Until{}.at_most(exchange);
   if (anyway && !RLOCK_TRY(server.answers(until))) {
@@ -84,11 +84,11 @@ Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exc
   if (!RLOCK_TRY(wait_until_it_answers(server, until))) return print("not running\n", kDone);
   redis::Client client(server.endpoint());
   if (!anyway && !RLOCK_TRY(is_unused(client, exchange))) return kNotAcquired;
-  // It ends without an answer.
+  // The server does not reply to this.
   if (auto reply = client.call({"SHUTDOWN"}, until); !reply && !reply.error().maybe_executed) {
     return std::unexpected(std::move(reply).error());
   }
-  // The next one who looks must not find the process that looks after the server, and the next use must not meet it.
+  // Wait for the supervisor, too, so that the next command does not find it.
   while (RLOCK_TRY(server.answers(until)) || server.served_by()) {
     if (until.over()) return does_not_stop(server);
     wait_for(-1, 0, until.at_most(10ms));
@@ -96,7 +96,7 @@ Result<int> stop(const redis::LocalServer& server, bool anyway, milliseconds exc
   return print("stopped\n", kDone);
 }
 
-// Looks after the folder and its redis-server for `rlock local serve`.
+// Supervises the folder and its redis-server for `rlock local serve`.
 class Service {
  public:
   Service(const redis::LocalServer& server, UniqueFd claim) : server_(server), claim_(std::move(claim)) {
@@ -111,8 +111,8 @@ class Service {
     if (replaced_) {
       return fail(Error::Code::unavailable,
                   in_quotes(server_.folder()) +
-                      " was removed or replaced: its server was stopped, because the next use "
-                      "starts another one there; the locks that were held are lost");
+                      " was removed or replaced, so the server was stopped, and its locks are lost; the next use "
+                      "starts another server there");
     }
     if (!status || *status == 0) return status;
     return fail(Error::Code::unavailable,
@@ -134,8 +134,8 @@ class Service {
       case State::reachable: missing_ = kLooksForSocket - 2; return Advice::go_on;
       case State::replaced: replaced_ = true; return Advice::give_up;
       case State::unknown:
-        // Its locks would be lost for nothing.
-        if (!was_unknown) log::warning(in_quotes(server_.folder()) + ": " + errno_text(why) + "; its server goes on");
+        // Stopping the server would lose its locks for no reason.
+        if (!was_unknown) log::warning(in_quotes(server_.folder()) + ": " + errno_text(why) + "; its server continues");
         return Advice::go_on;
       case State::no_socket: return missed() ? start_again() : Advice::go_on;
       case State::files_taken:
@@ -153,11 +153,11 @@ class Service {
     return Advice::restart;
   }
 
-  // Started again it would have forgotten the locks; as it is they are kept for those who hold them.
+  // A restart would lose the locks, so let it run until their holders have released them.
   void report_lost_files() {
     const std::string removed =
-        "somebody has removed its files while it runs; when the jobs that hold locks of "
-        "it have ended, send SIGTERM to process " +
+        "somebody has removed its files while it runs; when the jobs that hold its locks have ended, send SIGTERM to "
+        "process " +
         std::to_string(getpid());
     log::error(in_quotes(server_.folder()) + ": " + removed);
     server_.leave_word(removed);
@@ -176,8 +176,8 @@ class Service {
   const redis::LocalServer& server_;
   UniqueFd claim_;
   bool replaced_ = false, crashed_ = false, unknown_ = false;
-  // Looks without the socket since the start. Redis makes it before it does anything that takes long, and takes it away
-  // when it ends: once it was there, two looks are enough.
+  // How often the socket was missing since the start. Redis creates it early and removes it at the end, so once it has
+  // existed, two more misses are enough.
   int missing_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr milliseconds kLongestLook = 2s;
-// The distance of two words costs the product of their lengths.
+// Limits, because computing the distance of two words takes time in proportion to the product of their lengths.
 constexpr std::size_t kShortest = 3, kLongest = 64, kMost = 20000;
 
 }  // namespace
@@ -25,7 +25,7 @@ std::string near_name(lock::Servers& client, const lock::LockName& name, millise
   if (!known) return "";
   std::vector<std::string> names;
   for (const lock::LockName& one : *known) {
-    // Others may have chosen it.
+    // Skip names that could deceive the reader.
     if (names.size() >= kMost || one.text().size() > 2 * kLongest || !is_what_it_looks_like(one.text())) continue;
     names.push_back(one.text());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The nearest name, for one that no lock has.
+// Suggests a name for one that no lock has.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace rlock::cli {
 
-// "; did you mean deploy?" with the nearest name that is known on the server (lock/listing.h). "": none is near, or
-// none was found within two exchanges, of `exchange` each, and within 2 s.
+// "; did you mean deploy?" with the nearest name known to the server (lock/listing.h). Empty if none is near, or none
+// is found within two exchanges of `exchange` each and within 2 s.
 std::string near_name(lock::Servers& client, const lock::LockName& name, milliseconds exchange);
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock release: give acquired locks back.
+// rlock release: releases acquired locks.
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -11,7 +11,7 @@
 namespace rlock::cli {
 namespace {
 
-// For the history, what the server knows of the hold.
+// The entry for the history, with what the server knows about the hold.
 lock::HistoryNote note_of(lock::Servers& servers, const lock::LockName& name, const lock::OwnerId& owner,
                           milliseconds exchange) {
   const auto status = servers->inspect(name, Until{}.at_most(exchange));
@@ -28,14 +28,14 @@ Result<void> report(const std::string& name, const lock::Released& released) {
     case lock::ReleaseOutcome::kept:
     case lock::ReleaseOutcome::released: break;
     case lock::ReleaseOutcome::free:
-      return fail(Error::Code::wrong_kind, "not held: its lease ran out, or it was released before");
+      return fail(Error::Code::wrong_kind, "not held: its lease has expired, or it was already released");
     case lock::ReleaseOutcome::other_kind:
       return fail(Error::Code::wrong_kind, "not released: its name is in use for " + released.instead.text());
     case lock::ReleaseOutcome::other_owner:
       return fail(Error::Code::wrong_kind, "not released: another owner holds it");
   }
   if (!released.fault.empty()) {
-    log::warning(name + ": released, but waiters could not be told: " + escaped(released.fault, 200));
+    log::warning(name + ": released, but waiters could not be notified: " + escaped(released.fault, 200));
   }
   if (!released.unwritten.empty()) {
     log::warning(name + ": released, but the history could not be written: " + escaped(released.unwritten, 200));
@@ -50,7 +50,7 @@ Result<int> execute(ReleaseOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   const lock::OwnerId& owner = *options.owner;
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
-  std::vector<lock::LockName> over;  // nothing of this owner's is left there
+  std::vector<lock::LockName> over;  // locks of which this owner has no hold left
   auto status = for_each_lock(options, [&](const lock::LockName& name) -> Result<void> {
     std::optional<lock::HistoryNote> note;
     if (options.history) note = note_of(servers, name, owner, options.timeout);
@@ -61,8 +61,8 @@ Result<int> execute(ReleaseOptions& options) {
     if (released.outcome == lock::ReleaseOutcome::released && released.holds_left == 0) over.push_back(name);
     return report(name.display(), released);
   });
-  // A keeper of --for-pid has nothing to do any more; without this it would learn that at its next renewal. Only now:
-  // it gives all of them back when it is told of one.
+  // Tell a keeper of --for-pid now, or it would only notice at its next renewal. Tell it last, because it then releases
+  // all of its locks.
   for (const lock::LockName& name : over) {
     const auto told = servers->ask_to_stop(name, owner, "rlock release", exchange());
     if (!told) log::debug(name.display() + ": " + told.error().message);

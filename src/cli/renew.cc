@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock renew: let the lease of acquired locks start anew.
+// rlock renew: extends the leases of acquired locks.
 #include "base/duration.h"
 #include "base/log.h"
 #include "cli/commands.h"
@@ -18,15 +18,15 @@ Result<int> execute(RenewOptions& options) {
     using Outcome = lock::RenewOutcome;
     switch (renewed.outcome) {
       case Outcome::renewed:
-        log::debug(name.display() + ": renewed, with " + rough_duration(renewed.found) + " left of it");
+        log::debug(name.display() + ": renewed, with " + rough_duration(renewed.found) + " left of the lease");
         return {};
-      case Outcome::free: return fail(Error::Code::wrong_kind, "not held: its lease ran out, or it was released");
+      case Outcome::free: return fail(Error::Code::wrong_kind, "not held: its lease has expired, or it was released");
       case Outcome::other_owner: return fail(Error::Code::wrong_kind, "not renewed: another owner holds it");
       case Outcome::other_kind:
         return fail(Error::Code::wrong_kind, "not renewed: its name is in use for " + renewed.instead.text());
       case Outcome::lease_unknown: break;
     }
-    return fail(Error::Code::usage, "it was not granted by rlock, so say --lease DUR");
+    return fail(Error::Code::usage, "not granted by rlock, so give --lease DUR");
   });
 }
 

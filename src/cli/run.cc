@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock run: take the lock, run the command under it, end as the command ended.
+// rlock run: takes the lock, runs the command, and exits with its status.
 #include "run/job.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@
 namespace rlock::cli {
 namespace {
 
-// As split_addresses() reads them back. A user who has shown no password is left out: the word may be the password.
+// In the form that split_addresses() reads. Leaves out a user without a password, because the word may be the password.
 std::string urls_for_command(std::vector<redis::Address> addresses) {
   std::string all;
   for (redis::Address& address : addresses) {
@@ -34,21 +34,21 @@ std::string urls_for_command(std::vector<redis::Address> addresses) {
   return all;
 }
 
-// By which a nested rlock finds the same servers, whatever its folder. Our variables that say something else go.
+// With these variables a nested rlock finds the same servers from any folder. Removes our own ones that differ.
 std::vector<std::string> server_variables(const CommonOptions& options, const std::vector<redis::Address>& addresses) {
   std::vector<std::string> all = {"RLOCK_URL=" + urls_for_command(addresses)};
   const auto set = [&](const char* variable, const std::optional<std::string>& value) {
     unsetenv(variable);
     if (value) all.push_back(variable + ("=" + *value));
   };
-  // A pipe has nothing left to read.
+  // A pipe has already been read.
   const auto set_file = [&](const char* variable, const std::string& path) {
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
     set(variable, is_file ? std::optional(std::filesystem::absolute(path, ignored).string()) : std::nullopt);
   };
   if (const auto& from = options.password_from) {
-    set("RLOCK_PASSWORD_COMMAND", {});  // both would contradict each other
+    set("RLOCK_PASSWORD_COMMAND", {});  // only one of them is allowed
     set("RLOCK_PASSWORD_FILE", {});
     if (from->kind == PasswordFrom::Kind::file) set_file("RLOCK_PASSWORD_FILE", from->text);
     if (from->kind == PasswordFrom::Kind::command) set("RLOCK_PASSWORD_COMMAND", from->text);
@@ -104,7 +104,7 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
   return {word, kInternal};
 }
 
-// Longer than others, so that all of it is seen at once: which option becomes what, and the path of the job.
+// A long function, so that the whole path of a job, and the use of each option, is visible in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
@@ -113,7 +113,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   self.listens = true;
   self.in_history = options.history;
   if (options.renew) self.renewal = options.timing.lease;
-  // The server keeps it for --min-hold even if all of us are killed at once.
+  // The server keeps the lock for --min-hold even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
   Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd());
   const std::vector<std::string> variables = server_variables(options, servers.addresses());

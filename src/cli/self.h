@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// This process as others see it.
+// How this process appears to others.
 #pragma once
 
 #include <string>
@@ -10,12 +10,11 @@
 
 namespace rlock::cli {
 
-// `command` is what it runs.
 lock::HolderInfo describe_self(std::string command, std::string reason);
-// The same for a holder that it asks to stop: "alice@ci-7 (with)".
+// For a holder that is asked to stop: "alice@ci-7 (with)".
 std::string asker(std::string_view with);
 
-// The locks that it runs under: RLOCK_HELD.
+// The locks that this process runs under, from RLOCK_HELD.
 lock::AncestorLocks held_by_ancestors();
 
 }  // namespace rlock::cli

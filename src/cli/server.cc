@@ -19,7 +19,7 @@
 namespace rlock::cli {
 namespace {
 
-// One address, or several.
+// `urls`: one address or several.
 void hide_password(char* urls) {
   for (const std::string_view url : redis::split_addresses(urls)) {
     const std::string_view password = redis::secret_in(url);
@@ -37,14 +37,14 @@ bool is_hashed(const std::string& name) {
   return name.size() > 9 && name[8] == '.' && name.find_first_not_of("0123456789abcdef") == 8;
 }
 
-// Of authorities.
+// Checks a folder of certificate authorities.
 Result<void> check_folder(const char* option, const std::string& path) {
   auto ours = only_ours_to_lead_to(path + "/.");
   if (ours) ours = only_ours_to_change(path);
   std::error_code failed;
   for (auto file = std::filesystem::directory_iterator(path, failed); ours && !failed && file != end(file);
        file.increment(failed)) {
-    // OpenSSL reads those alone that are named by a hash (openssl-rehash(1)).
+    // OpenSSL only reads files named by a hash (openssl-rehash(1)).
     if (!is_hashed(file->path().filename().string())) continue;
     if (const auto opened = TrustedFile::open(file->path().string()); !opened) ours = std::unexpected(opened.error());
   }
@@ -52,7 +52,7 @@ Result<void> check_folder(const char* option, const std::string& path) {
   return ours ? ours : std::unexpected(std::move(ours).error().in(option));
 }
 
-// Nobody else may change a file that decides whom we trust, or read a key.
+// Other users must not be able to change certificates, or to read a key.
 Result<void> check_tls_file(const char* option, const std::string& path, bool secret) {
   if (path.empty()) return {};
   std::error_code unknown;
@@ -64,9 +64,9 @@ Result<void> check_tls_file(const char* option, const std::string& path, bool se
   if (!opened) return std::unexpected(std::move(opened).error().in(option));
   const auto& file = *opened;
   if (!file) return bad_file(errno_text(ENOENT));
-  if (!file->is_file()) return bad_file("not a file, which can be read again");
+  if (!file->is_file()) return bad_file("not a regular file, so it cannot be read again");
   if (secret && file->read_by_others()) {
-    return bad_file("others may read the key; chmod 600 " + escaped(shell_word(path)));
+    return bad_file("others may read the key; run chmod 600 " + escaped(shell_word(path)));
   }
   return {};
 }
@@ -75,10 +75,10 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   if (!endpoint.tls) return {};
   const redis::TlsSettings& tls = options.tls;
   if (!tls.key.empty() && tls.certificate.empty()) {
-    return fail(Error::Code::config, "--tls-key without --tls-cert: a key alone shows nothing");
+    return fail(Error::Code::config, "--tls-key needs --tls-cert");
   }
   if (tls.insecure) {
-    log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be anybody");
+    log::warning(escaped(endpoint.display()) + ": --tls-insecure: the server is not verified, and may be an impostor");
   }
   RLOCK_TRY(check_tls_file("--tls-ca", tls.ca, false));
   RLOCK_TRY(check_tls_file("--tls-cert", tls.certificate, false));
@@ -91,38 +91,37 @@ Result<void> add_tls(redis::Endpoint& endpoint, const CommonOptions& options) {
   return {};
 }
 
-// A server of a quorum may be one for TLS, another not.
+// Only some of the servers of a quorum may use TLS.
 Result<void> check_tls_options(const std::vector<redis::Address>& addresses, const CommonOptions& options) {
   const auto over_tls = [](const redis::Address& one) { return one.server.tls.has_value(); };
   if (options.tls_option.empty() || std::ranges::any_of(addresses, over_tls)) return {};
   return fail(Error::Code::usage, options.tls_option + ": " + escaped(addresses.front().server.display()) +
-                                      " is no address for TLS; write rediss://");
+                                      " does not use TLS; write rediss://");
 }
 
-// Several addresses are those of a quorum.
+// Several addresses form a quorum.
 Result<void> check_quorum(const std::vector<redis::Address>& addresses) {
   if (addresses.size() == 1) return {};
   const auto bad = [](const std::string& why) { return fail(Error::Code::usage, why); };
   if (addresses.size() % 2 == 0) {
     return bad(std::to_string(addresses.size()) +
-               " addresses: a quorum has an odd number of independent servers, three at least; leave one out or "
-               "add one");
+               " addresses: a quorum needs an odd number of independent servers, at least three; remove or add one");
   }
   for (auto one = addresses.begin(); one != addresses.end(); ++one) {
     const std::string shown = escaped(one->display());
     if (one->server.kind == redis::Endpoint::Kind::local) {
-      return bad(shown + ": a private server of this host cannot be one of a quorum");
+      return bad(shown + ": a private server of this host cannot be part of a quorum");
     }
     if (one->kind == redis::Address::Kind::cluster) {
-      return bad(shown + ": a cluster cannot be one of a quorum, whose servers must have all of the locks each");
+      return bad(shown + ": a cluster cannot be part of a quorum, because each server of a quorum must keep all locks");
     }
     if (one->kind == redis::Address::Kind::sentinel) {
       return bad(shown +
-                 ": a master behind Sentinels cannot be one of a quorum: a replica that takes its place may lack locks "
-                 "that it has granted; give servers that nothing takes the place of");
+                 ": a master behind Sentinels cannot be part of a quorum, because a replica that replaces it may lack "
+                 "some of its locks");
     }
     if (std::any_of(addresses.begin(), one, [&](const auto& other) { return other.display() == one->display(); })) {
-      return bad(shown + " is given twice: a server has one vote");
+      return bad(shown + " is given twice, but each server has one vote");
     }
   }
   return {};
@@ -170,22 +169,21 @@ Result<std::vector<redis::Address>> addresses_for(CommonOptions& options, int in
   return addresses;
 }
 
-// The server needs to know nothing but its address. A configuration that its caller does not use, or has by a name that
-// means nothing to another process (relative, /dev/fd/N), must not keep it from starting.
+// The server needs only its address. Without --config, it might fail because of a file that its caller does not use.
 Result<UniqueFd> launch_server(const std::string& url, const std::string& log_path) {
   return run::launch_daemon({"rlock", "local", "serve", "--url", url, "--config", "/dev/null"}, log_path);
 }
 
-// The default address leads each host to a server of its own, if it has one: jobs that should exclude each other do
-// not. sudo, cron and systemd have lost many a RLOCK_URL. To look at a lock does no harm, but for under sudo, where a
-// user sees another lock than the one that was taken.
+// With the default address, each host uses its own server, so jobs on different hosts do not exclude each other. That
+// happens easily, because sudo, cron and systemd do not pass RLOCK_URL on. For commands that take no locks, warn only
+// under sudo, where the user would look at the wrong server.
 void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
   const bool by_sudo = std::getenv("SUDO_USER") != nullptr;
   if (!options.url_source.is_default() || (!takes_locks && !by_sudo)) return;
   const std::string server(options.url.text());
-  log::warning("no server is named, so that rlock uses " + server +
-               ", which may be another server on each host; name the server by --url, by RLOCK_URL" +
-               (by_sudo ? " (which sudo takes away: write sudo --preserve-env=RLOCK_URL)" : "") +
+  log::warning("no server was given, so rlock uses " + server +
+               ", which may be a different server on each host; give it with --url, RLOCK_URL" +
+               (by_sudo ? " (which sudo removes: use sudo --preserve-env=RLOCK_URL)" : "") +
                ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
 }
 
@@ -205,7 +203,7 @@ Result<lock::Servers> servers_for(CommonOptions& options, int interrupt) {
 
 Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt) {
   lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt));
-  constexpr std::size_t kMost = 200;  // of characters: CLIENT LIST is for people
+  constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
   std::string name = "rlock:";
   for (const lock::LockName& lock : options.names) {
     if (name.size() > kMost) break;
@@ -246,7 +244,7 @@ Result<redis::LocalServer> local_server_for(CommonOptions& options) {
 Error with_advice(Error error, const CommonOptions& options) {
   if (error.code != Error::Code::unavailable) return error;
   if (options.url_source.is_default()) {
-    error.message += "; say where Redis is with --url or RLOCK_URL, or begin with --url local:";
+    error.message += "; give the address of Redis with --url or RLOCK_URL, or try --url local:";
   } else if (error.message.ends_with(errno_text(ECONNREFUSED))) {
     error.message += "; no server listens there: start it, or correct the address";
   }

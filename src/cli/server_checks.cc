@@ -22,16 +22,15 @@ constexpr milliseconds kLongestStep = 10ms;      // of a clock that runs evenly
 constexpr std::chrono::days kRenewalTime{14};    // of a certificate
 constexpr std::pair<int, int> kOldest = {6, 2};  // the oldest Redis that rlock is tested with
 
-// A field as the server has said it, made safe to show.
+// Safe to show.
 std::string shown(const ServerInfo& info, std::string_view field) { return escaped(info.text(field), 60); }
 
-// What is found without the name of the check, which check_set_up() adds.
+// Without the name of the check, which check_set_up() adds.
 Check fine(std::string seen) { return {Verdict::ok, "", std::move(seen), ""}; }
 Check warning(std::string seen, std::string advice) { return {Verdict::warn, "", std::move(seen), std::move(advice)}; }
 Check failure(std::string seen, std::string advice) { return {Verdict::fail, "", std::move(seen), std::move(advice)}; }
 Check unknown() {
-  return warning("not known, because the server does not say it by INFO",
-                 "run rlock doctor as a user with the right to INFO");
+  return warning("unknown, because INFO does not say it", "run rlock doctor as a user with the right to use INFO");
 }
 
 std::pair<int, int> version_of(const std::string& text) {
@@ -44,7 +43,7 @@ std::pair<int, int> version_of(const std::string& text) {
 
 Check check_version(const ServerInfo& info, const ServerFacts&) {
   const std::string untested = "rlock is tested with Redis 6.2 to 8 and Valkey 8: use one of them";
-  // Each of them claims to be a Redis as well.
+  // Each of these also reports a version of Redis.
   if (info.has("dragonfly_version")) return warning("Dragonfly " + shown(info, "dragonfly_version"), untested);
   if (info.has("mvcc_depth")) return warning("KeyDB " + shown(info, "redis_version"), untested);
   if (info.has("valkey_version")) return fine("Valkey " + shown(info, "valkey_version"));
@@ -56,7 +55,7 @@ Check check_role(const ServerInfo& info, const ServerFacts&) {
   if (info.text("role") == "master") return fine("primary");
   if (info.text("role") != "slave") return unknown();
   return failure("a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
-                 "it cannot be written to: use the address of the primary");
+                 "a replica is read-only: use the address of the primary");
 }
 
 Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
@@ -64,25 +63,24 @@ Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
   if (!enabled) return unknown();
   if (*enabled == 0) {
     return warning("no append-only file",
-                   "a restart forgets the locks that were granted since the last snapshot: set appendonly yes");
+                   "a restart loses the locks granted since the last snapshot: set appendonly yes");
   }
   const std::string file = "an append-only file";
   if (facts.default_may_load == false) {
-    return warning(file + ", which the server loads with the rights of the user default, who lacks some",
-                   "a restart forgets locks: give that user its rights (~* &* +@all), also where it is off");
+    return warning(file + ", which the server loads as the user default, who lacks some rights",
+                   "a restart loses locks: give that user its rights (~* &* +@all), even if it is off");
   }
   const auto& appendfsync = facts.appendfsync;
-  if (!appendfsync) return fine(file + "; appendfsync is not known: this user may not ask (CONFIG GET)");
+  if (!appendfsync) return fine(file + "; appendfsync is unknown, because this user may not use CONFIG GET");
   const std::string seen = file + ", appendfsync " + escaped(*appendfsync, 60);
   if (*appendfsync != "no") return fine(seen);
-  return warning(seen,
-                 "a power failure forgets the locks that the system has not written yet: set appendfsync everysec");
+  return warning(seen, "a power failure loses locks that are not on disk yet: set appendfsync everysec");
 }
 
 Check check_eviction(const ServerInfo& info, const ServerFacts&) {
   const auto most = info.number("maxmemory"), used = info.number("used_memory");
   if (!most || !used) return unknown();
-  if (*most <= 0) return fine("no limit of memory");
+  if (*most <= 0) return fine("no memory limit");
   const std::string policy = shown(info, "maxmemory_policy");
   if (policy.empty()) return unknown();
   const long long percent = static_cast<long long>(static_cast<double>(*used) / static_cast<double>(*most) * 100);
@@ -91,10 +89,10 @@ Check check_eviction(const ServerInfo& info, const ServerFacts&) {
     return failure(seen, "the server may evict a lock that is held: set maxmemory-policy noeviction");
   }
   if (percent < kNearlyFull) return fine(seen);
-  return warning(seen, "a server without memory grants no locks: raise maxmemory, or delete keys");
+  return warning(seen, "a server without free memory grants no locks: raise maxmemory, or delete keys");
 }
 
-// The longest time since one of the replicas was heard of, in seconds, as "slave0:…,lag=1" says it.
+// The longest time since a replica was last heard from, in seconds, from "slave0:…,lag=1".
 long long longest_lag(const ServerInfo& info, long long replicas) {
   long long longest = 0;
   constexpr long long kMost = 100;
@@ -106,23 +104,19 @@ long long longest_lag(const ServerInfo& info, long long replicas) {
   return longest;
 }
 
-// 0: there is none.
-long long number_in(const std::optional<std::string>& text) {
-  long long number = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
-}
+// 0 if there is none.
+long long number_in(const std::optional<std::string>& text) { return whole_number(text.value_or("")).value_or(0); }
 
-// A primary that is cut off from its replicas and from the Sentinels, which make one of them the primary, goes on
-// granting locks without end unless this is set. Not known: nobody can tell.
-bool grants_without_end(const ServerFacts& facts) {
+// A primary that is cut off from its replicas and the Sentinels continues to grant locks, although these make a replica
+// the new primary, unless this is set. False if it is unknown.
+bool grants_when_cut_off(const ServerFacts& facts) {
   if (!facts.behind_sentinels || !facts.replicas_to_write || !facts.replicas_max_lag) return false;
   const long long lag = number_in(facts.replicas_max_lag);
   return number_in(facts.replicas_to_write) < 1 || lag < 1 || lag >= lock::kDefaultLease / 1s;
 }
 
-// By when every lease of a primary that was cut off has run out: it stops granting when no replica has answered for
-// `max_lag`, which it looks at each second.
+// How long it takes until all leases of a primary that was cut off have expired: it stops granting when no replica has
+// answered for `max_lag`, which it checks every second.
 std::string safe_failover(const std::optional<std::string>& max_lag) {
   const std::string sum = " (min-replicas-max-lag + 1s + the lease of " + format_duration(lock::kDefaultLease) + ")";
   const long long lag = number_in(max_lag);
@@ -130,29 +124,28 @@ std::string safe_failover(const std::optional<std::string>& max_lag) {
   return format_duration(std::chrono::seconds(lag) + 1s + lock::kDefaultLease) + sum;
 }
 
-// A failover can lose locks however the server is set up, because only who starts it knows when it comes.
+// There is at least a warning, because a failover can lose locks with any set-up.
 Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
   const auto replicas = info.number("connected_slaves");
   if (!replicas) return unknown();
   if (*replicas <= 0) return fine("none");
-  const std::string to_write = escaped(facts.replicas_to_write.value_or("not known"), 20);
-  const std::string seen = std::to_string(*replicas) + " connected, heard of " +
-                           std::to_string(longest_lag(info, *replicas)) + "s ago at most; min-replicas-to-write " +
+  const std::string to_write = escaped(facts.replicas_to_write.value_or("unknown"), 20);
+  const std::string seen = std::to_string(*replicas) + " connected, last heard from " +
+                           std::to_string(longest_lag(info, *replicas)) + "s ago or less; min-replicas-to-write " +
                            to_write + ", min-replicas-max-lag " +
-                           escaped(facts.replicas_max_lag.value_or("not known"), 20);
-  if (grants_without_end(facts)) {
+                           escaped(facts.replicas_max_lag.value_or("unknown"), 20);
+  if (grants_when_cut_off(facts)) {
     return failure(seen,
-                   "a primary that is cut off grants locks that the Sentinels' next one grants again: on each server, "
+                   "a primary that is cut off continues to grant locks, and so does its successor: on each server, "
                    "set min-replicas-to-write 1 and min-replicas-max-lag below the lease of " +
                        format_duration(lock::kDefaultLease) +
-                       ", for example 10, and let no failover begin before "
-                       "the primary has been away for " +
+                       ", for example 10, and let no failover begin before the primary has been unreachable for " +
                        safe_failover("10"));
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
-  return warning(seen, "a failover forgets locks that the replica has not heard of: " + set +
-                           "let none begin before the primary has been away for " +
-                           safe_failover(facts.replicas_max_lag) + ", nor by hand");
+  return warning(seen, "a failover loses locks that the replica has not received: " + set +
+                           "let no failover, manual ones included, begin before the primary has been unreachable for " +
+                           safe_failover(facts.replicas_max_lag));
 }
 
 std::string ms_text(microseconds span) {
@@ -161,8 +154,8 @@ std::string ms_text(microseconds span) {
   return text;
 }
 
-// At each reading the server's clock was ahead of ours by something between two bounds. Those of a clock that runs as
-// evenly as ours overlap; the result is by how much they do not.
+// Each reading yields two bounds for how far the server's clock is ahead of ours. If it runs as evenly as ours, these
+// ranges overlap; the result is the gap between them.
 microseconds step_between(std::span<const ClockReading> readings) {
   const auto ahead = [](const ClockReading& reading, TimePoint then) {
     return *reading.server - std::chrono::duration_cast<microseconds>(then.time_since_epoch());
@@ -206,11 +199,11 @@ Check check_round_trip(std::span<const ClockReading> readings) {
 Check check_clock(std::span<const ClockReading> readings) {
   const ClockReading& last = readings.back();
   if (!last.server)
-    return {Verdict::fail, "clock", "this user may not ask (TIME)", "rlock doctor --acl prints the rights"};
+    return {Verdict::fail, "clock", "this user may not use TIME", "rlock doctor --acl prints the necessary rights"};
   const auto step = step_between(readings);
   if (step > kLongestStep) {
-    return {Verdict::warn, "clock", "stepped by " + ms_text(step) + " while it was looked at",
-            "steps of more than 500 ms end locks too early: have the server's host slew its clock"};
+    return {Verdict::warn, "clock", "stepped by " + ms_text(step) + " during the check",
+            "steps of more than 500 ms end leases too early: make the server's host slew its clock"};
   }
   const auto ahead = std::chrono::duration_cast<milliseconds>(*last.server - last.ours);
   const std::string ours = ahead < 0ms ? "behind" : "ahead of";
@@ -222,15 +215,15 @@ Check check_slots(int servers, int without) {
   const std::string seen = std::to_string(servers) + " servers share the locks";
   if (without == 0) return {Verdict::ok, "cluster", seen, ""};
   return {Verdict::fail, "cluster", seen + "; " + std::to_string(without) + " of 16384 hash slots have no server",
-          "give them to one (redis-cli --cluster fix): locks whose slot nobody keeps cannot be had"};
+          "assign them (redis-cli --cluster fix), because their locks are unavailable"};
 }
 
 Check check_certificate(const redis::CertificateLife& life) {
   constexpr std::string_view name = "certificate";
   const std::string whose = life.of_authority ? "that of an authority in its chain is " : "";
-  const std::string advice = life.of_authority
-                                 ? "have the server's chain signed anew, and give it to all clients (--tls-ca)"
-                                 : "renew the server's certificate";
+  const std::string advice =
+      life.of_authority ? "have the server's chain signed again, and give the new one to all clients (--tls-ca)"
+                        : "renew the server's certificate";
   if (life.lasts < 0ms) return {Verdict::fail, name, life.of_authority ? whose + "expired" : "has expired", advice};
   const std::string seen = whose + "valid for " + rough_duration(life.lasts);
   if (life.lasts >= kRenewalTime) return {Verdict::ok, name, seen, ""};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The meaning of facts about a server for locks. Pure judgement: cli/doctor.cc has asked.
+// Evaluates facts about a server that cli/doctor.cc has collected.
 #pragma once
 
 #include <span>
@@ -22,30 +22,30 @@ struct Check {
   Verdict verdict = Verdict::ok;
   std::string_view name;
   std::string seen;    // escaped
-  std::string advice;  // what to do; empty where all is well
+  std::string advice;  // what to do; empty if all is well
 };
 
-// The server's set-up. None: the server has not said it.
+// The server's set-up. Members without a value are unknown.
 struct ServerFacts {
   std::optional<redis::ServerInfo> info;
   std::optional<std::string> appendfsync, replicas_to_write, replicas_max_lag;
   std::optional<bool> default_may_load;  // as redis::default_user_may_load()
-  bool behind_sentinels = false;         // which make a replica the master when they do not hear of this one
+  bool behind_sentinels = false;         // Sentinels may replace this server by a replica
 };
 
-// Its version, role, persistence, eviction and replicas, in this order.
+// Checks version, role, persistence, eviction and replicas, in this order.
 std::vector<Check> check_set_up(const ServerFacts& facts);
 
-// The time of an exchange. REQUIRES: at least one reading.
+// REQUIRES: at least one reading.
 Check check_round_trip(std::span<const redis::ClockReading> readings);
 
-// Whether the server's clock is read, how far it is from ours, and whether it has stepped from one reading to another.
+// Checks whether the server's clock can be read, how far it is from ours, and whether it has stepped between readings.
 // REQUIRES: at least one reading.
 Check check_clock(std::span<const redis::ClockReading> readings);
 
-// Each of the 16384 hash slots of a cluster has a server; `without`: that many have none.
+// `without`: how many of a cluster's 16384 hash slots have no server.
 Check check_slots(int servers, int without);
-// `life`: of a chain that was verified.
+// `life`: that of a verified chain.
 Check check_certificate(const redis::CertificateLife& life);
 
 }  // namespace rlock::cli

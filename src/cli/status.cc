@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rlock status: who holds which locks.
+// rlock status: shows who holds which locks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,18 +18,16 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
-#include "show/watch.h"
 
 namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
 
-// None of the names: all locks.
 struct Question {
-  std::vector<lock::LockName> names;
-  bool strings = false;   // a string at one of them is a lock
-  bool if_known = false;  // it is looked up whether somebody has used them
+  std::vector<lock::LockName> names;  // empty: all locks
+  bool strings = false;               // treat strings at these names as locks
+  bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
 };
 
@@ -47,17 +45,16 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
   return all;
 }
 
-// A script or a Tab puts it on a command line, and somebody reads it there: others have chosen it.
+// True if it is safe to put the name, which others have chosen, on a command line.
 bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
 
 void warn_of_left_out(std::size_t names) {
   if (names == 0) return;
   log::warning(std::to_string(names) + (names == 1 ? " name is" : " names are") +
-               " left out: with a - in front, or with characters that cannot be printed or seen; --null prints all");
+               " left out, because of a leading - or characters that are invisible; use --null to print all");
 }
 
-// Byte for byte for programs, as ls(1) does it; no name holds a newline. On a terminal what others have put into the
-// name of a lock must not act.
+// Like ls(1), prints unchanged names for programs, and escapes them on a terminal. No name contains a newline.
 std::string names_of(const std::vector<lock::Status>& all, bool null) {
   const bool terminal = isatty(STDOUT_FILENO);
   std::string text;
@@ -76,7 +73,7 @@ std::string names_of(const std::vector<lock::Status>& all, bool null) {
   return text;
 }
 
-// A name that is in use for something else is neither held nor free.
+// Errors (wrong_kind): a name is in use for something else, so it is neither held nor free.
 Result<int> are_held(const std::vector<lock::Status>& all) {
   for (const lock::Status& status : all) {
     if (status.state != State::other_kind) continue;
@@ -101,8 +98,8 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   return prometheus_text(states, last, totals, answer);
 }
 
-// Below the locks that the other servers of a quorum keep; one lock in full shows each server.
-void say_what_is_missing(const lock::Servers& servers) {
+// For lists of locks; a single lock is shown with each server.
+void report_silent_servers(const lock::Servers& servers) {
   for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
     const std::string& why = servers.quorum()->member(i).silence;
     if (!why.empty()) log::notice(why + "; the other servers of the quorum have answered");
@@ -111,7 +108,7 @@ void say_what_is_missing(const lock::Servers& servers) {
 
 }  // namespace
 
-// Its complexity is that of the forms that the answer has.
+// Its branches are the output formats.
 Result<int> execute(StatusOptions& options) {
   using enum StatusOptions::Output;
   const bool for_people = options.output == people, one = options.names.size() == 1;
@@ -138,7 +135,7 @@ Result<int> execute(StatusOptions& options) {
   if (options.output == is_held) return are_held(all);
   const bool mistyped = for_people && one && !all.front().known;
   RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
-  if (!one) say_what_is_missing(servers);
+  if (!one) report_silent_servers(servers);
   return kDone;
 }
 

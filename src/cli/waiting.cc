@@ -15,7 +15,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr milliseconds kSayAgain = 1min;
-// Nobody watches where there is no terminal: a line about a short wait would only make cron send a mail.
+// Without a terminal, report only longer waits, because cron would mail the line.
 constexpr milliseconds kSayFirst = 2s;
 
 }  // namespace
@@ -34,8 +34,7 @@ AwaitedLock::AwaitedLock(lock::Servers& servers, const lock::AcquireRequest& req
 void AwaitedLock::look(const lock::Acquired& found) {
   if (found.holders == 0) return;
   if (!found.expires_in && !std::exchange(warned_, true)) {
-    log::warning(request_.name.display() +
-                 ": the lock that is held never expires: it will be free only when it is released");
+    log::warning(request_.name.display() + ": the lock never expires, so it is only free after its holder releases it");
   }
   if (policy_.limit == 0ms) return;
   note(found);
@@ -66,12 +65,12 @@ TimePoint AwaitedLock::say_what_is_due() {
   }
   log::info("waiting for " + request_.name.display() + ": " + held_by(found) +
             (found.ahead ? ", you are " + place_text(*found.ahead) : "") +
-            (meanwhile_.empty() ? "" : ", you hold " + meanwhile_ + " meanwhile"));
+            (meanwhile_.empty() ? "" : "; meanwhile you hold " + meanwhile_));
   return say_at_ = now + kSayAgain;
 }
 
-// Other readers are not in the way of a reader. Of those who have a slot, the one is that has had it for the longest
-// time, of all that can be asked.
+// A reader only waits for writers. For a slot, one holder has to stop: the one that has held its slot for the longest
+// time, and that can be asked.
 std::vector<lock::HolderView> AwaitedLock::in_the_way(const lock::Status& status) const {
   std::vector<lock::HolderView> holders = status.holders;
   if (request_.mode.kind == lock::Mode::Kind::read) {
@@ -84,8 +83,8 @@ std::vector<lock::HolderView> AwaitedLock::in_the_way(const lock::Status& status
   return {std::ranges::max(holders, {}, rank)};
 }
 
-// Asks all that are in the way, again each time: one that has begun just now does not listen yet, and that somebody has
-// heard it may be another holder's doing, who is on the same channel.
+// Asks all of them again each time, because a new holder may not listen yet, and all holders listen on one channel, so
+// the server's answer does not tell who has received the request.
 void AwaitedLock::ask_to_stop() {
   const auto status = servers_->inspect(request_.name, exchange(), {.majority = true});
   if (!status || status->state != lock::Status::State::held) return;
@@ -96,7 +95,7 @@ void AwaitedLock::ask_to_stop(const lock::HolderView& holder) {
   const std::string name = request_.name.display();
   if (!holder.who.listens) {
     if (!asked_.insert(holder.owner).second) return;
-    log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases");
+    log::warning(name + ": " + held_by(holder) + ": it cannot be asked to stop; waiting until it releases the lock");
     return;
   }
   const auto heard =

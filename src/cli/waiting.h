@@ -11,18 +11,18 @@
 
 namespace rlock::cli {
 
-// One lock while it is waited for: says who has it, and asks them to stop where --supersede wants that.
+// A lock that we wait for: reports who holds it, and asks the holders to stop with --supersede.
 class AwaitedLock {
  public:
-  // The wait begins now. `verbose`: tells of it as on a terminal. REQUIRES: what is referred to outlives this.
+  // The wait begins now. `verbose`: report as on a terminal. REQUIRES: the arguments outlive this object.
   AwaitedLock(lock::Servers& servers, const lock::AcquireRequest& request, const lock::WaitPolicy& policy,
               bool supersede, bool verbose, const Events& events);
 
-  // The lock was found held.
+  // Must be called whenever the lock was found held.
   void look(const lock::Acquired& found);
 
-  // Says who has the lock, and our place in the queue, if a line is due: at the start and each minute, and on a
-  // terminal whenever that changes; without a terminal only after a while. Returns when the next line is due.
+  // Reports the holder and our place in the queue if that is due: on a terminal at the start, every minute and after
+  // changes; otherwise after two seconds and then every minute. Returns when the next report is due.
   TimePoint say_what_is_due();
 
  private:
@@ -38,13 +38,13 @@ class AwaitedLock {
   bool supersede_, watched_;
   const Events& events_;
   Until wait_;
-  std::string meanwhile_;  // the locks that those hold under whom this runs, for people; they stay held
+  std::string meanwhile_;  // other locks that this process runs under, for messages
   bool warned_ = false;
   std::optional<std::string> shown_owner_;
   std::optional<long long> shown_ahead_;
-  std::optional<lock::Acquired> found_;  // the last time
+  std::optional<lock::Acquired> found_;  // most recently
   TimePoint found_at_{}, say_at_{};
-  std::set<std::string> asked_;  // owners that have been asked to stop, or cannot be
+  std::set<std::string> asked_;  // owners that were asked to stop, or cannot be asked
 };
 
 }  // namespace rlock::cli

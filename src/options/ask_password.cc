@@ -19,10 +19,10 @@ namespace {
 std::unexpected<Error> cannot_ask(const std::string& why) { return fail(Error::Code::usage, "--ask-password: " + why); }
 
 std::unexpected<Error> no_terminal() {
-  return cannot_ask("there is no terminal to ask on; use --password-file or --password-command");
+  return cannot_ask("there is no terminal; use --password-file or --password-command");
 }
 
-// A terminal that does not show what is typed. Ctrl-Z does not stop us: the shell would be left without an echo.
+// Turns off the echo of a terminal, and Ctrl-Z, which would leave the shell without echo.
 class Silence {
  public:
   static Result<Silence> of(int terminal) {
@@ -30,7 +30,7 @@ class Silence {
     if (tcgetattr(terminal, &silence.former_) != 0) return no_terminal();
     termios silent = silence.former_;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
-    // An editor or a test runner may have left it in a mode that gives single keys, and none of them as a signal.
+    // Another program may have left the terminal in raw mode.
     silent.c_lflag |= ICANON | ISIG;
     silent.c_iflag |= ICRNL;
     silent.c_cc[VSUSP] = _POSIX_VDISABLE;
@@ -58,7 +58,7 @@ void show_on(int terminal, const std::string& text) {
   }
 }
 
-// A line, which a terminal gives as a whole.
+// A terminal in this mode returns whole lines.
 Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
   for (;;) {
     if (wait_for(terminal, POLLIN, {TimePoint::max(), interrupt}) == WaitEnd::interrupted) {

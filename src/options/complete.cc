@@ -7,18 +7,15 @@
 
 #include "base/duration.h"
 #include "base/log.h"
-#include "options/meaning.h"
+#include "options/option_values.h"
+#include "options/parse.h"
 
 namespace rlock::cli {
 namespace {
 
 std::unexpected<Error> usage(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
-std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
-  return usage(one + " and " + other + " contradict each other; give one");
-}
-
-// From here on a name is the key of its lock.
+// Turns each name into the key of its lock.
 Result<void> name_keys(NamingOptions& options) {
   if (!options.like && options.key_form.empty()) return {};
   const bool sorted = std::ranges::is_sorted(options.names);
@@ -32,7 +29,7 @@ Result<void> name_keys(NamingOptions& options) {
   return {};
 }
 
-// A library's convention is one of strings.
+// All --like presets are string locks.
 Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool>& by_set) {
   if (options.like && by_set == false) {
     return contradiction("--like " + std::string(options.like->preset), "--protocol redisson");
@@ -40,7 +37,7 @@ Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool
   return by_set.value_or(options.like != nullptr);
 }
 
-// Branches for each pair of options that exclude each other.
+// Its branches are the pairs of options that exclude each other.
 Result<void> complete_mode(LockingOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   using Kind = lock::Mode::Kind;
@@ -49,14 +46,11 @@ Result<void> complete_mode(LockingOptions& options) {
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
   if (*options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
-    if (options.like) {
-      return usage("--like " + std::string(options.like->preset) +
-                   ": its locks have one holder at a time; give neither --shared, --exclusive nor --slots with it, or "
-                   "--like none");
-    }
+    const auto* like = options.like;
     return usage(
-        "--protocol set knows one holder at a time: give neither --shared, --exclusive nor --slots with it, or "
-        "--protocol redisson");
+        (like ? "--like " + std::string(like->preset) : "--protocol set") +
+        ": its locks have one holder at a time; do not give --shared, --exclusive or --slots with it, or give " +
+        (like ? "--like none" : "--protocol redisson"));
   }
   if (*options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {
@@ -64,28 +58,29 @@ Result<void> complete_mode(LockingOptions& options) {
     mode.kind = Kind::slots;
     return {};
   }
-  if (mode.resize) return usage("--resize wants --slots N: the number that it is to be");
-  if (mode.java) return usage("--java-semaphore wants --slots N: how many the Java program has made");
+  if (mode.resize) return usage("--resize needs --slots N, the new number of slots");
+  if (mode.java) return usage("--java-semaphore needs --slots N, the number of permits of the Java program");
   return {};
 }
 
 Result<void> complete_wait(LockingOptions& options) {
   if (options.nonblock) options.wait.limit = 0ms;
   if (options.wait.supersede && options.wait.limit == 0ms) {
-    return usage("--supersede waits until the holder has released the lock, which --nonblock and --wait 0 forbid");
+    return usage("--supersede waits for the holder, so it cannot be used together with --nonblock or --wait 0");
   }
   return {};
 }
 
-// That of a lock which is renewed, or under which a command is stopped in time.
+// The lease of a lock that is renewed, or whose command is stopped in time.
 Result<milliseconds> kept_lease(milliseconds lease, const lock::Mode& mode, bool renew) {
   constexpr milliseconds most = lock::kLongestReaderLease;
   if (mode.kind != lock::Mode::Kind::read || lease <= most) return lease;
-  const std::string why = "a Java reader beside this one sets the time of the lock to " + format_duration(most);
+  const std::string why = "another reader in Java sets the lease to " + format_duration(most);
   if (!renew) {
-    return usage("--no-renew with --shared wants a lease of " + format_duration(most) + " at most: " + why);
+    return usage("--no-renew with --shared allows a lease of at most " + format_duration(most) + ": " + why);
   }
-  log::warning("--lease " + format_duration(lease) + " counts as " + format_duration(most) + " with --shared: " + why);
+  log::warning("with --shared, rlock uses a lease of " + format_duration(most) + " instead of " +
+               format_duration(lease) + ": " + why);
   return most;
 }
 
@@ -98,7 +93,7 @@ Result<void> check_holds(const RunOptions& options) {
   }
   if (most && !options.renew && *most > options.lease) {
     return usage("--max-hold " + format_duration(*most) + " is longer than the lease of " +
-                 format_duration(options.lease) + ", at the end of which --no-renew stops the command");
+                 format_duration(options.lease) + ", and --no-renew stops the command when that ends");
   }
   return {};
 }
@@ -122,12 +117,12 @@ Result<void> complete_all(RunOptions& options) {
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {
-    return usage("--isolate and --leftovers ignore contradict each other: nothing outlives its namespace");
+    return usage("--isolate and --leftovers ignore cannot be used together: no process outlives its namespace");
   }
   if (options.lease < lock::kFullMarginLease) {
-    log::warning(
-        "a lease of " + format_duration(options.lease) +
-        " is short: the margins for clock steps and slow machines are scaled down; 5s and more have them in full");
+    log::warning("a lease of " + format_duration(options.lease) +
+                 " is short, which leaves smaller margins for clock steps and slow machines; leases from 5s on have "
+                 "full margins");
   }
   return {};
 }
@@ -137,8 +132,8 @@ Result<void> complete_all(AcquireOptions& options) {
   RLOCK_TRY(complete_wait(options));
   if (options.lease == 0ms && !options.for_pid) {
     return usage(
-        "acquire wants --lease DUR: nobody renews this lock, so say how long it is to last, or --for-pid PID: "
-        "a keeper renews it for as long as PID lives (as rlock run does for a command)");
+        "acquire needs --lease DUR, because nothing renews this lock, or --for-pid PID, with which a keeper renews it "
+        "as long as PID lives");
   }
   if (options.lease == 0ms) options.lease = lock::kDefaultLease;
   if (options.for_pid) options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, /*renew=*/true));
@@ -149,7 +144,7 @@ Result<void> complete_all(OwnedOptions& options) {
   if (options.owner) return {};
   const char* variable = std::getenv("RLOCK_OWNER");
   if (!variable || !*variable) {
-    return usage("whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER");
+    return usage("the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER");
   }
   options.owner = RLOCK_TRY(lock::OwnerId::parse(variable));
   return {};
@@ -159,23 +154,23 @@ Result<void> complete_all(StatusOptions& options) {
   if (options.watch && options.output == StatusOptions::Output::prometheus) {
     return contradiction("--watch", "--prometheus");
   }
-  if (options.null && options.output != StatusOptions::Output::names) return usage("--null wants --names");
+  if (options.null && options.output != StatusOptions::Output::names) return usage("--null needs --names");
   if (options.output != StatusOptions::Output::is_held) return {};
-  if (options.names.empty()) return usage("--is-held wants the NAME of a lock");
+  if (options.names.empty()) return usage("--is-held needs the NAME of a lock");
   if (options.watch) return contradiction("--watch", "--is-held");
   return {};
 }
 
 Result<void> complete_all(HistoryOptions& options) {
-  using Output = HistoryOptions::Output;
-  if (!options.limit) options.limit = options.output == Output::html ? 1000 : 50;
+  const bool page = options.output == HistoryOptions::Output::html;
+  options.limit = options.limit.value_or(page ? 1000 : HistoryOptions::kDefaultLimit);
   return {};
 }
 
 Result<void> complete_all(ForceUnlockOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
-  options.wait = options.wait.value_or(1min);
+  options.wait = options.wait.value_or(ForceUnlockOptions::kDefaultWait);
   return {};
 }
 
@@ -183,8 +178,6 @@ Result<void> complete_all(DoctorOptions& options) {
   if (options.acl && options.json) return contradiction("--acl", "--json");
   return {};
 }
-
-Result<void> complete_all(CommonOptions&) { return {}; }
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A reader of our own, because toml++ cannot be given what a user may write: "[&" and "[é" are undefined behaviour
-// (marzer/tomlplusplus#294), each dot of a key is a level of recursion without a limit, and its errors quote values,
-// which may be secrets. To find all that in front of it took half a reader.
+// This is our own reader because toml++ is not safe for arbitrary files: "[&" and "[é" are undefined behaviour
+// (marzer/tomlplusplus#294), each dot in a key is a level of recursion, and its errors quote values, which may be
+// secrets. Checking for all that beforehand would take half a reader.
 #include "options/config_file.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string with_dots(std::span<const std::string> parts) {
   return all;
 }
 
-// TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None: it is no integer, or too large.
+// TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None if it is not an integer, or too large.
 std::optional<long long> integer(std::string word) {
   std::erase(word, '_');
   if (word.starts_with('+')) word.erase(0, 1);
@@ -52,6 +52,10 @@ class Reader {
       at_ = static_cast<std::size_t>(control - text_.begin());
       return expected("no control character");
     }
+    if (const std::size_t invalid = invalid_utf8(text_); invalid != text_.npos) {
+      at_ = invalid;
+      return bad("the file is not valid UTF-8; save it as UTF-8");
+    }
     for (skip_lines(); at_ < text_.size(); skip_lines()) {
       RLOCK_TRY(peek() == '[' ? table() : setting());
       skip_blanks();
@@ -71,14 +75,14 @@ class Reader {
   }
   void skip(std::string_view letters) { at_ = std::min(text_.find_first_not_of(letters, at_), text_.size()); }
   void skip_blanks() { skip(" \t\r"); }
-  // Also comments.
+  // Skips blanks, line ends and comments.
   void skip_lines() {
     for (skip(" \t\r\n"); peek() == '#'; skip(" \t\r\n")) at_ = std::min(text_.find('\n', at_), text_.size());
   }
 
   std::ptrdiff_t line() const { return 1 + std::ranges::count(text_.substr(0, at_), '\n'); }
 
-  // Where we are. No error shows a value.
+  // Errors never show a value.
   std::unexpected<Error> bad(const std::string& why) const {
     return fail(Error::Code::config, escaped(path_) + ":" + std::to_string(line()) + ": " + why);
   }
@@ -86,7 +90,7 @@ class Reader {
     return bad(escaped(key, 100) + ": " + why);
   }
   std::unexpected<Error> expected(const std::string& what) const {
-    if (peek() & 0x80) return bad("put what holds other letters than those of ASCII in quotes");
+    if (peek() & 0x80) return bad("put text with non-ASCII letters in quotes");
     const std::size_t begin = text_.substr(0, at_).rfind('\n') + 1;  // npos + 1 is 0
     return bad("column " + std::to_string(at_ - begin + 1) + ": expected " + what);
   }
@@ -108,7 +112,7 @@ class Reader {
     return parts;
   }
 
-  // `parts` names a table of settings, or with one part more a setting in it.
+  // Checks the name of a table, or the full key of a setting.
   Result<void> check(std::span<const std::string> parts, bool is_table) {
     const bool in_profile = parts.front() == kProfiles;
     const std::size_t most = (in_profile ? 2 : 0) + (is_table ? 0 : 1);
@@ -120,7 +124,7 @@ class Reader {
     }
     if (!in_profile || parts.size() < 2) return {};
     if (!is_profile_name(parts[1])) {
-      return bad(with_dots(parts.first(2)), "a profile's name has letters, digits, - and _");
+      return bad(with_dots(parts.first(2)), "use letters, digits, - and _ for a profile's name");
     }
     if (std::ranges::find(file_.profiles, parts[1]) == file_.profiles.end()) file_.profiles.push_back(parts[1]);
     return {};
@@ -128,7 +132,7 @@ class Reader {
 
   Result<void> define(const std::string& name) {
     if (defined_.insert(name).second) return {};
-    return bad("this is there already, further up; leave one of them");
+    return bad(escaped(name, 100) + " is already defined above; remove one of them");
   }
 
   Result<void> table() {
@@ -138,7 +142,7 @@ class Reader {
     if (!take(list ? "]]" : "]")) return expected("]");
     if (list) return bad(with_dots(table_), table_.front() == kProfiles ? kNoProfile : kOneValue);
     RLOCK_TRY(check(table_, true));
-    return define("[" + with_dots(table_));
+    return define("[" + with_dots(table_) + "]");
   }
 
   Result<void> setting() {
@@ -187,15 +191,15 @@ class Reader {
     entry.type = ConfigEntry::Type::list;
     for (skip_lines(); !take("]"); skip_lines()) {
       if (at_ == text_.size()) return expected("]");
-      if (!quoted()) return bad(key, std::string(kOneValue) + ", of texts in quotes");
+      if (!quoted()) return bad(key, std::string(kOneValue) + " of strings in quotes");
       entry.text += (entry.text.empty() ? "" : " ") + RLOCK_TRY(string());
       skip_lines();
       if (!take(",") && peek() != ']') return expected("]");
     }
-    return entry.text.empty() ? bad(key, "this list is empty; put a text in quotes") : Result<void>();
+    return entry.text.empty() ? bad(key, "this list is empty") : Result<void>();
   }
 
-  // "…", '…', or over several lines """…""", '''…'''. Branches for what these four differ in.
+  // "…", '…', """…""" or '''…'''. Its branches are the differences of these four.
   Result<std::string> string() {
     const char quote = text_[at_];
     const bool long_string = take(std::string(3, quote));
@@ -204,14 +208,14 @@ class Reader {
     if (long_string && !take("\n")) take("\r\n");
     std::string out;
     while (!take(end)) {
-      if (at_ == text_.size() || (!long_string && peek() == '\n')) return expected("the end of a text, " + end);
+      if (at_ == text_.size() || (!long_string && peek() == '\n')) return expected("the end of the string, " + end);
       if (quote == '"' && peek() == '\\') {
         RLOCK_TRY(read_escape(out, long_string));
       } else {
         out += text_[at_++];
       }
     }
-    // Two more are the end of the text, in front of what ends it.
+    // A string may end with one or two quotes, right before the three that close it.
     for (int more = 0; long_string && more < 2 && take({&quote, 1}); ++more) out += quote;
     return out;
   }
@@ -226,20 +230,21 @@ class Reader {
     }
     if (take("u")) return read_code(out, 4);
     if (take("U")) return read_code(out, 8);
-    // At the end of a line it joins that to the next word.
+    // A backslash at the end of a line joins the line with the next word.
     skip_blanks();
-    if (!long_string || peek() != '\n') return expected("another letter behind \\");
+    if (!long_string || peek() != '\n') return expected("a valid escape after \\");
     skip(" \t\r\n");
     return {};
   }
 
-  // Adds a letter by its number, as UTF-8.
+  // Appends the character with this code, in UTF-8.
   Result<void> read_code(std::string& out, std::size_t digits) {
     const std::string_view hex = text_.substr(at_, digits);
     unsigned code = 0;
     const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), code, 16);
     const bool whole = hex.size() == digits && error == std::errc{} && end == hex.data() + digits;
-    if (!whole || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return expected("the number of a letter");
+    if (!whole || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      return expected("the code of a Unicode character");
     int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
     out += static_cast<char>(more == 0 ? code : (0xff00 >> (more + 1) & 0xff) | code >> (6 * more));
     while (more-- > 0) out += static_cast<char>(0x80 | (code >> (6 * more) & 0x3f));
@@ -247,15 +252,15 @@ class Reader {
     return {};
   }
 
-  static constexpr const char* kUnknownTable = "this table is not known; only [profile.NAME] is";
-  static constexpr const char* kNoProfile = "settings of a profile stand in a table [profile.NAME]";
-  static constexpr const char* kOneValue = "a setting has one value; only url may be a list";
+  static constexpr const char* kUnknownTable = "unknown table; only [profile.NAME] is possible";
+  static constexpr const char* kNoProfile = "write the settings of a profile below [profile.NAME]";
+  static constexpr const char* kOneValue = "a setting has one value; only url can be a list";
 
   std::string path_;
   std::string_view text_;
   std::size_t at_ = 0;
   std::vector<std::string> table_;
-  std::set<std::string> defined_;  // settings, and tables behind a [
+  std::set<std::string> defined_;  // settings, and tables as [table]
   ConfigFile file_;
 };
 

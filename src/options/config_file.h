@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A configuration file, a part of TOML: settings, and settings by profile. Whether there are such settings, and what
-// their texts mean, is decided elsewhere.
+// Reads a configuration file in a subset of TOML: settings, and settings by profile. It does not know which settings
+// exist; options/settings.h does.
 #pragma once
 
 #include <string>
@@ -16,24 +16,24 @@ namespace rlock::cli {
 struct ConfigEntry {
   enum class Type { text, flag, number, list };  // TOML's string, boolean and integer, and an array of strings
 
-  std::string profile;  // empty: outside of tables
+  std::string profile;  // empty: outside of profiles
   std::string name;
   Type type = Type::text;
-  std::string text;  // the value, as an option takes it: a flag's is "true" or "false"; a list's has blanks between
-  Source source;     // but for its rank
+  std::string text;  // the value as an option takes it: "true" or "false"; the elements of a list separated by spaces
+  Source source;     // without its rank
 };
 
 struct ConfigFile {
-  std::vector<ConfigEntry> entries;   // each name once a profile
-  std::vector<std::string> profiles;  // by name; also those without entries
+  std::vector<ConfigEntry> entries;   // each name at most once in a profile
+  std::vector<std::string> profiles;  // sorted; also profiles without entries
 };
 
-// Letters, digits, - and _, and one of them at least.
+// True for one or more letters, digits, - and _.
 bool is_profile_name(std::string_view name);
 
-// Reads `text`, which is in the file `path`. Errors (config): it is no TOML; a table that is no profile; a profile with
-// another name than is_profile_name() allows; a value of another type than those above. Each names the file and the
-// line, and shows no value.
+// Reads the content `text` of the file `path`. Errors (config), which name the file and the line, but never show a
+// value: invalid TOML or UTF-8; a table that is not a profile; an invalid name of a profile; a value of another type
+// than those above.
 Result<ConfigFile> read_config(const std::string& path, std::string_view text);
 
 }  // namespace rlock::cli

@@ -5,32 +5,30 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
+
+#include "base/text.h"
 
 namespace rlock::cli {
 namespace {
 
 constexpr std::size_t kNarrowest = 40, kWidest = 120, kUnknown = 80;
-constexpr std::size_t kColumn = 30;      // where the text begins that explains an option
-constexpr std::size_t kRoomyFrom = 60;   // narrower: that text gets lines of its own
-constexpr std::size_t kLinesIndent = 6;  // there
+constexpr std::size_t kColumn = 30;      // where the descriptions of options begin
+constexpr std::size_t kRoomyFrom = 60;   // on narrower screens, descriptions have lines of their own,
+constexpr std::size_t kLinesIndent = 6;  // indented this far
 
-// COLUMNS is what the user says; a pipe has no width.
+// COLUMNS takes precedence, because a pipe has no width.
 std::size_t terminal_width() {
-  std::size_t width = 0;
-  if (const char* columns = std::getenv("COLUMNS")) {
-    const std::string_view text = columns;
-    std::from_chars(text.data(), text.data() + text.size(), width);
-  }
+  const char* columns = std::getenv("COLUMNS");
+  long long width = columns ? whole_number(columns).value_or(0) : 0;
   winsize size{};
-  if (width == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
-  return std::clamp(width == 0 ? kUnknown : width, kNarrowest, kWidest);
+  if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+  return width <= 0 ? kUnknown : std::clamp(static_cast<std::size_t>(width), kNarrowest, kWidest);
 }
 
-// Adds `text` to `out`, whose last line has `column` bytes already, broken at spaces; further lines are indented.
+// Appends `text`, wrapped at spaces. The last line of `out` has `column` bytes; new lines are indented.
 void add_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width) {
   bool first = true;
   while (!text.empty()) {
@@ -49,7 +47,7 @@ void add_wrapped(std::string& out, std::string_view text, std::size_t column, st
   out += '\n';
 }
 
-// `left` under what it stands in line with, and what it means.
+// A row of two columns: `left`, and `text` from `column` on.
 void add_row(std::string& out, std::string left, std::string_view text, std::size_t column, std::size_t width) {
   left.insert(0, "  ");
   if (width < kRoomyFrom) {
@@ -81,27 +79,18 @@ std::string_view title(Group group) {
   return "Options";
 }
 
-std::vector<OptionSpec> all_options(const SubcommandSpec& spec) {
-  std::vector<OptionSpec> all;
-  for (const auto& part : spec.parts) all.insert(all.end(), part.begin(), part.end());
-  all.insert(all.end(), common_options().begin(), common_options().end());
-  all.insert(all.end(), informing_options().begin(), informing_options().end());
-  return all;
-}
-
-void add_groups(std::string& out, const std::vector<OptionSpec>& options, std::size_t width) {
+void add_groups(std::string& out, const std::vector<const OptionSpec*>& options, std::size_t width) {
   for (const Group group :
        {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks, Group::common}) {
-    const auto belongs = [&](const OptionSpec& option) { return option.group == group; };
-    if (std::ranges::none_of(options, belongs)) continue;
-    out += "\n" + std::string(title(group)) + ":\n";
-    for (const OptionSpec& option : options) {
-      if (belongs(option)) add_option(out, option, Detail::full, width);
+    std::string rows;
+    for (const OptionSpec* option : options) {
+      if (option->group == group) add_option(rows, *option, Detail::full, width);
     }
+    if (!rows.empty()) out += "\n" + std::string(title(group)) + ":\n" + rows;
   }
 }
 
-// Lines that are indented stay as they are, to be copied; what stands between them is wrapped anew.
+// Keeps indented lines, which users copy, and wraps the paragraphs between them.
 void add_notes(std::string& out, std::string_view notes, std::size_t width) {
   std::string paragraph;
   const auto flush = [&] {
@@ -145,9 +134,7 @@ std::string overview() {
       "rlock - run a command under a lock that many hosts share through Redis\n\n"
       "Usage: rlock [options] SUBCOMMAND ...\n\nSubcommands:\n";
   for (const SubcommandSpec& spec : subcommands()) add_row(text, std::string(spec.name), spec.summary, 16, width);
-  std::vector<OptionSpec> options(common_options().begin(), common_options().end());
-  options.insert(options.end(), informing_options().begin(), informing_options().end());
-  add_groups(text, options, width);
+  add_groups(text, options_of(nullptr), width);
   return text +
          "\nTry it:   rlock --url local: run hello -- echo \"I have the lock\"\n"
          "Learn it: rlock help SUBCOMMAND, man rlock\n";
@@ -160,11 +147,11 @@ std::string subcommand_help(const SubcommandSpec& spec, Detail detail) {
   add_wrapped(text, name + " - " + std::string(spec.summary), 0, 0, width);
   text += "\n";
   add_wrapped(text, "Usage: " + name + " [options] " + std::string(spec.synopsis), 0, 7, width);
-  const std::vector<OptionSpec> options = all_options(spec);
+  const auto options = options_of(&spec);
   if (detail == Detail::brief) {
     text += "\n";
-    for (const OptionSpec& option : options) {
-      if (option.often) add_option(text, option, detail, width);
+    for (const OptionSpec* option : options) {
+      if (option->marks & kOften) add_option(text, *option, detail, width);
     }
     text += "\n";
     add_wrapped(text, "All options, and examples: " + name + " --help, man " + std::string(spec.page), 0, 0, width);
@@ -180,15 +167,13 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
   std::string_view found;
   std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;
   for (const std::string_view candidate : candidates) {
-    // A word that was not finished is near to what it begins.
+    // A prefix counts as near.
     const bool begun = candidate.starts_with(word) && word.size() > 2;
     const std::size_t longer = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
-    if (!begun && longer >= least) continue;
-    const std::size_t d = begun ? 1 : distance(word, candidate);
-    if (d < least) {
-      least = d;
-      found = candidate;
-    }
+    const std::size_t d = begun ? 1 : longer >= least ? longer : distance(word, candidate);
+    if (d >= least) continue;
+    least = d;
+    found = candidate;
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts that help: those of --help and -h, made from the option table, as wide as the terminal; and what a word that is
-// not known may have meant.
+// The texts of --help and -h, generated from the option table and wrapped to the terminal's width; and suggestions for
+// unknown words.
 #pragma once
 
 #include <string>
@@ -11,21 +11,20 @@
 
 namespace rlock::cli {
 
-// rlock --help: the subcommands, and the options of all of them.
+// rlock --help: the subcommands and the common options.
 std::string overview();
 
 enum class Detail { brief, full };
 
-// A subcommand. Brief, for -h: the options that are used often, on one screen. Full, for --help: all of them by what
-// they are about, and the notes.
+// Brief, for -h: the options that are used often, on one screen. Full, for --help: all options by group, and the notes.
 std::string subcommand_help(const SubcommandSpec& spec, Detail detail);
 
-// The text of an option in a few words, without its exceptions.
+// The text of an option without its details.
 std::string_view in_short(std::string_view help);
 
-// "; did you mean X?" with the candidate that is nearest to `word` by edit distance, if one is near.
+// "; did you mean X?" with the nearest candidate by edit distance; empty if none is near.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
-// The candidate itself; "": none is near.
+// The same without the phrase.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace rlock::cli

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "options/option_values.h"
 
-#include <charconv>
 #include <ranges>
 
 #include "base/date.h"
 #include "base/text.h"
-#include "lock/lease.h"
 
 namespace rlock::cli {
 namespace {
 
 std::unexpected<Error> bad(std::string why) { return fail(Error::Code::usage, std::move(why)); }
 
-// "2 days ago", as people say it, or "2 days", as parse_duration reads it: "2d". Other texts stay as they are.
+// Turns "2 days ago" or "2 days" into "2d", which parse_duration() understands, and returns other texts unchanged.
 std::string as_duration(std::string text) {
   constexpr std::string_view kAgo = " ago";
   if (text.ends_with(kAgo)) text.erase(text.size() - kAgo.size());
@@ -32,6 +30,10 @@ std::string as_duration(std::string text) {
 
 }  // namespace
 
+std::unexpected<Error> contradiction(const std::string& one, const std::string& other) {
+  return bad(one + " and " + other + " cannot be used together");
+}
+
 Result<bool> flag(const std::string& text) {
   if (text == "false" || text == "0") return false;
   if (text == "true" || text == "1") return true;
@@ -40,30 +42,15 @@ Result<bool> flag(const std::string& text) {
 
 Result<bool> no_flag(const std::string& text) { return !RLOCK_TRY(flag(text)); }
 
-Result<milliseconds> lease(const std::string& text) {
-  const milliseconds lease = RLOCK_TRY(parse_duration(text));
-  if (lease >= lock::kShortestLease) return lease;
-  return bad("a lease of " + format_duration(lease) + " is too short to be kept safely; at least " +
-             format_duration(lock::kShortestLease));
-}
-
-Result<milliseconds> exchange_time(const std::string& text) {
+Result<milliseconds> duration_from(milliseconds least, const std::string& text) {
   const milliseconds span = RLOCK_TRY(parse_duration(text));
-  if (span < 10ms) return bad("at least 10ms");
-  return span;
-}
-
-Result<milliseconds> hook_time(const std::string& text) {
-  const milliseconds span = RLOCK_TRY(parse_duration(text));
-  if (span == 0ms) return bad("a hook needs some time");
-  return span;
+  if (span >= least) return span;
+  return bad(format_duration(span) + " is too short; use at least " + format_duration(least));
 }
 
 Result<int> number_within(const std::string& text, int least, int most, const std::string& what) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && rest == end && value >= least && value <= most) return value;
+  const auto value = whole_number(text);
+  if (value && *value >= least && *value <= most) return static_cast<int>(*value);
   return bad(in_quotes(text) + " is not " + what);
 }
 
@@ -82,21 +69,21 @@ Result<Choice> choice_of(const std::string& text, std::string_view words) {
 Result<PointInTime> point_in_time(const std::string& text) {
   if (text == "today" || text == "yesterday") return PointInTime{begin_of_day(text == "today" ? 0 : 1)};
   if (const auto date = parse_date(text)) return PointInTime{*date};
-  // Seconds have a few digits; eight of them are a date that lacks its hyphens.
+  // A number of eight digits is more likely a date without hyphens than a number of seconds.
   const bool ambiguous = text.size() >= 8 && text.find_first_not_of("0123456789") == text.npos;
   const auto span = parse_duration(as_duration(text));
   if (!span || ambiguous) {
     return bad(in_quotes(text) +
-               " is neither a date, such as 2026-01-31 or 2026-01-31T12:00:00Z (UTC), nor a "
-               "duration, such as 2h or \"2 days ago\", nor today or yesterday");
+               " is not a date (2026-01-31, or 2026-01-31T12:00:00Z for UTC), nor a duration (2h, \"2 days ago\"), nor "
+               "today or yesterday");
   }
   return PointInTime{*span, true};
 }
 
-// A shell replaces ~ where it begins a word; nobody does where it follows a = or stands in a file.
+// A shell expands ~ only at the start of a word, and not after = or in a configuration file.
 Result<std::string> file_name(const std::string& text) {
-  if (text.empty()) return bad("names no file");
-  if (text.starts_with("~/")) return bad(in_quotes(text) + ": ~ stands for no folder here; write the whole path");
+  if (text.empty()) return bad("the name of the file is empty");
+  if (text.starts_with("~/")) return bad(in_quotes(text) + ": ~ is not expanded here; write the full path");
   return text;
 }
 
@@ -126,7 +113,7 @@ Result<std::string> key_form(const std::string& text) {
 }
 
 Result<void> fill_url(CommonOptions& options, const Setting& said) {
-  // A password stands in front of an @, also in an address that cannot be read.
+  // A password ends with an @, even in an invalid address.
   options.url = said.text.contains('@') ? Secret(said.text) : Secret::harmless(said.text);
   options.url_source = said.source;
   return {};
@@ -138,7 +125,7 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
   if (kind == PasswordFrom::Kind::terminal && !RLOCK_TRY(read_as(flag, said))) return {};
   if (from && from->source.rank == said.source.rank) {
     return std::unexpected(
-        blame({Error::Code::usage, "contradicts " + from->source.text() + "; give one"}, said.source));
+        blame({Error::Code::usage, "cannot be used together with " + from->source.text()}, said.source));
   }
   RLOCK_TRY(read_as(hook_text, said));
   if (kind == PasswordFrom::Kind::file) RLOCK_TRY(read_as(file_name, said));
@@ -146,10 +133,10 @@ Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind,
   return {};
 }
 
-// --nonblock beats a wait that a variable or a file sets.
+// --nonblock overrides a --wait from a variable or a file.
 Result<void> fill_wait(LockingOptions& options, const Setting& said) {
   if (options.nonblock && said.source.on_command_line()) {
-    return bad("--nonblock and --wait contradict each other; give one");
+    return contradiction("--nonblock", "--wait");
   }
   if (!options.nonblock) options.wait.limit = RLOCK_TRY(read_as(duration, said));
   return {};

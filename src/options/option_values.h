@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The meaning of the texts of options, one by one; options/meaning.h decides what they mean together.
-// Errors (usage): the text is none of those that the option takes; says which they are.
+// Parses the text of each option by itself; complete() in options/parse.h checks options against each other.
+// Errors (usage): the option does not accept the text; the message says what it accepts.
 #pragma once
 
 #include <sys/types.h>
@@ -13,22 +13,27 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "lock/lease.h"
 #include "options/options.h"
 
 namespace rlock::cli {
 
-Result<bool> flag(const std::string& text);
-Result<bool> no_flag(const std::string& text);  // the contrary
+// "--one and --other cannot be used together"
+std::unexpected<Error> contradiction(const std::string& one, const std::string& other);
 
-// A date, a date and a time in UTC, or a duration, which ends now.
+Result<bool> flag(const std::string& text);
+Result<bool> no_flag(const std::string& text);  // negated
+
+// A date, a date and time in UTC, or how long ago.
 Result<PointInTime> point_in_time(const std::string& text);
 
+Result<milliseconds> duration_from(milliseconds least, const std::string& text);
 inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
-Result<milliseconds> lease(const std::string& text);          // at least lock::kShortestLease
-Result<milliseconds> exchange_time(const std::string& text);  // at least 10 ms
-Result<milliseconds> hook_time(const std::string& text);      // not 0
+inline Result<milliseconds> lease(const std::string& text) { return duration_from(lock::kShortestLease, text); }
+inline Result<milliseconds> exchange_time(const std::string& text) { return duration_from(10ms, text); }
+inline Result<milliseconds> hook_time(const std::string& text) { return duration_from(1ms, text); }
 
-// A text as an argument of a template.
+// A string literal as a template argument.
 template <std::size_t length>
 struct Words {
   consteval Words(const char (&words)[length]) { std::copy_n(words, length, text); }
@@ -41,7 +46,7 @@ Result<int> number(const std::string& text) {
   return number_within(text, least, most, what.text);
 }
 
-// The place of a word in "one|two|three": a bool or an enumeration has that value.
+// The index of a word in "one|two|three", which is the value of a bool or an enumerator.
 struct Choice {
   int place;
 };
@@ -51,26 +56,26 @@ Result<Choice> choice(const std::string& text) {
   return choice_of(text, words.text);
 }
 
-Result<std::string> file_name(const std::string& text);  // not empty, and not below ~
+Result<std::string> file_name(const std::string& text);  // not empty, and not starting with ~/
 Result<std::string> hook_text(const std::string& text);  // not empty
 Result<std::string> reason(const std::string& text);
 Result<lock::OwnerId> owner(const std::string& text);
 Result<const lock::Convention*> convention(const std::string& text);  // null: none
 Result<std::string> key_form(const std::string& text);
 
-// Those that need more than the text, as Fill does.
+// Functions that need more than the text; see Fill.
 Result<void> fill_url(CommonOptions& options, const Setting& said);
-// The source that the strongest level names, which can name one only.
+// The source with the highest precedence counts. Errors: two sources of the same rank.
 Result<void> fill_password_from(CommonOptions& options, PasswordFrom::Kind kind, const Setting& said);
 template <PasswordFrom::Kind kind>
 Result<void> password_from(CommonOptions& options, const Setting& said) {
   return fill_password_from(options, kind, said);
 }
-// REQUIRES: options.nonblock is filled.
+// REQUIRES: options.nonblock is set.
 Result<void> fill_wait(LockingOptions& options, const Setting& said);
 Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
-// What `read` makes of the text, or an error that says where that stands.
+// read(said.text), with the source added to an error.
 template <class Read>
 auto read_as(Read read, const Setting& said) -> decltype(read(said.text)) {
   auto value = read(said.text);
@@ -78,14 +83,14 @@ auto read_as(Read read, const Setting& said) -> decltype(read(said.text)) {
   return value;
 }
 
-// The rest of this file makes a Fill for members of Options of which the compiler knows that they have the right type.
+// The rest of this file creates Fill functions that the compiler can check against the type of the member.
 
 template <class Options>
 struct FillOf {
   Fill fill = nullptr;
 };
 
-// Fills by a function of its own, Result<void>(Options&, const Setting&).
+// Calls Result<void> function(Options&, const Setting&).
 template <class Options, auto function>
 constexpr FillOf<Options> by{[](CommonOptions& options, const Setting& said) -> Result<void> {
   return function(static_cast<Options&>(options), said);
@@ -94,18 +99,12 @@ constexpr FillOf<Options> by{[](CommonOptions& options, const Setting& said) -> 
 template <class Options, class Member>
 Options owner_of(Member Options::*);
 
-// whole.*first.*second …
-template <class Whole, class... Members>
-auto& member_of(Whole& whole, Members... members) {
-  return (whole.*....*members);
-}
-
-// Fills one member, which may be a member of a member, with what `read`, a Result<T>(const std::string&), makes of the
-// text. The member is a T, or a T that need not be there.
+// Sets the member options.*member.*of_member… to read(text), where `read` is a Result<T>(const std::string&) and the
+// member is a T or a std::optional<T>.
 template <auto read, auto member, auto... of_member>
 constexpr FillOf<decltype(owner_of(member))> into{[](CommonOptions& options, const Setting& said) -> Result<void> {
   using Options = decltype(owner_of(member));
-  auto& filled = member_of(static_cast<Options&>(options), member, of_member...);
+  auto& filled = ((static_cast<Options&>(options).*member).*....*of_member);
   using Filled = std::remove_reference_t<decltype(filled)>;
   auto value = RLOCK_TRY(read_as(read, said));
   using Value = decltype(value);
@@ -122,12 +121,12 @@ constexpr FillOf<decltype(owner_of(member))> into{[](CommonOptions& options, con
   return {};
 }};
 
-// Chooses one of the outputs of a subcommand, which exclude one another.
+// Selects an output format; a subcommand has only one at a time.
 template <class Options, Options::Output chosen>
 Result<void> choose(Options& options, const Setting& said) {
   if (!RLOCK_TRY(read_as(flag, said))) return {};
   if (options.output != typename Options::Output{}) {
-    return fail(Error::Code::usage, std::string(Options::kOutputs) + " contradict each other; give one");
+    return fail(Error::Code::usage, std::string(Options::kOutputs) + " cannot be used together");
   }
   options.output = chosen;
   return {};

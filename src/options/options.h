@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options as a user gave them, one struct a subcommand.
+// The options as the user gave them: one struct for each subcommand.
 #pragma once
 
 #include <optional>
@@ -21,37 +21,37 @@
 
 namespace rlock::cli {
 
-// The place that says what a setting is.
+// Where a setting was given.
 struct Source {
-  enum class Kind { option, variable, profile, file, fallback };  // fallback: none does, and its default counts
+  enum class Kind { option, variable, profile, file, fallback };  // fallback: nowhere, so the default applies
 
   Kind kind = Kind::fallback;
-  std::string name;  // of the option or the variable; in a file the whole key
+  std::string name;  // of the option or variable; in a file, the whole key
   std::string file{};
   std::ptrdiff_t line = 0;
-  int rank = 0;  // a lower one beats a higher one: the command line is 0, variables are 1
+  int rank = 0;  // lower ranks take precedence: the command line is 0, variables are 1
 
   bool on_command_line() const { return kind == Kind::option; }
   bool is_default() const { return kind == Kind::fallback; }
-  // In front of complaints: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
+  // For messages: "--lease", "RLOCK_LEASE", "/etc/rlock/rlock.toml:3: profile.ci.lease", "default".
   std::string text() const;
 };
 inline constexpr int kRankOfVariables = 1;
 
-// The text that was said about an option.
+// The text that was given for an option.
 struct Setting {
-  std::string text;  // a flag's is "true", or what stands behind its =
+  std::string text;  // for a flag: "true", or the text after =
   Source source;
-  bool former = false;  // by the name that the option had before
+  bool former = false;  // given under the option's former name
 };
 
-// A mistake on the command line is one of usage; in a variable or a file it is one of configuration.
+// Adds the source to an error. Mistakes in variables and files become configuration errors.
 inline Error blame(Error error, const Source& source) {
   if (!source.on_command_line()) error.code = Error::Code::config;
   return std::move(error).in(source.text());
 }
 
-// Where the user wants the password to come from.
+// Where to get the password, if an option says so.
 struct PasswordFrom {
   enum class Kind { file, command, terminal };
 
@@ -62,7 +62,7 @@ struct PasswordFrom {
 
 // An address in a configuration file that has a password.
 struct ConfiguredUrl {
-  Secret url;  // wiped as that of the options is
+  Secret url;  // wiped together with CommonOptions::url
   Source source;
 };
 
@@ -70,13 +70,13 @@ struct CommonOptions {
   static constexpr std::string_view kDefaultUrl = "redis://127.0.0.1:6379";
   static constexpr milliseconds kDefaultTimeout = 5s;
 
-  Secret url = Secret::harmless(kDefaultUrl);  // wiped once it is read: see client_for
+  Secret url = Secret::harmless(kDefaultUrl);  // client_for() reads it, then wipes it
   Source url_source;
   std::optional<PasswordFrom> password_from;
   std::optional<std::string> sentinel_password_file;
   redis::TlsSettings tls;
-  std::string tls_option;  // one of these that stands on the command line; empty: none does
-  // What Settings has of these, and what a nested rlock needs to find them.
+  std::string tls_option;  // a TLS option that was given on the command line, if any
+  // From the configuration files; a nested rlock uses the last two to find the same settings.
   std::vector<ConfiguredUrl> configured_urls;
   std::optional<std::string> config_for_command, profile_for_command;
   milliseconds timeout = kDefaultTimeout;
@@ -85,29 +85,28 @@ struct CommonOptions {
 
 // Options of subcommands that name locks.
 struct NamingOptions : CommonOptions {
-  std::vector<lock::LockName> names;       // each once, and sorted, but for status and history
+  std::vector<lock::LockName> names;       // sorted and without duplicates, except for status and history
   const lock::Convention* like = nullptr;  // null: none
-  std::string key_form;                    // "": the usual one
-  bool history = false;                    // what comes of the holds is written down
+  std::string key_form;                    // empty: the default
+  bool history = false;                    // record the holds
 };
 
-// How long to wait for a lock, and what to say if it was in vain.
 struct WaitOptions {
-  std::optional<milliseconds> limit;  // none: without limit; 0: not at all
+  std::optional<milliseconds> limit;  // none: no limit; 0: don't wait
   int conflict_status = kNotAcquired;
   lock::QueueRequest queueing;
-  bool supersede = false;  // the holder is asked to stop
-  int replicas = 0;        // that have to acknowledge the grant
-  bool on_disk = false;    // and have it on their disks, as has the server
-  bool eviction = false;   // a server that may evict locks will do
+  bool supersede = false;  // ask the holder to stop
+  int replicas = 0;        // how many must acknowledge the grant
+  bool on_disk = false;    // the server and these replicas must write it to disk
+  bool eviction = false;   // accept a server that may evict locks
 };
 
 // Options of subcommands that acquire locks.
 struct LockingOptions : NamingOptions {
-  bool nonblock = false;  // wait.limit is 0 then
+  bool nonblock = false;  // complete() sets wait.limit to 0
   WaitOptions wait;
-  bool shared = false, exclusive = false;  // mode.kind says it, too
-  std::optional<bool> by_set;              // --protocol set; mode.kind says it, too
+  bool shared = false, exclusive = false;  // complete() sets mode.kind from these
+  std::optional<bool> by_set;              // --protocol set
   lock::Mode mode;
   std::string reason;
 };
@@ -116,7 +115,7 @@ struct RunOptions : LockingOptions {
   milliseconds lease = lock::kDefaultLease;
   std::optional<milliseconds> kill_after;
   bool renew = true;
-  lock::LeaseTiming timing;  // that follows from lease, kill_after and renew
+  lock::LeaseTiming timing;  // derived from lease, kill_after and renew
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   run::Leftovers leftovers = run::Leftovers::kill;
@@ -125,7 +124,7 @@ struct RunOptions : LockingOptions {
   run::Hooks hooks{.limit = kHookTime};
   int status_fd = -1;
   std::vector<std::string> command;
-  std::string shown_command;  // what status shows: the program without its arguments, which may hold secrets
+  std::string shown_command;  // for status: the program without its arguments, which may contain secrets
 };
 
 struct AcquireOptions : LockingOptions {
@@ -135,13 +134,13 @@ struct AcquireOptions : LockingOptions {
   static constexpr const char* kOutputs = "--export and --json";
 };
 
-// Options of subcommands that say whose lock they mean.
+// Options of subcommands that act on the lock of one owner.
 struct OwnedOptions : NamingOptions {
-  std::optional<lock::OwnerId> owner;  // there is one in any case
+  std::optional<lock::OwnerId> owner;  // always set by complete()
 };
 
 struct RenewOptions : OwnedOptions {
-  milliseconds lease{};  // 0: as granted
+  milliseconds lease{};  // 0: the lease that was granted
 };
 
 struct ReleaseOptions : OwnedOptions {};
@@ -150,20 +149,19 @@ struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held, prometheus } output = Output::people;
   static constexpr const char* kOutputs = "--json, --names, --is-held and --prometheus";
   bool watch = false;
-  bool null = false;  // all names, with a NUL behind each
+  bool null = false;  // print all names, each followed by a NUL byte
 };
 
-// Since 1970; or so long before now, by the clock of the server.
 struct PointInTime {
-  milliseconds time{};
-  bool before_now = false;
+  milliseconds time{};      // since 1970
+  bool before_now = false;  // instead, how long before the server's present time
 };
 
 struct HistoryOptions : NamingOptions {
   enum class Output { people, json, timeline, html } output = Output::people;
   static constexpr const char* kOutputs = "--json, --timeline and --html";
   static constexpr int kDefaultLimit = 50;
-  std::string html;  // the file
+  std::string html;  // the file to write
   std::optional<int> limit;
   std::optional<PointInTime> since;
   bool failed = false, local = false;
@@ -175,14 +173,14 @@ struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
-  std::optional<bool> by_set;  // a string at the name is a lock that another program has taken by SET NX
+  std::optional<bool> by_set;  // treat a string at the name as a lock that another program took with SET NX
   bool yes = false;
   bool now = false;
-  std::optional<milliseconds> wait;  // there is one in any case
+  std::optional<milliseconds> wait;  // always set by complete()
 };
 
 struct DoctorOptions : CommonOptions {
-  std::string prefix;  // of the names that the user may take
+  std::string prefix;  // of the names that the Redis user may lock
   bool acl = false, json = false;
 };
 
@@ -191,10 +189,10 @@ struct LocalOptions : CommonOptions {
   bool yes = false;
 };
 
-// The value that counts for a setting, and where it was said. Safe to show.
+// A setting's effective value and where it was given. Safe to show.
 struct ShownSetting {
   std::string name;
-  std::optional<std::string> value;  // as an option takes it; none: it is not set, or a secret
+  std::optional<std::string> value;  // as the option takes it; none: not set, or secret
   bool secret = false;
   Source source;
 };
@@ -208,7 +206,7 @@ struct PrintText {
   std::string text;  // help or version
 };
 
-// Reads what was said about an option, and fills the member that is there for it. Errors: usage, config.
+// Parses the text that was given for an option, and sets the option's member. Errors: usage, config.
 using Fill = Result<void> (*)(CommonOptions& options, const Setting& said);
 
 using Invocation =

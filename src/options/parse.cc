@@ -11,8 +11,8 @@
 namespace rlock::cli {
 namespace {
 
-// CLI11 2.1 takes the word behind `--name=` for the value that is empty, `{}` behind a flag's = for its default, and ++
-// for the end of a subcommand. Words that end like this get one more end, which is taken off what CLI11 has found.
+// CLI11 2.1 uses the next word if the value in `--name=` is empty, replaces `{}` after a flag's = by its default, and
+// ends a subcommand at ++. A mark at the end of such words prevents that; it is removed from the results.
 constexpr std::string_view kMark = "\x01";
 
 std::string marked(std::string word) {
@@ -29,19 +29,7 @@ std::unexpected<Error> bad_line(const SubcommandSpec* spec, const std::string& w
   return fail(Error::Code::usage, (spec ? std::string(spec->name) + ": " : "") + why);
 }
 
-// Those that a line with this subcommand can have; null: without one.
-std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
-  std::vector<const OptionSpec*> all;
-  const auto add = [&](std::span<const OptionSpec> options) {
-    for (const OptionSpec& option : options) all.push_back(&option);
-  };
-  add(informing_options());
-  add(common_options());
-  if (spec) std::ranges::for_each(spec->parts, add);
-  return all;
-}
-
-// By the name, or the letter, without dashes.
+// By name or letter, without dashes.
 const OptionSpec* find_option(const SubcommandSpec* spec, std::string_view name) {
   for (const OptionSpec* option : options_of(spec)) {
     if (option->is_called(name) || (name.size() == 1 && name[0] == option->letter())) return option;
@@ -49,7 +37,7 @@ const OptionSpec* find_option(const SubcommandSpec* spec, std::string_view name)
   return nullptr;
 }
 
-// The end of a message: a suggestion, if there is one, and the help to see.
+// The end of a message: a suggestion, if any, and where to find help.
 std::string hints(const std::string& suggested, const std::string& help) {
   return suggested + (suggested.empty() ? "; see " : " See ") + help;
 }
@@ -62,25 +50,24 @@ std::unexpected<Error> unknown_option(const std::string& word, const SubcommandS
                   "unknown option " + escaped(name, 100) + hints(suggestion(name, known), "rlock " + about + "--help"));
 }
 
-// Subcommands as other programs call them.
+// Names that other programs have for these subcommands.
 constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
     {"list", "status"},  {"ls", "status"},      {"ps", "status"}, {"show", "status"},
     {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"},  {"break", "force-unlock"},
 };
 
 std::unexpected<Error> unknown_subcommand(const std::string& word) {
-  std::string suggested;
   std::vector<std::string_view> names;
   for (const SubcommandSpec& spec : subcommands()) names.push_back(spec.name);
-  for (const auto& [theirs, ours] : kElsewhere) {
-    if (word == theirs) suggested = "; did you mean rlock " + std::string(ours) + "?";
-  }
-  if (suggested.empty()) suggested = suggestion(word, names);
+  const auto* other = std::ranges::find(kElsewhere, word, &std::pair<std::string_view, std::string_view>::first);
+  const std::string suggested = other == std::end(kElsewhere)
+                                    ? suggestion(word, names)
+                                    : "; did you mean rlock " + std::string(other->second) + "?";
   return bad_line(nullptr, "unknown subcommand " + in_quotes(word) + hints(suggested, "rlock --help"));
 }
 
-// Whether it may stand on the line: its long name does, or its letter stands behind a dash.
-bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
+// True if the words may contain the option: its long name, or its letter in a word with one dash.
+bool may_be_in(std::span<const std::string> words, const OptionSpec& spec) {
   return std::ranges::any_of(words, [&](std::string_view word) {
     if (!word.starts_with('-')) return false;
     if (!word.starts_with("--")) return spec.letter() != '\0' && word.contains(spec.letter());
@@ -88,14 +75,14 @@ bool may_stand_in(std::span<const std::string> words, const OptionSpec& spec) {
   });
 }
 
-// The line without the command behind --, whose options CLI11 would take for ours.
+// The line up to --. CLI11 must not see the command that follows, because that has options of its own.
 class Line {
  public:
   explicit Line(std::span<const std::string> words) {
     for (const std::string& word : words) words_.push_back(marked(word));
     app_.set_help_flag("-h")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app_.set_help_all_flag("--help")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    // Options of all subcommands stand behind one, too; a lock may be called as a subcommand is.
+    // Common options can also follow the subcommand, and a lock can have the name of a subcommand.
     app_.allow_extras()->fallthrough()->require_subcommand(0, 1);
     describe(app_, informing_options().subspan(1));
     describe(app_, common_options());
@@ -107,11 +94,9 @@ class Line {
   }
 
   Result<void> read(Parsed& parsed) {
-    std::vector<const char*> argv = {"rlock"};
-    for (const std::string& word : words_) argv.push_back(word.c_str());
     Result<void> result;
     try {
-      app_.parse(static_cast<int>(argv.size()), argv.data());
+      app_.parse(std::vector(words_.rbegin(), words_.rend()));  // in the order that CLI11 expects
     } catch (const CLI::CallForHelp&) {
       return ask_for_help(parsed, Detail::brief);
     } catch (const CLI::CallForAllHelp&) {
@@ -131,21 +116,19 @@ class Line {
   }
 
  private:
-  // An option as CLI11 knows it.
   struct Described {
     const OptionSpec& spec;
     CLI::Option* option;
-    bool former;  // by its former name
+    bool former;  // under its former name
 
     std::string name() const { return std::string(former ? spec.former : spec.name()); }
   };
 
-  // Only those that may stand on the line: to describe one costs CLI11 more than to read it, and all of them a tenth of
-  // the start. It takes the line apart and no more: variables and files have texts of options, too, and all are checked
-  // in one place (options/option_values.h).
+  // Describes only options that may be on the line, because describing all of them takes a tenth of the time until
+  // rlock starts. CLI11 validates nothing: options/option_values.h does, for variables and files as well.
   void describe(CLI::App& app, std::span<const OptionSpec> options) {
     for (const OptionSpec& spec : options) {
-      if (!may_stand_in(words_, spec)) continue;
+      if (!may_be_in(words_, spec)) continue;
       const auto add = [&](const std::string& names, bool former) {
         CLI::Option* option = spec.value.empty() ? app.add_flag(names) : app.add_option(names)->type_size(1);
         described_.push_back({spec, option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll), former});
@@ -155,29 +138,29 @@ class Line {
     }
   }
 
-  // CLI11 has found the subcommand.
+  // CLI11 calls this when it finds the subcommand.
   void begin(CLI::App& app, const SubcommandSpec& spec) {
     subcommand_ = &spec;
     words_in_front_ = app_.remaining_size();
     for (const auto& part : spec.parts) describe(app, part);
     const auto command = std::ranges::find(described_, spec.command, [](const Described& one) { return &one.spec; });
     if (command == described_.end()) return;
-    // CLI11 then forgets the text of an earlier one: they are counted here.
+    // Count them here, because with this setting CLI11 forgets the text of the previous one.
     command->option->trigger_on_parse()->each([this](const std::string&) {
       ++commands_;
-      names_in_front_ = app_.remaining_size();
+      names_before_command_ = app_.remaining_size();
     });
   }
 
-  // Of the option at the end, as only there are no more words for a value. The error has its name in a text alone.
+  // It must be the last option, because others would take the next word as their value.
   std::unexpected<Error> value_is_missing(const CLI::ArgumentMismatch& error) const {
     const std::string& last = words_.back();
     const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
-    return bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " wants " + std::string(spec->value)
+    return bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " needs " + std::string(spec->value)
                                       : escaped(error.what(), 300));
   }
 
-  // In front of the subcommand: about all of them.
+  // --help before the subcommand shows the overview.
   Result<void> ask_for_help(Parsed& parsed, Detail detail) const {
     const bool about_all = app_.get_help_ptr()->count() + app_.get_help_all_ptr()->count() > 0;
     const CLI::App& asked = about_all ? app_ : *app_.get_subcommands().front();
@@ -193,14 +176,14 @@ class Line {
     return on ? Result<void>() : bad_line(subcommand_, "--" + std::string(name) + ": " + on.error().message);
   }
 
-  // Moves what was given from CLI11 to `parsed`. Returns the first error.
+  // Copies the options from CLI11 to `parsed`. Returns the first error.
   Result<void> collect(Parsed& parsed) const {
     Result<void> result;
     for (const Described& one : described_) {
       if (one.option->count() == 0) continue;
       auto fine = check_once(one, parsed);
       if (result) result = std::move(fine);
-      // Several addresses are those of a quorum.
+      // --url can be repeated: the servers of a quorum.
       const CLI::results_t& texts = one.option->results();
       const bool is_url = &one.spec == &url_option();
       parsed.options.insert_or_assign(
@@ -220,15 +203,18 @@ class Line {
 
   const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
 
-  // Adds the words that CLI11 found to be no option of ours.
+  // Adds the words that CLI11 did not recognize.
   Result<void> collect_words(Parsed& parsed) const {
     const std::vector<std::string> words = app_.remaining();
     if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_ || words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
-    parsed.names_in_front = names_in_front_;
+    if (!subcommand_ || words_in_front_ > 0) {
+      const std::string word = unmarked(words[0]);
+      return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
+    }
+    parsed.names_before_command = names_before_command_;
     const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
-      // After its name this may be an option of a command that lacks its --: the caller says so.
+      // After a name, this may be an option of a command without --, for which the caller has a better message.
       const bool maybe_command = lacks_command && !parsed.names.empty();
       if (word.size() > 1 && word[0] == '-' && !maybe_command) return wrong_option(unmarked(word), subcommand_);
       parsed.names.push_back(unmarked(word));
@@ -236,11 +222,7 @@ class Line {
     return {};
   }
 
-  std::unexpected<Error> wrong_beginning(const std::string& word) const {
-    return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
-  }
-
-  // CLI11 takes no value from -q=true, and leaves -=true.
+  // CLI11 does not support -q=true, and leaves -=true of it.
   std::unexpected<Error> wrong_option(const std::string& word, const SubcommandSpec* spec) const {
     for (const std::string& one : words_) {
       const std::string given = unmarked(one);
@@ -249,14 +231,14 @@ class Line {
       const OptionSpec* last = find_option(spec, given.substr(equals - 1, 1));
       if (!last || given.substr(equals) != word.substr(1)) continue;
       const std::string name = "--" + std::string(last->name());
-      return bad_line(spec, escaped(given, 100) + ": a letter has no value behind =; write " + name + "=true or " +
-                                name + "=false");
+      return bad_line(spec,
+                      escaped(given, 100) + ": use the long option with =: " + name + "=true or " + name + "=false");
     }
     return unknown_option(word, spec);
   }
 
-  // Behind an option that nobody knows any word may be the subcommand: a text that fails is printed once too often
-  // rather than once too little, as the line is refused anyway.
+  // After an unknown option, any word may be the subcommand. In doubt the answer is true: the line is refused anyway,
+  // so it is safe to print a text that fails.
   bool exports(const Parsed& parsed) const {
     const SubcommandSpec& acquire = *find_subcommand("acquire");
     const OptionSpec& wanted = *find_option(&acquire, "export");
@@ -271,20 +253,16 @@ class Line {
   std::vector<std::string> words_;  // marked
   std::vector<Described> described_;
   const SubcommandSpec* subcommand_ = nullptr;
-  std::size_t words_in_front_ = 0;  // of the subcommand, that are no options
-  std::size_t names_in_front_ = 0;  // of the option that is a command
-  int commands_ = 0;                // how often that is given
+  std::size_t words_in_front_ = 0;        // words before the subcommand that are not options
+  std::size_t names_before_command_ = 0;  // names before the option that is a command
+  int commands_ = 0;                      // how often that option is given
 };
 
-Result<void> explain(Parsed& parsed) {
-  if (parsed.names.empty()) {
-    parsed.text = overview();
-    return {};
-  }
-  const SubcommandSpec* explained = find_subcommand(parsed.names.front());
-  if (!explained) return unknown_subcommand(parsed.names.front());
-  parsed.text = subcommand_help(*explained, Detail::full);
-  return {};
+// The text of rlock help [SUBCOMMAND].
+Result<std::string> help_text(const std::vector<std::string>& names) {
+  if (names.empty()) return overview();
+  const SubcommandSpec* spec = find_subcommand(names.front());
+  return spec ? Result<std::string>(subcommand_help(*spec, Detail::full)) : unknown_subcommand(names.front());
 }
 
 }  // namespace
@@ -294,7 +272,11 @@ Parsed parse(const std::vector<std::string>& arguments) {
   Parsed parsed;
   if (dashes != arguments.end()) parsed.command.emplace(dashes + 1, arguments.end());
   auto result = Line({arguments.begin(), dashes}).read(parsed);
-  if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) result = explain(parsed);
+  if (result && parsed.subcommand && parsed.subcommand->name == "help" && !parsed.version) {
+    auto text = help_text(parsed.names);
+    parsed.text = text.value_or("");
+    if (!text) result = std::unexpected(std::move(text).error());
+  }
   if (!result) parsed.error = std::move(result).error();
   if (parsed.version || !parsed.text.empty()) parsed.subcommand = nullptr;
   return parsed;

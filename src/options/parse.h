@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From argv to words, in one pass: which subcommand, which options with which texts. cli/invocation.h decides what the
-// texts mean. Only parse.cc knows CLI11.
+// Splits the command line into a subcommand, options with their texts, and other words; cli/commands.h interprets
+// these. Only parse.cc knows CLI11.
 #pragma once
 
 #include <map>
@@ -11,26 +11,27 @@
 
 #include "base/error.h"
 #include "options/option_table.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 
 struct Parsed {
-  const SubcommandSpec* subcommand = nullptr;       // null: there is only `text` to print
+  const SubcommandSpec* subcommand = nullptr;       // null: just print `text`, or the version
   std::string text;                                 // help
-  bool version = false;                             // the version is what to print
-  std::map<std::string_view, Setting> options;      // those that are given, by their names
+  bool version = false;                             // print the version
+  std::map<std::string_view, Setting> options;      // by name
   std::vector<std::string> names;                   // positional arguments
-  std::size_t names_in_front = 0;                   // of the option that is a command, where that is given
-  std::optional<std::vector<std::string>> command;  // what stands after the first --, if there is one
+  std::size_t names_before_command = 0;             // how many precede the option that is a command, if that is given
+  std::optional<std::vector<std::string>> command;  // the words after the first --, if there is one
 
-  // Usage: an unknown option or subcommand, with the nearest known one; an option without its value or given twice; a
-  // missing subcommand. `options` has what was seen all the same.
+  // Usage: an unknown option or subcommand, an option without its value or given twice, or a missing subcommand. Even
+  // then, `options` has everything that was found.
   std::optional<Error> error;
-  // The line asks for `acquire --export`, as far as that can be told of one that is wrong: its caller evaluates what
-  // rlock prints (show/shell.h), so that has to fail from the beginning.
+  // The line asks for `acquire --export`, as far as a wrong line can tell. The caller evaluates what rlock prints
+  // (show/shell.h), so that must fail from its first byte on.
   bool exports = false;
 
-  // The text that was given for `option`; null: it was not.
+  // Null if `option` was not given.
   const std::string* text_of(const OptionSpec& option) const {
     const auto found = options.find(option.name());
     return found == options.end() ? nullptr : &found->second.text;
@@ -39,7 +40,16 @@ struct Parsed {
 
 Parsed parse(const std::vector<std::string>& arguments);
 
-// "CLI11 2.3.2", as the version shows it.
+// Sets the members that come from positional words: names of locks, a prefix, a command, the action of `rlock local`.
+// `arguments`: the whole command line, for a message that corrects it. Errors (usage): words that are missing,
+// unexpected or repeated.
+Result<void> read_words(Invocation& invocation, const Parsed& parsed, const std::vector<std::string>& arguments);
+
+// Checks the options against each other and sets the members that follow from them. Warns of likely mistakes.
+// Errors (usage): options that cannot be used together.
+Result<void> complete(Invocation& invocation);
+
+// For --version: "CLI11 2.3.2".
 std::string line_library();
 
 }  // namespace rlock::cli

@@ -25,7 +25,7 @@ struct PasswordOfFile {
   bool can_be_read_again;
 };
 
-// A name below /dev or /proc means something else to another process.
+// A name below /dev or /proc means a different file in another process.
 bool names_the_same_to_all(const std::string& path) {
   return !path.starts_with("/dev/") && !path.starts_with("/proc/");
 }
@@ -34,13 +34,13 @@ Result<PasswordOfFile> read_password(const std::string& path) {
   const auto bad_file = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   auto opened = TrustedFile::open(path);
   if (!opened && access(path.c_str(), R_OK) != 0 && errno == EACCES) {
-    opened.error().message += "; name a file of your own (chmod 600), or let a group of yours read it (chmod 640)";
+    opened.error().message += "; use a file of your own (chmod 600), or one that a group of yours can read (chmod 640)";
   }
   const auto file = RLOCK_TRY(std::move(opened));
   if (!file) return bad_file(errno_text(ENOENT));
   if (file->read_by_others()) {
-    return bad_file("others may read it; chmod 600 " + escaped(shell_word(path)) +
-                    ", or give the password in RLOCK_PASSWORD or through a pipe");
+    return bad_file("others may read it; run chmod 600 " + escaped(shell_word(path)) +
+                    ", or pass the password in RLOCK_PASSWORD or through a pipe");
   }
   Secret password = RLOCK_TRY(Secret::written(Secret::kLongest, [&](std::span<char> out) -> Result<std::size_t> {
     const std::size_t length = RLOCK_TRY(file->read(out));
@@ -57,7 +57,7 @@ Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named)
     if (!password) password.error() = std::move(password).error().in("password file");
     return password;
   };
-  auto now = RLOCK_TRY(read());  // what is wrong with it is said before a server is spoken to
+  auto now = RLOCK_TRY(read());  // reports problems before connecting to a server
   endpoint.password.reset();
   if (!now.can_be_read_again) {
     endpoint.password = std::move(now.password);
@@ -68,19 +68,19 @@ Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named)
   return {};
 }
 
-// For a user whom the server refuses: which of the sources it was, so that nobody looks for the mistake in another.
+// Shown if the server refuses the user.
 std::string came_from(const std::string& source) {
   return "the password came from " + source + ": correct it there, or the user in the address (redis://USER@host)";
 }
 
-// A nested rlock has lost a password on its way.
+// `ways`: the options and variables for a password. In a nested rlock the reason is usually another one.
 std::string no_password(const std::string& ways) {
   if (!std::getenv("RLOCK_HELD")) return "no password was given: give one by " + ways;
-  return "no password was given: this runs under `rlock run`, which hands no password on to its command: put it into a "
-         "file (chmod 600) and name that in RLOCK_PASSWORD_FILE, or as password-file in the configuration file";
+  return "no password was given: this runs under `rlock run`, which does not pass passwords on to its command; put the "
+         "password into a file (chmod 600), and set RLOCK_PASSWORD_FILE, or password-file in the configuration file";
 }
 
-// Moves a secret out of the environment: unsetenv(3) alone would leave it in /proc/PID/environ.
+// Overwrites the variable, too, because unsetenv(3) alone would leave it in /proc/PID/environ.
 std::optional<Secret> extract_variable(const char* name) {
   char* value = std::getenv(name);
   if (!value) return {};
@@ -102,25 +102,24 @@ class Counted {
   std::atomic<int>& count_;
 };
 
-// Many connections may be made at once: those that ask while the command runs get what it prints, and it runs no second
-// time beside itself.
+// If several connections need the password at the same time, the command runs once, and all of them use its output.
 redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
   struct Shared {
     std::mutex mutex;
     std::atomic<int> asking = 0;
-    std::optional<Secret> last;  // for those who ask while it is read
+    std::optional<Secret> last;  // kept only while others wait for it
     TimePoint read_at{};
   };
   const auto shared = std::make_shared<Shared>();
   return {[shared, source](const Until& until) -> Result<Secret> {
             const TimePoint asked_at = BootClock::now();
             std::unique_lock guard(shared->mutex, std::defer_lock);
-            const Counted counted(shared->asking);  // until just before the lock is given back
+            const Counted counted(shared->asking);  // ends before `guard` unlocks
             while (!guard.try_lock()) {
               if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
                 return fail(Error::Code::interrupted, "interrupted");
               }
-              if (until.over()) return fail(Error::Code::unavailable, "the password command is not done in time");
+              if (until.over()) return fail(Error::Code::unavailable, "the password command did not finish in time");
             }
             const bool is_last = shared->asking == 1;
             if (shared->last && shared->read_at > asked_at) {
@@ -136,7 +135,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
           source.starts_processes};
 }
 
-// REQUIRES: the variables that hold passwords are gone.
+// REQUIRES: passwords have been removed from the environment.
 redis::PasswordSource source_of_command(const std::string& text) {
   const run::PasswordCommand command{text, environment_without_secrets({}), run::Folder::current()};
   return {[command](const Until& until) { return run::run_password_command(command, until); }, true};
@@ -162,7 +161,7 @@ void drop_weaker_source(CommonOptions& options) {
                             std::ranges::none_of(
                                 redis::split_addresses(options.url.text()),
                                 [](std::string_view one) { return redis::password_in(one).empty(); });
-  // REDISCLI_AUTH is for every server, and would beat the address.
+  // REDISCLI_AUTH applies to every server, and would override the address.
   if (is_set("RLOCK_PASSWORD") || (by_addresses && !is_set("REDISCLI_AUTH"))) from.reset();
 }
 
@@ -201,7 +200,7 @@ Result<CommonPasswords> common_passwords(const CommonOptions& options, const red
 
 Result<void> add_password(redis::Endpoint& endpoint, const CommonOptions& options,
                           const std::optional<Secret>& configured, const CommonPasswords& common) {
-  // Ours alone: nobody else can reach it, so it has no password.
+  // A private server has no password, because only this user can reach it.
   if (endpoint.kind == redis::Endpoint::Kind::local) return {};
   const auto use = [&](const std::optional<Secret>& password, const std::string& source) -> Result<void> {
     endpoint.password = password;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestFile = 65536;
 
-// That stand for no option: passwords, and what rlock gives to commands.
+// Variables that are not settings: passwords, and those that rlock sets for commands.
 constexpr std::string_view kOwnVariables[] = {"RLOCK_PASSWORD",    "RLOCK_SENTINEL_PASSWORD",
                                               "REDISCLI_AUTH",     "RLOCK_NAME",
                                               "RLOCK_OWNER",       "RLOCK_TOKEN",
@@ -38,10 +38,10 @@ std::string variable_of(std::string_view name) {
   return variable;
 }
 
-// --config and --profile say which settings are read, and files cannot.
+// --config and --profile select what is read from files, so files cannot contain them.
 bool chooses_settings(const OptionSpec& option) { return &option == &config_option() || &option == &profile_option(); }
 
-// A cron job has no XDG_CONFIG_HOME and perhaps no HOME: it shall find the same file as a shell does.
+// A cron job has no XDG_CONFIG_HOME and perhaps no HOME, but must find the same file as a shell.
 std::string user_file() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   if (config && *config == '/') return std::string(config) + "/rlock/rlock.toml";
@@ -57,7 +57,7 @@ std::unexpected<Error> bad_entry(const ConfigEntry& entry, const std::string& wh
   return std::unexpected(blame({Error::Code::config, why}, entry.source));
 }
 
-// The option that an entry is a setting of. Error: there is none.
+// The option with the name of the entry.
 Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   std::vector<std::string_view> names;
   for (const OptionSpec* option : all_settings()) {
@@ -68,19 +68,19 @@ Result<const OptionSpec*> option_of(const ConfigEntry& entry) {
   return bad_entry(entry, "unknown setting" + suggestion(entry.name, names));
 }
 
-// A string may stand for everything, an integer for a number or a duration, a boolean for a flag.
+// Every option accepts a string; numbers and durations also accept an integer, and flags a boolean.
 Result<void> check_type(const ConfigEntry& entry, const OptionSpec& option) {
   using Type = ConfigEntry::Type;
   if (entry.type == Type::text || (entry.type == Type::list && &option == &url_option())) return {};
-  if (entry.type == Type::list) return bad_entry(entry, "a setting has one value; only url may be a list");
+  if (entry.type == Type::list) return bad_entry(entry, "a setting has one value; only url can be a list");
   if (option.value.empty()) {
-    return entry.type == Type::flag ? Result<void>() : bad_entry(entry, "this is true or false, without quotes");
+    return entry.type == Type::flag ? Result<void>() : bad_entry(entry, "write true or false, without quotes");
   }
   const bool number = option.value == "N", duration = option.value == "DUR";
   if (entry.type == Type::number && (number || duration)) return {};
-  return bad_entry(entry, number     ? "this is a number"
-                          : duration ? "this is a duration: put it in quotes"
-                                     : "this is a text: put it in quotes");
+  return bad_entry(entry, number     ? "write a number"
+                          : duration ? "write the duration in quotes"
+                                     : "write the text in quotes");
 }
 
 bool holds_password(const ConfigEntry& entry) {
@@ -105,13 +105,13 @@ const std::vector<const OptionSpec*>& all_settings() {
   static const auto all = [] {
     std::vector<const OptionSpec*> found;
     std::set<std::string_view> names;
-    const auto add = [&](std::span<const OptionSpec> options) {
-      for (const OptionSpec& option : options) {
-        if (option.setting && names.insert(option.name()).second) found.push_back(&option);
+    const auto add = [&](const SubcommandSpec* spec) {
+      for (const OptionSpec* option : options_of(spec)) {
+        if (option->setting() && names.insert(option->name()).second) found.push_back(option);
       }
     };
-    add(common_options());
-    for (const SubcommandSpec& spec : subcommands()) std::ranges::for_each(spec.parts, add);
+    add(nullptr);
+    for (const SubcommandSpec& spec : subcommands()) add(&spec);
     return found;
   }();
   return all;
@@ -137,7 +137,8 @@ void warn_of_unknown_variables() {
         std::ranges::find(former, name) != former.end()) {
       continue;
     }
-    log::warning(escaped(name, 100) + " is no variable of rlock's" + suggestion(name, {known.begin(), known.end()}));
+    log::warning(escaped(name, 100) + " is not a variable that rlock knows" +
+                 suggestion(name, {known.begin(), known.end()}));
   }
 }
 
@@ -147,11 +148,11 @@ struct Settings::File {
   ConfigFile content;
 };
 
-// None: there is no such file.
+// None if there is no such file.
 Result<std::optional<Settings::File>> Settings::read_file(const std::string& path, bool chosen) const {
   auto opened = TrustedFile::open(path);
   if (!opened && !chosen && opened.error().code == Error::Code::config) {
-    opened.error().message += "; --config FILE reads another one instead";
+    opened.error().message += "; to read another file, give --config FILE";
   }
   const auto file = RLOCK_TRY(std::move(opened));
   if (!file && chosen) {
@@ -165,8 +166,9 @@ Result<std::optional<Settings::File>> Settings::read_file(const std::string& pat
   for (const ConfigEntry& entry : content.entries) {
     RLOCK_TRY(check_type(entry, *RLOCK_TRY(option_of(entry))));
     if (!holds_password(entry) || !file->read_by_others()) continue;
-    return fail(Error::Code::config, entry.source.text() + " holds a password, and others may read it; chmod 600 " +
-                                         escaped(shell_word(path)) + ", or leave it to password-file");
+    return fail(Error::Code::config, entry.source.text() +
+                                         " contains a password, but others may read the file; run chmod 600 " +
+                                         escaped(shell_word(path)) + ", or use password-file");
   }
   return File{path, chosen, file->is_file(), std::move(content)};
 }
@@ -184,7 +186,7 @@ Result<std::vector<Settings::File>> Settings::read_files() const {
 void Settings::add(const OptionSpec& option, Setting setting) {
   setting.source.rank = rank_;
   const auto [at, is_new] = known_.try_emplace(option.name(), setting);
-  // Where one source says both, the name that it has now counts.
+  // If a source has both names, the current name counts.
   const bool same_source = !is_new && at->second.source.rank == rank_;
   if (same_source && at->second.former && !setting.former) at->second = std::move(setting);
 }
@@ -196,7 +198,7 @@ Result<void> Settings::add_variables() {
       const std::string variable = variable_of(name);
       const char* text = name.empty() ? nullptr : std::getenv(variable.c_str());
       if (!text) continue;
-      // Not as if it were unset: a secret that a pipeline failed to fill in must not send a job to another server.
+      // Ignoring it could send a job to another server, for example if a pipeline failed to fill in a secret.
       if (!*text) return fail(Error::Code::config, variable + " is set but empty; unset it or give it a value");
       add(*option, {text, {Source::Kind::variable, variable}, name != option->name()});
     }
@@ -223,7 +225,7 @@ Result<void> Settings::add_profile(std::span<const File> files) {
   if (!said) return {};
   if (!is_profile_name(said->text)) {
     return std::unexpected(
-        blame({Error::Code::usage, in_quotes(said->text) + " is no profile's name: that has letters, digits, - and _"},
+        blame({Error::Code::usage, in_quotes(said->text) + " is not a profile's name: use letters, digits, - and _"},
               said->source));
   }
   bool found = false;
@@ -247,7 +249,7 @@ std::unexpected<Error> Settings::no_such_profile(const Setting& said, std::span<
   for (const std::string_view name : names) known.append(known.empty() ? "" : ", ").append(name);
   return fail(Error::Code::config,
               said.source.text() + ": there is no profile " + in_quotes(said.text) +
-                  (files.empty() ? ", as there is no configuration file" : read) + "; " +
+                  (files.empty() ? ", because there is no configuration file" : read) + "; " +
                   (known.empty() ? "write its settings below [profile.NAME]" : "there are: " + known));
 }
 
@@ -266,7 +268,7 @@ Result<Settings> Settings::load(const Parsed& parsed) {
 
 const Setting* Settings::find(const OptionSpec& option) const {
   const auto found = known_.find(option.name());
-  if (found == known_.end() || (!option.setting && !found->second.source.on_command_line())) return nullptr;
+  if (found == known_.end() || (!option.setting() && !found->second.source.on_command_line())) return nullptr;
   return &found->second;
 }
 

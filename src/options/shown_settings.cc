@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <functional>
+
 #include "options/option_values.h"
 #include "options/passwords.h"
 #include "options/settings.h"
@@ -7,9 +9,11 @@
 namespace rlock::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
+// Separated by spaces.
+template <class Words, class Text = std::identity>
+std::string joined(const Words& words, Text text = {}) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + text(word);
   return line;
 }
 
@@ -23,7 +27,7 @@ ShownSetting shown(const OptionSpec& option, const Settings& settings) {
   ShownSetting one{.name = std::string(option.name())};
   if (const Setting* said = settings.find(option)) {
     one.source = said->source;
-    one.secret = option.may_be_secret() && option.name() != "reason";  // which status shows to everybody
+    one.secret = option.may_be_secret() && option.name() != "reason";  // status shows the reason to everybody
     if (!one.secret) one.value = said->text;
   } else {
     const std::string fallback = option.value.empty() ? "false" : option.fallback.text();
@@ -32,7 +36,7 @@ ShownSetting shown(const OptionSpec& option, const Settings& settings) {
   return one;
 }
 
-// As the client chooses it.
+// The password that client_for() would use.
 ShownSetting shown_password(const CommonOptions& common, const std::vector<redis::Address>& addresses) {
   bool in_address = false;
   const ConfiguredUrl* configured = nullptr;
@@ -59,15 +63,13 @@ Result<std::vector<ShownSetting>> shown_settings(const Settings& settings, const
   std::vector<ShownSetting> all;
   for (const OptionSpec* option : all_settings()) {
     all.push_back(shown(*option, settings));
-    // The usual files, as far as they are there.
+    // The usual files, if they exist.
     if (option == &config_option() && !all.back().value && !settings.files().empty()) {
       all.back().value = joined(settings.files());
     }
     if (option != &url_option()) continue;
     const auto addresses = RLOCK_TRY(read_as(addresses_in, {*all.back().value, all.back().source}));
-    std::vector<std::string> urls;  // without passwords
-    for (const redis::Address& address : addresses) urls.push_back(address.display());
-    all.back().value = joined(urls);
+    all.back().value = joined(addresses, [](const redis::Address& one) { return one.display(); });
     all.push_back(shown_password(common, addresses));
     constexpr const char* kSentinel = "RLOCK_SENTINEL_PASSWORD";
     if (!is_set(kSentinel)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of options/option_table.h: the subcommands, with the options of options/option_rows.h.
+// The table of options/option_table.h: subcommands with the options of options/option_rows.h.
 #include "options/option_table.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-// `spec` with what reads its options: the rows of `parts`, whose members are all in Options.
+// Completes `spec` with its options. All rows of `parts` must set members of Options.
 template <class Options, class... In, std::size_t... count>
   requires(std::derived_from<Options, In> && ...)
 consteval SubcommandSpec subcommand(SubcommandSpec spec, const Part<In, count>&... parts) {
@@ -27,8 +27,8 @@ constexpr SubcommandSpec kSubcommands[] = {
         {.name = "run",
          .summary = "take a lock, run a command, release the lock",
          .synopsis = "NAME... -- COMMAND [ARG...]",
-         .notes = R"~(The lock is renewed for as long as the command lives, and released when everything that the
-command started has ended. rlock ends as the command ended.
+         .notes = R"~(rlock renews the lock while the command runs, and releases it when all processes that the command
+has started are gone. It exits with the command's status.
 
 Examples:
   rlock --url local: run hello -- echo "I have the lock"
@@ -37,18 +37,18 @@ Examples:
   rlock run deploy -c 'make && make install'
   rlock run -s data -- ./report.sh                         beside other readers
   rlock run --slots 3 builds -- make                       three at a time
-  rlock run deploy database -- ./migrate.sh                both or none
-All but the first want the server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
-The clocks of hosts differ: --min-hold keeps a late one from running a short job again.
+  rlock run deploy database -- ./migrate.sh                both locks or none
+All but the first need a server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
+Clocks differ between hosts: --min-hold keeps a late host from running a short job again.
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,
-78 configuration or a failed --on-acquire, 124 --max-hold was over, 126 not executable,
+78 configuration or a failed --on-acquire, 124 stopped by --max-hold, 126 not executable,
 127 not found.
 )~",
-         .command = &kRun.named("--command"),
+         .command = &kRun.named("command"),
          .page = "rlock-run"},
-        kWaiting, kKind, kQueueing, kNaming, kSupervision, kHooks, kRun, kReason, kWritten),
+        kWaiting, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -64,29 +64,29 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kWaiting, kKind, kQueueing, kNaming, kReason, kAcquireOutput,
-                               kWrittenByKeeper),
+                               kAcquireLease, kWaiting, kKind, kNaming, kReason, kAcquireOutput, kInHistoryByKeeper),
     subcommand<RenewOptions>({.name = "renew",
-                              .summary = "let the lease of an acquired lock start anew",
+                              .summary = "extend the lease of an acquired lock",
                               .synopsis = "NAME...",
                               .notes = R"~(Example:
   rlock renew deploy --owner "$owner" --lease 20m
 
-Exit status: 76 if this owner does not hold the lock (any more).
+Exit status: 76 if this owner does not hold the lock, or no longer.
 )~"},
                              kOwned, kRenew, kNaming),
     subcommand<ReleaseOptions>(
-        {.name = "release", .summary = "give an acquired lock back", .synopsis = "NAME...", .notes = R"~(Example:
+        {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
 
-Exit status: 76 if this owner does not hold the lock (any more); nothing is changed then.
+Exit status: 76 if this owner does not hold the lock, or no longer; nothing has changed then.
 )~"},
-        kOwned, kNaming, kWritten),
+        kOwned, kNaming, kInHistory),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",
          .synopsis = "[NAME...]",
-         .notes = R"~(Without NAME: all locks that were taken with rlock. One NAME is shown in full, several as a table.
+         .notes = R"~(Without NAME, rlock shows all locks that were taken with rlock. It shows one NAME in full, several
+as a table.
 
 Examples:
   rlock status
@@ -100,28 +100,29 @@ Examples:
          .summary = "take a lock away from its holder",
          .synopsis = "NAME",
          .notes =
-             R"~(Shows the holder and asks; without a terminal it wants --yes. A holder that runs a command is asked to
-stop it, and the lock is free when everything of the command has ended. Where nobody can be asked
-(rlock acquire, a Java service) or with --now the lock is deleted at once; what runs under it then
-runs beside the next holder, a command of rlock run until its next renewal.
+             R"~(rlock shows the holder and asks for confirmation; without a terminal it needs --yes. It asks an rlock run
+to stop its command, and the lock is free once all processes of the command have ended. With --now, or
+if the holder cannot be asked (rlock acquire, a Java service), rlock deletes the lock at once. What
+runs under the lock then overlaps with the next holder; a command of rlock run does so until its next
+renewal.
 
 Examples:
   rlock force-unlock deploy
   rlock force-unlock -y deploy --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:4242
 
-Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or the answer was
-no, 76 if another owner has it or it is no lock.
+Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time or you answered no,
+76 if another owner has it or it is not a lock.
 )~",
          .page = "rlock-force-unlock"},
-        kForceUnlock, kNaming, kWritten),
+        kForceUnlock, kNaming, kInHistory),
     subcommand<HistoryOptions>(
         {.name = "history",
-         .summary = "show the holds that are over",
+         .summary = "show past holds",
          .synopsis = "[NAME...]",
          .notes =
-             R"~(Without NAME: the holds of all locks. A hold is written down if its job was run with --history, or with
-RLOCK_HISTORY=true, or with history = true in the configuration file. The history of a lock keeps about
-10,000 holds, and ends 30 days after the last one.
+             R"~(Without NAME, rlock shows the past holds of all locks. It records holds of jobs that run with --history,
+RLOCK_HISTORY=true, or history = true in the configuration file. The history of a lock keeps about
+10,000 holds, and expires 30 days after the last one.
 
 Examples:
   rlock history
@@ -134,22 +135,24 @@ Examples:
         {.name = "doctor",
          .summary = "check whether a server is fit for locks",
          .synopsis = "[PREFIX]",
-         .notes = R"~(One line for each check: ok, warn or fail, what was seen, and what to do. It takes and releases
-a lock of a random name, which begins with PREFIX for a user who may take no other.
+         .notes = R"~(rlock prints a line for each check: ok, warn or fail, what it found, and what to do. It takes and
+releases a lock with a random name. Give PREFIX if your user may only take names that begin with it.
 
 Examples:
   rlock doctor
   rlock doctor --json p:
   rlock doctor --acl p:      for a user whose names all begin with p:
 
-Exit status: 1 with a warning, 78 if a check failed.
+Exit status: 1 if there are warnings, 78 if a check failed.
 )~"},
         kDoctor),
-    subcommand<ConfigOptions>({.name = "config",
-                               .summary = "show each setting, and where it comes from",
-                               .synopsis = "",
-                               .notes = R"~(A line each: the setting, its value, and the option, the variable, or the
-file and the line that has said so. Passwords, and texts that may hold one, are not shown.
+    subcommand<ConfigOptions>(
+        {.name = "config",
+         .summary = "show each setting, and where it comes from",
+         .synopsis = "",
+         .notes =
+             R"~(rlock prints a line for each setting: its name, its value, and the option, variable, or file and line
+that it comes from. It does not show passwords, or texts that may contain one.
 
 Examples:
   rlock config
@@ -157,13 +160,13 @@ Examples:
 
 Exit status: 78 if a file, a variable or a value is wrong.
 )~"},
-                              kConfigOutput),
+        kConfigOutput),
     subcommand<LocalOptions>({.name = "local",
-                              .summary = "look after the private server of local: addresses",
+                              .summary = "manage the private server of local: addresses",
                               .synopsis = "status|stop|serve",
-                              .notes = R"~(The first use of --url local: starts it in the background.
+                              .notes = R"~(The first use of --url local: starts the server in the background.
 
-  rlock --url local: local status            is it running, and where
+  rlock --url local: local status            show whether it runs, and where
   rlock --url local: local stop              stop it
   rlock --url local:/srv/locks local serve   run it in the foreground
 )~"},
@@ -185,9 +188,20 @@ std::span<const OptionSpec> common_options() { return kCommon.rows; }
 
 std::span<const OptionSpec> informing_options() { return kInforming.rows; }
 
-const OptionSpec& url_option() { return kCommon.named("--url"); }
-const OptionSpec& config_option() { return kCommon.named("--config"); }
-const OptionSpec& profile_option() { return kCommon.named("--profile"); }
-const OptionSpec& log_format_option() { return kCommon.named("--log-format"); }
+std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
+  std::vector<const OptionSpec*> all;
+  const auto add = [&](std::span<const OptionSpec> options) {
+    for (const OptionSpec& option : options) all.push_back(&option);
+  };
+  if (spec) std::ranges::for_each(spec->parts, add);
+  add(common_options());
+  add(informing_options());
+  return all;
+}
+
+const OptionSpec& url_option() { return kCommon.named("url"); }
+const OptionSpec& config_option() { return kCommon.named("config"); }
+const OptionSpec& profile_option() { return kCommon.named("profile"); }
+const OptionSpec& log_format_option() { return kCommon.named("log-format"); }
 
 }  // namespace rlock::cli

@@ -26,12 +26,12 @@ bool is_null_device(const struct stat& info) {
   return S_ISCHR(info.st_mode) && major(info.st_rdev) == 1 && minor(info.st_rdev) == 3;
 }
 
-// The one that it is in as the user names it, then all others.
+// Checks the folder that the user named first, for the better message.
 Result<void> check_folders(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const auto nearest = only_ours_to_change(folder.empty() ? "." : folder);
   const auto all = only_ours_to_lead_to(path);
-  // The kernel may not let us look through a link (fs.protected_symlinks), and does not say through which.
+  // With fs.protected_symlinks the kernel may refuse to follow a link without saying which; prefer the other error.
   return !nearest && (all || nearest.error().code != Error::Code::system) ? nearest : all;
 }
 
@@ -39,7 +39,7 @@ Result<void> check(const struct stat& info, const std::string& path) {
   if (is_null_device(info)) return {};
   if (S_ISDIR(info.st_mode)) return bad_file(path, errno_text(EISDIR));
   const bool is_file = S_ISREG(info.st_mode);
-  if (!is_file && !S_ISFIFO(info.st_mode)) return bad_file(path, "neither a file nor a pipe");
+  if (!is_file && !S_ISFIFO(info.st_mode)) return bad_file(path, "not a file or a pipe");
   RLOCK_TRY(only_ours_to_change(info, path));
   if (!is_file) return {};
   auto folders = check_folders(path);
@@ -47,18 +47,18 @@ Result<void> check(const struct stat& info, const std::string& path) {
   return {};
 }
 
-// Of an open(2) that failed by this number.
+// `number`: the errno of open(2).
 std::unexpected<Error> not_opened(const std::string& path, int number) {
   if (number == EMFILE || number == ENFILE) return std::unexpected(system_error(escaped(path), number));
   if (number == EACCES) {
-    // The kernel does not say which link or folder it was (fs.protected_symlinks).
+    // The kernel does not say which link or folder it refused (fs.protected_symlinks).
     auto folders = only_ours_to_lead_to(path);
     if (!folders) return std::unexpected(std::move(folders).error().in(escaped(path)));
   }
   return bad_file(path, errno_text(number));
 }
 
-// As read(2), but with an error where `buffer` is full and there is more.
+// Like read(2), but fails with EFBIG if `buffer` is empty and there is more to read.
 ssize_t read_some(int fd, std::span<char> buffer) {
   if (!buffer.empty()) return read(fd, buffer.data(), buffer.size());
   char more = 0;
@@ -83,9 +83,9 @@ Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
 Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
   const Until end = Until{}.at_most(kPipeTime);
   for (std::size_t length = 0;;) {
-    // A FIFO that nobody has opened for writing yet would read as if it were empty.
+    // A FIFO that no writer has opened yet would look empty.
     if (S_ISFIFO(info_.st_mode) && wait_for(fd_.get(), POLLIN, end) != WaitEnd::ready) {
-      return bad_file(path_, "nobody has written it to its end within 5s");
+      return bad_file(path_, "its writer has not finished within 5s");
     }
     const ssize_t got = read_some(fd_.get(), buffer.subspan(length));
     if (got == 0) return length;
@@ -100,7 +100,7 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
 }
 
 bool TrustedFile::read_by_others() const {
-  // An owner that is neither we nor root was refused at the start; in a user namespace root may have another id.
+  // open() accepts only our files and root's, so another owner is root, even if a user namespace shows another id.
   const bool given_by_root = geteuid() != 0 && info_.st_uid != geteuid();
   return !is_null_device(info_) && (info_.st_mode & (given_by_root ? S_IROTH : S_IRGRP | S_IROTH)) != 0;
 }

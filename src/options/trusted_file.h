@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that decide what rlock does: configuration and passwords.
+// Files that rlock must be able to trust: configuration, passwords, certificates.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,20 +15,20 @@ namespace rlock::cli {
 
 class TrustedFile {
  public:
-  // Opens a file, a pipe (as <(command) of a shell names one, or a FIFO) or /dev/null. None: nothing is at `path`.
-  // A file must be nobody else's to change, and neither must any folder or link on the way to it (base/trust.h);
-  // otherwise root, whose HOME sudo(8) may leave as it was, would run what another user writes.
-  // A pipe belongs to who made it. Errors (config): says what is wrong with it, and what to do.
+  // Opens a file, a pipe (a FIFO, or <(command) of a shell) or /dev/null. None if nothing exists at `path`.
+  // No other user may be able to change the file, or any folder or link on the way to it (base/trust.h). Otherwise
+  // root, whose HOME sudo(8) may leave unchanged, could run what another user writes. Errors (config): what is wrong,
+  // and what to do about it.
   static Result<std::optional<TrustedFile>> open(const std::string& path);
 
-  // Reads to the end into `buffer`, and returns how much there was. A pipe is waited for, 5 s altogether.
-  // Errors (config): longer than the buffer, not there in time, unreadable.
+  // Reads to the end into `buffer` and returns the length. Waits at most 5 s for a pipe.
+  // Errors (config): longer than the buffer, a timeout, a failed read.
   Result<std::size_t> read(std::span<char> buffer) const;
 
-  // Its group counts as others, unless root lets us read it by that, as service managers and Kubernetes hand out
-  // secrets; libpq has the same rule for its keys.
+  // The group counts as others, unless root owns the file, because service managers and Kubernetes hand out secrets
+  // that way; libpq has the same rule for its keys.
   bool read_by_others() const;
-  bool is_file() const { return S_ISREG(info_.st_mode); }  // which others can open again
+  bool is_file() const { return S_ISREG(info_.st_mode); }  // not a pipe, so it can be opened again
 
  private:
   std::string path_;

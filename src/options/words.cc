@@ -5,7 +5,8 @@
 
 #include "base/text.h"
 #include "lock/rights.h"
-#include "options/meaning.h"
+#include "options/option_values.h"
+#include "options/parse.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 std::unexpected<Error> wrong_words(std::string message) { return fail(Error::Code::usage, std::move(message)); }
 
-// All positional arguments, before and after a --; `most` of them, for the reason `why`.
+// All positional arguments, before and after --. Error: more than `most`, with the explanation `why`.
 Result<std::vector<std::string>> words_of(const Parsed& parsed, std::size_t most = SIZE_MAX, const char* why = "") {
   std::vector<std::string> all = parsed.names;
   if (parsed.command && !parsed.subcommand->command) {
@@ -37,17 +38,17 @@ std::unexpected<Error> name_is_missing(const Parsed& parsed) {
                      std::string(parsed.subcommand->synopsis));
 }
 
-// Sorted, so that those who take several locks together do not wait for one another in a circle.
+// Sorted, so that jobs that take several locks cannot deadlock.
 Result<std::vector<lock::LockName>> sorted_names(const Parsed& parsed) {
   auto all = RLOCK_TRY(names_in(parsed));
   if (all.empty()) return name_is_missing(parsed);
   if (all.size() > run::kMostHolds) {
     return wrong_words(std::to_string(all.size()) + " names; at most " + std::to_string(run::kMostHolds) +
-                       " at a time");
+                       " are possible");
   }
   std::ranges::sort(all);
   const auto twice = std::ranges::adjacent_find(all);
-  if (twice != all.end()) return wrong_words(in_quotes(twice->text()) + " is named twice");
+  if (twice != all.end()) return wrong_words(in_quotes(twice->text()) + " is given twice");
   return all;
 }
 
@@ -57,10 +58,10 @@ std::string without_password(std::string word) {
   return word.replace(static_cast<std::size_t>(password.data() - word.data()), password.size(), "***");
 }
 
-// The command line with the -- that it lacks in front of its second word.
+// The command line with the missing -- inserted before its second word.
 std::string corrected(const std::vector<std::string>& arguments, const Parsed& parsed) {
   std::string line = "rlock";
-  // From the end: the command's first word may stand among the options as well, as an option's value.
+  // Search from the end, because the command's first word may also be the value of an option.
   std::size_t rest = parsed.names.size() - 1, command = arguments.size();
   while (command > 0 && rest > 0) {
     if (arguments[--command] == parsed.names[rest]) --rest;
@@ -68,7 +69,7 @@ std::string corrected(const std::vector<std::string>& arguments, const Parsed& p
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     line += (i == command ? " -- " : " ") + shell_word(without_password(arguments[i]));
   }
-  // To be pasted: a backslash stays what it is, unless there is something that a terminal would act on.
+  // The line is meant to be pasted, so leave backslashes alone unless something else needs escaping.
   return is_what_it_looks_like(line) ? line : escaped(line);
 }
 
@@ -90,15 +91,15 @@ Result<std::vector<std::string>> command_behind_dashes(const Parsed& parsed) {
 Result<std::vector<std::string>> command_in(const Parsed& parsed, const std::vector<std::string>& arguments) {
   const std::string* text = parsed.text_of(*parsed.subcommand->command);
   if (parsed.names.empty()) return name_is_missing(parsed);
-  // sh would make $0, $1 and so on of them; to be taken for names, they would lock what nobody meant.
-  if (text && parsed.names.size() > parsed.names_in_front) {
-    return wrong_words(in_quotes(parsed.names[parsed.names_in_front]) +
-                       " stands behind -c TEXT: names stand in front of -c, arguments of the command in TEXT");
+  // Users of `sh -c` would expect these words to be the command's arguments, not names to lock.
+  if (text && parsed.names.size() > parsed.names_before_command) {
+    return wrong_words(in_quotes(parsed.names[parsed.names_before_command]) +
+                       " follows -c TEXT: put names before -c, and arguments of the command into TEXT");
   }
   if (parsed.names.size() > 1 && !parsed.command && !text) {
-    return wrong_words("a -- is missing in front of the command; write\n  " + corrected(arguments, parsed));
+    return wrong_words("-- is missing before the command; write\n  " + corrected(arguments, parsed));
   }
-  if (text && parsed.command) return wrong_words("--command and a command after -- contradict each other; give one");
+  if (text && parsed.command) return contradiction("--command", "a command after --");
   return text ? shell_command(*text) : command_behind_dashes(parsed);
 }
 
@@ -114,40 +115,34 @@ Result<void> read_words_of(NamingOptions& options, const Parsed& parsed) {
   return {};
 }
 
-Result<void> read_words_of(StatusOptions& options, const Parsed& parsed) {
-  options.names = RLOCK_TRY(names_in(parsed));
-  return {};
-}
-
-Result<void> read_words_of(HistoryOptions& options, const Parsed& parsed) {
+template <class Options>
+  requires std::same_as<Options, StatusOptions> || std::same_as<Options, HistoryOptions>
+Result<void> read_words_of(Options& options, const Parsed& parsed) {
   options.names = RLOCK_TRY(names_in(parsed));
   return {};
 }
 
 Result<void> read_words_of(ForceUnlockOptions& options, const Parsed& parsed) {
-  options.names = RLOCK_TRY(names_in(parsed, 1, "one lock at a time"));
+  options.names = RLOCK_TRY(names_in(parsed, 1, "force-unlock takes one NAME"));
   return options.names.empty() ? name_is_missing(parsed) : Result<void>();
 }
 
 Result<void> read_words_of(DoctorOptions& options, const Parsed& parsed) {
-  const auto words = RLOCK_TRY(words_of(parsed, 1, "one PREFIX at a time"));
+  const auto words = RLOCK_TRY(words_of(parsed, 1, "doctor takes one PREFIX"));
   if (!words.empty()) options.prefix = RLOCK_TRY(lock::parse_prefix(words[0]));
   return {};
 }
 
 Result<void> read_words_of(ConfigOptions&, const Parsed& parsed) {
-  RLOCK_TRY(words_of(parsed, 0, "rlock config takes options only"));
+  RLOCK_TRY(words_of(parsed, 0, "config takes only options"));
   return {};
 }
 
 Result<void> read_words_of(LocalOptions& options, const Parsed& parsed) {
-  using Action = LocalOptions::Action;
   const auto words = RLOCK_TRY(words_of(parsed));
-  const std::string word = words.size() == 1 ? words[0] : "";
-  if (word != "status" && word != "stop" && word != "serve") {
-    return wrong_words("local wants one of status, stop and serve");
-  }
-  options.action = word == "status" ? Action::status : word == "stop" ? Action::stop : Action::serve;
+  const auto action = choice_of(words.size() == 1 ? words[0] : "", "status|stop|serve");
+  if (!action) return wrong_words("local needs one of status, stop and serve");
+  options.action = static_cast<LocalOptions::Action>(action->place);
   return {};
 }
 

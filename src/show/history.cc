@@ -16,7 +16,7 @@ namespace {
 
 using lock::PastHold;
 
-// sigabbrev_np(3) is glibc's alone.
+// sigabbrev_np(3) exists only in glibc.
 constexpr std::pair<int, const char*> kSignals[] = {
     {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},     {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
     {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},       {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},
@@ -48,8 +48,7 @@ std::size_t width_of(const std::vector<Row>& rows, std::size_t column) {
   return most;
 }
 
-// Something of the columns up to RESULT is to be seen on each screen: dates get short first, then columns are left out,
-// and then names are cut.
+// Makes the columns up to RESULT fit on a narrow screen: it first shortens dates, then drops columns, then cuts names.
 void fit_history(std::vector<Row>& rows, std::size_t width) {
   constexpr std::size_t kGap = 2, kShortestName = 8, kEnoughOfResult = 12;
   std::string shown = "enhwr";  // ENDED, NAME, HELD, WAITED, RESULT
@@ -85,7 +84,7 @@ constexpr Marks kBlocks{"░", "█", "▓"}, kAscii{".", "#", "x"};
 
 std::string repeated(std::string_view text, std::size_t times) {
   std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
+  while (times-- > 0) out += text;
   return out;
 }
 
@@ -118,10 +117,10 @@ class Picture {
     return static_cast<std::size_t>(span_.part(time - span_.begin) * static_cast<double>(bars_));
   }
 
-  // The first and the last time, as far as there is room.
+  // The first and the last time, shortened if necessary.
   std::string axis() const {
     std::string begin = date_text(span_.begin, zone_), end = date_text(span_.end, zone_);
-    // Of "2026-01-31T12:00:00Z" without the seconds, the date, the time.
+    // Positions and lengths in "2026-01-31T12:00:00Z".
     constexpr std::pair<std::size_t, std::size_t> kToTheMinute{0, 16}, kDate{0, 10}, kTime{11, 8};
     const bool of_days = span_.length() > std::chrono::days(1);
     for (const auto& [first, length] : {of_days ? kToTheMinute : kTime, of_days ? kDate : kTime}) {
@@ -136,7 +135,7 @@ class Picture {
   std::string line_of(const PastHold& hold) const {
     const std::size_t asked = column(asked_at(hold));
     std::size_t begin = column(hold.since().value_or(hold.ended)), end = column(hold.ended);
-    if (end == begin) end = std::min(end + 1, bars_);  // each is seen
+    if (end == begin) end = std::min(end + 1, bars_);  // keep it visible
     begin = std::min(begin, end - 1);
     const std::string label = holder_text(hold) + (hold.held ? " " + rough_duration(*hold.held) : "");
     return padded(label, label_) + " " + std::string(std::min(asked, begin), ' ') +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The holds that are over: a table, a timeline, a page of HTML; show/json.h has them for programs. Everything that came
-// from a server is escaped here.
+// Past holds as a table, a timeline, or an HTML page; show/json.h has them for programs. These functions escape
+// everything that came from a server.
 #pragma once
 
 #include <map>
@@ -13,41 +13,38 @@
 
 namespace rlock::cli {
 
-// A line for each, in their order, under a heading.
+// A heading, and a line for each hold, in the given order.
 std::string history_table(const std::vector<lock::PastHold>& holds, const Screen& screen, Zone zone = Zone::utc);
 
-// Each as a bar below a line of time, with the time that its job waited in front of it. For a screen of any width; 100
-// columns where it has none. REQUIRES: at least one hold.
+// Draws each hold as a bar below a time axis, preceded by the time that its job waited. Uses 100 columns if the screen
+// has no width. REQUIRES: at least one hold.
 std::string timeline(const std::vector<lock::PastHold>& holds, const Screen& screen, Zone zone = Zone::utc);
 
-// A page of HTML: one file, without scripts, that needs nothing from the network. `older`: there are older ones.
+// A self-contained HTML page without scripts. `older`: there are older holds.
 std::string history_page(const std::vector<lock::PastHold>& holds, bool older, milliseconds now, Zone zone = Zone::utc);
-
-// The parts of these:
 
 // The outcome of the job: "ok", "exit 3", "SIGKILL", "lost: why", "taken away by whom".
 std::string result_text(const lock::PastHold& hold);
-// "alice@ci-7"; "-" where nobody knows.
+// "alice@ci-7"; "-" if unknown.
 std::string holder_text(const lock::PastHold& hold);
-// "3m12s"; "-" where nobody knows.
+// "3m12s"; "-" if unknown.
 std::string time_text(const std::optional<milliseconds>& time);
 
-// From the first time that a job has waited or held to the last one, in milliseconds since 1970; at least a second.
-// Nothing counts that is more than 30 days before the first end: what an entry says may be absurd, and would leave the
-// others no room.
 struct Span {
-  milliseconds begin{}, end{};
+  milliseconds begin{}, end{};  // since 1970
 
   milliseconds length() const { return end - begin; }
-  // Of the length that a time has behind it: 0 to 1.
+  // `time`, counted from `begin`, as a fraction of the length: 0 to 1.
   double part(milliseconds time) const;
 };
+// From the first wait or hold to the last end, at least a second. Starts no earlier than 30 days before the first end,
+// so that an entry with an absurd time cannot squeeze the others.
 Span span_of(const std::vector<lock::PastHold>& holds);
 
-// When the job has begun to wait: the begin of its bars.
+// When the job began to wait, which is where its bars start.
 milliseconds asked_at(const lock::PastHold& hold);
 
-// Those of each lock, the oldest first. Valid as long as the holds are.
+// The holds of each lock, oldest first. Valid as long as the holds are.
 using ByLock = std::map<lock::LockName, std::vector<const lock::PastHold*>>;
 ByLock by_lock(const std::vector<lock::PastHold>& holds);
 

@@ -13,7 +13,7 @@ namespace {
 
 using lock::PastHold;
 
-// A bar is 16 px high and stands in a lane of 20; on a narrow screen the tables scroll, and nothing else does.
+// Bars are 16 px high, in lanes of 20 px. On a narrow screen only the tables scroll.
 constexpr std::string_view kHead = R"~(<!doctype html>
 <html lang="en">
 <head>
@@ -59,7 +59,7 @@ td.text, td.name { white-space: normal; min-width: 8rem; overflow-wrap: anywhere
 <body>
 )~";
 
-// `text`, which may be anything, as text of a page and of attributes in double quotes.
+// Escapes text for elements and quoted attributes.
 std::string html(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -75,15 +75,15 @@ std::string html(std::string_view text) {
   return out;
 }
 
-// Of the whole width of a chart.
+// The position of `time` in a chart.
 std::string percent(milliseconds time, const Span& span) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f%%", span.part(time) * 100);
   return text;
 }
 
-// Times of the axis, six at most, at full seconds, minutes, hours or days of the zone: lines in a chart, texts
-// below it.
+// The axis: at most six ticks at full seconds, minutes, hours or days of the zone, as lines in the chart and texts
+// below.
 struct Ticks {
   std::string lines, texts;
 
@@ -113,8 +113,8 @@ struct Ticks {
   }
 };
 
-// Bars of one lock, in lanes in which none covers another. For those that find no lane any more, the last lane counts
-// how many they are at a time.
+// The bars of one lock, in lanes so that they do not overlap. If all lanes are taken, the last lane shows how many
+// more holds there are.
 class Chart {
  public:
   Chart(const Span& span, Zone zone) : span_(span), zone_(zone) {}
@@ -155,7 +155,7 @@ class Chart {
            "\">" + text + "</b>\n";
   }
 
-  // One bar for all that overlap.
+  // One bar for each group of overlapping holds.
   std::string folded_bars() const {
     std::vector<Span> all = folded_;
     std::ranges::sort(all, {}, &Span::begin);
@@ -166,7 +166,7 @@ class Chart {
       for (; next != all.end() && next->begin <= whole.end; ++next) whole.end = std::max(whole.end, next->end);
       const std::string count = "+" + std::to_string(next - first);
       bars += bar("more", whole.begin, whole.end, top_of(lanes_.size()),
-                  count + (next - first == 1 ? " hold" : " holds") + " beside those above: see the table", count);
+                  count + (next - first == 1 ? " hold" : " holds") + " more: see the table", count);
       first = next;
     }
     return bars;
@@ -179,7 +179,7 @@ class Chart {
   std::string bars_;
 };
 
-// May be as long as somebody wants, in one word.
+// For long words, which must wrap.
 constexpr const char* kNameCell = "<td class=\"name\">";
 
 std::string table_of(const std::vector<PastHold>& holds, Zone zone) {
@@ -210,8 +210,9 @@ std::string table_of(const std::vector<PastHold>& holds, Zone zone) {
 std::string history_page(const std::vector<PastHold>& holds, bool older, milliseconds now, Zone zone) {
   std::string page(kHead);
   page += "<h1>rlock history</h1>\n<p>" + std::to_string(holds.size()) + (holds.size() == 1 ? " hold" : " holds") +
-          (older ? ", the newest ones (for older ones: --limit)" : "") + ", written " + date_text(now, zone) + "</p>\n";
-  if (holds.empty()) return page + "<p>No holds are written down here.</p>\n</body>\n</html>\n";
+          (older ? ", the newest ones (use --limit for older ones)" : "") + ", written " + date_text(now, zone) +
+          "</p>\n";
+  if (holds.empty()) return page + "<p>No holds are recorded here.</p>\n</body>\n</html>\n";
   page +=
       "<p class=\"key\"><i class=\"wait\"></i>waited<i class=\"fine\"></i>held<i class=\"bad\"></i>failed, lost or "
       "taken away</p>\n";

@@ -33,7 +33,7 @@ Json to_json(const lock::HolderView& holding) {
   if (!holding.mode.empty()) json["mode"] = holding.mode;
   json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
   if (!holding.described) return json;
-  if (!holding.token.empty()) json["token"] = holding.token;  // as text: it may exceed what a double holds
+  if (!holding.token.empty()) json["token"] = holding.token;  // a string, because it may be too large for a double
   json.update(to_json(holding.who));
   json["ended"] = holding.who.ended;
   if (holding.since) json["since"] = date_text(*holding.since);
@@ -70,7 +70,7 @@ std::string_view state_word(Status::State state) {
   return "not a lock";
 }
 
-// The view of each server of a quorum.
+// What each server of a quorum says.
 Json servers_of(const Status& status) {
   Json all = Json::array();
   for (const Status::Server& server : status.servers) {
@@ -86,7 +86,7 @@ Json servers_of(const Status& status) {
   return all;
 }
 
-// A holder that can only be one is told at the top; those of other kinds, where there may be many, among the holders.
+// If the kind of lock allows only one holder, its fields are at the top level, otherwise in the array of holders.
 void add_holders(Json& json, const Status& status) {
   if (status.lock.has_one_holder() && status.state != Status::State::contested) {
     if (status.holder()) json.update(to_json(*status.holder()));
@@ -187,12 +187,11 @@ Result<Events> Events::open(int fd) {
   if (fd < 0) return events;
   events.fd_.emplace(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!*events.fd_) return std::unexpected(system_error("--status-fd"));
-  // The command gets its standard streams in any case.
+  // The command needs its standard streams.
   if (fd > STDERR_FILENO) fcntl(fd, F_SETFD, FD_CLOEXEC);
   return events;
 }
 
-// No line is put together for nobody: it takes as long as a system call.
 void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
   if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Results, events and messages as programs read them: JSON. The only file that knows nlohmann/json.
-// ASCII only, so that nothing in it can act on a terminal.
+// Results, events and messages in JSON, in ASCII, so that nothing in it can control a terminal. Only json.cc uses
+// nlohmann/json.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@
 
 namespace rlock::cli {
 
-// An array, on one line if asked so.
+// An array.
 std::string status_json(const std::vector<lock::Status>& all, bool one_line = false);
 
-// An array of holds that are over, an object a line, written piece by piece: there may be many. Nothing is written
-// before a piece is full or the end has come.
+// An array of past holds, one object per line. Prints it in pieces because there may be many. Prints nothing before the
+// first piece is full.
 class HoldsAsJson {
  public:
   using Print = Result<void> (*)(std::string_view);
@@ -41,28 +41,28 @@ class HoldsAsJson {
 // One object, or an array of several.
 std::string holds_json(const std::vector<lock::Hold>& holds);
 
-// An array of objects, each a list of names and values.
+// An array of objects.
 using JsonValue = std::variant<std::nullptr_t, bool, std::string>;
 using JsonObject = std::vector<std::pair<std::string_view, JsonValue>>;
 std::string objects_json(const std::vector<JsonObject>& objects);
 
 // How `rlock run` ends.
 struct Ending {
-  std::string_view result;  // a word of the man page
-  int status = 0;           // as a shell shows it
-  int signal = 0;           // that it dies of, 0: none
+  std::string_view result;  // a word from the man page
+  int status = 0;           // as the shell sees it
+  int signal = 0;           // the signal that rlock dies of; 0: none
 };
 
-// The course of a job, a line for each event, for a program that watches: --status-fd. The man page describes the
-// fields.
+// Writes a line of JSON for each event of a job to --status-fd. The man page describes the fields.
 class Events {
  public:
-  Events() = default;  // nobody watches
-  // Writes to a copy of `fd`, which itself is closed where the command begins; -1: nobody watches. Errors: system.
+  Events() = default;  // writes nothing
+  // Writes to a copy of `fd`, and marks `fd` so that the command does not inherit it; -1: writes nothing. Errors:
+  // system.
   static Result<Events> open(int fd);
 
-  // Each writes one line. One that cannot be written within a moment is left out, with a warning: a reader that is
-  // stuck or gone must not stop a job.
+  // Each writes one line. If that takes too long, it skips the line with a warning, because a stuck reader must not
+  // stop a job.
   void waiting(const lock::LockName& name, const lock::Acquired& found) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;
@@ -72,10 +72,10 @@ class Events {
   std::optional<UniqueFd> fd_;
 };
 
-// A message with time, level and message; a log::Format.
+// A log::Format with time, level and message.
 std::string json_log_line(log::Level level, std::string_view message);
 
-// The library behind it, with its version.
+// The name and version of the library.
 std::string json_library();
 
 }  // namespace rlock::cli

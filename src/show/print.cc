@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -22,7 +21,7 @@ namespace {
 
 constexpr int kWrite = O_WRONLY | O_NOCTTY | O_CLOEXEC;
 
-// `what`: where to, for people. Errors: system.
+// `what`: the name of the file, for messages. Errors: system.
 Result<void> write_all(int fd, std::string_view text, std::string_view what) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -33,7 +32,7 @@ Result<void> write_all(int fd, std::string_view text, std::string_view what) {
   return {};
 }
 
-// In which others may make files and links, but not remove ours.
+// True if others may create files and links in the folder, but not remove ours.
 bool is_sticky(const struct stat& folder) {
   return (folder.st_mode & S_ISVTX) && (folder.st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -42,38 +41,37 @@ std::string owner_text(const struct stat& file) {
   return "belongs to another user (id " + std::to_string(file.st_uid) + ")";
 }
 
-// In a sticky folder not even one of ours: with fs.protected_hardlinks off, others can put it there under another name.
+// Refuses even our own links in a sticky folder, because others may have hard-linked them there if
+// fs.protected_hardlinks is off.
 Result<void> judge_link(const PathStep& step) {
   if (!step.link) return {};
   const uid_t owner = step.link->st_uid;
   const bool sticky = is_sticky(step.folder);
   const bool trusted = owner == 0 || owner == geteuid() || owner == step.folder.st_uid;
   if (trusted && !sticky) return {};
-  const std::string why = sticky ? "is in a folder in which others may make links" : owner_text(*step.link);
-  return fail(Error::Code::config, escaped(step.path) + ": a link that rlock does not follow, because it " + why +
+  const std::string why = sticky ? "is in a folder in which others may create links" : owner_text(*step.link);
+  return fail(Error::Code::config, escaped(step.path) + ": rlock does not follow this link, because it " + why +
                                        "; name the file that it leads to");
 }
 
-// Of the file or pipe that is there already.
+// `there`: the existing file or pipe.
 Result<void> judge_target(const struct stat& folder, const struct stat& there, const std::string& what) {
   if (!is_sticky(folder) || there.st_uid == geteuid() || there.st_uid == folder.st_uid) return {};
   return fail(Error::Code::config, what + ": not written, because it " + owner_text(there) +
-                                       ", and is in a folder in which others may make files; name another file");
+                                       " and is in a folder in which others may create files; name another file");
 }
 
-// Of /proc/PID/fd/N, as /dev/stdout leads to: a descriptor of this process that is not one of its own making.
+// The N of /proc/self/fd/N, to which /dev/stdout leads, if this process has inherited that descriptor.
 std::optional<int> inherited(const struct stat& folder, const std::string& name) {
   struct stat ours{};
   if (stat("/proc/self/fd", &ours) != 0 || !same_file(folder, ours)) return {};
-  int fd = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
-  if (error != std::errc() || end != name.data() + name.size()) return {};
+  const int fd = static_cast<int>(whole_number(name).value_or(-1));
   const int flags = fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0 ? std::optional(fd) : std::nullopt;
 }
 
 Result<void> write_as_it_is(const PathEnd& file, std::string_view text, const std::string& what) {
-  // The kernel knows where the links of /proc lead; elsewhere nobody has made a link of it meanwhile.
+  // Links in /proc only work if the kernel follows them; elsewhere the file must not have become a link by now.
   const int more = file.in_proc ? O_TRUNC : O_NOFOLLOW;
   const UniqueFd fd(openat(file.folder.get(), file.name.c_str(), kWrite | more));
   struct stat opened{};
@@ -84,14 +82,13 @@ Result<void> write_as_it_is(const PathEnd& file, std::string_view text, const st
   return write_all(fd.get(), text, what);
 }
 
-// The new file gets these of the old one, so that the same people may read it.
+// What the new file keeps of the old one.
 struct Permissions {
   mode_t mode = 0666;  // before the umask
   std::optional<gid_t> group;
 };
 
-// Nothing of a file that another user can set the permissions of; and nobody ever executes a page.
-// Errors (system): we may not write to it.
+// Default permissions if the file belongs to another user. Errors (system): we may not write to it.
 Result<Permissions> permissions_of(const PathEnd& file, const std::string& what) {
   if (!file.there) return Permissions{};
   const UniqueFd fd(openat(file.folder.get(), file.name.c_str(), kWrite | O_NOFOLLOW | O_NONBLOCK));
@@ -108,16 +105,16 @@ mode_t umask_now() {
   return now;
 }
 
-// Of a new file, which is empty and has at most these permissions.
+// Sets the permissions of a new, empty file, which has no others.
 void give(int fd, const Permissions& wanted) {
   struct stat made{};
   if (!wanted.group || fstat(fd, &made) != 0) return;
-  // The folder may have given it a list; the old one had none that is kept.
+  // Remove an access list that the folder may have added.
   if (fremovexattr(fd, kAccessList) != 0 && errno != ENODATA && errno != EOPNOTSUPP) return;
   mode_t mode = wanted.mode;
-  // If others could write to it, the umask says who may do what.
+  // If others could write to the old file, apply the umask.
   if (mode & (S_IWGRP | S_IWOTH)) mode &= ~umask_now();
-  // Another group must not read what the old one could.
+  // If the group cannot be kept, another one must not get its rights.
   if (made.st_gid != *wanted.group && fchown(fd, static_cast<uid_t>(-1), *wanted.group) != 0) mode &= ~mode_t{S_IRWXG};
   static_cast<void>(fchmod(fd, mode));
 }
@@ -125,14 +122,14 @@ void give(int fd, const Permissions& wanted) {
 Result<void> replace(const PathEnd& file, std::string_view text, const std::string& what) {
   const int folder = file.folder.get();
   const Permissions wanted = RLOCK_TRY(permissions_of(file, what));
-  // Not by the pid: in a container that is the same each time, and an rlock that was killed may have left its file.
+  // Not the pid, because that is often the same in a container, and a killed rlock may have left its file.
   const std::string added = ".rlock-" + random_uuid().substr(0, 8), beside = file.name + added;
   const UniqueFd fd(openat(folder, beside.c_str(), kWrite | O_CREAT | O_EXCL | O_NOFOLLOW, wanted.mode));
   if (!fd) {
     const int number = errno;
-    Error refused = system_error(what + " is written as " + what + added + " first: that file", number);
+    Error refused = system_error("cannot create " + what + added + ", which is to replace " + what, number);
     if (number == EACCES || number == EPERM || number == EROFS) {
-      refused.message += "; name another file, in a folder in which you may make files";
+      refused.message += "; name a file in a folder in which you may create files";
     }
     return std::unexpected(std::move(refused));
   }
@@ -153,7 +150,7 @@ Result<int> print(std::string_view text, int status) {
   return status;
 }
 
-// Its complexity is that of the cases in which open(2) does something of its own.
+// Its branches are the special cases of open(2).
 Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string what = escaped(path);
   auto walked = walk_path(path, ProcLinks::left, judge_link);
@@ -166,13 +163,13 @@ Result<void> write_file(const std::string& path, std::string_view text) {
     return std::unexpected(system_error(what, EISDIR));
   }
   if (file.in_proc) {
-    // To open it would begin anew: others write to it before and after us.
+    // Opening it would start at the beginning again, although others write to it, too.
     const auto fd = inherited(folder, file.name);
     return fd ? write_all(*fd, text, what) : write_as_it_is(file, text, what);
   }
   if (file.there) RLOCK_TRY(judge_target(folder, *file.there, what));
   if (file.there && !S_ISREG(file.there->st_mode)) return write_as_it_is(file, text, what);
-  // A name of a device that is not there is a slip.
+  // A missing device is probably a mistyped name.
   const bool in_dev = stat("/dev", &dev) == 0 && same_file(folder, dev);
   if (in_dev && !file.there) return std::unexpected(system_error(what, ENOENT));
   return replace(file, text, what);

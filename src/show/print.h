@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Standard output, and files that rlock writes for people.
+// Writes to standard output and to files.
 #pragma once
 
 #include <string>
@@ -9,19 +9,18 @@
 
 namespace rlock::cli {
 
-// Writes to standard output. Errors (system): it is closed, full, or a pipe that nobody reads.
+// Writes to standard output. Errors (system): it is closed, full, or a pipe without a reader.
 Result<void> print(std::string_view text);
-// The same, for the status that goes with it.
+// The same; returns `status` if it succeeds.
 Result<int> print(std::string_view text, int status);
 
-// Writes `text` to a file: into a new file beside it, which then takes its place, so that nobody sees half of it. The
-// new file is ours. It can never be executed, and has the old one's permissions only if that was ours.
-// rlock writes where open(2) would let it, and follows links, which stay; but it follows none that another user may
-// have made to lead it astray, as with fs.protected_symlinks, and writes to no file or pipe that another user has put
-// into a sticky folder, as with fs.protected_regular and fs.protected_fifos (proc_sys_fs(5)). It does not rely on
-// those. Pipes and devices, and all that is below /proc or in /dev, are written to as they are; a descriptor that rlock
-// was started with, such as /dev/stdout, is written to where it stands. Errors: config, for such a link or file;
-// system.
+// Replaces the file by a new one, so that readers never see half of it. The new file belongs to us and is never
+// executable; it gets the permissions of the old file only if that belonged to us.
+// Follows links, but not those that another user may have planted (like fs.protected_symlinks), and does not write to a
+// file or pipe of another user in a sticky folder (like fs.protected_regular and fs.protected_fifos, proc_sys_fs(5)),
+// even if the kernel does not enforce this. Writes directly to pipes, devices and everything below /proc or in /dev. To
+// an inherited descriptor, such as /dev/stdout, it writes at the current position. Errors: config, for such a link or
+// file; system.
 Result<void> write_file(const std::string& path, std::string_view text);
 
 }  // namespace rlock::cli

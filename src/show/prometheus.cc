@@ -12,10 +12,10 @@
 namespace rlock::cli {
 namespace {
 
-// All that is known of one lock; none: that measure has no line.
+// The metrics of one lock. Those without a value are not printed.
 struct Measures {
   std::optional<double> held, waiters, held_seconds, overdue, last_status, last_duration, last_end;
-  // From 0 on for each: Prometheus sees no increase in a counter that comes with its first 1.
+  // Counters start at 0, because Prometheus would not see an increase from nothing to 1.
   std::optional<double> losses = 0, skips = 0, forced = 0;
 };
 
@@ -26,12 +26,12 @@ struct Metric {
 
 constexpr Metric kMetrics[] = {
     {"rlock_held", "gauge", "1 if the lock is held, else 0.", &Measures::held},
-    {"rlock_held_seconds", "gauge", "How long its holder has had it; of several, the longest time.",
+    {"rlock_held_seconds", "gauge", "How long the holder has held the lock; of several holders, the longest time.",
      &Measures::held_seconds},
     {"rlock_overdue_seconds", "gauge",
-     "For how long a renewal of its lease has been missing; 0 if the renewals come in time.", &Measures::overdue},
-    {"rlock_waiters", "gauge", "How many wait for it.", &Measures::waiters},
-    {"rlock_last_status", "gauge", "The exit status of the last job that was written down.", &Measures::last_status},
+     "For how long a renewal of the lease has been overdue; 0 if renewals come in time.", &Measures::overdue},
+    {"rlock_waiters", "gauge", "How many are waiting for the lock.", &Measures::waiters},
+    {"rlock_last_status", "gauge", "The exit status of the last recorded job.", &Measures::last_status},
     {"rlock_last_duration_seconds", "gauge", "How long that job held the lock.", &Measures::last_duration},
     {"rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.", &Measures::last_end},
     {"rlock_losses_total", "counter", "How often the lock was lost while a job ran.", &Measures::losses},
@@ -41,7 +41,7 @@ constexpr Metric kMetrics[] = {
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
-// As the shell has seen it; none where nobody knows.
+// As the shell saw it; none if unknown.
 std::optional<double> status_of(const lock::PastHold& hold) {
   constexpr std::pair<std::string_view, int> statuses[] = {
       {"stopped", kLost},       {"timed-out", kTimedOut},           {"hook-failed", kConfig},
@@ -56,7 +56,7 @@ std::optional<double> status_of(const lock::PastHold& hold) {
   return {};
 }
 
-// With a backslash in front of each of these characters.
+// Puts a backslash before each of these characters.
 std::string with_backslashes(std::string_view text, std::string_view characters) {
   std::string out;
   for (const char c : text) {
@@ -66,13 +66,13 @@ std::string with_backslashes(std::string_view text, std::string_view characters)
   return out;
 }
 
-// xNN: of two hexadecimal digits, as escaped() writes them.
+// True for xNN, as escaped() writes bytes.
 bool is_byte(std::string_view text) {
   if (!text.starts_with('x') || text.size() < 3) return false;
   return text.substr(1, 2).find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-// escaped() makes such texts: \\, \xNN, \u{N}.
+// True if the text contains \\, \xNN or \u{N}, which escaped() writes.
 bool looks_escaped(std::string_view text) {
   for (auto at = text.find('\\'); at != text.npos; at = text.find('\\', at + 1)) {
     const std::string_view rest = text.substr(at + 1);
@@ -81,8 +81,7 @@ bool looks_escaped(std::string_view text) {
   return false;
 }
 
-// The name as it is, where it is UTF-8 that shows all that it holds; else escaped, whole. A name that looks like an
-// escaped one is escaped, too: no two locks have one label.
+// Escapes a name unless it is readable UTF-8. Also escapes names that look escaped, so that no two locks share a label.
 std::string shown_label(const std::string& name) {
   const std::string escaped_name = escaped(name, std::string::npos);
   const bool readable = escaped_name == with_backslashes(name, "\\");
@@ -95,14 +94,14 @@ std::string number_text(double value) {
   return text;
 }
 
-// The heading of a metric, and its lines; nothing where there is none.
+// Empty if there are no lines.
 std::string metric_text(std::string_view name, std::string_view type, std::string_view help, const std::string& lines) {
   if (lines.empty()) return "";
   const std::string of(name);
   return "# HELP " + of + " " + std::string(help) + "\n# TYPE " + of + " " + std::string(type) + "\n" + lines;
 }
 
-// Backslash and quote have a meaning in a label; no value holds a newline.
+// Escapes backslashes and quotes; no value contains a newline.
 std::string line(std::string_view metric, std::string_view label, const std::string& value, double number) {
   return std::string(metric) + "{" + std::string(label) + "=\"" + with_backslashes(value, "\\\"") + "\"} " +
          number_text(number) + "\n";
@@ -124,7 +123,7 @@ std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& 
   }
   for (const lock::PastHold& hold : last) {
     Measures& one = all[hold.name];
-    if (one.last_end) continue;  // a newer one, which another server of a quorum lacks
+    if (one.last_end) continue;  // a newer hold from another server of the quorum
     one.last_status = status_of(hold);
     one.last_end = seconds(hold.ended);
     if (hold.held) one.last_duration = seconds(*hold.held);
@@ -151,9 +150,9 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     }
     text += metric_text(metric.name, metric.type, metric.help, lines);
   }
-  std::string lines;  // the addresses are escaped already
+  std::string lines;  // addresses are already escaped
   for (const auto& [address, up] : servers) lines += line("rlock_server_up", "server", address, up ? 1 : 0);
-  return text + metric_text("rlock_server_up", "gauge", "1 if that server of the quorum answers, else 0.", lines);
+  return text + metric_text("rlock_server_up", "gauge", "1 if this server of the quorum answers, else 0.", lines);
 }
 
 }  // namespace rlock::cli

@@ -13,7 +13,7 @@ namespace {
 
 using lock::Status;
 
-constexpr std::string_view kNotKnown = "free, and no token, queue or history is there";
+constexpr std::string_view kNotKnown = "free, without a token, queue or history";
 constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
 
 std::string state_text(const Status& status) {
@@ -56,24 +56,27 @@ std::string reason_behind(const lock::HolderInfo& holder) {
   return holder.reason.empty() ? "" : ": " + escaped(holder.reason, 200);
 }
 
-// "not renewed for 7s, overdue for 4s: its host may be gone"; "" where the renewals come in time.
+// "not renewed for 7s, overdue for 4s: its host may be gone"; empty if renewals come in time.
 std::string overdue_text(const lock::HolderView& holder) {
   if (holder.overdue == 0ms) return "";
   return "not renewed for " + rough_duration(holder.renewed_ago.value_or(0ms)) + ", overdue for " +
          rough_duration(holder.overdue) + ": its host may be gone";
 }
 
-// Lines of a key and a value, the values below each other.
+// Lines of a key and a value, in two columns.
 class Lines {
  public:
-  // One without a value is left out.
+  // Does nothing if the value is empty. Shows a key only once if it is repeated.
   void add(std::string_view key, const std::string& value) {
-    if (!value.empty()) text_ += std::string(key) + std::string(10 - key.size(), ' ') + value + "\n";
+    if (value.empty()) return;
+    const std::string_view shown = key == std::exchange(last_key_, key) ? "" : key;
+    text_ += std::string(shown) + std::string(10 - shown.size(), ' ') + value + "\n";
   }
   std::string text() && { return std::move(text_); }
 
  private:
   std::string text_;
+  std::string_view last_key_;
 };
 
 void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
@@ -99,18 +102,16 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
 }
 
 void add_holders(Lines& lines, const Status& status) {
-  bool first = true;
   for (const lock::HolderView& one : status.holders) {
-    lines.add(std::exchange(first, false) ? "holders" : "",
-              (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) + ", expires " +
-                  expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) + "\n            " +
-                  escaped(one.owner, 200));
+    lines.add("holders", (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) +
+                             ", expires " + expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) +
+                             "\n            " + escaped(one.owner, 200));
   }
   const long long more = status.number - static_cast<long long>(status.holders.size());
-  if (more > 0) lines.add("", "and " + std::to_string(more) + " more");
+  if (more > 0) lines.add("holders", "and " + std::to_string(more) + " more");
 }
 
-// That of the only holder, else the last one that is known.
+// The token of the only holder, or else the last one known.
 void add_token(Lines& lines, const Status& status, const lock::HolderView* only) {
   if (only && !only->token.empty()) {
     lines.add("token", escaped(only->token, 40));
@@ -123,32 +124,29 @@ void add_waiting(Lines& lines, const Status& status) {
   long long place = 0;
   for (const lock::WaiterView& waiter : status.queue) {
     const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
-    ++place;
-    lines.add(place == 1 ? "waiting" : "", std::to_string(place) + ". " + described(waiter.who, waiter.for_so_long) +
-                                               mode + reason_behind(waiter.who));
+    lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
+                             reason_behind(waiter.who));
   }
-  if (status.waiting > place) lines.add("", "and " + std::to_string(status.waiting - place) + " more");
-  bool first = place == 0;
+  if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
   for (const std::string& id : status.fair_queue) {
-    lines.add(std::exchange(first, false) ? "waiting" : "", escaped(id, 120) + "  (Redisson's fair queue)");
+    lines.add("waiting", escaped(id, 120) + "  (Redisson's fair queue)");
   }
   if (status.listening > 0) {
     const std::string who =
         status.listening == 1 ? " client of another program listens" : " clients of other programs listen";
-    lines.add(first ? "waiting" : "", std::to_string(status.listening) + who + " for the release");
+    lines.add("waiting", std::to_string(status.listening) + who + " for the release");
   }
 }
 
-// The view of each server of a quorum.
+// What each server of a quorum says.
 void add_servers(Lines& lines, const Status& status) {
-  bool first = true;
   for (const Status::Server& server : status.servers) {
     const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
     const std::string says = !server.trouble.empty()                     ? escaped(server.trouble, 300)
                              : server.state == Status::State::held       ? "held" + owner
                              : server.state == Status::State::other_kind ? "not a lock"
                                                                          : "free";
-    lines.add(std::exchange(first, false) ? "servers" : "", server.address + "  " + says);
+    lines.add("servers", server.address + "  " + says);
   }
 }
 
@@ -187,7 +185,7 @@ Row cells_of(const Status& status) {
   return row;
 }
 
-// The state stands behind its label, on a line of its own. A screen may be too narrow for both.
+// Colours the state after its label; a narrow screen may have cut the line.
 std::string with_coloured_state(const std::string& text, Style style, const Screen& screen) {
   constexpr std::string_view label = "\nstate     ";
   const std::size_t found = text.find(label), at = found + label.size(), end = text.find('\n', at);

@@ -1,47 +1,62 @@
 // SPDX-License-Identifier: MIT
-// The state of locks as people and Prometheus read it; show/json.h has it for programs. Everything that came from a
-// server is escaped here.
+// The state of locks for people and Prometheus; show/json.h has it for programs. These functions escape everything that
+// came from a server.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "lock/history.h"
+#include "lock/verbs.h"
 #include "show/terminal.h"
 
 namespace rlock::cli {
 
-// Where a list of all locks has none.
+// Shown instead of an empty list of all locks.
 inline constexpr const char* kNoLocks =
-    "no locks are held through rlock; those of other programs are shown by their names: rlock status NAME\n";
+    "no locks are held through rlock; to see a lock of another program, name it: rlock status NAME\n";
 
-// One lock in full. `near`: "", or what a name that is not known may have meant, as suggestion() says it.
+// One lock in full. `near`: empty, or the result of suggestion() for an unknown name.
 std::string status_in_full(const lock::Status& status, const Screen& screen = {}, const std::string& near = "");
-// Several locks, a line each under a heading.
+// A heading, and a line for each lock.
 std::string status_table(const std::vector<lock::Status>& all, const Screen& screen = {});
 
-// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4'", or by an owner id where no more is
-// known, "and 2 others".
-// ", not renewed for 7s" with it, where that is overdue.
+// "held by alice@ci-7 pid 4242 for 3m12s (./deploy.sh), reason 'release 1.4', not renewed for 7s and 2 others". Shows
+// the owner id of holders that rlock does not know.
 std::string held_by(const lock::HolderView& holding, long long holders = 1);
-// One of the holders has not renewed its lease in time.
-bool is_overdue(const lock::Status& status);
-// The same of a lock that is found held: "held by another" where nobody is known.
 std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
+// True if a holder has not renewed its lease in time.
+bool is_overdue(const lock::Status& status);
 
 // "alice@ci-7"
 std::string user_and_host(const lock::HolderInfo& holder);
-// "1st" for one that nobody is ahead of, "2nd" …
+// "1st" for 0, "2nd" for 1 …
 std::string place_text(long long ahead);
 
-// For the textfile collector of Prometheus' node_exporter: a line for each lock and measure, under a heading for each
-// measure (Prometheus, "Exposition formats"). `last`: the newest hold of each lock that has a history; `totals`: of
-// each that has some. Nobody knows whether a lock is held that is not among the states. `servers`: of a quorum, and
-// whether they answer.
+// Metrics for the textfile collector of node_exporter (Prometheus, "Exposition formats"). `last`: the newest hold of
+// each lock with a history. `servers`: the servers of a quorum, and whether they answer. For locks that are not in
+// `states`, it is unknown whether they are held.
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
                             const std::map<std::string, bool>& servers = {});
+
+// status --watch: asks again every second, until a signal or a key ends it, or the reader is gone.
+struct Watched {
+  // Asks the servers, until the descriptor `interrupt` becomes readable; -1: none.
+  std::function<Result<std::vector<lock::Status>>(int interrupt)> look;
+  // The text to print if there is no terminal.
+  std::function<std::string(const std::vector<lock::Status>&)> shown;
+  bool for_people = true;  // on a terminal, show a full-screen picture instead
+  std::size_t names = 0;   // how many locks were named; 0: show all
+};
+
+// On a terminal, draws the picture every second; if standard input is a terminal, too, keys sort it, show one lock, and
+// quit. Otherwise prints the answer whenever it has changed. Keeps trying while a server is unreachable. Errors: those
+// of `look`, but `unavailable` only before the first success.
+Result<int> watch(const Watched& watched);
 
 }  // namespace rlock::cli

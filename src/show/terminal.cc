@@ -40,9 +40,8 @@ constexpr std::string_view code_of(Style style) {
   return "";
 }
 
-// The keys that were typed: arrows as the letters that do the same, and nothing for other keys that are sent as
-// sequences (ECMA-48 §5.4: ESC [ …, up to a byte from @ to ~; ESC O and one byte, as xterm has it). An ESC alone is the
-// key. Its complexity is that of these sequences.
+// Turns arrow keys into j and k, and drops all other escape sequences (ECMA-48 §5.4: ESC [ … up to a byte from @ to ~;
+// xterm: ESC O and one byte). A single ESC is the key. Its branches are those of the sequences.
 std::string keys_in(std::string_view bytes) {
   std::string keys;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -81,7 +80,7 @@ std::string styled(std::string_view text, Style style, const Screen& screen) {
 }
 
 std::string line_of(const Row& row, const std::vector<std::size_t>& widths, const Screen& screen) {
-  // Nothing is behind the last cell that has a text.
+  // Ignore empty cells at the end.
   std::size_t cells = row.size();
   while (cells > 0 && row[cells - 1].text.empty()) --cells;
   Row parts;
@@ -98,7 +97,7 @@ std::string line_of(const Row& row, const std::vector<std::size_t>& widths, cons
     for (const Cell& part : parts) line += styled(part.text, part.style, screen);
     return line;
   }
-  std::size_t room = *screen.width - 1;  // the last column says that there is more
+  std::size_t room = *screen.width - 1;  // the last column is for "…"
   for (const Cell& part : parts) {
     const std::size_t own = columns(part.text);
     if (own > room) return line + styled(cut_to(part.text + " ", room + 1), part.style, screen);
@@ -142,7 +141,7 @@ bool Keys::there() const { return terminal_ && tcgetpgrp(STDIN_FILENO) == getpgr
 void Keys::take() {
   termios modes{};
   if (!there() || tcgetattr(STDIN_FILENO, &modes) != 0) return;
-  // Modes without lines are ours: a shell has kept them for us over a stop.
+  // If line mode is off, these are our own modes, which a shell has restored after a stop.
   if (!former_ || (modes.c_lflag & ICANON) != 0) former_ = modes;
   modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   modes.c_cc[VMIN] = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A terminal: tables and lines for its screen, which may be narrow and may know colours; its keys, which a shell may
-// take away from us, and give back to us, at any time.
+// The terminal: tables and lines that fit its screen, and its keys, which a shell may take away from us and give back
+// at any time.
 #pragma once
 
 #include <termios.h>
@@ -13,21 +13,19 @@
 
 namespace rlock::cli {
 
-// The place where a text is shown.
 struct Screen {
-  std::optional<std::size_t> width;  // columns; none: lines may be as long as they are
+  std::optional<std::size_t> width;  // in columns; none: lines can have any length
   std::size_t height = 24;
   bool colour = false;
-  bool unicode = true;  // it can show bars of block characters
+  bool unicode = true;  // can show block characters
 
-  // Standard output: of a terminal its size, and colours unless NO_COLOR (no-color.org) is set or TERM is dumb.
-  // Anything else has neither.
+  // Standard output. A terminal has a size, and colours unless NO_COLOR (no-color.org) is set or TERM is dumb.
   static Screen of_output();
 };
 
 enum class Style { none, heading, good, busy, bad, dim };
 
-// `text` in that style. REQUIRES: escaped text.
+// REQUIRES: escaped text.
 std::string styled(std::string_view text, Style style, const Screen& screen);
 
 struct Cell {
@@ -39,22 +37,20 @@ struct Cell {
 };
 using Row = std::vector<Cell>;
 
-// The rows below each other, a line each, its cells in columns. The first one is the heading. A line that does not fit
-// is cut, with "…" at its end.
+// A line for each row, with its cells in columns. Cuts lines that do not fit, and ends them with "…".
 std::string table(const std::vector<Row>& rows, const Screen& screen);
 
-// The cells of one line, each in `widths[i]` columns at least and two more; cut as above.
+// One such line. Cell i takes at least widths[i] + 2 columns.
 std::string line_of(const Row& row, const std::vector<std::size_t>& widths, const Screen& screen);
 
-// Each line of `text`, which is styled nowhere, cut as above.
+// Cuts each line of `text` in the same way. REQUIRES: no styles in `text`.
 std::string fitted(std::string_view text, const Screen& screen);
 
-// A shell has job control over `terminal` and has not given it to us: to write there or to set modes may stop us, and
-// disturbs others. False: also where it is no terminal, or not that of our session.
+// True if a shell has put us into the background of `terminal`, where writing or setting modes may stop us and disturbs
+// others. False if it is not a terminal, or not that of our session.
 bool in_background(int terminal);
 
-// Standard input, key by key, for as long as it is a terminal in whose foreground we are. It gets its former modes back
-// in the end, unless somebody else has it then.
+// Reads standard input key by key, while it is a terminal with us in the foreground. The destructor restores its modes.
 class Keys {
  public:
   Keys();
@@ -62,17 +58,18 @@ class Keys {
   Keys& operator=(const Keys&) = delete;
   ~Keys() { give_back(); }
 
-  // It can be read now.
+  // True if keys can be read now.
   bool there() const;
 
-  // From now on there is no echo, and each key can be read at once; Ctrl-C and Ctrl-Z stay signals. To be called again
-  // whenever a shell may have had the terminal. Nothing happens unless there().
+  // Turns off echo and line mode; Ctrl-C and Ctrl-Z remain signals. Call it again whenever a shell may have had the
+  // terminal. Does nothing unless there().
   void take();
 
-  // The former modes, before a shell gets the terminal. Nothing happens unless there().
+  // Restores the modes before a shell gets the terminal. Does nothing unless there().
   void give_back() const;
 
-  // Those that were pressed; an arrow is j or k. It takes the terminal first, and never waits.
+  // Calls take(), and returns the keys pressed since the last call, without waiting. The arrows up and down are k and
+  // j.
   std::string pressed();
 
  private:

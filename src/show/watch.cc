@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "show/watch.h"
-
 #include <poll.h>
 #include <unistd.h>
 
@@ -28,8 +26,8 @@ using Answer = Result<std::vector<Status>>;
 constexpr milliseconds kEvery = 1s;
 constexpr const char* kClear = "\033[H\033[2J";
 
-// The holders and waiters, those of other programs as well, without the times, which always change, and without the
-// order of holders, which is that of their expiry.
+// The holders and waiters, without times, which always change, and without the order of the holders, which is that of
+// their expiry.
 std::string essence(const std::vector<Status>& all) {
   std::string text;
   for (const Status& status : all) {
@@ -47,7 +45,7 @@ std::string essence(const std::vector<Status>& all) {
   return text;
 }
 
-std::string away(const Error& error) { return error.message + "; looking again"; }
+std::string away(const Error& error) { return error.message + "; trying again"; }
 
 struct Order {
   const char* name;
@@ -71,7 +69,7 @@ constexpr Order kOrders[] = {
     {"expiry", [](const Status& one, const Status& other) { return expires_in(one) < expires_in(other); }},
 };
 
-// The picture, and what keys have made of it.
+// The picture, as the keys have arranged it.
 class View {
  public:
   explicit View(std::size_t names) : listing_(names == 0), single_(names == 1) {}
@@ -83,7 +81,7 @@ class View {
     choose();
   }
 
-  // False: to end.
+  // False if the key is to quit.
   bool press(char key) {
     if (key == 'q') return false;
     if (key == 's') sort_by_the_next();
@@ -97,7 +95,7 @@ class View {
     return true;
   }
 
-  // `keys`: with what they do.
+  // `keys`: explain the keys below the picture.
   std::string text(bool keys) {
     keys_ = keys;
     const Screen screen = Screen::of_output();
@@ -108,7 +106,7 @@ class View {
   }
 
  private:
-  // From the top again, which shows what the order is for.
+  // Moves back to the top, too.
   void sort_by_the_next() {
     order_ = (order_ + 1) % std::size(kOrders);
     std::ranges::stable_sort(all_, kOrders[order_].before);
@@ -116,11 +114,11 @@ class View {
     follows_ = false;
   }
 
-  // The chosen lock, wherever it is now; the one in its place if it has gone.
+  // Moves to where the chosen lock is now, or stays in this row if it is gone.
   void follow() {
     const auto is_chosen = [&](const Status& status) { return chosen_ && status.name() == *chosen_; };
     const auto found = std::ranges::find_if(all_, is_chosen);
-    // Of one that was named twice, either stays chosen.
+    // A lock that was named twice is in two rows.
     const bool here = at_ < all_.size() && is_chosen(all_[at_]);
     if (!here && found != all_.end()) at_ = static_cast<std::size_t>(found - all_.begin());
   }
@@ -152,7 +150,7 @@ class View {
     return end == std::string::npos ? text : text.substr(0, end + 1);
   }
 
-  // As many as fit, the chosen one among them.
+  // As many rows as fit, including the chosen one.
   std::string rows(Screen screen) const {
     const std::size_t room = std::max<std::size_t>(screen.height, 4) - 3;
     const std::size_t first = at_ < room ? 0 : at_ - room + 1, count = std::min(room, all_.size() - first);
@@ -171,18 +169,18 @@ class View {
   }
 
   bool listing_, single_, keys_ = false;
-  bool follows_ = false;  // the chosen lock: somebody has moved to it
+  bool follows_ = false;  // the user has chosen a lock, so follow it
   std::vector<Status> all_;
   std::size_t order_ = 0, at_ = 0;
-  std::optional<lock::LockName> chosen_, one_;  // in the row `at_`; shown in full
+  std::optional<lock::LockName> chosen_, one_;  // the lock in row `at_`; the one shown in full
 };
 
-// A prompt may follow, on a line of its own.
+// The prompt needs a new line.
 void end_picture() {
   if (!in_background(STDOUT_FILENO)) static_cast<void>(print("\n"));
 }
 
-// The signal that ends us, or 0: Ctrl-Z has stopped us for a while, with the terminal as it was before us.
+// Returns the signal that ends rlock, or 0. For Ctrl-Z it restores the terminal and stops for a while.
 int take_signals(run::SignalBlock& signals, Keys& keys) {
   int ending = 0;
   bool stop = false;
@@ -202,28 +200,28 @@ int take_signals(run::SignalBlock& signals, Keys& keys) {
 
 enum class Next { look, draw, signal, end };
 
-// Waits until it is time to look again, or something has happened before.
+// Waits until it is time to look again, or until a key or signal arrives.
 Next wait_for_next(Keys& keys, View& view, const run::SignalBlock& signals, TimePoint look_at) {
   pollfd events[] = {{signals.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys.there() ? STDIN_FILENO : -1, POLLIN, 0}};
   const auto left = std::chrono::ceil<milliseconds>(look_at - BootClock::now());
   const int ready = poll(events, std::size(events), static_cast<int>(std::max<milliseconds>(left, 0ms).count()));
   if (ready <= 0) return Next::look;
   if (events[0].revents != 0) return Next::signal;
-  if (events[1].revents != 0 || (events[2].revents & ~POLLIN) != 0) return Next::end;  // the terminal has gone
+  if (events[1].revents != 0 || (events[2].revents & ~POLLIN) != 0) return Next::end;  // the terminal is gone
   for (const char key : keys.pressed()) {
     if (!view.press(key)) return Next::end;
   }
   return Next::draw;
 }
 
-// Errors: that of the answer, unless it is that the server is away after it was there.
+// Errors: that of the answer, unless the server has become unreachable after it had answered.
 Result<void> expect_answer(const Answer& all, bool& reached) {
   if (!all && (!reached || all.error().code != Error::Code::unavailable)) return std::unexpected(all.error());
   reached = true;
   return {};
 }
 
-// Shows the view, or the trouble, until it is time to look again: none; else the signal that has ended it, or 0.
+// Shows the view, or the trouble, until it is time to look again, and returns none; or the signal that ended it, or 0.
 Result<std::optional<int>> draw(View& view, const std::string& trouble, Keys& keys, run::SignalBlock& signals) {
   const TimePoint look_at = BootClock::now() + kEvery;
   for (Next next = Next::draw;;) {
@@ -238,7 +236,7 @@ Result<std::optional<int>> draw(View& view, const std::string& trouble, Keys& ke
   }
 }
 
-// The signal that has ended it, or 0.
+// Returns the signal that ended it, or 0.
 Result<int> draw_until_the_end(const Watched& watched, run::SignalBlock& signals) {
   Keys keys;
   View view(watched.names);

@@ -58,9 +58,9 @@ refused() {
 }
 
 @test "a name given twice, and too many of them" {
-  refused 64 "'b' is named twice" run b a b -- touch ran
-  refused 64 "'b' is named twice" acquire --lease 10s b b
-  refused 64 "'b' is named twice" release --owner "$OWNER" b a b
+  refused 64 "'b' is given twice" run b a b -- touch ran
+  refused 64 "'b' is given twice" acquire --lease 10s b b
+  refused 64 "'b' is given twice" release --owner "$OWNER" b a b
   local names=()
   mapfile -t names < <(seq 65)
   refused 64 '65 names; at most 64' run "${names[@]}" -- touch ran
@@ -71,7 +71,7 @@ refused() {
   refused 64 --shared run -s -x a -- touch ran
   refused 64 --slots run -s --slots 2 a -- touch ran
   refused 64 --slots run -x --slots 2 a -- touch ran
-  refused 64 '--resize wants --slots' run --resize a -- touch ran
+  refused 64 '--resize needs --slots' run --resize a -- touch ran
   local number
   for number in 0 -1 1.5 x '' 1000001; do
     refused 64 '--slots' run "--slots=$number" a -- touch ran
@@ -103,13 +103,13 @@ refused() {
 @test "names stand in front of -c, and no word behind it" {
   local option
   for option in -c --command; do
-    refused 64 "'a' stands behind -c" run x "$option" 'touch ran' a b
-    refused 64 "'x' stands behind -c" run "$option" 'touch ran' x
-    refused 64 "'b' stands behind -c" run x "$option" 'touch ran' -w 5s b
+    refused 64 "'a' follows -c TEXT" run x "$option" 'touch ran' a b
+    refused 64 "'x' follows -c TEXT" run "$option" 'touch ran' x
+    refused 64 "'b' follows -c TEXT" run x "$option" 'touch ran' -w 5s b
   done
-  refused 64 "'a' stands behind -c" run -n x -w5s '-ctouch ran' a
-  refused 64 "'a' stands behind -c" run x -nc 'touch ran' a
-  refused 64 "'a' stands behind -c" run x '--command=touch ran' a
+  refused 64 "'a' follows -c TEXT" run -n x -w5s '-ctouch ran' a
+  refused 64 "'a' follows -c TEXT" run x -nc 'touch ran' a
+  refused 64 "'a' follows -c TEXT" run x '--command=touch ran' a
   refused 64 '--command is given twice' run x -c 'touch ran' -c 'touch ran'
   run -0 rlock run x y -nc '"$RLOCK" status --names' -l 20s --reason -c
   [[ $(sort <<<"$output") == $'x\ny' ]]
@@ -252,9 +252,9 @@ refused() {
 }
 
 @test "--wait with -n" {
-  refused 64 contradict run -n --wait 5s x -- touch ran
-  refused 64 contradict run --wait 0 -n x -- touch ran
-  refused 64 contradict acquire --lease 10s -n -w 5s x
+  refused 64 'cannot be used together' run -n --wait 5s x -- touch ran
+  refused 64 'cannot be used together' run --wait 0 -n x -- touch ran
+  refused 64 'cannot be used together' acquire --lease 10s -n -w 5s x
 }
 
 @test "-E beyond an exit status" {
@@ -340,10 +340,10 @@ refused() {
 }
 
 @test "acquire wants --lease and says why, whatever is set elsewhere" {
-  refused 64 'nobody renews' acquire x
-  RLOCK_LEASE=10s refused 64 'nobody renews' acquire x
+  refused 64 'nothing renews' acquire x
+  RLOCK_LEASE=10s refused 64 'nothing renews' acquire x
   echo 'lease = "10s"' >c.toml
-  refused 64 'nobody renews' acquire --config c.toml x
+  refused 64 'nothing renews' acquire --config c.toml x
 }
 
 @test "force-unlock without a terminal wants --yes" {

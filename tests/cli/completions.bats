@@ -120,11 +120,11 @@ let_go() { redis srv flushall >/dev/null; }
 @test "zsh and fish show the texts of options and subcommands" {
   local shell
   for shell in $(shells | grep -v bash); do
-    SHOWN='wait at most DUR' completed "$shell" $'rlock run --w\t\t' >/dev/null
+    SHOWN='wait no longer than DUR' completed "$shell" $'rlock run --w\t\t' >/dev/null
     grep -qF -- --wait-replicas screen
-    grep -qF 'wait at most DUR' screen
-    SHOWN='give an acquired lock back' completed "$shell" $'rlock re\t\t' >/dev/null
-    grep -qF 'give an acquired lock back' screen
+    grep -qF 'wait no longer than DUR' screen
+    SHOWN='release an acquired lock' completed "$shell" $'rlock re\t\t' >/dev/null
+    grep -qF 'release an acquired lock' screen
   done
 }
 

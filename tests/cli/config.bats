@@ -215,9 +215,9 @@ with_host_file() {
 
 @test "an unknown variable: warned of, and the nearest is named" {
   RLOCK_LEESE=1m run -0 --separate-stderr rlock run x -- true
-  [[ $stderr == "rlock: warning: RLOCK_LEESE is no variable of rlock's; did you mean RLOCK_LEASE?" ]]
+  [[ $stderr == "rlock: warning: RLOCK_LEESE is not a variable that rlock knows; did you mean RLOCK_LEASE?" ]]
   RLOCK_FROBNICATE=$'s3cr3t' run -0 --separate-stderr rlock status
-  [[ $stderr == "rlock: warning: RLOCK_FROBNICATE is no variable of rlock's" ]]
+  [[ $stderr == "rlock: warning: RLOCK_FROBNICATE is not a variable that rlock knows" ]]
   RLOCK_LEESE=1m run -0 --separate-stderr rlock run -q x -- true
   [[ -z $stderr ]]
   RLOCK_LEESE=1m run -0 --separate-stderr rlock run --log-format json x -- true
@@ -254,7 +254,7 @@ with_host_file() {
   for line in 'reason = 5' 'reason = true' 'password-file = 0' 'log-format = 1' 'lease = true' 'max-queue = false' \
     'quiet = 1' 'tls-insecure = 0'; do
     printf '\n%s\n' "$line" >c.toml
-    wrong c.toml ":2: ${line%% *}: this is "
+    wrong c.toml ":2: ${line%% *}: write "
   done
 }
 
@@ -276,13 +276,22 @@ with_host_file() {
   wrong c.toml ':2: reason: put the value in quotes'
 }
 
+@test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
+  printf 'lease = "41s"\n# caf\xe9\n' >c.toml
+  wrong c.toml ':2: the file is not valid UTF-8'
+  printf 'reason = "caf\xe9"\n' >c.toml
+  wrong c.toml ':1: the file is not valid UTF-8'
+  printf 'reason = "caf\xc3\xa9"\nlease = "41s"\n' >c.toml
+  [[ $(lease_of --config c.toml) == 41s ]]
+}
+
 @test "a table, or a key with dots, that is no profile" {
   printf 'quiet = true\n[server]\nlease = "1m"\n' >c.toml
-  wrong c.toml ':2: server: this table is not known'
+  wrong c.toml ':2: server: unknown table'
   printf 'server.lease = "1m"\n' >c.toml
-  wrong c.toml ':1: server: this table is not known'
+  wrong c.toml ':1: server: unknown table'
   printf '[profile.ci]\nlease = "1m"\n[profile.ci.deep]\n' >c.toml
-  wrong c.toml ':3: profile.ci.deep: this table is not known'
+  wrong c.toml ':3: profile.ci.deep: unknown table'
   printf '[[lease]]\n' >c.toml
   wrong c.toml ':1: lease: a setting has one value'
 }
@@ -293,9 +302,9 @@ with_host_file() {
   printf '\nreason =\n' >c.toml
   wrong c.toml ':2: column'
   printf 'reason = "a"\nlease = "1m"\nreason = "b"\n' >c.toml
-  wrong c.toml ':3: this is there already'
+  wrong c.toml ':3: reason is already defined above'
   printf '[profile.ci]\n[profile.ci]\n' >c.toml
-  wrong c.toml ':2: this is there already'
+  wrong c.toml ':2: [profile.ci] is already defined above'
 }
 
 @test "however deep it goes, and however long it is, a file that is wrong is refused" {
@@ -303,7 +312,7 @@ with_host_file() {
   for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"' '"lease = {" + "a." * 32000 + "b = 1}"'; do
     python3 -c "print('\n' + $program)" >c.toml
     wrong c.toml ':2: '
-    [[ $stderr == *'this table is not known'* ]]
+    [[ $stderr == *'unknown table'* ]]
   done
   for program in '"lease = " + "[" * 60000' '"lease = " + "{a = " * 12000'; do
     python3 -c "print('\n' + $program)" >c.toml
@@ -311,7 +320,7 @@ with_host_file() {
   done
   # As deep as the limits allow: a table, and arrays with tables in them.
   python3 -c 'a = "a." * 190; print(f"[{a}b]\n" + f"{a}b = [\n{{" * 7 + "}]" * 7)' >c.toml
-  wrong c.toml ':1: a: this table is not known'
+  wrong c.toml ':1: a: unknown table'
   python3 -c 'print("lease = \"41s\"\n".ljust(65535, "#"))' >c.toml
   [[ $(wc -c <c.toml) == 65536 && $(lease_of --config c.toml) == 41s ]]
   echo >>c.toml
@@ -370,7 +379,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   assert_says RLOCK_PROFILE
   run -64 --separate-stderr rlock run --config c.toml --profile '' x -- touch ran
   run -64 --separate-stderr rlock run --config c.toml --profile 'a.b' x -- touch ran
-  assert_says "'a.b' is no profile's name"
+  assert_says "'a.b' is not a profile's name"
   RLOCK_PROFILE=$'\e[1m' run -78 --separate-stderr rlock run --config c.toml x -- touch ran
   [[ ! -e ran && $stderr != *$'\e'* ]]
 }
@@ -385,14 +394,14 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   printf '[profile.ci]\nquiet = 1\n' >c.toml
   wrong c.toml ':2: profile.ci.quiet: '
   printf '[profile."a b"]\n' >c.toml
-  wrong c.toml "profile.a b: a profile's name has letters"
+  wrong c.toml "profile.a b: use letters, digits, - and _ for a profile's name"
   printf '[[profile.ci]]\n' >c.toml
   wrong c.toml ':1: profile.ci: '
   printf 'profile.lease = "1m"\n' >c.toml
   wrong c.toml ':1: profile.lease: '
   printf '[profile.ci]\nurl = "unix://:s3cr3t@/none"\n' >c.toml
   chmod 644 c.toml
-  wrong c.toml ':2: profile.ci.url holds a password'
+  wrong c.toml ':2: profile.ci.url contains a password'
   [[ $stderr != *s3cr3t* ]]
 }
 
@@ -758,7 +767,7 @@ EOF
   (echo 'lease = "42s"' >fifo) 3>&- &
   run -0 --separate-stderr rlock run --config fifo x -- "$RLOCK" status x
   [[ $output =~ lease\ +42s ]]
-  wrong fifo 'nobody has written'
+  wrong fifo 'its writer has not finished within 5s'
   [[ $(lease_of --config /dev/null) == 30s ]]
 }
 
@@ -782,7 +791,7 @@ own_network() {
 @test "where nothing names a server, two hosts both run, and each says so on one line, with the three places to name it" {
   own_network
   unset RLOCK_URL SUDO_USER
-  local warning='rlock: warning: no server is named, so that rlock uses redis://127.0.0.1:6379, which may be another server on each host; name the server by --url, by RLOCK_URL, or by url = "redis://HOST" in /etc/rlock/rlock.toml'
+  local warning='rlock: warning: no server was given, so rlock uses redis://127.0.0.1:6379, which may be a different server on each host; give it with --url, RLOCK_URL, or by url = "redis://HOST" in /etc/rlock/rlock.toml'
   local places=(env -i PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8) host
   both_run() {
     for host in one two; do echo go >"$host"; done
@@ -798,7 +807,7 @@ own_network() {
   both_run -q # prints errors only
   [[ -z $stderr ]] || { show && return 1; }
   both_run --log-format json
-  [[ $stderr == '{"'*'"level":"warning"'*'no server is named'* && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
+  [[ $stderr == '{"'*'"level":"warning"'*'no server was given'* && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
 }
 
 @test "to name 127.0.0.1 in one of the three places ends the warning; a nested run gives none of its own" {
@@ -829,7 +838,7 @@ own_network() {
   export SUDO_USER=alice
   run --separate-stderr rlock --server-timeout 1s status x # there may be a server
   assert_says 'uses redis://127.0.0.1:6379, which'
-  assert_says 'by RLOCK_URL (which sudo takes away: write sudo --preserve-env=RLOCK_URL), or by'
+  assert_says 'RLOCK_URL (which sudo removes: use sudo --preserve-env=RLOCK_URL), or by'
   run --separate-stderr rlock --server-timeout 1s --url redis://127.0.0.1:6379 status x
   [[ $stderr != *sudo* ]]
 }

@@ -53,7 +53,7 @@ start_tree() {
   start_tree -k 4s --lease 60s
   wait_until listeners 1
   run -75 --separate-stderr rlock force-unlock --yes --wait 500ms job
-  assert_says 'still held after 500ms; --now takes it away'
+  assert_says 'still held after 500ms; to take it away at once'
   [[ $(redis srv exists job) == 1 ]]
   job_status
   [[ $status == 74 ]]
@@ -78,9 +78,9 @@ start_tree() {
   began=$(now_ms) ttl=$(redis srv pttl job)
   run -0 rlock force-unlock --yes job
   (($(now_ms) - began >= ttl - 100))
-  assert_says 'job: the holder does not answer; its lease runs out in '
+  assert_says 'job: the holder does not answer; its lease ends in '
   assert_says '--now would take the lock away at once'
-  assert_says 'job: the holder has it no more'
+  assert_says 'job: the holder no longer has it'
   [[ $output != *released* ]]
 }
 
@@ -97,8 +97,8 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   kill_guards
   wait_until gone "$command"
   run -0 rlock force-unlock --yes --owner "$dead" job
-  assert_says 'job: the holder has been asked to stop, if it is among those that listen; waiting for it'
-  assert_says 'job: the holder has it no more'
+  assert_says 'job: the holder has been asked to stop, if it listens; waiting for it'
+  assert_says 'job: the holder no longer has it'
   kill "$living"
   wait "$living" || true
 }
@@ -173,5 +173,5 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
 
 @test "--now and --wait contradict each other" {
   run -64 --separate-stderr rlock force-unlock --now --wait 1s job
-  assert_says 'contradict'
+  assert_says 'cannot be used together'
 }

@@ -90,7 +90,7 @@ agent_parts() {
   job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until renewed job.err 1
   cut_connections
-  wait_until said 'not done in time'
+  wait_until said 'did not finish in time'
   wait_until said 'renewed again'
   touch end
   job_status
@@ -252,11 +252,11 @@ end_of_roots() {
 
 @test "a ~ that no shell has read is no folder" {
   run -64 --separate-stderr rlock run --password-file='~/pass' job -- touch ran
-  assert_says "--password-file: '~/pass': ~ stands for no folder here"
+  assert_says "--password-file: '~/pass': ~ is not expanded here"
   echo 'tls-ca = "~/ca.crt"' >c.toml
   run -78 --separate-stderr rlock run --config c.toml job -- touch ran
   assert_says 'c.toml:1: tls-ca: '
-  assert_says 'write the whole path'
+  assert_says 'write the full path'
   [[ ! -e ran ]]
 }
 
@@ -268,7 +268,7 @@ reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
   needs_nobody
   reach
   run -78 --separate-stderr as_nobody "$RLOCK" --password-file "$PWD/pass" run job -- touch ran
-  assert_says 'pass: Permission denied; name a file of your own (chmod 600)'
+  assert_says 'pass: Permission denied; use a file of your own (chmod 600)'
   [[ ! -e ran ]]
 }
 

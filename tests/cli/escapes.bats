@@ -289,7 +289,7 @@ held() {
   run -0 --separate-stderr rlock status --names
   [[ $(sort <<<"$output") == $'a b\nc\\d' ]]
   assert_says '2 names are left out'
-  assert_says '--null prints all'
+  assert_says 'use --null to print all'
   run -0 --separate-stderr rlock --quiet status --names
   [[ -z $stderr ]]
   drop "$name" 'a b' 'c\d' '--on-acquire=touch PWNED'
@@ -306,6 +306,6 @@ held() {
   on_terminal nothing nothing status --names -0 "$name"
   [[ $status == 0 && $output == 'x\xc2\x9b31m\u{202e}esrever\xff'* ]]
   run -64 --separate-stderr rlock status --null
-  assert_says '--null wants --names'
+  assert_says '--null needs --names'
   drop "$name" -y
 }

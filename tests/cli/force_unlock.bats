@@ -53,7 +53,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   owner=$(take a)
   for answer in n '' x; do
     run -75 on_terminal "$answer" "$RLOCK" force-unlock a
-    assert_says 'left alone'
+    assert_says 'unchanged'
     [[ $(holder a) == "$owner"$'\n1' ]]
   done
   rlock release a --owner "$owner"
@@ -63,7 +63,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   local owner
   owner=$(take a)
   run -76 --separate-stderr rlock force-unlock --yes --owner "$FOREIGN" a
-  assert_says 'left alone'
+  assert_says 'unchanged'
   [[ $(holder a) == "$owner"$'\n1' ]]
   run -0 rlock force-unlock --yes --owner "$owner" a
   free a

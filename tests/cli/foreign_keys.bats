@@ -108,7 +108,7 @@ left_alone() {
 @test "--java-semaphore: a number is the semaphore that a Java program has made, also while nobody holds a permit" {
   redis srv set k 2
   run -64 --separate-stderr rlock run --java-semaphore k -- true
-  assert_says '--java-semaphore wants --slots'
+  assert_says '--java-semaphore needs --slots'
   run -0 rlock run --slots 2 --java-semaphore k -- redis-cli -s "$srv_sock" get k
   [[ $output == 1 && $(redis srv get k) == 2 && $(redis srv pttl k) == -1 ]]
   # One that expires is rather a lock by SET NX.

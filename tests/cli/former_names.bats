@@ -28,7 +28,7 @@ shown() { rlock config "$@" 2>/dev/null | tr -s ' ' | sed -n 's/^server-timeout 
   run -64 --separate-stderr rlock run --timeout 1s --server-timeout 2s x -- touch ran
   assert_says '--server-timeout is given twice'
   run -64 --separate-stderr rlock run --timeout 1ms x -- touch ran
-  assert_says '--timeout: at least 10ms'
+  assert_says '--timeout: 1ms is too short; use at least 10ms'
   run -0 --separate-stderr rlock run --timeout 60s x -- echo ran
   [[ $output == ran && -z $stderr ]]
 }

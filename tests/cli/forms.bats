@@ -93,9 +93,9 @@ busy() {
 
 @test "a letter takes no =" {
   run -64 --separate-stderr rlock status -q= x
-  assert_says 'status: -q=: a letter has no value behind =; write --quiet=true or --quiet=false'
+  assert_says 'status: -q=: use the long option with =: --quiet=true or --quiet=false'
   run -64 --separate-stderr rlock run -nq=true x -- touch started
-  assert_says "write --quiet=true"
+  assert_says "use the long option with =: --quiet=true"
   [[ ! -e started ]]
 }
 
@@ -150,9 +150,9 @@ busy() {
 
 @test "outputs of status that contradict each other, and --is-held without a name" {
   run -64 --separate-stderr rlock status --json --names
-  assert_says contradict
+  assert_says "cannot be used together"
   run -64 --separate-stderr rlock status --is-held --names x
-  assert_says contradict
+  assert_says "cannot be used together"
   run -64 --separate-stderr rlock status --is-held
   assert_says NAME
 }
@@ -181,7 +181,7 @@ busy() {
 
 @test "an option without its value says what it wants" {
   run -64 --separate-stderr rlock release a --owner
-  [[ $stderr == 'rlock: release: --owner wants ID' ]]
+  [[ $stderr == 'rlock: release: --owner needs ID' ]]
 }
 
 @test "an empty hook is refused" {

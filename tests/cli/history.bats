@@ -204,15 +204,15 @@ entry() {
   [[ $output == a ]]
   for i in 'tomorrow' '2026-02-31' '20260101' ''; do
     run -64 --separate-stderr rlock history --since "$i"
-    [[ $stderr == *'is neither a date'* ]]
+    [[ $stderr == *'is not a date'* ]]
   done
   run -64 rlock history --limit 0
   run -0 --separate-stderr rlock history nothing
   [[ $output == 'no job of this name has asked for a history '* ]]
   run -0 --separate-stderr rlock history --failed b
-  [[ $output == 'no such holds are written down here' ]]
+  [[ $output == 'no such holds are recorded here' ]]
   run -0 --separate-stderr rlock history --since 1h --timeline old
-  [[ $output == 'no such holds are written down here' ]]
+  [[ $output == 'no such holds are recorded here' ]]
 }
 
 @test "one that was taken away is no loss, however many releases come before its owner notices" {
@@ -478,15 +478,15 @@ at() {
   local i
   for i in 1 2 3; do rlock run a -- true; done
   run -0 --separate-stderr rlock history --limit 2
-  [[ ${#lines[@]} == 4 && ${lines[3]} == 'older holds: --limit' && -z $stderr ]]
+  [[ ${#lines[@]} == 4 && ${lines[3]} == 'for older holds, use --limit' && -z $stderr ]]
   run -0 rlock history --limit 2 --timeline
-  [[ $output == *'older holds: --limit' ]]
+  [[ $output == *'for older holds, use --limit' ]]
   run -0 rlock history --limit 3
   [[ ${#lines[@]} == 4 && $output != *older* ]]
   FIELDS=name run -0 holds --limit 2
   [[ $output == $'a\na' ]]
   rlock history --limit 2 --html page.html
-  grep -q '<p>2 holds, the newest ones (for older ones: --limit), written ' page.html
+  grep -q '<p>2 holds, the newest ones (use --limit for older ones), written ' page.html
   rlock history --limit 3 --html page.html
   grep -q '<p>3 holds, written ' page.html
 }
@@ -513,7 +513,7 @@ at() {
 }
 
 @test "of a quorum each server has it, and the reader sees one" {
-  not_over sentinel cluster 'it cannot be one of a quorum'
+  not_over sentinel cluster 'it cannot be part of a quorum'
   redis_start two
   redis_start three
   local url
@@ -689,15 +689,15 @@ PYTHON
   local long
   long=$(printf 'n%.0s' {1..250})
   run -71 --separate-stderr rlock history --html "$long"
-  [[ $stderr == *"$long is written as "*"$long.rlock-"*' first: that file: File name too long' ]]
+  [[ $stderr == *"cannot create $long.rlock-"*", which is to replace $long: File name too long" ]]
   run -64 rlock history --html ''
   run -64 --separate-stderr rlock history --html x --json
-  [[ $stderr == *'contradict each other'* ]]
+  [[ $stderr == *'cannot be used together'* ]]
   if [[ $(id -u) != 0 ]]; then
     chmod a-w .
     run rlock history --html page.html
     chmod u+w . # who takes the folder away needs that
-    [[ $status == 71 && $output == *'page.html is written as '*'page.html.rlock-'*' first: '* ]]
+    [[ $status == 71 && $output == *'cannot create '*'page.html.rlock-'*', which is to replace '* ]]
   fi
 }
 
@@ -816,7 +816,7 @@ PYTHON
   [[ $output == now || $output == '' ]] # at midnight
   for time in 'ago' 'days' '2 dayss' '2 moons' '1 hour later' 'yesterday ago'; do
     run -64 --separate-stderr rlock history --since "$time"
-    [[ $stderr == *'is neither a date'* ]]
+    [[ $stderr == *'is not a date'* ]]
   done
 }
 

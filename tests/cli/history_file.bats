@@ -99,7 +99,7 @@ refused() {
   local before
   before=$(stat -c '%N %u' "$1")
   run -78 --separate-stderr rlock history --html "$1"
-  [[ $stderr == *"$1: a link that rlock does not follow, because it $2"*'name the file that it leads to' ]]
+  [[ $stderr == *"$1: rlock does not follow this link, because it $2"*'name the file that it leads to' ]]
   [[ $(stat -c '%N %u' "$1") == "$before" && $(<target) == mine && ! -e new ]]
 }
 
@@ -112,12 +112,12 @@ refused() {
   ln -s sticky/own to-own
   [[ $(id -u) != 0 ]] || chown -h 65534 sticky/to-nothing sticky/folder
   each() {
-    refused sticky/own 'is in a folder in which others may make links'
+    refused sticky/own 'is in a folder in which others may create links'
     refused sticky/to-nothing 'is in a folder'
     run -78 --separate-stderr rlock history --html to-own
-    [[ $stderr == *'sticky/own: a link that'* && $(<target) == mine ]]
+    [[ $stderr == *'sticky/own: rlock does not follow this link'* && $(<target) == mine ]]
     run -78 --separate-stderr rlock history --html sticky/folder/target
-    [[ $stderr == *'sticky/folder: a link that'* && $(<target) == mine ]]
+    [[ $stderr == *'sticky/folder: rlock does not follow this link'* && $(<target) == mine ]]
   }
   with_protection each
   # Without a link all is well.
@@ -167,7 +167,7 @@ refused() {
   local name
   for name in file pipe; do
     run -78 --separate-stderr rlock history --html "sticky/$name"
-    [[ $stderr == *"sticky/$name: not written, because it belongs to another user (id 65534), and is in a folder in which others may make files; name another file"* ]]
+    [[ $stderr == *"sticky/$name: not written, because it belongs to another user (id 65534) and is in a folder in which others may create files; name another file"* ]]
   done
   [[ $(<sticky/file) == theirs ]]
 }

@@ -204,7 +204,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   job=$!
   wait_until rlock status --is-held a
   run -0 rlock history a
-  [[ $output == 'nothing yet: a job has asked for a history, and its hold is written down when it is over' ]]
+  [[ $output == 'nothing yet: a job has asked for a history, and rlock records its hold when it ends' ]]
   run -0 rlock history
   [[ $output == 'nothing yet: '* ]]
   run -0 rlock history b

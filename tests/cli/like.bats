@@ -123,7 +123,7 @@ END
     assert_says 'redis-py: its locks have one holder at a time'
   done
   run -64 --separate-stderr rlock run --like redis-py --protocol redisson k -- true
-  assert_says '--like redis-py and --protocol redisson contradict each other'
+  assert_says '--like redis-py and --protocol redisson cannot be used together'
   run -64 --separate-stderr rlock force-unlock -y --like redis-py --protocol redisson k
   run -64 --separate-stderr rlock run --like spring k -- true
   assert_says 'REGISTRY:%'
@@ -142,7 +142,7 @@ END
   redis srv hset lock:k 8a3c2c1e-0d3e-4bb5-8a8e-0a1b2c3d4e5f:1 1 >/dev/null
   redis srv pexpire lock:k 600000 >/dev/null
   run -76 --separate-stderr rlock run --like python-redis-lock k -- true
-  assert_says "it is a lock of Redisson's: use --protocol redisson"
+  assert_says "it is a Redisson lock: use --protocol redisson"
 }
 
 @test "python-redis-lock: its waiters wait for an element of a list, which a release leaves, and not for ever" {

@@ -128,7 +128,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   local owner
   owner=$(rlock acquire job --lease 1m)
   run --separate-stderr -75 rlock local stop
-  assert_says "'job'"
+  assert_says "locks are held: 'job'; to stop the server anyway, and make their commands lose the locks, give --yes"
   run -0 rlock local stop --yes
   wait_until not running
   run --separate-stderr -0 rlock local stop
@@ -548,12 +548,12 @@ held() {
   server=$(servers)
   mv "$above" "$above.away"
   ln -s above "$above" # to itself: ELOOP, in place of a disk's EIO
-  wait_until grep -q 'its server goes on' "$above.away/l/redis.log"
+  wait_until grep -q 'its server continues' "$above.away/l/redis.log"
   rm "$above"
   mv "$above.away" "$above"
   run -75 rlock run -n job -- true
   [[ $(servers) == "$server" ]]
-  [[ $(grep -c 'its server goes on' "$dir/redis.log") == 1 ]]
+  [[ $(grep -c 'its server continues' "$dir/redis.log") == 1 ]]
 }
 
 @test "a server that keeps crashing is started more and more rarely, and those who wait are told" {

@@ -27,8 +27,8 @@ held_by_another() {
   # Two jobs that nest in the opposite order wait for each other for ever.
   rlock run a -- "$RLOCK" run b -- "$RLOCK" run -w 10m x -- touch started 2>err 3>&- &
   local job=$!
-  wait_until grep -qF 'you hold a, b meanwhile' err
-  [[ $(grep 'waiting for x' err) == *"$FOREIGN"*', you hold a, b meanwhile' ]]
+  wait_until grep -qF 'meanwhile you hold a, b' err
+  [[ $(grep 'waiting for x' err) == *"$FOREIGN"*'; meanwhile you hold a, b' ]]
   redis srv del x
   wait "$job"
   [[ -e started ]]

@@ -256,7 +256,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   for option in -s -x '--slots 2'; do
     # shellcheck disable=SC2086 # words
     run -64 --separate-stderr run_set $option k -- touch started
-    assert_says '--protocol set knows one holder at a time'
+    assert_says '--protocol set: its locks have one holder at a time'
     # shellcheck disable=SC2086 # words
     RLOCK_PROTOCOL=set run -64 --separate-stderr rlock acquire --lease 5s $option k
     # shellcheck disable=SC2086 # words
@@ -276,7 +276,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
     rlock acquire --lease 10m $kind k >owner
     run -76 --separate-stderr run_set k -- touch started
     assert_says ', held '
-    assert_says "it is a lock of Redisson's: use --protocol redisson"
+    assert_says "it is a Redisson lock: use --protocol redisson"
     rlock release k --owner "$(cat owner)"
     redis srv del k '{k}:timeout' 'rlock:holder:{k}'
   done
@@ -311,7 +311,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
 @test "a string without a TTL: 76 unless -w says how long, and a warning" {
   redis srv set k 1f0a-random
   run -76 --separate-stderr run_set k -- touch started
-  assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; --wait DUR waits'
+  assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; wait for it with --wait DUR'
   run -75 --separate-stderr run_set -n k -- touch started
   assert_says 'never expires'
   run -75 --separate-stderr run_set -w 300ms k -- touch started
@@ -392,7 +392,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
 @test "force-unlock: a foreign string only with the option; ours without, and the job is stopped" {
   foreign
   run -76 --separate-stderr rlock force-unlock --yes k
-  assert_says '--protocol set says that it is a lock'
+  assert_says 'if it is a lock, give --protocol set'
   [[ $(redis srv get k) == 1f0a-random ]]
   run -0 rlock force-unlock --yes --protocol set k
   [[ $(redis srv exists k) == 0 ]]

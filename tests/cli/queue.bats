@@ -252,7 +252,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   assert_says '0 wait already'
   wait_in_line a --max-queue 1
   run -75 --separate-stderr rlock run --max-queue 1 x -- true
-  assert_says '1 wait already, and --max-queue allows no more'
+  assert_says '1 are already waiting, which is the limit of --max-queue'
   run -0 --separate-stderr rlock run --max-queue 1 -E 0 x -- false
   [[ -z $(grep 'not acquired' <<<"$stderr") ]]
   let_go

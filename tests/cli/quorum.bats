@@ -578,21 +578,21 @@ slow_s3() {
     # shellcheck disable=SC2086 # an option and its value
     run rlock run $option job -- true
     show
-    [[ $status == 64 && $output == *'with several servers there is no --'* ]]
+    [[ $status == 64 && $output == *'with several servers you cannot use --'* ]]
   done
 }
 
 @test "a master behind Sentinels is none of a quorum" {
   run --separate-stderr -64 rlock run --url redis+sentinel://127.0.0.1:1/a --url redis+sentinel://127.0.0.1:1/b \
     --url redis+sentinel://127.0.0.1:1/c job -- touch ran
-  assert_says 'a master behind Sentinels cannot be one of a quorum'
+  assert_says 'a master behind Sentinels cannot be part of a quorum'
   [[ ! -e ran ]]
 }
 
 @test "clusters, and addresses that commas part, are no quorum" {
   run --separate-stderr -64 rlock run --url redis+cluster://127.0.0.1:1 --url redis+cluster://127.0.0.1:2 \
     --url redis+cluster://127.0.0.1:3 job -- touch ran
-  assert_says 'a cluster cannot be one of a quorum'
+  assert_says 'a cluster cannot be part of a quorum'
   run --separate-stderr -64 rlock run --url redis://:S1@127.0.0.1:1,redis://:S2@127.0.0.1:2 job -- touch ran
   assert_says 'more than one address; separate them with blanks'
   [[ $stderr != *S1* && $stderr != *S2* && ! -e ran ]]
@@ -678,7 +678,7 @@ SCRIPT
 @test "doctor looks at each server, and at the quorum" {
   run rlock doctor
   show
-  [[ $output == *"$(redis_url s1)"* && $output == *"$(redis_url s3)"* && $output == *'3 servers that know nothing of each other'* ]]
+  [[ $output == *"$(redis_url s1)"* && $output == *"$(redis_url s3)"* && $output == *'3 independent servers'* ]]
 }
 
 @test "a minority that is down is a warning of doctor, a line of status, and a measure; a majority is a failure" {
@@ -702,5 +702,5 @@ SCRIPT
   redis_stop s2
   run -78 rlock doctor
   show
-  [[ $output == *'fail  connection'*'no lock can be had'* ]]
+  [[ $output == *'fail  connection'*'no lock is available'* ]]
 }

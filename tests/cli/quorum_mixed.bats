@@ -102,9 +102,9 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   [[ $output == *ran* ]]
   run -64 --separate-stderr rlock run --tls-ca "$TLS_DIR/ca.crt" --url redis://127.0.0.1:1 --url redis://127.0.0.1:2 \
     --url redis://127.0.0.1:3 job -- touch ran
-  assert_says 'no address for TLS'
+  assert_says 'does not use TLS'
   run -64 --separate-stderr rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" job -- touch ran
-  assert_says 'no address for TLS'
+  assert_says 'does not use TLS'
   [[ ! -e ran ]]
 }
 

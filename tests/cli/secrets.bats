@@ -483,7 +483,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
 @test "nested: a password from elsewhere does not reach the command, and it is told what to do" {
   told() {
     show
-    [[ $status == 77 && $stderr == *'under `rlock run`, which hands no password on'*RLOCK_PASSWORD_FILE* ]]
+    [[ $status == 77 && $stderr == *'under `rlock run`, which does not pass passwords on'*RLOCK_PASSWORD_FILE* ]]
     unseen "$SECRET"
   }
   RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET nested

@@ -205,7 +205,7 @@ change=(run acquire)
   "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested'
   rlock() { timeout --preserve-status -k 1 120 "${namespace[@]}" sh -c 'ip link set lo up && exec "$@"' sh "$RLOCK" "$@"; }
   options=()
-  says 69 'redis://127.0.0.1:6379: connect: Connection refused' 'say where Redis is with --url or RLOCK_URL, or begin with --url local:' "${all[@]}"
+  says 69 'redis://127.0.0.1:6379: connect: Connection refused' 'give the address of Redis with --url or RLOCK_URL, or try --url local:' "${all[@]}"
 }
 
 @test "TLS where plain text is spoken, and plain text where TLS is" {
@@ -236,7 +236,7 @@ for path in pathlib.Path(sys.argv[1]).glob("src/**/*.cc"):
         if re.match(r"\s*(//|#)", line):
             continue
         for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
-            if re.search(rf"(?<![-\w])(?:{names})(?![-\w])", literal) and not re.search(r"(?:as|leave it to) password-file", literal):
+            if re.search(rf"(?<![-\w])(?:{names})(?![-\w])", literal) and not re.search(r"(?:as|use) password-file", literal):
                 print(f"{path}:{number}: {literal}")
                 bad += 1
 sys.exit(bad > 0)

@@ -100,7 +100,7 @@ ends() {
   run -0 rlock run --supersede -w 1m a -- echo instead
   [[ $output == *instead* ]]
   ends 75
-  grep -q 'a: not acquired: asked to give it up by .* (--supersede) while waiting for others' err
+  grep -q 'a: not acquired: asked by .* (--supersede) to give it up while waiting for other locks' err
   job a b
   wait_until waiting_for b
   run -0 rlock force-unlock --yes -w 1m a

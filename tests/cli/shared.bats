@@ -162,7 +162,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   done >/dev/null
   redis srv pexpire x 60000
   run -75 --separate-stderr rlock force-unlock --yes x
-  [[ $stderr == *'only the first 100 of 130 holders; do it again for the others' ]]
+  [[ $stderr == *'only the first 100 of 130 holders; run it again for the others' ]]
   run -0 rlock force-unlock --yes x
   run -0 rlock status x
   assert_says 'state     free'

@@ -166,7 +166,7 @@ forsaken() {
 @test "without a name and without a lock the list is empty, and says what it leaves out" {
   foreign c
   run -0 --separate-stderr rlock status
-  assert_says 'no locks are held through rlock; those of other programs are shown by their names: rlock status NAME'
+  assert_says 'no locks are held through rlock; to see a lock of another program, name it: rlock status NAME'
   redis srv del c
   run -0 --separate-stderr rlock status --names
   [[ -z $output && -z $stderr ]]

@@ -95,7 +95,7 @@ refused() {
 @test "--tls-insecure trusts whoever answers, and says so each time" {
   TLS_CERTIFICATE=unknown tls_start srv
   run -0 --separate-stderr rlock run --url "rediss://localhost:$srv_tls" --tls-insecure x -- echo mine
-  assert_says 'the server is not verified, and may be anybody'
+  assert_says 'the server is not verified, and may be an impostor'
 }
 
 @test "a server that wants a certificate of ours gets it" {
@@ -171,10 +171,10 @@ refused() {
   refused 78 '--tls-key without --tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
   cp "$TLS_DIR/client.key" "$BATS_TEST_TMPDIR/open.key"
   chmod 644 "$BATS_TEST_TMPDIR/open.key"
-  refused 78 'others may read the key; chmod 600' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$BATS_TEST_TMPDIR/open.key"
+  refused 78 'others may read the key; run chmod 600' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$BATS_TEST_TMPDIR/open.key"
   chmod 600 "$TLS_DIR/strange_client.key"
   refused 78 'tls-key' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$TLS_DIR/strange_client.key"
-  refused 64 'is no address for TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
+  refused 64 'does not use TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
 }
 
 @test "a folder of authorities that another user owns or may change: 78" {

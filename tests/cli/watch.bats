@@ -72,7 +72,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   watch x
   wait_until times free 1
   redis_stop srv
-  wait_until grep -q 'looking again' err
+  wait_until grep -q 'trying again' err
   redis_start srv
   redis srv hset x java:1 1
   redis srv pexpire x 20000
@@ -88,7 +88,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
 
 @test "it contradicts --is-held" {
   run -64 --separate-stderr rlock status --watch --is-held x
-  [[ $stderr == *'--watch and --is-held contradict each other'* ]]
+  [[ $stderr == *'--watch and --is-held cannot be used together'* ]]
 }
 
 @test "of several holders the one that has had it longest is shown, and renewals are no change" {

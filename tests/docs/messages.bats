@@ -67,29 +67,29 @@ job() {
   job 64 'is not a number of slots, from 1 to 1000000' --slots 0
   job 64 'is not a number from -1000 to 1000' --priority 1001
   job 64 'is not a number of replicas' --wait-replicas x
-  job 64 '--server-timeout: at least 10ms' --server-timeout 1ms
-  job 64 '--hook-timeout: a hook needs some time' --hook-timeout 0
+  job 64 '--server-timeout: 1ms is too short; use at least 10ms' --server-timeout 1ms
+  job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
 }
 
 @test "messages: options that contradict one another, or say nothing" {
-  job 64 'contradict each other; give one' -s -x
-  job 64 '--isolate and --leftovers ignore contradict each other: nothing outlives its namespace' --isolate --leftovers ignore
+  job 64 'cannot be used together' -s -x
+  job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
   job 64 'is given twice' --lease 5s --lease 6s
   job 64 'a reason has at most 512 bytes' --reason "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml
   job 64 'is neither redisson nor set' --protocol get
   job 64 'is none of kill, wait and ignore' --leftovers keep
-  job 64 'names no file' --tls-ca=
+  job 64 'the name of the file is empty' --tls-ca=
   job 64 'the text is empty' --on-lost=
-  job 78 '--tls-key without --tls-cert: a key alone shows nothing' --url rediss://127.0.0.1:1 --tls-key k
+  job 78 '--tls-key needs --tls-cert' --url rediss://127.0.0.1:1 --tls-key k
   RLOCK_QUIET=maybe job 78 'is neither true nor false'
 }
 
 @test "messages: words" {
   says 64 'a subcommand is missing; see rlock --help'
   says 64 'unknown subcommand' frobnicate
-  says 64 'whose lock? give --owner ID, as acquire printed it, or set RLOCK_OWNER' renew x
-  says 64 'local wants one of status, stop and serve' local start
+  says 64 'the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER' renew x
+  says 64 'local needs one of status, stop and serve' local start
   says 64 'it is empty' run '' -- touch ran
   says 64 'bad lock name' run 'a}b' -- touch ran
   says 64 'the owner id is empty' release --owner '' x
@@ -98,21 +98,21 @@ job() {
 
 @test "messages: addresses and files" {
   job 64 'bad address: ' --url nowhere
-  job 78 'neither a file nor a pipe' --config /dev/full
+  job 78 'not a file or a pipe' --config /dev/full
   echo 'url = []' >c.toml
-  job 78 'this list is empty; put a text in quotes' --config c.toml
+  job 78 'this list is empty' --config c.toml
   echo 'url = [1,' >c.toml
-  job 78 'c.toml:1: url: a setting has one value; only url may be a list, of texts in quotes' --config c.toml
+  job 78 'c.toml:1: url: a setting has one value; only url can be a list of strings in quotes' --config c.toml
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   echo 'profile = "ci"' >c.toml
-  job 78 'settings of a profile stand in a table [profile.NAME]; --profile chooses it' --config c.toml
+  job 78 'write the settings of a profile below [profile.NAME]; --profile chooses it' --config c.toml
 }
 
 @test "messages: a hold that is another's, or gone" {
   local owner
-  says 76 'not held: its lease ran out, or it was released before' release x --owner a:1
-  says 76 'not held: its lease ran out, or it was released' renew x --owner a:1 --lease 10s
+  says 76 'not held: its lease has expired, or it was already released' release x --owner a:1
+  says 76 'not held: its lease has expired, or it was released' renew x --owner a:1 --lease 10s
   owner=$(rlock acquire x --lease 1m)
   says 76 'not released: another owner holds it' release x --owner a:1
   says 76 'not renewed: another owner holds it' renew x --owner a:1 --lease 10s
@@ -158,5 +158,5 @@ odd() {
 
 @test "messages: a settings file that is none" {
   printf 'lease = "5s"\nwait = {\n' >settings
-  job 78 'settings:2: wait: this table is not known' --config settings
+  job 78 'settings:2: wait: unknown table' --config settings
 }

@@ -104,7 +104,7 @@ PYTHON
   run -0 rlock status --prometheus b
   [[ $output == *'rlock_held{name="b"} 0'* && $output != *'"a"'* ]]
   run -64 --separate-stderr rlock status --prometheus --json
-  [[ $stderr == *'contradict each other'* ]]
+  [[ $stderr == *'cannot be used together'* ]]
   run -64 rlock status --prometheus --watch
 }
 

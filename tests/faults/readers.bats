@@ -77,7 +77,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   [[ -z $stderr ]]
   rlock release x --owner "$(sed 's/.*"owner":"\([^"]*\)".*/\1/' <<<"$output")"
   run -64 --separate-stderr rlock run -s --no-renew --lease 2m x -- true
-  assert_says '--no-renew with --shared wants a lease of 30s at most'
+  assert_says '--no-renew with --shared allows a lease of at most 30s'
   run -0 --separate-stderr rlock run -s --no-renew --lease 30s x -- true
   run -0 --separate-stderr rlock run -x --lease 2m --status-fd 1 x -- true
   assert_says '"lease_ms":120000'

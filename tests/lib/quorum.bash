@@ -27,7 +27,7 @@ quorum_start() {
   local number=$1 i
   shift
   QUORUM=0
-  not_over sentinel cluster 'it cannot be one of a quorum'
+  not_over sentinel cluster 'it cannot be part of a quorum'
   QUORUM=$number RLOCK_URL=
   for ((i = 1; i <= number; i++)); do
     aged_start "s$i" "$@" || return

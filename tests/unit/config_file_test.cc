@@ -50,7 +50,7 @@ TEST(ConfigFile, ReadsAListOfTexts) {
 }
 
 TEST(ConfigFile, RefusesOtherTables) {
-  EXPECT_EQ(error_of("\n[run]\n"), "f:2: run: this table is not known; only [profile.NAME] is");
+  EXPECT_EQ(error_of("\n[run]\n"), "f:2: run: unknown table; only [profile.NAME] is possible");
   EXPECT_NE(error_of("url = [\"a\", 2]\n"), "");
   EXPECT_NE(error_of("url = []\n"), "");
   EXPECT_NE(error_of("[profile.\"\"]\n"), "");
@@ -69,7 +69,7 @@ TEST(ConfigFile, TakesEachLetterInQuotesAndComments) {
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(entry(*file, "", "reason").text, "\"\u00e9 ");
   for (const std::string wrong : {"\u00e9 = 1", "a = \u00e9", "[\u00e9]", "a = 1 \u00e9", "a = 1\u00a0"}) {
-    EXPECT_EQ(error_of("\n" + wrong), "f:2: put what holds other letters than those of ASCII in quotes");
+    EXPECT_EQ(error_of("\n" + wrong), "f:2: put text with non-ASCII letters in quotes");
   }
 }
 

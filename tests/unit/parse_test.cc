@@ -124,7 +124,7 @@ TEST(Parse, TakesEachWordAsItIs) {
   EXPECT_EQ(*given(parsed, "reason"), "--quiet=");
   EXPECT_EQ(parse({"run", "++", "a=", "x={}", "b\x01", "--quiet"}).names, (Words{"++", "a=", "x={}", "b\x01"}));
   EXPECT_EQ(parse({"run", "-q={}"}).error->message,
-            "run: -q={}: a letter has no value behind =; write --quiet=true or --quiet=false");
+            "run: -q={}: use the long option with =: --quiet=true or --quiet=false");
 }
 
 TEST(OptionTable, ADefaultThatIsAValueIsOneThatTheOptionTakes) {
