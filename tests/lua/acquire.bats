@@ -9,7 +9,7 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "acquire begins with its contract and compiles" {
+@test "acquire starts with its contract and compiles" {
   script_is_well_formed acquire
 }
 
@@ -22,7 +22,7 @@ teardown_file() { redis_stop srv; }
   ((ttl > 0 && ttl <= 5000))
 }
 
-@test "the holder is described, for as long as the lock is held" {
+@test "the holder is described as long as the lock is held" {
   run -0 acquire owner-1 5000 hold-1 '' host h pid 7
   [[ $(redis srv hmget "$holder" owner lease token host pid) == "owner-1:0"$'\n5000\n'"${lines[2]}"$'\nh\n7' ]]
   [[ $(redis srv hget "$holder" hold:hold-1) == 1 ]]
@@ -30,14 +30,14 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") <= 5000))
 }
 
-@test "what is known of an earlier holder does not stay" {
+@test "nothing remains of an earlier holder's description" {
   redis srv hset "$holder" reason old hold:other 1
   redis srv pexpire "$holder" 5000
   run -0 acquire owner-1 5000 hold-1 ''
   [[ -z $(field reason) && -z $(field hold:other) ]]
 }
 
-@test "a lock held by another is refused with the time that is left" {
+@test "a lock held by another owner is refused with the remaining time" {
   acquire owner-1 5000 hold-1 ''
   run -0 acquire owner-2 9000 hold-2 ''
   [[ ${lines[0]} == held ]]
@@ -46,7 +46,7 @@ teardown_file() { redis_stop srv; }
   [[ $(field owner) == owner-1:0 ]]
 }
 
-@test "a lock whose lease is over is granted anew" {
+@test "a lock whose lease is over is granted again" {
   acquire owner-1 5000 hold-1 ''
   redis srv pexpire "$lock" 1
   wait_until not redis_has "$lock"
@@ -64,14 +64,14 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $(redis srv hgetall "$lock") == $'mode\nread\nowner-1:0\n1' ]]
 }
 
-@test "another type at the lock's key is refused as another kind, and nothing is changed" {
+@test "a key of another type at the lock's name is refused as another kind, and nothing is changed" {
   redis srv set "$lock" text px 60000
   run -0 acquire owner-1 5000 hold-1 ''
   [[ ${lines[0]} == other-kind && ${lines[1]} == string && ${lines[2]} -gt 59000 && ${lines[3]} == text ]]
   [[ $(redis srv get "$lock") == text && $(redis srv dbsize) == 1 ]]
 }
 
-@test "another type at the token's key is refused, and nothing is changed" {
+@test "a token key of another type is refused, and nothing is changed" {
   redis srv rpush "$token_key" 1
   redis srv pexpire "$token_key" 60000
   run -0 acquire owner-1 5000 hold-1 ''
@@ -97,7 +97,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1:0) == 1 ]]
 }
 
-@test "the heir of the holder is let in and counts two" {
+@test "the holder's heir gets the lock, and the count is two" {
   local token
   token=$(acquire owner-1 5000 hold-1 '' | tail -n 1)
   run -0 acquire owner-2 5000 hold-2 owner-1
@@ -112,7 +112,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1:0) == 2 ]]
 }
 
-@test "an heir never shortens the lease that was promised" {
+@test "an heir never shortens the lease" {
   acquire owner-1 60000 hold-1 ''
   acquire owner-2 1000 hold-2 owner-1
   (($(redis srv pttl "$lock") > 30000))
@@ -134,7 +134,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == held ]]
 }
 
-@test "two heirs of a holder that Redisson made count three, and both give back" {
+@test "two heirs of a holder made by Redisson make the count three, and both are released" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 30000
   acquire owner-2 5000 hold-2 java:1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
+# lua/verb/acquire.lua on a server without free memory, and for users who lack rights: no half-made lock stays.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -37,7 +37,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == "$first" ]]
 }
 
-@test "a user who lacks one right gets the lock or leaves none, whatever the right is" {
+@test "a user who lacks any one right gets the lock or leaves none" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -58,7 +58,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "an heir who lacks one right gets in or leaves the outer hold as it was" {
+@test "an heir who lacks any one right gets the lock or leaves the outer hold as it was" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -75,7 +75,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "a user who may give no time to a key leaves none for ever, whatever else is missing" {
+@test "a user without the right to PEXPIRE leaves no permanent key, even if another right is missing" {
   local rights
   for rights in '-pexpire -del' '-pexpire -hdel' '-pexpire -del -hdel' \
     '-pexpire -hdel -del (+pexpire|~rlock:holder:*|~rlock:hold:*)'; do

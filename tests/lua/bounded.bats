@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# However much there is to do, one call of a script does little: a script keeps all other clients of the server waiting.
+# Regardless of how much there is to do, one script call does little, because it keeps all other clients of the server
+# waiting.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -7,7 +8,7 @@ load ../lib/fault_scripts
 setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() {
-  # As assert_mortal, of thousands of keys.
+  # Like assert_mortal, for thousands of keys.
   [[ $(redis srv eval "
     local immortal = 0
     for _, key in ipairs(redis.call('keys', '*')) do
@@ -20,10 +21,10 @@ teardown_file() { redis_stop srv; }
 
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
-# The number of commands that the server has executed, in scripts as well.
+# The number of commands that the server has executed, also in scripts.
 commands() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_/ { sum += $2 } END { print sum }'; }
 
-# little COMMAND ...: runs it, and it makes the server do no more than a thousand commands or two.
+# little COMMAND ...: runs it; it makes the server execute no more than a thousand commands or two.
 little() {
   local before
   before=$(commands)
@@ -35,7 +36,7 @@ little() {
   }
 }
 
-# dead_waiters N: stand in front, with a record as of one that lives, or with none.
+# dead_waiters N: at the front of the queue, with a record like that of a living one, or without any.
 dead_waiters() {
   redis srv eval "
     local now = redis.call('time')[1] * 1000
@@ -62,7 +63,7 @@ readers() {
     redis.call('pexpire', KEYS[1], 600000)" 1 "$lock" "$1" "$2"
 }
 
-# until_done MOST COMMAND ...: again and again until it says something else than `again`; $calls.
+# until_done MOST COMMAND ...: again and again until it says something other than `again`; $calls.
 until_done() {
   local most=$1
   shift
@@ -81,7 +82,7 @@ until_done() {
   [[ $(redis srv exists "$queue" "$waiters") == 0 ]]
 }
 
-@test "the first that lives has the lock, however many dead ones stand in front" {
+@test "the first living waiter gets the lock, regardless of how many dead ones are ahead" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -95,7 +96,7 @@ until_done() {
   hears b granted
 }
 
-@test "a renewal, and one that leaves or looks, do little as well" {
+@test "a renewal, and a waiter that leaves or looks, also do little work" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -109,7 +110,7 @@ until_done() {
   [[ $(owner_of) == a ]]
 }
 
-@test "a queue is full only of those who live" {
+@test "only living waiters make a queue full" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -134,7 +135,7 @@ until_done() {
   [[ ${lines[5]} == 3000 ]]
 }
 
-@test "the reader that would live longest leaves: no other one is taken for dead" {
+@test "the reader with the longest lease leaves: no other one is taken for dead" {
   use_lock "$lock" read_write read
   readers 3000 300000
   acquire x 900000 hx ''
@@ -149,7 +150,7 @@ until_done() {
   (($(redis srv pttl "$lock") <= 300000))
 }
 
-@test "a writer waits for one reader that lives among many dead, and for no dead ones" {
+@test "a writer waits for one living reader among many dead ones, and not for those" {
   use_lock "$lock" read_write read
   readers 2000 0
   acquire x 30000 hx ''
@@ -161,7 +162,7 @@ until_done() {
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" mode) == write ]]
 }
 
-@test "the last reader that lives leaves many dead ones: the writer that waits has the lock" {
+@test "the last living reader leaves many dead ones: the waiting writer gets the lock" {
   use_lock "$lock" read_write read
   listen w
   acquire x 30000 hx ''
@@ -174,11 +175,11 @@ until_done() {
   hears w granted
 }
 
-@test "many readers that waited get the lock, some in each call" {
+@test "many waiting readers get the lock, some with each call" {
   use_lock "$lock" read_write read
   mode=write acquire w 30000 hw ''
   dead_waiters 400
-  # They listen, all of them on one connection.
+  # They all listen on one connection.
   seq -f "${grant_channels}dead-%.0f:0" 400 | xargs redis-cli -s "$srv_sock" "${sharded:+s}subscribe" >heard 3>&- &
   local listener=$!
   all_listen() { [[ $(listeners_on srv "${grant_channels}dead-400:0") == 1 ]]; }
@@ -194,7 +195,7 @@ until_done() {
   [[ $(redis srv zcard "$queue") == 0 && $(redis srv hlen "$lock") == 201 ]]
 }
 
-@test "the last reader that lives leaves many dead ones, and nobody waits: the lock is free after all" {
+@test "the last living reader leaves many dead ones, and nobody waits: the lock is free in the end" {
   use_lock "$lock" read_write read
   acquire x 30000 hx ''
   readers 2000 0

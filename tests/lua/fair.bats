@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The queue of Redisson's RFairLock beside ours, as lua/part/fair.lua and lua/part/queue.lua see it. Redisson itself: tests/interop.
+# The queue of Redisson's RFairLock beside ours, as lua/part/fair.lua and lua/part/queue.lua see it. tests/interop has
+# Redisson itself.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -18,12 +19,12 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# fair_waiter ID [MS]: stands in Redisson's queue, and counts as alive for so long.
+# fair_waiter ID [MS]: joins Redisson's queue, and counts as alive for that time.
 fair_waiter() {
   redis srv rpush "$fair_queue" "$1"
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 + ${2:-300000})) "$1"
 }
-# hears_turns ID: and listens for its turn.
+# hears_turns ID: listens for its turn.
 hears_turns() {
   redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$channel:$1" >"turns-$1" 3>&- &
   listeners+=($!)
@@ -34,7 +35,7 @@ not_called() { ! grep -qE '^s?message' "turns-$1"; }
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
 
-@test "a release calls the first fair waiter, and no newcomer of ours gets in before it" {
+@test "a release calls the first fair waiter, and none of our newcomers gets in before it" {
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -50,7 +51,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == granted ]]
 }
 
-@test "the turn of others is over soon, and nothing of it stays" {
+@test "the turn of others ends soon, and leaves nothing behind" {
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -59,7 +60,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   wait_until over
 }
 
-@test "a lock that was left by its lease: the fair waiter is called before one of ours has it" {
+@test "a lock whose lease ran out: the fair waiter is called before one of ours gets it" {
   fair_waiter F:1
   hears_turns F:1
   run -0 acquire a 30000 ha ''
@@ -67,7 +68,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called F:1
 }
 
-@test "a fair waiter that has timed out, or that nobody listens for, is passed over" {
+@test "a fair waiter that has timed out, or that nobody listens for, is skipped" {
   fair_waiter F:1 -1
   fair_waiter F:2
   hears_turns F:1
@@ -76,14 +77,14 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 acquire b 30000 hb ''
   [[ ${lines[0]} == granted ]]
   not_called F:1
-  # The first that lives is called, if Redisson counts time as the server does.
+  # The first living one is called, if Redisson counts time as the server does.
   hears_turns F:2
   release b hb
   is_called F:2
   not_called F:1
 }
 
-@test "our waiters and a fair one take turns where ours do not stand in that queue" {
+@test "our waiters and a fair one take turns if ours are not in that queue" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -106,7 +107,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ -z $(owner_of) ]]   # and this one is theirs
 }
 
-@test "our first waiter stands in that queue, and leaves it when it has the lock" {
+@test "our first waiter joins that queue, and leaves it when it has the lock" {
   listen b c
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -129,7 +130,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == granted && -z $(fair_ids) ]]
 }
 
-@test "a fair newcomer finds our first waiter in front; alone there, it does not stay for ever" {
+@test "a fair newcomer finds our first waiter ahead; alone there, it does not stay forever" {
   listen b
   redis srv hset "$lock" F:9 1 # a fair holder looks like any other of Redisson
   redis srv pexpire "$lock" 30000
@@ -145,7 +146,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == F:1 && $(redis srv zcard "$fair_times") == 1 ]]
 }
 
-@test "a time that Redisson takes from all behind a grant leaves ours alive" {
+@test "the time that Redisson subtracts from all behind a grant leaves ours alive" {
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1 330000 # a lease of 30 s, and 300 s to wait
@@ -154,7 +155,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   (($(redis srv zscore "$fair_times" b:0) > $(redis srv time | head -n 1) * 1000))
 }
 
-@test "keys of another type, or without a right to them, are nobody's queue" {
+@test "keys of another type, or without a right to them, are not a queue" {
   listen b
   local what
   for what in "set $fair_queue text" "set $fair_times text" "rpush $fair_queue F:1"; do
@@ -186,7 +187,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == released ]]
 }
 
-@test "inspect shows who waits there" {
+@test "inspect shows who waits in that queue" {
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1
@@ -197,7 +198,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[-3]} == F:1 && ${lines[-2]} == F:2 && ${lines[-1]} == 0 ]] # and nobody listens for the release
 }
 
-@test "a fair waiter that has come while ours stood there alone does not go with the time of the keys" {
+@test "a fair waiter that came while ours was alone in the queue does not expire with the keys" {
   listen b
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -211,7 +212,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
 }
 
-@test "a waiter of ours that was overtaken in our queue holds up nobody in theirs" {
+@test "one of our waiters that was overtaken in our queue delays nobody in theirs" {
   listen b p
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -226,7 +227,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called J:1
 }
 
-@test "what only ours have left there expires, however many they were" {
+@test "what only our waiters have left there expires, regardless of how many they were" {
   listen a b
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000
@@ -235,11 +236,11 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == 'a b' ]]
   assert_bounded "$fair_queue"
   assert_bounded "$fair_times"
-  # With somebody else among them they stay.
+  # If others are among them, they stay.
   fair_waiter F:1
   enqueue b 30000 hb
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
-  # One that has been dead for a minute is nobody. A minute ago it may still live, by its own clock.
+  # One that has been dead for a minute does not count. A minute ago it may still be alive, by its own clock.
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 - 50000)) F:1
   enqueue b 30000 hb
   [[ $(fair_ids) == 'a b F:1' && $(redis srv pttl "$fair_queue") == -1 ]]
@@ -256,7 +257,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == held && $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
 }
 
-@test "behind a hundred that are dead, somebody may live: the keys stay" {
+@test "behind a hundred dead waiters somebody may be alive: the keys stay" {
   listen a
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000

@@ -9,11 +9,11 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "force_unlock begins with its contract and compiles" {
+@test "force_unlock starts with its contract and compiles" {
   script_is_well_formed force_unlock
 }
 
-@test "the lock is taken from the owner shown, and those who wait are told" {
+@test "the lock is taken from the owner shown, and waiters are notified" {
   acquire owner-1 30000 hold-1 ''
   run -0 force_unlock owner-1
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
@@ -27,7 +27,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a lock that nobody holds is reported free" {
+@test "a lock that nobody holds is reported as free" {
   run -0 force_unlock owner-1
   [[ $output == free && $(count_calls publish) == 0 ]]
 }
@@ -38,7 +38,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == other-owner && $(redis srv hget "$lock" owner-2:0) == 1 && $(field owner) == owner-2:0 ]]
 }
 
-@test "sent twice, the second one leaves the next owner alone" {
+@test "sent twice, the second one does not affect the next owner" {
   acquire owner-1 30000 hold-1 ''
   force_unlock owner-1
   run -0 force_unlock owner-1
@@ -55,7 +55,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == $'other-kind\nread-write lock' && $(redis srv hlen "$lock") == 2 ]]
 }
 
-@test "another type at the lock's key is another kind, and nothing is changed" {
+@test "a key of another type at the lock's name is another kind, and nothing is changed" {
   redis srv set "$lock" text px 60000
   run -0 force_unlock owner-1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string ]]
@@ -69,7 +69,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a user who may not publish takes the lock all the same, and the reason is in the reply" {
+@test "a user who may not publish still takes the lock, and the reason is in the reply" {
   acquire owner-1 30000 hold-1 ''
   as_weak_user publish
   run -0 force_unlock owner-1
@@ -77,7 +77,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a user who lacks one right takes it or is told so, and changes nothing then" {
+@test "a user who lacks any one right takes it, or is refused without any change" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     acquire owner-1 30000 hold-1 ''

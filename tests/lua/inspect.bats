@@ -19,16 +19,16 @@ changes() { redis srv info persistence | grep '^rdb_changes_since_last_save'; }
 # description FIELD: the line after it.
 description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1; }
 
-@test "inspect begins with its contract and compiles" {
+@test "inspect starts with its contract and compiles" {
   script_is_well_formed inspect
 }
 
-@test "a free lock has nobody, and a TTL of -2" {
+@test "a free lock has no holder, and a TTL of -2" {
   inspected
   [[ ${lines[0]} == lock && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[5]} == 0 ]]
 }
 
-@test "the server's clock comes in milliseconds" {
+@test "the server's clock is in milliseconds" {
   inspected
   local now
   now=$(redis srv time | head -n 1)
@@ -47,20 +47,20 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ $(description token) == "$token" && $(description lease) == 30000 && $(description reason) == r ]]
 }
 
-@test "what would be a lock but for its time is none" {
+@test "a lock without a TTL is none" {
   redis srv hset "$lock" java:1 1
   inspected
   [[ "${lines[*]:0:4}" == 'other-kind hash -1 timeless' ]]
 }
 
-@test "absent values of the description are empty" {
+@test "missing values of the description are empty" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 60000
   inspected
   [[ -z $(description host) && -z $(description owner) ]]
 }
 
-@test "a hash with many fields is none, and its fields are not listed" {
+@test "a hash with many fields is no lock, and its fields are not listed" {
   local i
   for i in 1 2 3 4 5 6 7 8 9; do redis srv hset "$lock" "f:$i" 1; done
   redis srv pexpire "$lock" 60000
@@ -68,14 +68,14 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == hash && ${lines[3]} == data && $output != *f:1* ]]
 }
 
-@test "a read-write lock is named as such" {
+@test "a read-write lock is reported as such" {
   redis srv hset "$lock" mode read a:1 1 b:2 1
   redis srv pexpire "$lock" 60000
   inspected
   [[ ${lines[0]} == other-kind && ${lines[1]} == 'read-write lock' ]]
 }
 
-@test "a string at the lock's key is named as such" {
+@test "a string at the lock's key is reported as such" {
   redis srv set "$lock" text
   for layout in plain read_write semaphore; do
     inspected
@@ -83,14 +83,14 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   done
 }
 
-@test "other types at the token's and the holder's key count as absent" {
+@test "token and holder keys of another type count as missing" {
   redis srv rpush "$token_key" 1
   redis srv set "$holder" text
   inspected
   [[ -z ${lines[3]} && -z $(description owner) ]]
 }
 
-@test "the description of an earlier owner is shown as that owner's" {
+@test "the description of an earlier owner is attributed to that owner" {
   acquire owner-1 30000 hold-1 ''
   redis srv del "$lock"
   redis srv hset "$lock" java:1 1
@@ -99,7 +99,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[6]} == java:1 && $(description owner) == owner-1 ]]
 }
 
-@test "a user who lacks one of the rights that are needed is told so" {
+@test "a user who lacks a necessary right is refused" {
   local right
   acquire owner-1 30000 hold-1 ''
   for right in type hlen hgetall hmget time pttl get eval; do

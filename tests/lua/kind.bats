@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/part/kind.lua: what is not of a lock's shape is refused by every verb, and stays as it is, byte for byte.
+# lua/part/kind.lua: every verb refuses keys that do not look like a lock, and leaves them unchanged, byte for byte.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -11,7 +11,7 @@ teardown_file() { redis_stop srv; }
 UUID=11111111-2222-3333-4444-555555555555
 OWNER=$UUID:7
 
-# make WHAT: something of other people's at $lock. Its guess is in $guess.
+# make WHAT: another program's object at $lock. $guess is what it looks like.
 make() {
   guess=data
   redis srv del "$lock" "{$lock}:timeout"
@@ -54,7 +54,7 @@ FOREIGN=('a hash of settings' 'a hash of settings with a TTL' 'a hash of numbers
   'a big hash with a mode' 'a group of RMultiLock' 'a lock by SET NX' 'a lock by SET NX with a number' 'text'
   'a counter' 'an RSemaphore' 'a number beside a zset of an application' 'a list' 'a sorted set' 'a stream')
 
-# picture: every key with its content, and in how many milliseconds since 1970 it ends.
+# picture: every key with its content, and the time at which it expires in milliseconds since 1970.
 picture() {
   redis srv eval "
     local lines, time = {}, redis.call('time')
@@ -67,7 +67,7 @@ picture() {
     return lines" 0
 }
 
-# same_picture BEFORE: a TTL is known to the millisecond only.
+# same_picture BEFORE: a TTL is only exact to the millisecond.
 same_picture() {
   local key sum ends after
   after=$(picture)
@@ -77,7 +77,7 @@ same_picture() {
   done 3<<<"$1" 4<<<"$after"
 }
 
-# refused COMMAND...: each, a word list, is refused as another kind, by the right words, and nothing was written. A renewal
+# refused COMMAND...: each, a word list, is refused as another kind, with the right message, and nothing was written. A renewal
 # only says that nobody has such a lock; the program asks `inspect` for the rest.
 refused() {
   local before type command
@@ -109,12 +109,12 @@ refused_by_all() {
   done
 }
 
-@test "other people's keys are no plain lock" { refused_by_all plain; }
-@test "other people's keys are no read-write lock, to read" { refused_by_all read_write read; }
-@test "other people's keys are no read-write lock, to write" { refused_by_all read_write write; }
-@test "other people's keys are no semaphore" { refused_by_all semaphore 2; }
+@test "other programs' keys are no plain lock" { refused_by_all plain; }
+@test "other programs' keys are no read-write lock, for reading" { refused_by_all read_write read; }
+@test "other programs' keys are no read-write lock, for writing" { refused_by_all read_write write; }
+@test "other programs' keys are no semaphore" { refused_by_all semaphore 2; }
 
-@test "what Redisson and its kin leave is a lock" {
+@test "what Redisson and similar clients leave is a lock" {
   local owner
   # RLock, a transaction, node-redisson, rlock.
   for owner in "$UUID:31" "$UUID:31:0123456789abcdef0123456789abcdef" "$UUID:$UUID" "$UUID:4711"; do
@@ -151,7 +151,7 @@ refused_by_all() {
   [[ ${lines[0]} == granted ]]
 }
 
-@test "our mark proves nothing of what was put at the name later" {
+@test "our mark proves nothing about a key that was created later" {
   use_lock "$lock" semaphore 2
   acquire "$UUID:1" 5000 h ''
   release "$UUID:1" h
@@ -168,7 +168,7 @@ refused_by_all() {
   done
 }
 
-@test "a bare number is a semaphore for those who say so, and for those who wait for it, unless it expires" {
+@test "a bare number is a semaphore for clients that say so, and for its waiters, unless it expires" {
   cd "$BATS_TEST_TMPDIR" || return
   local permit
   use_lock "$lock" semaphore 2
@@ -176,7 +176,7 @@ refused_by_all() {
   resize=2 run -0 acquire "$UUID:1" 5000 h ''
   [[ ${lines[0]} == granted && $(redis srv get "$lock") == 1 ]]
   release "$UUID:1" h
-  # Somebody of Java holds all of it, and lets go.
+  # A Java client holds all of it, and releases.
   listeners=()
   listen "$UUID:2"
   redis srv set "$lock" 0
@@ -196,7 +196,7 @@ refused_by_all() {
   [[ ${lines[0]} == other-kind && $(redis srv get "$lock") == 1 ]]
 }
 
-@test "a lock of ours stays ours, whatever somebody does to its time and puts beside it, and only ours is deleted" {
+@test "our lock stays ours, regardless of changes to its TTL and keys beside it, and only ours is deleted" {
   acquire "$UUID:1" 30000 h ''
   redis srv persist "$lock"
   run -0 renew "$UUID:1" 30000
@@ -211,7 +211,7 @@ refused_by_all() {
   [[ ${lines[0]} == released && $(redis srv hkeys "$lock" | xargs) == "c2E9 c2E9:$OWNER:lock_count" ]]
 }
 
-@test "permits that are left from a semaphore which was deleted prove nothing of a number in its place" {
+@test "permits left from a deleted semaphore prove nothing about a number in its place" {
   use_lock "$lock" semaphore 1
   acquire 00000001-0000-4000-8000-000000000000:1 30000 h ''
   redis srv set "$lock" 7

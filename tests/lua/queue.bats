@@ -14,7 +14,7 @@ teardown_file() { redis_stop srv; }
 
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
-@test "waiters stand in the order of their coming, and are told how many are ahead" {
+@test "waiters are in the order of their arrival, and learn how many are ahead" {
   listen b c d
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -28,7 +28,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   assert_bounded "$waiters"
 }
 
-@test "asked again, a waiter keeps its place" {
+@test "a waiter that asks again keeps its place" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -38,7 +38,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv hlen "$waiters") == 2 ]]
 }
 
-@test "a release gives the lock to the first one, for a short time, until it takes it" {
+@test "a release gives the lock to the first waiter, for a short time, until it takes it" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -53,11 +53,11 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == granted && ${lines[1]} == b && ${lines[2]} == $(field token) ]]
   (($(redis srv pttl "$lock") > 10000))
   [[ $(in_queue) == c ]]
-  # The next one knows that it is the first now, and for how long it may rest.
+  # The next one knows that it is the first now, and how long it may rest.
   wait_until grep -q '^first [0-9]*$' heard-c
 }
 
-@test "a lease shorter than that limits the grant, too" {
+@test "a shorter lease limits the grant, too" {
   listen b
   acquire a 30000 ha ''
   enqueue b 4000 hb
@@ -79,7 +79,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   done
 }
 
-@test "one whose connection is gone is passed over" {
+@test "a waiter whose connection is gone is skipped" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -93,7 +93,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$waiters") == 0 ]]
 }
 
-@test "one that was not heard of for too long is passed over" {
+@test "a waiter that was silent for too long is skipped" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -105,7 +105,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   heard_nothing b
 }
 
-@test "what stands in the waiters is not trusted" {
+@test "the contents of the waiters key are not trusted" {
   local junk
   listen b c
   for junk in "'junk'" "''" 'cmsgpack.pack(7)' 'cmsgpack.pack({})' "cmsgpack.pack({9e15, 1, 'x', {}, 7})" \
@@ -121,7 +121,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   done
 }
 
-@test "nobody is left: the release is public" {
+@test "nobody is left in the queue: the release is public" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -132,7 +132,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ -z $(redis srv keys "rlock:*") && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a newcomer does not get past those who wait: the lock goes to the first of them" {
+@test "a newcomer does not overtake waiters: the first of them gets the lock" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -142,7 +142,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b granted
 }
 
-@test "the first one that looks when the lease is over has the lock, for its whole lease" {
+@test "the first waiter to look once the lease is over gets the lock for its whole lease" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -154,7 +154,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   wait_until grep -q '^first ' heard-c
 }
 
-@test "another one that looks hands it to the first" {
+@test "another waiter that looks hands it to the first" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -165,7 +165,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b granted
 }
 
-@test "who gives up leaves the queue, and the next one learns that it is the first" {
+@test "a waiter that gives up leaves the queue, and the next one learns that it is first" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -180,7 +180,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$queue" "$waiters") == 0 && $(owner_of) == a ]]
 }
 
-@test "who gives up when it has the lock already gives it to the next" {
+@test "a waiter that gives up but already has the lock hands it to the next one" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -190,7 +190,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(owner_of) == c ]]
 }
 
-@test "dead ones at the front are seen by a renewal, and taken out by a release by nobody and by who looks" {
+@test "a renewal notices dead waiters at the front; a release by nobody, and a look, remove them" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -209,7 +209,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[2]} == 0 && $(in_queue) == d ]]
 }
 
-@test "a place that was lost is taken again" {
+@test "a lost place is taken again" {
   listen b c
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -220,7 +220,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[2]} == 0 && $(in_queue) == 'b c' ]]
 }
 
-@test "a clock that was set back lets nobody get in front" {
+@test "a clock that was set back lets nobody overtake" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -230,7 +230,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == 'b c' ]]
 }
 
-@test "higher priorities stand in front, equal ones in the order of their coming" {
+@test "higher priorities come first, equal ones in the order of arrival" {
   listen b c d e f
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0
@@ -241,13 +241,13 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == 'f c e b d' ]]
 }
 
-@test "a full queue is left alone; dead ones do not count" {
+@test "a full queue does not change; dead waiters do not count" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 1
   run -0 enqueue c 30000 hc '' 0 1
   [[ $output == $'queue-full\n1' && $(in_queue) == b ]]
-  # A waiter that stands there already may stay.
+  # A waiter that is already there may stay.
   run -0 enqueue b 30000 hb '' 0 1
   [[ ${lines[0]} == held ]]
   leaves_the_line b
@@ -260,7 +260,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == granted ]]
 }
 
-@test "the newest that replaces takes the place of the last that did, and that one learns by whom" {
+@test "the newest one that replaces takes the place of the last that did, which learns by whom" {
   listen b c d e
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -288,7 +288,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$lock") == 0 && $(in_queue) == 'b c d' ]]
   wait_until grep -qx 0 java
   hears b free
-  # For a moment it is for others only; then it competes, and has it.
+  # For a moment it is only for others; then it competes, and gets it.
   run -0 in_others_turn enqueue b 30000 hb
   [[ ${lines[0]} == held ]] && ((lines[1] <= 90))
   redis srv hset "$waiters" open 1
@@ -300,7 +300,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$lock") == 0 ]] # and this one was
 }
 
-@test "an open release calls the first one that lives" {
+@test "an open release notifies the first living waiter" {
   listen b c
   hear_releases java
   hear_releases first
@@ -310,14 +310,14 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   enqueue b 30000 hb
   enqueue c 30000 hc
   leaves_the_line b
-  redis srv del "$waiters" # nothing of what is made anew may stay for ever
+  redis srv del "$waiters" # nothing that is created again may stay forever
   enqueue c 30000 hc
   release a ha
   hears c free
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "force_unlock gives it to the first, too" {
+@test "force_unlock hands it to the first waiter, too" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -326,7 +326,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b granted
 }
 
-@test "a release that keeps the lock tells the first one for how long" {
+@test "a release that keeps the lock tells the first waiter for how long" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -335,7 +335,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b 'first \(700\|69[0-9]\)' # a millisecond may have passed
 }
 
-@test "it tells the first one that lives" {
+@test "it tells the first living one" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -346,7 +346,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == c ]]
 }
 
-@test "one that was replaced learns it although nobody waits any more, and nothing of it stays" {
+@test "a replaced waiter learns it even if nobody waits any more, and nothing of it stays" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -361,7 +361,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ -z $(redis srv keys 'rlock:*') ]]
 }
 
-@test "who replaces makes the queue no longer: it may come into a full one" {
+@test "replacing does not make the queue longer, so it works in a full one" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -370,7 +370,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == held && $(in_queue) == 'd c' ]]
 }
 
-@test "a queue of another type does not keep a lock from being renewed and released" {
+@test "a queue key of another type does not prevent renewing and releasing" {
   acquire a 30000 ha ''
   redis srv set "$queue" text px 60000
   run -0 renew a 30000
@@ -379,7 +379,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a user who lacks the right to delete is told of a turn as others are" {
+@test "a user who lacks the right to delete is notified of its turn like others" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -398,11 +398,11 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 release a ha
   as_full_user
   [[ ${lines[0]} == released ]]
-  # Nobody knows whether it hears: the grant runs out if not.
+  # Nobody knows whether it is listening; if not, the grant runs out.
   [[ $(owner_of) == b ]]
 }
 
-@test "a server out of memory: who waits gets the lock" {
+@test "a server that is out of memory: waiters get the lock" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -423,7 +423,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $output == *$'\n2\n'*$'\nhost\nh\npid\nb\nuser\nu\n'*$'\nhost\nh\npid\nc\nuser\nu'* ]]
 }
 
-# heard_elsewhere ID ...: as if the queue had come from another server since they were heard of.
+# heard_elsewhere ID ...: as if the queue had moved from another server since they were heard of.
 heard_elsewhere() {
   local id
   for id; do
@@ -434,7 +434,7 @@ heard_elsewhere() {
   done
 }
 
-@test "the queue has come from another server: one that does not listen here yet keeps its place" {
+@test "the queue has moved from another server: a waiter that does not listen here yet keeps its place" {
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -457,7 +457,7 @@ heard_elsewhere() {
   [[ $(owner_of) == c ]]
 }
 
-@test "the queue has come from another server: one that has looked here, and one of before, is dead if it does not listen" {
+@test "the queue has moved from another server: a waiter that has looked here, or was there before, is dead if it does not listen" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -475,7 +475,7 @@ heard_elsewhere() {
   [[ $(owner_of) == d && -z $(in_queue) ]]
 }
 
-@test "the queue has come from another server: nobody is waited for when the first one has not come in time" {
+@test "the queue has moved from another server: nobody is waited for if the first one has not come in time" {
   listen b c d
   acquire a 30000 ha ''
   enqueue b 20000 hb

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# raise: the fencing token is at least so large from now on.
+# raise: from now on the fencing token is at least that large.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -9,7 +9,7 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "a smaller token is raised, in the description of the holder, too" {
+@test "a smaller token is raised, also in the holder's description" {
   token=$(acquire owner 5000 hold '' | sed -n 3p)
   [[ $(raise owner $((token + 5))) == raised ]]
   [[ $(redis srv get "$token_key") == $((token + 5)) && $(redis srv hget "$holder" token) == $((token + 5)) ]]
@@ -23,13 +23,13 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv get "$token_key") == "$token" ]]
 }
 
-@test "who does not hold the lock raises nothing: other-owner" {
+@test "raise without the lock raises nothing: other-owner" {
   token=$(acquire owner 5000 hold '' | sed -n 3p)
   [[ $(raise stranger $((token + 5))) == other-owner ]]
   [[ $(redis srv get "$token_key") == "$token" ]]
 }
 
-@test "what is no token stays: no-token" {
+@test "an invalid token stays: no-token" {
   acquire owner 5000 hold ''
   redis srv set "$token_key" words
   [[ $(raise owner 7) == no-token ]]

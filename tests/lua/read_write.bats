@@ -39,13 +39,13 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(redis srv pttl "$lock") > 10000))
 }
 
-@test "a name with braces has its keys where Redisson has them" {
+@test "a name with braces has the same keys as in Redisson" {
   use_lock '{x}y' read_write
   read_by a
   [[ $(redis srv exists '{x}y:a:0:rwlock_timeout:1') == 1 ]]
 }
 
-@test "readers share, a writer does not" {
+@test "readers share, writers do not" {
   read_by a
   run -0 read_by b
   [[ ${lines[0]} == granted ]]
@@ -62,7 +62,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == held ]]
 }
 
-@test "each reader has a time of its own, and a dead one is not waited for" {
+@test "each reader has its own time, and a dead one is not waited for" {
   read_by a 30000
   read_by b 1000
   (($(redis srv pttl "$(timeout_of b)") <= 1000 && $(redis srv pttl "$lock") > 10000))
@@ -74,7 +74,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(holders_now) == c:write ]]
 }
 
-@test "one who is dead is taken out while others read on, and renews nothing" {
+@test "a dead reader is removed while others still read, and renews nothing" {
   read_by a
   read_by b
   redis srv del "$(timeout_of a)"
@@ -84,7 +84,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == other-owner ]]
 }
 
-@test "the last reader frees the lock, and says so as Redisson does" {
+@test "the last reader frees the lock, and notifies like Redisson" {
   hear_releases heard-all
   read_by a 60000
   read_by b 30000
@@ -101,7 +101,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(grep -A2 message heard-all | grep -cx 1) -ge 1 ]]
 }
 
-@test "a writer that waits learns it when it need not wait for the longest reader any more" {
+@test "a waiting writer learns when it no longer has to wait for the longest reader" {
   listen w
   read_by a 60000
   read_by b 20000
@@ -111,7 +111,7 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(sed -n 's/^first //p' heard-w) <= 20000))
 }
 
-@test "renewing is about the own time" {
+@test "renewing affects only the reader's own time" {
   read_by a 20000
   read_by b 30000
   run -0 renew a 60000
@@ -122,7 +122,7 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(redis srv pttl "$(timeout_of a)") > 35000))
 }
 
-@test "a writer that waits is not overtaken by readers" {
+@test "readers do not overtake a waiting writer" {
   listen w r
   read_by a
   wait_to_write w
@@ -136,7 +136,7 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(redis srv pttl "$lock") <= 5000))
 }
 
-@test "readers that stand behind each other get it together" {
+@test "consecutive readers in the queue get it together" {
   listen r1 r2 w r3
   write_by a
   wait_to_read r1
@@ -165,7 +165,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(holders_now) == 'a r' && -z $(in_queue) ]]
 }
 
-@test "one more hold for the heir, and a reader does not become a writer" {
+@test "the heir gets one more hold, and a reader does not become a writer" {
   read_by a
   run -0 acquire x 30000 inner a # mode is that of use_lock
   mode=read run -0 acquire x 30000 inner a
@@ -197,7 +197,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" c:0:write) == 1 ]]
 }
 
-@test "by force: one reader, with the others left alone" {
+@test "by force: one reader, without the others" {
   read_by a
   read_by b
   run -0 force_unlock a
@@ -207,7 +207,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == other-owner ]]
 }
 
-@test "Redisson's readers, with a time for each hold, are seen and left alone" {
+@test "Redisson's readers, with a time for each hold, are recognized and left alone" {
   redis srv hset "$lock" mode read java:1 2
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 30000
@@ -219,7 +219,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(holders_now) == java:1 ]] && (($(redis srv pttl "$lock") > 10000))
 }
 
-@test "a number of holds that cannot be is not walked through" {
+@test "an impossible number of holds is not iterated over" {
   local number
   for number in 3000000 900000000000000; do
     redis srv hset "$lock" mode read java:1 "$number"
@@ -238,7 +238,7 @@ mode_now() { redis srv hget "$lock" mode; }
   done
 }
 
-@test "a reader with many holds lives by the latest of them" {
+@test "a reader with many holds lives as long as the latest of them" {
   redis srv hset "$lock" mode read java:1 40
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:40" 1 px 30000
@@ -246,7 +246,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == held ]]
 }
 
-@test "by force: a writer of Java's that reads as well holds nothing any more" {
+@test "by force: a Java writer that also reads holds nothing any more" {
   redis srv hset "$lock" mode write java:1:write 1 java:1 1
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:1" 1 px 30000
@@ -254,7 +254,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock" "{$lock}:java:1:rwlock_timeout:1") == 0 ]]
 }
 
-@test "one of several readers that leaves is no release: whose turn it is does not change" {
+@test "if one of several readers leaves, that is no release: the turn does not change" {
   listen w
   read_by a
   read_by b
@@ -264,7 +264,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv hget "$waiters" open) == 1 ]]
 }
 
-@test "a plain lock at the name is another kind, and nothing is changed" {
+@test "a plain lock with that name is another kind, and nothing is changed" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 30000
   mode=read run -0 acquire a 30000 ha ''
@@ -276,7 +276,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv hgetall "$lock" | xargs) == 'java:1 1' ]]
 }
 
-@test "keep: the last hold leaves the lock to run out" {
+@test "keep: the last hold lets the lock run out" {
   write_by a
   run -0 release a ha 700
   [[ ${lines[0]} == kept && ${lines[1]} == 700 ]] && (($(redis srv pttl "$lock") <= 700))
@@ -311,7 +311,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a user who lacks one right gets in or leaves no lock, whatever the right is" {
+@test "a user who lacks any one right gets in or leaves no lock" {
   local right
   for right in $SCRIPT_COMMANDS; do
     for mode in read write; do
@@ -327,10 +327,10 @@ mode_now() { redis srv hget "$lock" mode; }
   done
 }
 
-# whole: nobody holds the lock, or somebody does; there is no torn one.
+# whole: either nobody holds the lock or somebody does; there is no half-made one.
 whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" "$1") == 1 ]]; }
 
-@test "a user who lacks the right to delete leaves no lock that is nobody's: at a grant, a release, a forced one" {
+@test "a user who lacks the right to delete leaves no lock without an owner: at a grant, a release, a forced one" {
   local field way
   for way in read write; do
     fresh_lock
@@ -351,7 +351,7 @@ whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" 
   done
 }
 
-@test "a reader with more holds than are looked at lives as long as the lock" {
+@test "a reader with more holds than are read lives as long as the lock" {
   redis srv hset "$lock" mode read java:1 20
   redis srv pexpire "$lock" 3600000
   redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 3600000

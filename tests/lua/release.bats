@@ -9,11 +9,11 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "release begins with its contract and compiles" {
+@test "release starts with its contract and compiles" {
   script_is_well_formed release
 }
 
-@test "the last hold frees the lock and tells those who wait" {
+@test "the last hold frees the lock and notifies waiters" {
   redis srv subscribe "$channel" >"$BATS_TEST_TMPDIR/heard" 3>&- &
   local listener=$!
   wait_until grep -q subscribe "$BATS_TEST_TMPDIR/heard"
@@ -26,7 +26,7 @@ teardown_file() { redis_stop srv; }
   [[ $(tail -n 3 "$BATS_TEST_TMPDIR/heard") == *$'message\n'"$channel"$'\n0' ]]
 }
 
-@test "an inner hold leaves the outer one, with its time, and tells nobody" {
+@test "an inner hold leaves the outer one and its time, and notifies nobody" {
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   run -0 release owner-1 hold-2
@@ -38,7 +38,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[1]} == 0 && $(count_calls publish) == 1 ]]
 }
 
-@test "the outer hold may be given back before the inner one" {
+@test "the outer hold may be released before the inner one" {
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   run -0 release owner-1 hold-1
@@ -47,7 +47,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a lock that nobody holds is reported free" {
+@test "a lock that nobody holds is reported as free" {
   run -0 release owner-1 hold-1
   [[ ${lines[0]} == free && $(count_calls publish) == 0 ]]
 }
@@ -66,14 +66,14 @@ teardown_file() { redis_stop srv; }
   [[ $output == $'other-kind\nread-write lock' && $(redis srv hlen "$lock") == 2 ]]
 }
 
-@test "another type at the lock's key is another kind, and nothing is changed" {
+@test "a key of another type at the lock's name is another kind, and nothing is changed" {
   redis srv set "$lock" text px 60000
   run -0 release owner-1 hold-1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string ]]
   [[ $(redis srv get "$lock") == text ]]
 }
 
-@test "sent twice, a hold is given back once" {
+@test "sent twice, a hold is released once" {
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   release owner-1 hold-2
@@ -82,7 +82,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv hget "$lock" owner-1:0) == 1 ]]
 }
 
-@test "sent twice, the last release is heard once and does not touch the next owner" {
+@test "sent twice, the last release notifies once and does not affect the next owner" {
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1
   run -0 release owner-1 hold-1
@@ -93,7 +93,7 @@ teardown_file() { redis_stop srv; }
   [[ $(count_calls publish) == 1 ]]
 }
 
-@test "sent twice as one call, the release has its outcome twice, whoever has the lock by then" {
+@test "sent twice as one call, the release has the same outcome twice, regardless of the next owner" {
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1 0 call-1 60000
   run -0 --keep-empty-lines release owner-1 hold-1 0 call-1 60000
@@ -102,7 +102,7 @@ teardown_file() { redis_stop srv; }
   run -0 release owner-1 hold-1 0 call-1 60000
   [[ ${lines[0]} == released && $(redis srv hget "$lock" owner-2:0) == 1 ]]
   [[ $(count_calls publish) == 1 ]]
-  # Another call is not this one.
+  # Another call is a different one.
   run -0 release owner-1 hold-1 0 call-2 60000
   [[ ${lines[0]} == other-owner ]]
   local ttl
@@ -110,7 +110,7 @@ teardown_file() { redis_stop srv; }
   ((ttl > 30000 && ttl <= 60000))
 }
 
-@test "sent twice as one call, a lock that is kept is kept twice, also when its time is over" {
+@test "sent twice as one call, a lock that is kept is kept twice, also after its time is over" {
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1 20000 call-1 60000
   run -0 release owner-1 hold-1 20000 call-1 60000
@@ -120,7 +120,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == kept ]]
 }
 
-@test "a lock that was lost before is not released, however often that is asked" {
+@test "a lock that was lost before is not released, regardless of how often it is tried" {
   acquire owner-1 30000 hold-1 ''
   local token
   token=$(redis srv get "$token_key")
@@ -140,7 +140,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == free && -z ${lines[1]} ]]
 }
 
-@test "a release that cannot be remembered is a release" {
+@test "a release that cannot be remembered is still a release" {
   acquire owner-1 30000 hold-1 ''
   as_weak_user set
   run -0 release owner-1 hold-1 0 call-1 60000
@@ -162,7 +162,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "sent twice as one call, an inner hold is given back once, with and without the description" {
+@test "sent twice as one call, an inner hold is released once, with and without the description" {
   acquire owner-1 30000 owner-1 ''
   redis srv del "$holder"
   acquire owner-2 30000 hold-2 owner-1
@@ -177,7 +177,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
 }
 
-@test "a lock that Redisson granted is given back, and another's description stays" {
+@test "a lock that Redisson granted is released, and another owner's description stays" {
   redis srv hset "$lock" java:1 2
   redis srv pexpire "$lock" 30000
   redis srv hset "$holder" owner owner-1:0
@@ -208,7 +208,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
 }
 
-@test "a user who may not publish releases all the same, and the reason is in the reply" {
+@test "a user who may not publish still releases, and the reason is in the reply" {
   acquire owner-1 30000 hold-1 ''
   as_weak_user publish
   run -0 release owner-1 hold-1
@@ -216,7 +216,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv --scan) == "$token_key" ]]
 }
 
-@test "a user who may not use the channel releases all the same, and the reason is in the reply" {
+@test "a user who may not use the channel still releases, and the reason is in the reply" {
   acquire owner-1 30000 hold-1 ''
   as_weak_user @dangerous
   redis srv acl setuser weak resetchannels
@@ -225,7 +225,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a user who lacks one right releases or is told so, and the lock keeps a time" {
+@test "a user who lacks any one right releases or is refused, and the lock keeps a TTL" {
   local right
   for right in $SCRIPT_COMMANDS eval; do
     acquire owner-1 30000 hold-1 ''
@@ -242,7 +242,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "a number of holds that is none counts as one" {
+@test "an invalid number of holds counts as one" {
   local count
   for count in nan -nan text -1 0 0.5; do
     acquire owner-1 30000 hold-1 ''
@@ -252,7 +252,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "keep: the last hold leaves the lock to run out, and tells nobody" {
+@test "keep: the last hold lets the lock run out, and notifies nobody" {
   acquire owner-1 30000 hold-1 ''
   run -0 release owner-1 hold-1 20000
   [[ $output == $'kept\n20000' ]]
@@ -265,7 +265,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == held ]]
 }
 
-@test "keep, sent twice: the time does not begin anew" {
+@test "keep, sent twice: the time does not start again" {
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1 20000
   run -0 release owner-1 hold-1 29000
@@ -273,7 +273,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") <= 20000))
 }
 
-@test "keep: an inner hold leaves the outer one as it is" {
+@test "keep: an inner hold does not change the outer one" {
   acquire owner-1 30000 hold-1 ''
   acquire owner-9 30000 hold-2 owner-1
   run -0 release owner-1 hold-2 1000

@@ -9,11 +9,11 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-@test "renew begins with its contract and compiles" {
+@test "renew starts with its contract and compiles" {
   script_is_well_formed renew
 }
 
-@test "the owner's lease starts anew, and the reply is what was left" {
+@test "the owner's lease starts again, and the reply is what was left" {
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 30000
@@ -23,7 +23,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") > 10000))
 }
 
-@test "a lease of 0 means as long as the granted one" {
+@test "a lease of 0 means the granted length" {
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 0
@@ -33,12 +33,12 @@ teardown_file() { redis_stop srv; }
   ((ttl > 10000 && ttl <= 30000))
 }
 
-@test "a lock that nobody holds is reported free, and none is made" {
+@test "a lock that nobody holds is reported as free, and none is created" {
   run -0 renew owner-1 30000
   [[ $output == free && $(redis srv dbsize) == 0 ]]
 }
 
-@test "another owner's lock is reported and keeps its time" {
+@test "another owner's lock is reported and keeps its TTL" {
   acquire owner-1 5000 hold-1 ''
   run -0 renew owner-2 60000
   [[ $output == other-owner ]]
@@ -66,7 +66,7 @@ teardown_file() { redis_stop srv; }
   [[ $(field lease) == 5000 ]]
 }
 
-@test "another type at the lock's key is nobody's lock" {
+@test "a key of another type at the lock's name is no lock" {
   redis srv set "$lock" text px 60000
   run -0 renew owner-1 30000
   [[ $output == other-owner ]] # inspect says the rest
@@ -95,7 +95,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") > 30000))
 }
 
-@test "a lock that never expired gets a lease" {
+@test "a lock without a TTL gets a lease" {
   redis srv hset "$lock" owner-1:0 1
   run -0 renew owner-1 30000
   [[ $output == $'renewed\n-1\n0' ]]
@@ -111,7 +111,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == renewed && $(field lease) == 60000 ]]
 }
 
-@test "a user who lacks one right renews or is told so, and the lock keeps a time" {
+@test "a user who lacks any one right renews or is refused, and the lock keeps a TTL" {
   local right
   acquire owner-1 30000 hold-1 ''
   for right in $SCRIPT_COMMANDS eval; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# lua/layout/semaphore.lua: so many holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
+# lua/layout/semaphore.lua: a limited number of holders at a time, in the layout of Redisson's
+# RPermitExpirableSemaphore.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -16,7 +17,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# Owner ids begin with a UUID, whose bytes are the permit.
+# Owner ids start with a UUID, whose bytes are the permit.
 id() { printf '0000000%s-0000-4000-8000-000000000000:1' "$1"; }
 hex() { printf '0000000%s000040008000000000000000' "$1"; }
 take() { acquire "$(id "$1")" "${2:-30000}" "h$1" ''; }
@@ -31,12 +32,12 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" ]]
   [[ $(redis srv type "$lock") == string && $(free_slots) == 1 ]]
   [[ $(redis srv zcard "$permits") == 1 ]]
-  # Sixteen raw bytes, NUL among them, as the permit id; the end in ms.
+  # Sixteen raw bytes, which may include NUL, as the permit id; the end in ms.
   [[ $(redis srv --no-raw zrange "$permits" 0 0) == *'\x00\x00\x00\x01\x00\x00@\x00\x80'* ]]
   [[ $(redis srv hget "$hold_keys$(hex 1)" owner) == "$(id 1)" ]]
 }
 
-@test "so many and no more" {
+@test "no more than the number of slots" {
   take 1
   run -0 take 2
   [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
@@ -47,7 +48,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted ]]
 }
 
-@test "what nobody holds stays for a while, for Java, and is in the way of no other kind" {
+@test "a semaphore that nobody uses stays for a while, for Java, but does not prevent other kinds" {
   take 1
   take 2
   give 1
@@ -57,7 +58,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && $(redis srv hkeys "$lock") == a:0 ]]
 }
 
-@test "a semaphore that is in use is in the way, also one whose last holder has crashed until that is over" {
+@test "a semaphore in use prevents other kinds, also one whose last holder has crashed, until its lease is over" {
   take 1 4000
   layout=plain mode='' run -0 acquire a 30000 ha ''
   [[ $output == $'other-kind\nsemaphore' ]]
@@ -79,7 +80,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == other-owner && $(free_slots) == 0 ]]
 }
 
-@test "all have crashed: the next one takes it, with another number of slots if it likes" {
+@test "all have crashed: the next one takes it, and may choose another number of slots" {
   take 1 1000
   take 2 1000
   over() { mode=5 run -0 take 3 && [[ ${lines[0]} == granted ]]; }
@@ -95,7 +96,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && $(free_slots) == 1 ]]
   mode=3 run -0 take 3
   [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
-  # Fewer than there are holders: they stay, and nobody comes until enough have left.
+  # Fewer than there are holders: they stay, and nobody gets one until enough have left.
   mode=1 resize=1 run -0 --keep-empty-lines take 4
   [[ ${lines[0]} == held && $(free_slots) == -2 ]]
   give 1
@@ -120,7 +121,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ $output == $'other-slots\n2' ]]
 }
 
-@test "Redisson's permits count, those without an end, too" {
+@test "Redisson's permits count, also permanent ones" {
   immortal=1
   redis srv set "$lock" 1
   redis srv zadd "$permits" 922337203685477 foreign-permit-1
@@ -133,7 +134,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted ]]
 }
 
-@test "renewing moves the own end" {
+@test "renewing moves only its own end" {
   take 1 20000
   take 2 30000
   run -0 renew "$(id 1)" 60000
@@ -142,7 +143,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   (($(redis srv pttl "$hold_keys$(hex 1)") > 35000))
 }
 
-@test "a release gives the slot to the first who waits, and tells Redisson nothing then" {
+@test "a release gives the slot to the first waiter, and then does not notify Redisson" {
   listen "$(id 3)" "$(id 4)"
   take 1
   take 2
@@ -159,19 +160,19 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   (($(count_calls publish) == before + 2)) # those two
 }
 
-@test "a slot that is free is published, as its number" {
+@test "a free slot is published, as its number" {
   hear_releases heard-all
   take 1
   take 2
   give 1
   wait_until grep -qx 1 heard-all
-  # Somebody listens who may be Redisson: it finds the slots where it looks for them.
+  # A listener may be Redisson, which finds the slots where it looks for them.
   give 2
   wait_until grep -qx 2 heard-all
   [[ $(free_slots) == 2 ]]
 }
 
-@test "newcomers do not overtake those who wait" {
+@test "newcomers do not overtake waiters" {
   listen "$(id 3)"
   take 1
   take 2
@@ -183,7 +184,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == held ]]
 }
 
-@test "one more hold for the heir takes no further slot" {
+@test "one more hold for the heir takes no other slot" {
   take 1
   run -0 acquire "$(id 9)" 30000 inner "$(id 1)"
   [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" && $(free_slots) == 1 ]]
@@ -200,7 +201,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && $(free_slots) == 1 ]]
 }
 
-@test "an owner id that is no permit holds nothing" {
+@test "an owner id that is not a permit holds nothing" {
   take 1
   run -0 renew somebody 30000
   [[ ${lines[0]} == other-owner ]]
@@ -219,7 +220,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == released && $(redis srv exists "$permits" "$hold_keys$(hex 2)") == 0 && $(free_slots) == 2 ]]
 }
 
-@test "text at the name is another kind, a plain lock too, and nothing is changed" {
+@test "a text at the name is another kind, so is a plain lock, and nothing is changed" {
   redis srv set "$lock" text px 30000
   run -0 take 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string && $(redis srv get "$lock") == text ]]
@@ -232,14 +233,14 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ $output == $'other-kind\nplain lock' ]]
 }
 
-@test "something else where the permits belong is refused before anything is written" {
+@test "something else in place of the permits is refused before anything is written" {
   redis srv hset "$permits" java:1 1
   redis srv pexpire "$permits" 30000
   run -0 take 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == "hash at $permits" && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "keep: the slot is held on for that time" {
+@test "keep: the slot is held for that time" {
   take 1
   run -0 give 1 700
   [[ ${lines[0]} == kept ]]
@@ -263,7 +264,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == released && $(free_slots) == 2 ]]
 }
 
-# whole_without RIGHT COMMAND...: a user who lacks that right does it or is told so; no slot is lost or won.
+# whole_without RIGHT COMMAND...: a user who lacks that right succeeds or is refused; no slot is lost or gained.
 whole_without() {
   as_weak_user "$1"
   run "${@:2}"
@@ -280,7 +281,7 @@ another_lock() {
   permits="{$lock}:timeout"
 }
 
-@test "a user who lacks one right does it or leaves all slots as they were, whatever the right is" {
+@test "a user who lacks any one right succeeds or leaves all slots as they were" {
   local right
   for right in $SCRIPT_COMMANDS; do
     another_lock "$right"
@@ -295,7 +296,7 @@ another_lock() {
   done
 }
 
-@test "the same for a semaphore that Java has made, and for slots that come back" {
+@test "the same for a semaphore created by Java, and for slots that come back" {
   immortal=1
   local right
   for right in $SCRIPT_COMMANDS; do
@@ -306,7 +307,7 @@ another_lock() {
   done
 }
 
-@test "a user who lacks the right to delete takes no slot of Java's that could not be given back to all" {
+@test "a user who lacks the right to delete takes no Java slot that could not be given back to all" {
   immortal=1
   another_lock java
   redis srv set "$lock" 2
@@ -318,7 +319,7 @@ another_lock() {
   [[ $status == 1 && $(free_slots) == 1 ]]
 }
 
-@test "more slots are published, and new ones" {
+@test "additional slots are published, and so are new ones" {
   hear_releases heard-all
   mode=3 take 1
   wait_until grep -qx 2 heard-all
@@ -332,7 +333,7 @@ another_lock() {
   (($(redis srv pttl "$lock") > days - 60000 && $(redis srv pttl "$permits") > days - 60000))
 }
 
-@test "one that Java has deleted and made anew is not ours" {
+@test "one that Java has deleted and created again is not ours" {
   immortal=1
   take 1
   give 1
@@ -347,7 +348,7 @@ another_lock() {
   [[ $output == $'other-slots\n2' ]]
 }
 
-@test "a semaphore that is deleted while slots are held: they are lost, and no key without a time is made" {
+@test "a semaphore that is deleted while slots are held: they are lost, and no key without a TTL is created" {
   take 1
   redis srv del "$lock"
   run -0 renew "$(id 1)" 30000
@@ -358,7 +359,7 @@ another_lock() {
   [[ ${lines[0]} == granted && $(free_slots) == 1 && $(redis srv zcard "$permits") == 1 ]]
 }
 
-@test "the number of slots is not changed behind the back of those who wait" {
+@test "the number of slots does not change while somebody waits" {
   listen "$(id 3)"
   take 1
   take 2
@@ -369,7 +370,7 @@ another_lock() {
   [[ $output == $'other-slots\n2' ]]
 }
 
-@test "renewing shortens no permit of Java's" {
+@test "renewing shortens no Java permit" {
   immortal=1
   redis srv set "$lock" 1
   redis srv zadd "$permits" 922337203685477 "$(printf '0123456789abcde\x7f')"
@@ -401,7 +402,7 @@ another_lock() {
   wait_until turn
 }
 
-@test "inspect names the holders, and changes nothing, also where one has crashed" {
+@test "inspect names the holders and changes nothing, even if one has crashed" {
   mode=3
   take 1
   take 2
@@ -414,7 +415,7 @@ another_lock() {
   [[ $(changes) == "$before" && ${lines[1]} == -2 && ${lines[4]} == 3 && ${lines[5]} == 2 && $output == *"$(hex 1)"*"$(hex 2)"* ]]
 }
 
-@test "a number beside permits of a semaphore that was deleted is not taken for Java's: no slot is lost" {
+@test "a number beside permits of a deleted semaphore is not taken for Java's: no slot is lost" {
   take 1
   redis srv set "$lock" 5
   resize=2 run -0 take 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/layout/string.lua: one holder, in the layout that SET key value NX PX leaves.
+# lua/layout/string.lua: one holder, in the layout that SET key value NX PX creates.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -29,7 +29,7 @@ ttl_within() {
 }
 waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
 
-@test "acquire: the owner id is the value, with a lease, a token and a description; twice is once" {
+@test "acquire: the owner id is the value, with a lease, a token and a description; sent twice, it counts once" {
   local token
   run -0 acquire a 5000 ha '' host h pid 7
   [[ ${lines[0]} == granted && ${lines[1]} == a && ${lines[2]} =~ ^[0-9]{16}$ ]]
@@ -45,7 +45,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ -z $(redis srv set "$lock" random nx px 60000) && $(value) == a:0 ]]
 }
 
-@test "acquire: another program's string is held, by its value and for its time, and is not touched" {
+@test "acquire: another program's string counts as held by its value for its TTL, and is not changed" {
   foreign '1f0a-random' 60000
   run -0 acquire a 5000 ha ''
   [[ ${lines[0]} == held && ${lines[*]} == *' 1 1f0a-random '* && $(value) == 1f0a-random ]]
@@ -53,7 +53,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $(redis srv dbsize) == 1 ]]
 }
 
-@test "acquire: a string without a time is held for ever" {
+@test "acquire: a string without a TTL is held forever" {
   redis srv set "$lock" ''
   run -0 acquire a 5000 ha ''
   [[ ${lines[0]} == held && ${lines[1]} == -1 ]]
@@ -70,7 +70,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   (($(wc -c <reply) < 2000))
 }
 
-@test "acquire: locks of other kinds are named, and keep what they have" {
+@test "acquire: locks of other kinds are named, and stay as they are" {
   local kind
   for kind in 'plain,,plain lock' 'read_write,read,read-write lock' 'semaphore,2,semaphore'; do
     redis srv flushall
@@ -87,7 +87,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   redis srv del "$lock"
 }
 
-@test "acquire: a semaphore of ours that nobody uses is not in the way, nor is a string that was released" {
+@test "acquire: our semaphore that nobody uses is no obstacle, nor is a released string" {
   local permit=00000001-0000-4000-8000-000000000000:1
   layout=semaphore mode=2 acquire "$permit" 30000 h ''
   layout=semaphore mode=2 release "$permit" h
@@ -98,7 +98,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[0]} == granted && $(redis srv type "$lock") == hash ]]
 }
 
-@test "other layouts find it, as a string with its time" {
+@test "other layouts find it, as a string with its TTL" {
   local one
   acquire a 30000 ha ''
   for one in 'plain ' 'read_write read' 'semaphore 2'; do
@@ -110,7 +110,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $(value) == a:0 ]]
 }
 
-@test "other layouts do not take it from those who wait, nor does it from theirs" {
+@test "other layouts do not take it from waiters, nor does it take theirs" {
   listen w
   foreign
   waits w
@@ -125,7 +125,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $output == $'other-kind\nlock that others wait for' && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "acquire: a job below its holder is let in; the string stays, and the holds are counted beside it" {
+@test "acquire: a job inside its holder shares it; the string stays, and the holds are counted beside it" {
   acquire a 30000 ha ''
   run -0 acquire b 30000 hb a
   [[ ${lines[0]} == granted && ${lines[1]} == a && $(value) == a:0 ]]
@@ -139,7 +139,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock" "$holder") == 0 ]]
 }
 
-@test "acquire: the outer one may release first; a count of an earlier holder means nothing" {
+@test "acquire: the outer run may release first; an earlier holder's count means nothing" {
   acquire a 30000 ha ''
   acquire b 30000 hb a
   run -0 release a ha
@@ -151,7 +151,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "acquire: without the description, inner and outer release as well, and nobody else's id lets in" {
+@test "acquire: without the description, inner and outer run can release, and nobody else's id shares it" {
   acquire a:0 30000 a ''
   acquire b 30000 hb a:0
   redis srv del "$holder"
@@ -165,7 +165,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "renew: only the value's owner, compared as a whole; twice does no harm, and nothing is shortened" {
+@test "renew: only the value's owner, compared as a whole; sent twice it does no harm, and nothing is shortened" {
   acquire a 30000 ha ''
   redis srv pexpire "$lock" 5000
   run -0 renew a 20000
@@ -191,7 +191,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   redis srv del "$lock"
 }
 
-@test "renew: a lock without a time gets one" {
+@test "renew: a lock without a TTL gets one" {
   acquire a 30000 ha ''
   redis srv persist "$lock"
   run -0 renew a 20000
@@ -208,7 +208,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $output == lease-unknown ]]
 }
 
-@test "release: only the value's owner; twice is once, and what came of it is remembered" {
+@test "release: only the value's owner; sent twice, it counts once, and its outcome is remembered" {
   acquire a 30000 ha ''
   run -0 release b ha
   [[ ${lines[0]} == other-owner && $(value) == a:0 ]]
@@ -228,14 +228,14 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   redis srv del "$lock"
 }
 
-@test "release: the last hold may leave the lock to run out" {
+@test "release: the last hold may let the lock run out" {
   acquire a 30000 ha ''
   run -0 release a ha 4000
   [[ ${lines[0]} == kept && $(value) == a:0 && $(field kept) == 1 ]]
   ttl_within 0 4000
 }
 
-@test "release: every second one is open to programs that nobody sees, and ours are served in their order" {
+@test "release: every second one is open to programs that we cannot see, and ours are served in their order" {
   cd "$BATS_TEST_TMPDIR" || return
   listen w1 w2 w3
   acquire a 30000 ha ''
@@ -265,14 +265,14 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
 
 signal() { redis srv lrange "signal-$lock" 0 -1; }
 
-@test "release and force_unlock: those who wait for an element of a list find one, with a time, once for each release" {
+@test "release and force_unlock: waiters for a list element find one, with a TTL, once for each release" {
   also_allow srv +lpush
   local last_key=$hold_keys'one:released' wakeup=(lpush "signal-$lock" 1 5000)
   acquire a 30000 ha ''
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
   (($(redis srv pttl "signal-$lock") > 0))
-  # Sent twice, it wakes nobody again; nor does one that was refused, or that leaves the lock to run out.
+  # Sent twice, it wakes nobody again; nor does one that was refused, or that lets the lock run out.
   redis srv del "signal-$lock"
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && -z $(signal) ]]
@@ -283,14 +283,14 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   last_key=
   run -0 script force_unlock random "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
-  # Of several releases one element is left.
+  # Of several releases, one element is left.
   foreign
   run -0 script force_unlock random "${wakeup[@]}"
   [[ $(signal) == 1 ]]
   redis srv del "signal-$lock"
 }
 
-@test "release: those who wait elsewhere are woken when the lock is free, and not when one of ours has it" {
+@test "release: waiters of other libraries are woken when the lock is free, but not when one of ours gets it" {
   also_allow srv +lpush
   cd "$BATS_TEST_TMPDIR" || return
   local last_key wakeup=(lpush "signal-$lock" 1 5000)
@@ -310,7 +310,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   [[ $(value) == w2:0 && -z $(signal) ]]
 }
 
-@test "release: a wake-up that fails is told, and the lock is free all the same; a list without a time does not stay" {
+@test "release: a failed wake-up is reported, and the lock is still free; no list without a TTL stays" {
   local last_key=$hold_keys'one:released'
   redis srv acl setuser weak reset on '>pw' "~$lock" "~*{$lock}*" '&*' +@all
   acquire a 30000 ha ''
@@ -326,7 +326,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   wait_until short_lived
 }
 
-@test "force_unlock: the owner that was shown and no other; of a long value its beginning" {
+@test "force_unlock: only the owner that was shown; a long value by its start" {
   local long
   foreign
   run -0 force_unlock other:0
@@ -347,7 +347,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock" "$holder") == 0 ]]
 }
 
-@test "inspect: the value, its time, and what describes it if it is ours" {
+@test "inspect: the value, its TTL, and its description if it is ours" {
   run -0 --keep-empty-lines inspect
   [[ ${lines[0]} == lock && ${lines[1]} == -2 && ${lines[5]} == 0 ]]
   acquire a 30000 ha '' host h

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fencing token that lua/verb/acquire.lua gives with every grant: it only grows.
+# The fencing token that lua/verb/acquire.lua gives with every grant only grows.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -9,7 +9,7 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-# grant: a new owner takes the lock; its token is in $token, the one before in $before.
+# grant: a new owner takes the lock; $token is its token, $before the one before.
 grants=0
 grant() {
   before=${token:-0}
@@ -34,28 +34,28 @@ grant() {
   done
 }
 
-@test "tokens grow although the lock was taken by force" {
+@test "tokens grow even if the lock was taken by force" {
   grant
   force_unlock "owner-$grants"
   grant
   ((token > before))
 }
 
-@test "tokens grow although the lock's key was deleted" {
+@test "tokens grow even if the lock's key was deleted" {
   grant
   redis srv del "$lock"
   grant
   ((token > before))
 }
 
-@test "tokens grow although the token's key was deleted" {
+@test "tokens grow even if the token's key was deleted" {
   grant
   redis srv del "$lock" "$token_key"
   grant
   ((token > before))
 }
 
-@test "a token ahead of the clock, as after a step back of it, is followed by the next number" {
+@test "a token ahead of the clock, as after a step back, is followed by the next number" {
   redis srv set "$token_key" 2000000000000000 px 60000
   grant
   [[ $token == 2000000000000001 ]]
@@ -80,7 +80,7 @@ grant() {
   srv_sock=$srv_dir/s # for teardown
 }
 
-@test "a token that Redisson counted up is followed by a greater one" {
+@test "a token that Redisson has increased is followed by a larger one" {
   grant
   release "owner-$grants" hold
   redis srv incrby "$token_key" 100000000000
@@ -88,7 +88,7 @@ grant() {
   ((token == before + 100000000001))
 }
 
-@test "the token's key never expires: RFencedLock may count on in it, and would begin again at 1" {
+@test "the token's key never expires, because RFencedLock may count in it, and would start again at 1" {
   grant
   [[ $(redis srv pttl "$token_key") == -1 ]]
   redis srv incr "$token_key"
@@ -96,7 +96,7 @@ grant() {
   [[ $(redis srv pttl "$token_key") == -1 && $(redis srv incr "$token_key") == $((token + 2)) ]]
 }
 
-@test "a time that the token's key has is taken away, whoever gave it" {
+@test "a TTL of the token's key is removed, regardless of its origin" {
   redis srv set "$token_key" 41 px 60000
   grant
   [[ $(redis srv pttl "$token_key") == -1 ]]
@@ -119,7 +119,7 @@ grant() {
   done
 }
 
-@test "a holder without a known token is given the last one granted" {
+@test "a holder without a known token gets the last one granted" {
   grant
   redis srv hdel "$holder" token
   run -0 acquire owner-x 5000 hold-x owner-1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The companion keys of a lock may hold whatever anybody who may write there puts there: it is cut, or it says nothing.
+# A lock's companion keys may contain anything that others write there: it is cut, or ignored.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -52,7 +52,7 @@ forced() {
   other_types
   run -0 force_unlock "$owner"
   [[ ${lines[0]} == released ]] || return
-  # A semaphore without its mark could be anybody's: it is left alone.
+  # A semaphore without its mark could belong to anybody, so it is left alone.
   if [[ $layout == semaphore ]]; then
     [[ $(redis srv exists "{$lock}:timeout") == 0 && $(redis srv get "$lock") == 2 ]]
   else
@@ -60,8 +60,8 @@ forced() {
   fi
 }
 
-@test "no companion of another type keeps a lock from being renewed, shown and released" { each_layout renewed_and_released; }
-@test "no companion of another type keeps a lock from being taken away" { each_layout forced; }
+@test "no companion key of another type prevents renewing, showing and releasing" { each_layout renewed_and_released; }
+@test "no companion key of another type prevents force-unlock" { each_layout forced; }
 
 # long_description OWNER KEY
 long_description() {
@@ -82,14 +82,14 @@ long_description() {
   [[ $output == lease-unknown ]]
   run -0 renew "$owner" 20000
   [[ ${lines[0]} == renewed ]]
-  # The same request once more: the token is known from its own key.
+  # The same request again: the token is known from its own key.
   run -0 acquire "$owner" 30000 h ''
   [[ ${lines[0]} == granted && ${lines[2]} == $(redis srv get "$token_key") ]]
   run -0 release "$owner" h
   [[ ${lines[0]} == released ]]
 }
 
-@test "a lease that is no time does not reach PEXPIRE" {
+@test "an invalid lease does not reach PEXPIRE" {
   local lease
   for lease in 1e300 nan -5 inf 0 99999999999999999999 ''; do
     acquire "$owner" 30000 h ''
@@ -102,7 +102,7 @@ long_description() {
   done
 }
 
-@test "records of waiters that are long, deep or of other types are those of dead ones, and not shown" {
+@test "records of waiters that are long, deep or of other types count as dead, and are not shown" {
   local record
   listen b c
   for record in "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})" \
@@ -124,7 +124,7 @@ long_description() {
   done
 }
 
-@test "a hundred holders and waiters with all that may be said fit into a reply" {
+@test "a hundred holders and waiters with texts of maximum length fit into a reply" {
   use_lock "$lock" semaphore 200
   local text i
   printf -v text '%0512d' 0
@@ -146,7 +146,7 @@ long_description() {
   (($(wc -c <reply) < 1000000))
 }
 
-@test "a token that is no number keeps the lock from being granted, and stays as it is" {
+@test "an invalid token prevents a grant, and stays as it is" {
   local token
   for token in text -1 nan 9007199254740991 "$(printf '%030d' 0)"; do
     redis srv set "$token_key" "$token"
@@ -155,7 +155,7 @@ long_description() {
   done
 }
 
-@test "when the last turn of others was is a time, or nothing" {
+@test "the time of the last turn of others is a time, or nothing" {
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -171,7 +171,7 @@ long_description() {
   done
 }
 
-@test "a hold that cannot be counted is not granted: its release would free the lock of the one around it" {
+@test "a hold that cannot be counted is not granted, because its release would free the outer one's lock" {
   acquire a 30000 ha ''
   redis srv set "$holder" junk px 60000
   run ! acquire b 30000 hb a
