@@ -694,7 +694,7 @@ with open("c.toml", "w") as file:
     file.write('lease = "41s"\n')
 os.execv(sys.argv[1], ["rlock", "run", "--config", "c.toml", "x", "--", "echo", "ran"])
 EOF
-  assert_says 'c.toml: cannot tell'
+  assert_says 'c.toml: cannot tell which folder it is in: '
   [[ -z $output ]]
   echo 'lease = "41s"' >gone
   exec 9<gone

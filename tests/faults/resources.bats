@@ -59,6 +59,8 @@ few_enough() {
   local limit job
   few_enough
   echo "# $limit descriptors" >&3
+  run -71 --separate-stderr prlimit --nofile=$((limit - 1)) "$RLOCK" run -n x -- true
+  assert_says 'file descriptors: Too many open files; raise the limit with ulimit -n'
   set -- --lease 3s -k 100ms --on-acquire 'true <hook' --on-release 'true <hook'
   touch hook
   prlimit --nofile="$limit" "$RLOCK" run "$@" x -- bash -c "exec 3>&-; $(tree pids)" 2>err 3>&- &
