@@ -9,8 +9,8 @@
 #
 # Prints a line for each file that is done; at the end the slowest files, what was skipped and why, then what failed with
 # its output.
-# Files with a failure, if they are few, run once more with nothing beside them: on a busy machine a test may lose a race
-# of its own. Such a failure is shown, and the second run counts.
+# If few files fail, they run once more alone, because on a busy machine a test may lose a race of its own. Such a
+# failure is shown, but the second run counts.
 # May be repeated. JOBS=12 sets how many test files run at a time, REDIS_SERVER=PATH which server they use: any Redis
 # from 6.2 on, or Valkey. RLOCK=PATH tests that program instead of the one that is built, as one of packaging/release.
 set -eu
@@ -21,14 +21,14 @@ cd "$(dirname "$0")/.."
 preset=release build=build
 if [ "${1:-}" = --sanitize ]; then
   preset=sanitize build=build-sanitize
-  # Memory that a process leaves to the kernel at its end is no leak, and guards end by _exit(2).
+  # Memory that a process leaves to the kernel at its end is no leak, and guards end with _exit(2).
   export ASAN_OPTIONS=detect_leaks=0
   shift
 fi
 
 PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux"
-# The meeting with the real Redisson and the libraries of Python and Node, and what tests/lint asks: everywhere in CI, else
-# where their tools are.
+# The tests with the real Redisson and the libraries of Python and Node, and the linters: always in CI, else if their
+# tools are installed.
 if [ -n "${CI:-}" ]; then
   PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
@@ -43,11 +43,11 @@ say 'Unit tests'
 "$build/unit_tests" --gtest_brief=1
 
 say 'Tests on real servers'
-# Folders with files that take long come first.
+# Folders with slow files come first.
 [ $# -gt 0 ] || set -- tests/docs tests/faults tests/cli tests/interop tests/lua tests/lint
 RLOCK=$(realpath "${RLOCK:-$build/rlock}")
 export RLOCK
-# A test that hangs fails, with what it has printed.
+# A test that hangs fails, and shows what it has printed.
 export BATS_TEST_TIMEOUT=300
 # Temporary folders with short names: the path of a Unix socket has 107 bytes at most.
 TMPDIR=$(mktemp -d /tmp/rt.XXXX)
@@ -67,9 +67,9 @@ count_of=$(wc -l <"$TMPDIR/files")
 export count_of
 mkdir "$TMPDIR/results"
 # run_files JOBS: runs the files whose names come from stdin. Each file's results become a file of the same name, with -
-# for /. Each is run in a process group of its own, as a shell with job control does it: in an orphaned one, which ours may
-# be, no Ctrl-Z stops anybody. Signals that our caller ignores, as nohup(1) and a shell's & have it, end what they should
-# end.
+# for /. Each runs in its own process group, as in a shell with job control, because in an orphaned group, which ours
+# may be, Ctrl-Z stops nothing. Signals that our caller ignores, as with nohup(1) and a shell's &, have their default
+# effect.
 run_files() {
   env --default-signal=HUP,INT,QUIT xargs -P "$1" -n 1 bash -c '
     trap "kill -TERM -- -\$! 2>/dev/null; exit 1" HUP INT TERM
@@ -95,14 +95,15 @@ run_files() {
 
 result_of() { echo "$TMPDIR/results/$(echo "$1" | tr / -)"; }
 
-# show FILE: its failures. Of a file that did not run as a whole everything: there may be no test to tell it.
+# show FILE: its failures. For a file that did not run completely, everything, because there may be no failed test in
+# it.
 show() {
   echo "$1:"
   awk '/^1\.\./ { next } /^not ok 0 / { whole = 1 } { line[NR] = $0 } /^(ok|not ok) / { bad = /^not/ } bad { show[NR] = 1 }
        END { for (i = 1; i <= NR; i++) if (line[i] != "" && (whole || show[i])) print "  " line[i] }' "$(result_of "$1")"
 }
 
-# Whatever names the tests' folder and still runs was forgotten by a test.
+# Any process that still runs and names the tests' folder was forgotten by a test.
 still_running() { pgrep -af -- "$TMPDIR" | grep -v ' pgrep '; }
 
 list_failed() {

@@ -23,17 +23,17 @@ constexpr std::size_t kMostText = std::size_t{1024} * 1024;
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-// A database of passwd(5)'s form: `next` reads an entry of it, which has this number and this name.
+// A database such as passwd(5): `next` reads an entry, and the other two are the members with its number and name.
 template <auto next, auto number, auto name>
 struct Database {
   const char* file;
-  const char* getent;  // as getent(1) calls it
+  const char* getent;  // what getent(1) calls it
 };
 constexpr Database<fgetpwent, &passwd::pw_uid, &passwd::pw_name> kUsers{"/etc/passwd", "passwd"};
 constexpr Database<fgetgrent, &group::gr_gid, &group::gr_name> kGroups{"/etc/group", "group"};
 
-// The entry, as `make` copies it. None: it does not stand in `file`, which may be null. Lines that begin with + or -
-// speak of NIS and of no user.
+// The entry, as `make` copies it; none if it is not in `file`, which may be null. Lines that start with + or - are for
+// NIS and name no user.
 template <auto next, auto number, auto name, class Make>
 auto copy_of(const Database<next, number, name>&, const File& file, id_t id, const Make& make)
     -> std::optional<decltype(make(*next(std::declval<FILE*>())))> {
@@ -44,7 +44,7 @@ auto copy_of(const Database<next, number, name>&, const File& file, id_t id, con
   return {};
 }
 
-// All that comes until the end. None if that does not come in time: half a line says nothing.
+// Reads up to the end. None if the end does not come in time, because half a line is of no use.
 std::optional<std::string> read_all(int fd) {
   const Until end = Until{}.at_most(kLimit);
   std::string text;
@@ -59,11 +59,12 @@ std::optional<std::string> read_all(int fd) {
   return {};
 }
 
-// The line that getent(1) prints; "": it is not there, or knows nothing. None: it does not answer.
+// The line that getent(1) prints; "" if it knows nothing or is not installed; none if it does not answer.
 std::optional<std::string> ask_getent(const char* database, id_t id) {
   auto output = Pipe::make();
   if (!output) return {};
-  // By its path: who sets PATH shall not choose who we are. Without our environment, which may hold a password.
+  // With its full path, because PATH must not decide who we are; and without our environment, which may hold a
+  // password.
   const Program getent("/usr/bin/getent", {"getent", database, std::to_string(id)}, {});
   const auto pid = spawn([&] {
     dup2(output->writer.get(), STDOUT_FILENO);

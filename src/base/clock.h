@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The clock that leases are measured on.
-//
-// CLOCK_BOOTTIME (clock_gettime(2)): it never steps, and unlike CLOCK_MONOTONIC, which
-// std::chrono::steady_clock uses, it goes on while the machine is suspended, as the lease on the
-// server does.
+// The clock for leases, CLOCK_BOOTTIME: it never steps, and unlike CLOCK_MONOTONIC (std::chrono::steady_clock) it
+// continues while the machine is suspended, as the lease on the server does.
 #pragma once
 
 #include <time.h>
@@ -30,8 +27,8 @@ struct BootClock {
 
 using TimePoint = BootClock::time_point;
 
-// How long from `now` to `then` in whole milliseconds, rounded up so that a poll(2) of that length does
-// not end early; 0 if `then` has passed.
+// The time from `now` to `then`, rounded up so that a poll(2) of that length does not end early; 0 if `then` has
+// passed.
 inline milliseconds until(TimePoint then, TimePoint now = BootClock::now()) {
   return then <= now ? 0ms : std::chrono::ceil<milliseconds>(then - now);
 }

@@ -4,13 +4,12 @@
 #include <ctime>
 
 namespace rlock {
-
 namespace {
 
 std::optional<std::tm> parts_of(milliseconds since_1970, Zone zone) {
   const std::time_t seconds = static_cast<std::time_t>(since_1970.count() / 1000);
   std::tm parts{};
-  if (zone == Zone::local) tzset();  // localtime_r(3) need not
+  if (zone == Zone::local) tzset();  // localtime_r(3) need not call it
   if (!(zone == Zone::local ? localtime_r(&seconds, &parts) : gmtime_r(&seconds, &parts))) return {};
   return parts;
 }
@@ -35,7 +34,7 @@ milliseconds begin_of_day(int days_ago) {
   std::tm day = parts_of(since_1970(), Zone::local).value_or(std::tm{});
   day.tm_hour = day.tm_min = day.tm_sec = 0;
   day.tm_mday -= days_ago;
-  day.tm_isdst = -1;  // to be found out
+  day.tm_isdst = -1;  // unknown
   return std::chrono::seconds(std::mktime(&day));
 }
 
@@ -48,7 +47,7 @@ std::optional<milliseconds> parse_date(const std::string& text) {
       if (!rest || *rest != '\0') continue;
       const std::tm read = parts;
       const std::time_t seconds = timegm(&parts) - read.tm_gmtoff;
-      // A 31st of February is no date.
+      // There is no 31 February.
       if (seconds < 0 || parts.tm_mday != read.tm_mday || parts.tm_mon != read.tm_mon) return {};
       return std::chrono::seconds(seconds);
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "base/duration.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -12,14 +14,11 @@ namespace {
 
 constexpr milliseconds kLongest = std::chrono::days(365);
 
-double unit_in_ms(std::string_view unit) {
-  if (unit == "ms") return 1;
-  if (unit == "s" || unit.empty()) return 1000;
-  if (unit == "m") return 60e3;
-  if (unit == "h") return 3600e3;
-  if (unit == "d") return 86400e3;
-  return 0;
-}
+struct Unit {
+  std::string_view name;
+  long long ms;
+};
+constexpr Unit kUnits[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
 
 }  // namespace
 
@@ -32,25 +31,23 @@ Result<milliseconds> parse_duration(std::string_view text) {
   if (text.front() == '-') return bad("it is negative");
 
   double number = 0;
-  // Fixed notation only: 1e999 is a slip of the pen, not a duration.
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  const double unit = unit_in_ms({rest, static_cast<std::size_t>(text.data() + text.size() - rest)});
+  const char* end = text.data() + text.size();
+  // Fixed notation only: 1e999 is a typing error, not a duration.
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const auto* unit = std::ranges::find(kUnits, rest == end ? "s" : std::string_view(rest, end), &Unit::name);
   if (error == std::errc::result_out_of_range) return bad("the number is too large");
   if (error != std::errc{} || !std::isfinite(number)) return bad("it does not begin with a number");
-  if (unit == 0) return bad("the unit is unknown");
-  if (number * unit > static_cast<double>(kLongest.count())) return bad("it is longer than 365 days");
-  return milliseconds(std::llround(number * unit));
+  if (unit == std::end(kUnits)) return bad("the unit is unknown");
+  const double ms = number * static_cast<double>(unit->ms);
+  if (ms > static_cast<double>(kLongest.count())) return bad("it is longer than 365 days");
+  return milliseconds(std::llround(ms));
 }
 
 std::string format_duration(milliseconds span) {
   const auto ms = span.count();
-  const auto in = [&](long long unit, const char* name) { return std::to_string(ms / unit) + name; };
   if (ms == 0) return "0s";
-  if (ms % 86400000 == 0) return in(86400000, "d");
-  if (ms % 3600000 == 0) return in(3600000, "h");
-  if (ms % 60000 == 0) return in(60000, "m");
-  if (ms % 1000 == 0) return in(1000, "s");
-  return in(1, "ms");
+  const auto* unit = std::ranges::find_if(kUnits, [&](const Unit& one) { return ms % one.ms == 0; });
+  return std::to_string(ms / unit->ms).append(unit->name);
 }
 
 std::string rough_duration(milliseconds span) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Failures as values.
-//
-// A Result<T> is either a T or an Error. Outcomes that a caller decides on (the lock is held by
-// another, the owner is wrong) are not errors: they are enums in the result of the call.
+// Failures as values: a Result<T> is either a T or an Error. Outcomes that a caller must decide on (another owner holds
+// the lock) are not errors, but enums in the result of the call.
 #pragma once
 
 #include <cerrno>
@@ -15,26 +13,26 @@
 namespace rlock {
 
 struct [[nodiscard]] Error {
-  // The kind of failure, as far as anybody acts on it. src/base/exit_status.h maps each to a status.
+  // src/base/exit_status.h maps each of them to an exit status.
   enum class Code {
     usage,        // the command line is wrong
-    config,       // a configuration file, a variable or the server's set-up is wrong
-    unavailable,  // no server could be reached, or it cannot serve now; trying again may help
-    untrusted,    // the server is not the one that is meant, as TLS shows; trying again does not help
-    denied,       // authentication or a missing right; trying again does not help
+    config,       // a configuration file, a variable or the server's configuration is wrong
+    unavailable,  // no server can be reached or used now; trying again may help
+    untrusted,    // TLS shows that this is not the right server; trying again does not help
+    denied,       // authentication failed, or a right is missing; trying again does not help
     wrong_kind,   // the key is in use for something else
-    no_script,    // the server does not know the script that was named: nothing was executed
-    protocol,     // the peer did not answer as Redis does, or refused a command it should know
-    interrupted,  // a signal asked us to stop
+    no_script,    // the server does not know the script, so it has executed nothing
+    protocol,     // the server did not answer as Redis does, or refused a command that it should know
+    interrupted,  // a signal asks rlock to stop
     system,       // the operating system refused something
-    internal,     // a fault of rlock
+    internal,     // a bug in rlock
   };
 
   Code code;
   std::string message;  // context first, then the cause; never a secret
 
-  // Only with unavailable, protocol and interrupted: the bytes of a command had been sent when it failed,
-  // so the server may have executed it.
+  // Only with unavailable, protocol and interrupted: the failure came after the bytes of a command were sent, so the
+  // server may have executed it.
   bool maybe_executed = false;
 
   // The same error with more context in front: "context: message".
@@ -51,8 +49,7 @@ inline std::unexpected<Error> fail(Error::Code code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
 
-// The text of an errno value; safe in threads: POSIX lets strerror(3) use a buffer that all of them share, glibc 2.32
-// and musl have none.
+// The text of an errno value. Safe in threads, because strerror(3) of glibc 2.32 and musl has no shared buffer.
 inline std::string errno_text(int number) { return std::strerror(number); }
 
 // "context: cause of errno", as an Error::Code::system.

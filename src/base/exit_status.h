@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every exit status of rlock, in the order of the man page. The numbers are those of sysexits.h where one
-// fits; 126 and 127 are those of POSIX sh.
+// All exit statuses of rlock, in the order of the man page. The numbers come from sysexits.h where one fits; 126 and
+// 127 come from POSIX sh.
 #pragma once
 
 #include "base/error.h"
@@ -12,15 +12,15 @@ enum ExitStatus : int {
   kFree = 1,        // status --is-held; force-unlock: no such lock is known
   kWarned = kFree,  // doctor
   kUsage = 64,
-  kUnavailable = 69,  // no Redis could be used
+  kUnavailable = 69,  // no usable Redis
   kInternal = 70,
   kSystem = 71,
-  kLost = 74,  // the lock was lost or in doubt while the command ran
+  kLost = 74,  // the lock was lost, or may have been lost, while the command ran
   kNotAcquired = 75,
-  kNotOurs = 76,  // wrong type, other kind of lock, not the owner
+  kNotOurs = 76,  // wrong type, another kind of lock, another owner
   kDenied = 77,
   kConfig = 78,
-  kTimedOut = 124,  // --max-hold; as timeout(1)
+  kTimedOut = 124,  // --max-hold; the same as timeout(1)
   kNotExecutable = 126,
   kNotFound = 127,
 };

@@ -9,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -22,30 +23,17 @@
 namespace rlock::log {
 namespace {
 
+// spdlog has one more level below ours.
 spdlog::level::level_enum to_spdlog(Level level) {
-  switch (level) {
-    case Level::debug: return spdlog::level::debug;
-    case Level::info: return spdlog::level::info;
-    case Level::warning: return spdlog::level::warn;
-    case Level::error: return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
-
-Level from_spdlog(spdlog::level::level_enum level) {
-  if (level >= spdlog::level::err) return Level::error;
-  if (level == spdlog::level::warn) return Level::warning;
-  if (level == spdlog::level::info) return Level::info;
-  return Level::debug;
+  return static_cast<spdlog::level::level_enum>(static_cast<int>(level) + 1);
 }
 
 std::atomic<bool> holding = false;
 constexpr std::size_t kMostHeld = 100;
 
-// How a terminal treats what is written to it.
 struct TerminalModes {
-  bool in_lines = true;      // else a program draws on it
-  bool returns_line = true;  // a newline goes to the begin of the line, too
+  bool in_lines = true;      // false: a program draws on it
+  bool returns_line = true;  // a newline also moves to the start of the line
 };
 
 TerminalModes modes_of_stderr() {
@@ -54,31 +42,23 @@ TerminalModes modes_of_stderr() {
   return {(modes.c_lflag & ICANON) != 0, (modes.c_oflag & OPOST) != 0};
 }
 
-// syslog's number of a level, as the journal takes it off the begin of a line.
-std::string_view priority(Level level) {
-  switch (level) {
-    case Level::debug: return "<7>";
-    case Level::info: return "<6>";
-    case Level::warning: return "<4>";
-    case Level::error: break;
-  }
-  return "<3>";
-}
+// The priority in syslog(3), as the journal reads it at the start of a line.
+const char* priority(Level level) { return std::array{"<7>", "<6>", "<4>", "<3>"}[static_cast<std::size_t>(level)]; }
 
-// No error when standard error is closed, and no waiting for a reader that is stuck: a message that cannot be shown
-// must not end a job that is well, nor hold up one that has to be stopped.
+// A closed standard error is no error, and a stuck reader is not waited for: a message that cannot be shown must
+// neither end a healthy job nor hold up the end of another.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(Format format) : format_(format) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    const Level level = from_spdlog(message.level);
+    const Level level = static_cast<Level>(message.level - 1);
     std::string line = format_(level, {message.payload.data(), message.payload.size()});
     if (journal_) line.insert(0, priority(level));
     if (holding && !modes_of_stderr().in_lines) {
-      // An error is said now, and again when the program has left and has taken its screen with it.
-      const bool urgent = message.level >= spdlog::level::err;
+      // An error is said now, and again when the program has gone and has cleared the screen.
+      const bool urgent = level == Level::error;
       if (urgent) say(line);
       held_.push_back({std::move(line), urgent});
       if (held_.size() > kMostHeld) held_.pop_front();
@@ -89,7 +69,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   void flush_() override {
-    // Programs that read lines want each one once; and a shell that draws its prompt has taken nothing with it.
+    // Programs that read JSON want each line only once, and a shell's prompt has cleared nothing.
     const bool for_people = format_ == text_format || format_ == timed_text_format;
     const bool again = for_people && modes_of_stderr().in_lines;
     for (const Held& held : std::exchange(held_, {})) {
@@ -149,7 +129,7 @@ void to_syslog() {
 }
 
 void write(Level level, std::string_view message) {
-  // As a value, not as a format: the text may hold braces.
+  // As a value, not as a format, because the text may contain braces.
   logger()->log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
 }
 

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "base/process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -24,31 +19,10 @@ namespace {
 
 constexpr int kCannotBegin = 125;
 
-// The limit of descriptors that most processes have, less one.
+// One less than the usual limit of open files.
 constexpr unsigned kHighestUsual = 1023;
 
-// The entries of the system call are those of readdir(3) on all systems of 64 bits; readdir itself allocates memory.
-static_assert(offsetof(dirent, d_name) == 19 && offsetof(dirent, d_reclen) == 16);
-
 int open_descriptors() { return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }
-
-// Calls `found` with each descriptor that /proc shows in `folder`. To close one meanwhile lets none be passed over: the
-// place in the list is a number of a descriptor.
-template <class Found>
-void each_descriptor(int folder, Found found) {
-  alignas(dirent) char entries[2048];
-  for (;;) {
-    const long length = syscall(SYS_getdents64, folder, entries, sizeof entries);
-    if (length <= 0) return;
-    for (long at = 0; at < length;) {
-      const auto& entry = *reinterpret_cast<const dirent*>(entries + at);
-      at += entry.d_reclen;
-      unsigned fd = 0;
-      const char* end = entry.d_name + std::strlen(entry.d_name);
-      if (std::from_chars(entry.d_name, end, fd).ptr == end) found(fd);
-    }
-  }
-}
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> out;
@@ -73,7 +47,7 @@ Result<SocketPair> SocketPair::make(int flags) {
   return SocketPair{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Not every libc declares these: musl 1.2 has none of them, and glibc 2.36 (Debian 12) declares them for C only.
+// As system calls, because musl 1.2 declares neither function, and glibc 2.36 (Debian 12) only for C.
 UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 void signal_process(int process, int signal) { syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0); }
@@ -102,12 +76,12 @@ int reap(pid_t child) {
 
 std::string trouble_of(int status) {
   if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
-  return WEXITSTATUS(status) == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
+  return WEXITSTATUS(status) == 0 ? "" : "exited with " + std::to_string(WEXITSTATUS(status));
 }
 
 void die_with(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kCannotBegin);  // it died before: no signal will come
+  if (getppid() != parent) _exit(kCannotBegin);  // it died before prctl(2), so no signal will come
 }
 
 bool point_at_null(std::initializer_list<int> streams) {
@@ -132,8 +106,9 @@ void close_fds(unsigned first, unsigned last) {
     for (unsigned fd = first; fd <= std::min(last, kHighestUsual); ++fd) close(static_cast<int>(fd));
     return;
   }
-  each_descriptor(folder, [&](unsigned fd) {
-    if (fd >= first && fd <= last && fd != static_cast<unsigned>(folder)) close(static_cast<int>(fd));
+  each_number_in(folder, [&](int found) {
+    const auto fd = static_cast<unsigned>(found);
+    if (fd >= first && fd <= last && found != folder) close(found);
   });
   close(folder);
 }
@@ -154,7 +129,7 @@ void Program::add(char* variable) { environment_.insert(environment_.end() - 1, 
 void Program::exec() const {
   execvpe(file_.c_str(), argv_.data(), environment_.data());
   if (errno != ENOEXEC) return;
-  // glibc has tried the shell, which musl leaves to its caller; musl also lets any child allocate.
+  // glibc has already tried the shell; musl leaves that to its caller, and lets any child allocate memory.
   std::string shell = "/bin/sh", path = find_program(file_, ".");
   std::vector<char*> by_shell = argv_;
   by_shell[0] = path.data();

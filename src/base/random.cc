@@ -17,7 +17,7 @@ T random_bytes() {
   do {
     got = getrandom(&bytes, sizeof bytes, 0);
   } while (got < 0 && errno == EINTR);
-  // Up to 256 bytes come whole (getrandom(2)). An owner id that is not random would break every promise.
+  // Up to 256 bytes always come at once (getrandom(2)). Without random owner ids no promise of rlock holds.
   if (got != static_cast<ssize_t>(sizeof bytes)) std::abort();
   return bytes;
 }

@@ -23,7 +23,7 @@ struct Secret::Pages {
     if (pages == MAP_FAILED) throw std::bad_alloc();
     bytes = static_cast<char*>(pages);
     madvise(bytes, room, MADV_DONTDUMP);
-    mlock(bytes, room);  // as far as RLIMIT_MEMLOCK goes
+    mlock(bytes, room);  // best effort: RLIMIT_MEMLOCK may forbid it
   }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
@@ -33,7 +33,7 @@ struct Secret::Pages {
   }
 
   std::size_t room, size = 0;
-  std::unique_ptr<char[]> ordinary;  // of what is harmless
+  std::unique_ptr<char[]> ordinary;  // if harmless
   char* bytes;
 };
 
@@ -68,10 +68,8 @@ void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
 
 }  // namespace rlock
 
-// Memory is overwritten before it is given back: a password on its way through strings (of the command line, of a
-// configuration file, of the libraries that read both) leaves no copy behind.
-//
-// AddressSanitizer has allocators of its own.
+// Overwrites memory before it is freed, so that a password leaves no copy on its way through strings, such as those of
+// the command line, a configuration file, or the libraries that read them. AddressSanitizer has its own allocators.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define RLOCK_OTHER_ALLOCATORS

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Text that must not stay in memory: a password.
 //
-// All that a command of the same user could find in the memory of its guards (/proc/PID/mem, proc(5)), in a core file
-// or in swap is kept to one place, which is overwritten when it is needed no more. Copies of a std::string that are
-// freed are overwritten, too (base/secret.cc); so a password may pass through strings, and be kept in none.
+// A command runs as the same user and can read the memory of its guards (/proc/PID/mem). So a password is kept in only
+// one place, which is overwritten when it is no longer needed. Freed memory is overwritten, too (base/secret.cc), so a
+// password may pass through a std::string, but must not be kept in one.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,27 @@
 
 namespace rlock {
 
-// Shared: copies are handles of one memory, as with std::shared_ptr. It has pages of its own, which are in no core
-// file, and not swapped where that is allowed. It is overwritten when the last handle ends, or before that for all of
-// them.
+// Copies share the same memory, as with std::shared_ptr. It has pages of its own, which are left out of core files and,
+// if permitted, not swapped. It is overwritten when the last copy is destroyed, or by wipe().
 class Secret {
  public:
-  // No password is longer, in bytes, wherever it comes from.
+  // The longest password from any source, in bytes.
   static constexpr std::size_t kLongest = 4096;
 
   explicit Secret(std::string_view text);
 
-  // A text that could have been secret and is not: in ordinary memory, which spares the start five system calls.
+  // A text that turned out not to be secret. It is in ordinary memory, which saves five system calls at the start.
   static Secret harmless(std::string_view text);
 
-  // One that `write` writes into room for `most` bytes; it returns how many they are.
+  // The text that `write` puts into a buffer of `most` bytes; it returns the number of bytes.
   static Result<Secret> written(std::size_t most, const std::function<Result<std::size_t>(std::span<char>)>& write);
 
   std::string_view text() const;
 
-  // Overwrites it, for all copies: their text is empty from then on.
+  // Overwrites it: the text of all copies is empty from now on.
   void wipe();
 
-  // Processes that are forked from now on find nothing here (MADV_WIPEONFORK, madvise(2)), unless it is harmless.
+  // Hides it from processes that are forked from now on (MADV_WIPEONFORK, madvise(2)), unless it is harmless.
   void keep_from_children() const;
 
  private:
@@ -47,8 +46,8 @@ class Secret {
   std::shared_ptr<Pages> pages_;
 };
 
-// From now on this process, and those that it forks, cannot be traced, nor their memory be read, by others of the same
-// user without CAP_SYS_PTRACE; exec(2) ends it (PR_SET_DUMPABLE, prctl(2)). Files in /proc/self belong to root then.
+// Until exec(2), prevents other processes of the same user from tracing this process and its children or reading their
+// memory, unless they have CAP_SYS_PTRACE (PR_SET_DUMPABLE, prctl(2)). It also makes root the owner of /proc/self.
 void keep_memory_private();
 
 }  // namespace rlock

@@ -18,7 +18,7 @@ struct Rune {
   std::size_t length = 0;  // 0: not UTF-8
 };
 
-// The length of a character that begins so; 0: none does.
+// The length of a character with this first byte; 0 if there is none.
 std::size_t length_of(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xc2 || lead > 0xf4) return 0;
@@ -53,8 +53,8 @@ bool is_among(std::span<const Range> ranges, std::uint32_t c) {
   return found != ranges.end() && found->first <= c;
 }
 
-// Characters that are valid but change how their neighbours are shown (Unicode UAX #9, UAX #14), or that show nothing:
-// Default_Ignorable_Code_Point of DerivedCoreProperties.txt, and the marks of an annotation.
+// Characters that are valid, but change how others are shown (Unicode UAX #9, UAX #14) or are invisible:
+// Default_Ignorable_Code_Point of DerivedCoreProperties.txt, and interlinear annotations.
 bool deceives(std::uint32_t c) {
   static constexpr Range ranges[] = {{0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x061c, 0x061c},   {0x115f, 0x1160},
                                      {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
@@ -64,17 +64,18 @@ bool deceives(std::uint32_t c) {
   return is_among(ranges, c);
 }
 
-// Characters that look like a space, or like nothing at the end of a line (White_Space of PropList.txt; braille's 0).
+// Characters that look like a space or, at the end of a line, like nothing: White_Space of PropList.txt, and Braille's
+// blank.
 bool is_other_blank(std::uint32_t c) {
   static constexpr Range ranges[] = {{0x00a0, 0x00a0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x202f, 0x202f},
                                      {0x205f, 0x205f}, {0x2800, 0x2800}, {0x3000, 0x3000}};
   return is_among(ranges, c);
 }
 
-// Characters without a meaning that all share: their font decides what they look like.
+// Characters of private use: what they look like depends on the font.
 bool is_private(std::uint32_t c) { return (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000; }
 
-// wcwidth(3) knows the characters of the current locale, and the one that we start in has ASCII alone.
+// wcwidth(3) knows only the characters of the current locale, and a process starts in one that has only ASCII.
 class InUnicode {
  public:
   InUnicode() {
@@ -86,19 +87,19 @@ class InUnicode {
   ~InUnicode() {
     if (former_) uselocale(former_);
   }
-  // Some systems have none.
+  // Not all systems have it.
   bool is_there() const { return former_ != nullptr; }
 
  private:
   locale_t former_ = nullptr;
 };
 
-// A control character, of which C1 has two bytes in UTF-8, or a byte that is not UTF-8.
+// A control character (a C1 one has two bytes in UTF-8) or a byte that is not UTF-8.
 bool acts(const Rune& rune) {
   return rune.length == 0 || rune.value < 0x20 || (rune.value >= 0x7f && rune.value < 0xa0);
 }
 
-// A shell takes it as it is, everywhere in a word.
+// Whether a shell takes it literally everywhere in a word.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("_-./:=@%+,").contains(c);
@@ -141,7 +142,7 @@ bool is_what_it_looks_like(std::string_view text) {
     const Rune rune = decode(text);
     if (acts(rune) || deceives(rune.value) || is_other_blank(rune.value) || is_private(rune.value)) return false;
     const int width = locale.is_there() ? wcwidth(static_cast<wchar_t>(rune.value)) : 1;
-    // Not known as a character, or a mark that would be drawn on what stands before the text.
+    // Unknown, or a mark that would combine with the text before it.
     if (width < 0 || (begins && width == 0)) return false;
     text.remove_prefix(rune.length);
   }
@@ -150,7 +151,7 @@ bool is_what_it_looks_like(std::string_view text) {
 
 namespace {
 
-// The bytes of the longest beginning of `text` that takes `most` columns at most, and its columns.
+// The longest start of `text` that takes at most `most` columns: its bytes and its columns.
 struct Beginning {
   std::size_t bytes = 0, width = 0;
 };
@@ -183,13 +184,7 @@ std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) +
 std::string shell_word(std::string_view text) {
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
+  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
   return out + "'";
 }
 

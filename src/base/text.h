@@ -8,39 +8,38 @@
 
 namespace rlock {
 
-// `text` with everything escaped that could move a cursor, break a line, or show something in another
-// order than it stands in, or that shows nothing: control characters (C0, C1, DEL) and bytes that are not UTF-8 as
-// \xNN, line and paragraph separators, bidirectional controls and invisible characters as \u{N}, and the backslash as
-// \\.
-// Longer than `limit` bytes: cut, with "…" at the end. Safe on a terminal and in a one-line log.
+// `text` made safe for a terminal and for a log of one line per message. It escapes everything that could move a
+// cursor, break a line, change the order of what is shown, or show nothing: control characters (C0, C1, DEL) and bytes
+// that are not UTF-8 as \xNN; line separators, bidirectional controls and invisible characters as \u{N}; and the
+// backslash as \\. If the result is longer than `limit` bytes, it is cut and ends with "…".
 std::string escaped(std::string_view text, std::size_t limit = 1024);
 
-// Whether people who see `text` know what it is: nothing in it needs escaping but backslashes, its only blank is the
-// space, which stands at neither end, and all of its characters have one meaning and are known to libc, if
-// that knows any beyond ASCII.
+// Whether people who see `text` know what it is: it needs no escaping except for backslashes, contains no other blank
+// than the space, which is neither first nor last, and consists of characters with a fixed meaning that libc knows, if
+// libc knows any beyond ASCII.
 bool is_what_it_looks_like(std::string_view text);
 
-// How many columns of a terminal `text` takes: two for each wide character of East Asia, none for what combines.
+// The number of terminal columns that `text` takes: two for a wide East Asian character, none for a combining one.
 // REQUIRES: escaped text.
 std::size_t columns(std::string_view text);
 
-// `text`, or its beginning and "…" where it takes more columns than that. REQUIRES: escaped text.
+// `text`, cut with "…" at its end if it takes more than `most` columns. REQUIRES: escaped text.
 std::string cut_to(std::string_view text, std::size_t most);
 
-// escaped(text) in single quotes, for messages. Not called quoted: a call with a std::string would find
-// std::quoted too, wherever a standard header brings <iomanip> along.
+// escaped(text) in single quotes, for messages. It is not called quoted, because calls with a std::string would also
+// find std::quoted if a standard header includes <iomanip>.
 std::string in_quotes(std::string_view text);
 
-// `text` as one word of POSIX sh, quoted only where it has to be.
+// `text` as one word of POSIX sh, quoted only if necessary.
 std::string shell_word(std::string_view text);
 
-// `text` without the newline at its end, LF or CR LF, if it has one.
+// `text` without one LF or CR LF at its end.
 std::string_view without_newline(std::string_view text);
 
-// The number that is the whole of `text`, in decimal. None: it is something else, or too large.
+// `text` as a decimal number; none if it is anything else, or too large.
 std::optional<long long> whole_number(std::string_view text);
 
-// True if a C0 control character or DEL is in `text`.
+// Whether `text` contains a C0 control character or DEL.
 bool has_control(std::string_view text);
 
 // The position of the first byte that is not valid UTF-8; npos: there is none.

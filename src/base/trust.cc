@@ -22,7 +22,7 @@
 namespace rlock {
 namespace {
 
-constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's limit
 constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC, kEnter = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 std::unexpected<Error> failed(int number) { return fail(Error::Code::system, errno_text(number)); }
@@ -47,21 +47,21 @@ class Walk {
   }
 
  private:
-  // Of the rest of the path, which may be absolute.
+  // Starts with the rest of the path, which may be absolute.
   Result<void> begin() {
     if (rest_.starts_with('/')) {
       path_ = "/";
     } else if (path_.empty()) {
       path_ = ".";
     } else {
-      return {};  // a link, beside which the path goes on
+      return {};  // the target of a link, relative to its folder
     }
     folder_ = UniqueFd(open(path_.c_str(), kEnter));
     if (!folder_) return failed(errno);
     return {};
   }
 
-  // Takes it from the rest of the path.
+  // Takes the next name from the rest of the path.
   std::string next_name() {
     rest_.erase(0, rest_.find_first_not_of('/'));
     const std::string name = rest_.substr(0, rest_.find('/'));
@@ -89,9 +89,9 @@ class Walk {
     return std::nullopt;
   }
 
-  // `next`: what was seen there by that name, in the present folder.
+  // `next` is what openat(2) found under that name.
   Result<void> enter(UniqueFd next, const std::string& name, const struct stat& there) {
-    // A look does not mount what is mounted on demand; the way through it does (open(2), O_PATH).
+    // O_PATH does not mount a file system on demand; a path that goes through the folder does (open(2)).
     if (S_ISLNK(there.st_mode) || is_on(next, AUTOFS_SUPER_MAGIC)) {
       next = UniqueFd(openat(folder_.get(), (name + "/.").c_str(), kEnter));
       if (!next) return failed(errno);
@@ -111,7 +111,7 @@ class Walk {
     return begin();
   }
 
-  std::string rest_, path_;  // what is still to be followed; where `folder_` is
+  std::string rest_, path_;  // what is left of the path; the path of `folder_`
   UniqueFd folder_;
   int links_ = 0;
   const ProcLinks proc_links_;
@@ -120,7 +120,7 @@ class Walk {
 
 using File = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-// Whether it stands for all users that our user namespace has no id for.
+// Whether this is the id that stands for all users without an id in our user namespace.
 bool unmapped(uid_t user) {
   unsigned overflow = 0, first = 0, outside = 0, count = 0;
   const File id(fopen("/proc/sys/kernel/overflowuid", "re"), fclose);
@@ -133,8 +133,8 @@ bool unmapped(uid_t user) {
   return true;
 }
 
-// Whether nobody but us is in the group, as where each user has a group of their own and a umask of 002. Not so for
-// root: processes of any user may run with root's group, as in containers.
+// Whether nobody but us is in the group, as on systems where each user has a group of their own and umask 002. Never
+// true for root, because in containers processes of any user may have root's group.
 bool only_we_are_in(gid_t group) {
   if (geteuid() == 0) return false;
   const auto us = account_of(geteuid());
@@ -146,10 +146,8 @@ bool only_we_are_in(gid_t group) {
 
 bool has_access_list(const std::string& path) { return getxattr(path.c_str(), kAccessList, nullptr, 0) > 0; }
 
-bool is_trusted(uid_t owner) { return owner == 0 || owner == geteuid() || unmapped(owner); }
-
 Result<void> owned_by_us(const struct stat& info, const std::string& path) {
-  if (is_trusted(info.st_uid)) return {};
+  if (info.st_uid == 0 || info.st_uid == geteuid() || unmapped(info.st_uid)) return {};
   return fail(Error::Code::config, escaped(path) + ": not trusted, because it belongs to another user (id " +
                                        std::to_string(info.st_uid) + "); have its owner be you or root");
 }
@@ -171,14 +169,13 @@ bool same_file(const struct stat& one, const struct stat& other) {
 }
 
 Result<void> only_ours_to_change(const struct stat& info, const std::string& path) {
-  const auto refused = [&](const std::string& why) { return fail(Error::Code::config, escaped(path) + ": " + why); };
   RLOCK_TRY(owned_by_us(info, path));
   const bool sticky_folder = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX);
   const bool others = info.st_mode & S_IWOTH;
   if (!(info.st_mode & (S_IWGRP | S_IWOTH)) || sticky_folder || is_mounted_read_only(path)) return {};
   if (others || !only_we_are_in(info.st_gid) || has_access_list(path)) {
-    return refused(std::string("not trusted, because ") + (others ? "others" : "its group") +
-                   " may write to it; chmod go-w " + escaped(shell_word(path)));
+    return fail(Error::Code::config, escaped(path) + ": not trusted, because " + (others ? "others" : "its group") +
+                                         " may write to it; chmod go-w " + escaped(shell_word(path)));
   }
   return {};
 }

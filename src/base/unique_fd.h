@@ -7,7 +7,7 @@
 
 namespace rlock {
 
-// Owns a file descriptor and closes it. -1: none.
+// Owns a file descriptor and closes it; -1 for none.
 class UniqueFd {
  public:
   UniqueFd() = default;

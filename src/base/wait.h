@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting, and what ends it.
+// Waiting with a deadline.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -12,13 +12,13 @@
 
 namespace rlock {
 
-// The end of a wait: a point in time, or a descriptor that becomes readable (a signal has arrived).
-// Every call of the redis floor takes one and covers all that it does with it.
+// When to stop waiting: at a point in time, or when a descriptor becomes readable (a signal has arrived). Calls in
+// src/redis/ take one, and it limits everything that they do.
 struct Until {
   TimePoint deadline = TimePoint::max();
   int interrupt = -1;  // not owned
 
-  // The same, but over after `span` at the latest.
+  // The same, but no longer than `span` from now, or until `then`.
   Until at_most(milliseconds span) const { return at_most(BootClock::now() + span); }
   Until at_most(TimePoint then) const { return {then < deadline ? then : deadline, interrupt}; }
   bool over() const { return BootClock::now() >= deadline; }
@@ -26,12 +26,12 @@ struct Until {
 
 enum class WaitEnd { ready, deadline, interrupted };
 
-// Waits until `fd` has one of `events` (poll(2)), or `until` ends. `fd` -1: only for `until`.
-// `interrupted` wins where several things have happened.
+// Waits until `fd` has one of `events` (poll(2)) or `until` ends. With `fd` -1, waits only for `until`. If several
+// things have happened, `interrupted` takes precedence.
 WaitEnd wait_for(int fd, short events, const Until& until);
 
-// A descriptor that becomes readable at a point in time, and at once when a suspended machine wakes up
-// after it (timerfd_create(2) with CLOCK_BOOTTIME; poll(2) alone would sleep on).
+// A descriptor that becomes readable at a point in time, even if the machine was suspended meanwhile; poll(2) alone
+// would sleep on.
 class Timer {
  public:
   static Result<Timer> make() {
@@ -43,7 +43,7 @@ class Timer {
 
   int fd() const { return fd_.get(); }
 
-  // Also forgets an earlier ending.
+  // Sets it again, even if it has already expired.
   void set(TimePoint when) {
     const auto ns = std::max<BootClock::rep>(when.time_since_epoch().count(), 1);  // 0 would disarm it
     const itimerspec spec{{}, {ns / 1'000'000'000, ns % 1'000'000'000}};

@@ -18,8 +18,8 @@
 namespace rlock {
 namespace {
 
-// The signal that a write into a broken pipe sends to the writing thread, where it is blocked: it would be taken for
-// one that somebody has sent us.
+// Takes away the SIGPIPE that a write into a broken pipe leaves pending, because it would look like a signal from
+// outside.
 void forget_broken_pipe() {
   sigset_t set;
   sigemptyset(&set);
@@ -28,8 +28,9 @@ void forget_broken_pipe() {
   sigtimedwait(&set, nullptr, &at_once);
 }
 
-// Another way to the same pipe or terminal, on which a write never waits: others may fill it between poll(2) and
-// write(2), and the flag must not change for those who share our descriptor. None: a file, or it cannot be had.
+// Opens the same pipe or terminal again, so that writes never wait: another process may fill it between poll(2) and
+// write(2), and O_NONBLOCK on the original would affect all processes that share it. None if it is a file or cannot be
+// opened.
 UniqueFd open_unwaiting(int fd) {
   struct stat about{};
   if (fstat(fd, &about) != 0 || !(S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return {};
@@ -50,7 +51,7 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
   const int to = unwaiting ? unwaiting.get() : fd;
   const Until end = Until{}.at_most(patience);
   while (!line.empty()) {
-    // PIPE_BUF bytes fit where poll(2) says that something can be written (pipe(7)).
+    // If poll(2) reports room, PIPE_BUF bytes fit (pipe(7)).
     if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
     const ssize_t written = write_some(to, line.substr(0, PIPE_BUF));
     if (written < 0 && errno == EAGAIN && !end.over()) continue;

@@ -19,7 +19,7 @@
 namespace rlock::run {
 namespace {
 
-// Waits for the word. False: it never comes, as the other end is closed.
+// Waits for the byte of open_gate(). Returns false if the other end was closed.
 bool opens(int gate) {
   char go;
   ssize_t got;
@@ -34,17 +34,17 @@ std::string missing_interpreter(const std::string& program, const std::string& f
   const std::string path = find_program(program, folder);
   if (path.empty()) return "";
   const UniqueFd file(open((path.starts_with('/') ? path : folder + "/" + path).c_str(), O_RDONLY | O_CLOEXEC));
-  char begin[256];  // more of it the kernel does not read (BINPRM_BUF_SIZE)
+  char begin[256];  // the kernel reads no more (BINPRM_BUF_SIZE)
   const ssize_t length = file ? read(file.get(), begin, sizeof begin) : 0;
   std::string_view line(begin, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   if (line.starts_with("\177ELF")) return "the loader that it needs was not found: it is a binary for another system";
-  // Perhaps a script that we may execute but not read, or what binfmt_misc would have run.
+  // Perhaps a script that we may execute but not read, or something for binfmt_misc.
   if (!line.starts_with("#!")) return "what it needs to run was not found";
   line = line.substr(2, line.find('\n') - 2);
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   const std::string_view interpreter = line.substr(0, line.find_first_of(" \t"));
   return "its interpreter " + in_quotes(interpreter) + " was not found" +
-         (line.ends_with('\r') ? "; its lines end as those of DOS do, with CR LF" : "");
+         (line.ends_with('\r') ? "; its lines end with CR LF, as in DOS" : "");
 }
 
 JobEnd end_of_command(int status, int exec_errno) {
@@ -68,7 +68,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   gated.pid_ = RLOCK_TRY(isolate ? fork_isolated(gated.isolation_) : fork_process());
   if (gated.pid_ > 0) return gated;
 
-  die_with(isolate ? getppid() : monitor);  // from inside a namespace we cannot be seen: there the gate tells
+  die_with(isolate ? getppid() : monitor);  // in a namespace the monitor's pid is not visible; there the gate tells
   gated.gate_.reset();
   if (!open && !opens(gate.reader.get())) _exit(125);
   signals.restore();
@@ -114,19 +114,13 @@ Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>
   const Program shell = Program::shell(text, environment);
   return spawn([&, parent = getpid()] {
     die_with(parent);
-    if (setpgid(0, group) != 0) setpgid(0, 0);  // of another session
+    if (setpgid(0, group) != 0) setpgid(0, 0);  // it is in another session
     if (!point_at_null({STDIN_FILENO})) _exit(125);
-    dup2(STDERR_FILENO, STDOUT_FILENO);  // fails where there is no standard error: then nothing is printed
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // without standard error this fails, and nothing is printed
     if (!folder.enter()) _exit(125);
     signals.restore();
     shell.exec();
   });
-}
-
-void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble) {
-  log::write(fatal ? log::Level::error : log::Level::warning,
-             job + ": " + (fatal ? "--on-acquire hook " : "--on-release hook ") + trouble +
-                 (fatal ? "; the command was not started" : ""));
 }
 
 }  // namespace rlock::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The programs of the user as processes: the command, and hooks.
+// The user's programs as processes: the command and the hooks.
 #pragma once
 
 #include <sys/types.h>
@@ -13,64 +13,81 @@
 #include "base/unique_fd.h"
 #include "run/guard_state.h"
 #include "run/inherited.h"
-#include "run/isolation.h"
 #include "run/signals.h"
 
 namespace rlock::run {
 
 struct Command {
-  std::vector<std::string> argv;         // argv[0] is looked up in PATH as a shell does
+  std::vector<std::string> argv;         // argv[0] is looked up in PATH, as a shell does
   std::vector<std::string> environment;  // NAME=value
   std::string late_variable;             // one more, which is known only with the lock
 };
 
-// Why execve(2) says ENOENT of a file that is there: the program that has to run it is missing, which a script's first
-// line names, the loader of a foreign binary, or something that we cannot see. For people, escaped; empty where
-// `program`, looked up in PATH as a shell does, is not there itself. `folder` is where the command would have run.
+// Why execve(2) fails with ENOENT for a file that exists: the interpreter of a script or the loader of a foreign binary
+// is missing, or something that we cannot see. Returns an escaped text for people, or "" if `program` itself is not
+// found in PATH. `folder` is where the command would have run.
 std::string missing_interpreter(const std::string& program, const std::string& folder);
 
-// How a command has ended, by its status of waitpid(2), and by the errno of exec(2).
+// How a command has ended, from its status of waitpid(2) and errno of exec(2).
 JobEnd end_of_command(int status, int exec_errno);
 
-// A command that has been forked and waits for its gate to open before it executes anything.
+// A PID namespace for the command (pid_namespaces(7)). When it ends, the kernel kills everything in it, and it ends
+// with us, even if all guards are killed at the same instant.
+struct Isolation {
+  UniqueFd life;         // the namespace lives as long as any process has this open
+  pid_t init = -1;       // its first process, our child, which only reaps others
+  int proc_failure = 0;  // errno if /proc still shows other processes, too
+
+  // Call this once the command has been reaped. The processes left in the namespace then belong to init, which exits
+  // with the last of them. May be called again.
+  void command_ended();
+
+ private:
+  bool told_ = false;
+};
+
+// Like fork(2), but the child is in a new PID namespace, although it is our child. Returns 0 in it. A user without the
+// right to do that gets a user namespace as well (user_namespaces(7)). Errors: system (the kernel or a container does
+// not allow it). REQUIRES: this process has one thread and is a subreaper.
+Result<pid_t> fork_isolated(Isolation& isolation);
+
+// A command's process, which executes nothing before its gate opens.
 class GatedCommand {
  public:
-  // Forks. Its environment is that of `command`, and the late variable that `shared` has when the gate opens. The new
-  // process stays in our process group, keeps our descriptors, has the signal mask and dispositions that `signals`
-  // found, and dies when the calling thread ends. `isolate`: in a namespace of its own, see run/isolation.h. `open`:
-  // the gate is open from the beginning. Errors: system. REQUIRES: a guard becomes a subreaper before; all signals are
-  // held back.
+  // Forks it. It gets the environment of `command`, plus the late variable that `shared` has when the gate opens. It
+  // stays in our process group, keeps our descriptors, gets the signal mask and dispositions that `signals` found, and
+  // dies when the calling thread ends. `isolate`: in a namespace (fork_isolated). `open`: with an open gate. Errors:
+  // system. REQUIRES: this process is a subreaper, and all signals are held back.
   static Result<GatedCommand> fork_from_here(const Command& command, const SignalBlock& signals, GuardState& shared,
                                              bool isolate, bool open);
 
   pid_t pid() const { return pid_; }
 
-  // Lets it execute, if it waits for that. Its exit(2) tells the rest; shared.exec_errno says if it could not be
-  // executed.
+  // Lets it execute the command. If exec(2) fails, it sets shared.exec_errno and exits.
   void open_gate();
   bool gated() const { return static_cast<bool>(gate_); }
-  // It never executes anything, and ends.
+  // Makes it exit without executing anything.
   void close_gate() { gate_.reset(); }
 
-  // Notes the signals that have come: right after the fork, those that it has not had.
+  // Call this right after the fork: remembers the signals that came before, which it did not receive.
   void note_missed() { came_before_ = HeldSignals::now(); }
-  // Whether a signal of that number was noted. Once.
+  // Whether it missed that signal. True only once for each signal.
   bool missed(int signal) { return came_before_.take(signal); }
 
-  // Sends it a signal. False: it runs as another user, and refuses it. REQUIRES: it was not waited for.
+  // Sends it a signal. Returns false if it runs as another user and refuses it. REQUIRES: it was not reaped yet.
   bool signal(int number) const;
 
-  // Takes the word of waitpid(2) about a child of ours. True: it is the command that has ended.
+  // Takes a status from waitpid(2) of any child. Returns true if it is the command that has ended.
   bool reaped(pid_t child, int status);
-  const std::optional<int>& status() const { return status_; }  // of waitpid(2), once it has ended
-  int shell_status() const;                                     // as $? would show it; 0 before it has ended
+  const std::optional<int>& status() const { return status_; }  // from waitpid(2), once it has ended
+  int shell_status() const;                                     // what $? would be; 0 before it has ended
 
-  // The processes left in its namespace are to end by themselves, or is killed.
+  // Lets the processes left in its namespace end by themselves, or kills them.
   void tidy_namespace(bool kill);
-  // Nothing runs in its namespace but the first process of it, which waits for us. REQUIRES: the command has ended.
+  // Whether only init is left in its namespace, and waits for us. REQUIRES: the command has ended.
   bool only_init_left() const;
   bool has_namespace() const { return isolation_.init > 0; }
-  pid_t init() const { return isolation_.init; }  // the first process of its namespace; -1: there is none
+  pid_t init() const { return isolation_.init; }  // the first process of the namespace; -1 if there is none
   int proc_failure() const { return isolation_.proc_failure; }
 
  private:
@@ -81,20 +98,17 @@ class GatedCommand {
   HeldSignals came_before_;
 };
 
-// Shell texts that run beside a job: --on-acquire, --on-release, --on-lost.
+// Shell commands that run beside a job. Empty: none.
 struct Hooks {
-  std::string on_acquire, on_release, on_lost;  // empty: none
-  milliseconds limit{};                         // for each
+  std::string on_acquire, on_release, on_lost;
+  milliseconds limit{};  // for each
 };
 
-// Starts `text` by /bin/sh -c in `folder`, as our child in the process group `group`, which is the command's: the
-// terminal treats it as it would the command. In a group of its own if that group is of another session. Standard input
-// is empty, and what it prints goes to standard error, because standard output is the command's. It dies when the
-// calling thread ends. Errors: system.
+// Runs `text` with /bin/sh -c in `folder`, as our child. It joins the command's process group `group`, so that the
+// terminal treats both alike, or a group of its own if `group` is in another session. Its standard input is empty, and
+// its standard output is standard error, because the real one belongs to the command. It dies when the calling thread
+// ends. Errors: system.
 Result<pid_t> start_hook(const std::string& text, const std::vector<std::string>& environment, const Folder& folder,
                          pid_t group, const SignalBlock& signals);
-
-// Says that a hook has failed. `fatal`: it ran before the command.
-void report_hook_trouble(const std::string& job, bool fatal, const std::string& trouble);
 
 }  // namespace rlock::run

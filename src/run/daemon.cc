@@ -18,8 +18,8 @@
 namespace rlock::run {
 namespace {
 
-// A daemon serves others as well as its caller: CI systems end what a job has left behind by the variables of that job,
-// which they read in /proc/PID/environ. It gets only what a program is found, loaded and set up by.
+// The daemon serves others as well, but CI systems kill what a job has left behind if it has the job's variables, which
+// they read in /proc/PID/environ. So it gets only those with which a program is found, loaded and set up.
 bool is_passed_on(std::string_view variable) {
   constexpr std::string_view kNames[] = {"PATH=", "HOME=", "TMPDIR=", "TZ="};
   constexpr std::string_view kKinds[] = {"XDG_", "LD_", "ASAN_", "UBSAN_"};
@@ -28,7 +28,7 @@ bool is_passed_on(std::string_view variable) {
 }
 
 constexpr int kNotFound = 127;
-// A program that lives that long has come up; and how often a program's surroundings are looked at.
+// How long a program must live to count as started, and how often `look` is called.
 constexpr milliseconds kLook = 1s;
 
 milliseconds pause_after(int deaths) {
@@ -36,13 +36,13 @@ milliseconds pause_after(int deaths) {
   return deaths > 6 ? longest : std::min(longest, first * (1 << (deaths - 1)));
 }
 
-// A program that is started again whenever it dies.
+// A program that is started again when it dies.
 class Restarted {
  public:
   Restarted(const std::vector<std::string>& argv, const Upkeep& upkeep, SignalBlock& signals)
       : name_(argv[0]), program_(argv[0], argv, own_environment()), upkeep_(upkeep), signals_(signals) {}
 
-  // Its exit status; 0 as well when a signal has asked for its end.
+  // Returns its exit status, or 0 if a signal has asked it to end.
   Result<int> run() {
     for (;;) {
       const TimePoint settled = BootClock::now() + kLook;
@@ -62,7 +62,7 @@ class Restarted {
   }
 
  private:
-  // Until it has died; returns its wait status.
+  // Waits until it has died. Returns its status from waitpid(2).
   int look_after() {
     TimePoint look_at = BootClock::now() + kLook;
     int status = 0;
@@ -79,12 +79,11 @@ class Restarted {
     return status;
   }
 
-  // None: it shall run again.
+  // None if it has to run again.
   Result<std::optional<int>> end_of(int status) const {
     if (advice_ == Upkeep::Advice::give_up) return fail(Error::Code::unavailable, name_ + " was stopped");
     if (asked_to_end_ && !WIFEXITED(status)) return 0;
-    if (advice_ == Upkeep::Advice::restart && !asked_to_end_) return std::nullopt;
-    if (!WIFEXITED(status)) return std::nullopt;
+    if ((advice_ == Upkeep::Advice::restart && !asked_to_end_) || !WIFEXITED(status)) return std::nullopt;
     if (WEXITSTATUS(status) != kNotFound) return WEXITSTATUS(status);
     return fail(Error::Code::unavailable, name_ + ": cannot be run; install the package redis-server");
   }
@@ -111,7 +110,7 @@ class Restarted {
   pid_t pid_ = -1;
   Upkeep::Advice advice_ = Upkeep::Advice::go_on;
   bool asked_to_end_ = false;
-  int deaths_ = 0;  // in a row, soon after the start
+  int deaths_ = 0;  // in a row, each soon after the start
 };
 
 }  // namespace

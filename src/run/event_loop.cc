@@ -21,7 +21,7 @@
 namespace rlock::run {
 namespace {
 
-constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; nothing else is heard meanwhile
+constexpr milliseconds kTimeToConnect = 500ms;  // before there is a job; no other event is read meanwhile
 constexpr const char* kCommandKilled = "the process for the command was killed";
 
 class EventLoop : JobContext {
@@ -34,7 +34,7 @@ class EventLoop : JobContext {
     watched_.frontend.tell(Packet::Kind::ready);
     if (ahead) client.connect_ahead(Until{}.at_most(std::min(kTimeToConnect, job.timing.lease / 10)));
     if (!ahead) begin();
-    if (!watched_.command.gated()) happen(Kind::looked);  // that was seen to before it was forked
+    if (!watched_.command.gated()) happen(Kind::looked);  // may_start() has looked before the fork
     for (reap(); life_.stage() != Stage::over; reap()) {
       decide(BootClock::now());
       if (life_.stage() != Stage::over) wait();
@@ -53,7 +53,7 @@ class EventLoop : JobContext {
     for (const LifeAction& action : actions) perform(action);
   }
 
-  // Long and branched, but a table: one case an action.
+  // Long, but a table: one case for each action.
   void perform(const LifeAction& action) {
     switch (action.kind) {
       case LifeAction::Kind::run_on_acquire: run_hook(job.hooks.on_acquire, {}); break;
@@ -69,7 +69,7 @@ class EventLoop : JobContext {
       case LifeAction::Kind::kill_hook:
         if (hook_ > 0) kill(hook_, SIGKILL);
         break;
-      case LifeAction::Kind::run_on_release:  // while the lock is still ours; it changes nothing of how the job ended
+      case LifeAction::Kind::run_on_release:  // does not change how the job ended
         termination_ = new_termination();
         run_hook(job.hooks.on_release, {"RLOCK_EXIT_STATUS=" + std::to_string(watched_.command.shell_status())});
         break;
@@ -78,19 +78,19 @@ class EventLoop : JobContext {
     }
   }
 
-  // The frontend must not take the killing of many for none.
+  // Shows the frontend that killing many processes has not stalled.
   Termination new_termination() {
     return Termination(job.name(), {}, group_, [this] { shared.set_last_killing(BootClock::now()); });
   }
 
-  // Collects what has ended.
+  // Collects the statuses of children.
   void reap() {
     for (;;) {
       int status = 0;
       const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
       if (pid == 0) return;
       if (pid < 0 && errno == EINTR) continue;
-      if (pid < 0) return happen(Kind::empty);  // ECHILD: the kernel says so
+      if (pid < 0) return happen(Kind::empty);  // ECHILD: proof from the kernel
       take_status(pid, status);
     }
   }
@@ -111,9 +111,9 @@ class EventLoop : JobContext {
     }
   }
 
-  // The frontend stops and goes on with what the terminal shows.
+  // The frontend stops and continues with the process that the terminal shows.
   void follow(pid_t pid, int status) {
-    if (!life_.begun() || (WIFSTOPPED(status) && termination_.killing())) return;  // stopped by us
+    if (!life_.begun() || (WIFSTOPPED(status) && termination_.killing())) return;  // we have stopped it
     if (const int signal = note_stop(shared, pid, status)) watched_.frontend.tell(Packet::Kind::stopped, signal);
   }
 
@@ -129,16 +129,16 @@ class EventLoop : JobContext {
     if (watched_.command.status()) watched_.command.tidy_namespace(termination_.killing());
   }
 
-  // Always stop first and speak then: nobody knows how long speaking takes.
+  // Acts before it writes a message, because writing may take any time.
   void fall_due(Kind kind, TimePoint now) {
     if (kind == Kind::lost) {
       return lose({watched_.lock.renews() ? "the lock could not be renewed in time"
-                                          : "the lease ends, and nobody was to renew it"},
+                                          : "the lease ends, and --no-renew forbids renewing it"},
                   now);
     }
     happen({.kind = kind, .now = now});
     if (kind == Kind::hold_over) {
-      error("held for " + format_duration(*job.max_hold) + ", as long as it may be; stopping the command");
+      error("held for " + format_duration(*job.max_hold) + ", the limit of --max-hold; stopping the command");
     }
   }
 
@@ -150,7 +150,7 @@ class EventLoop : JobContext {
     report_loss(job, shared, *loss_, job.name() + ": " + loss_->why + so);
   }
 
-  // The command has ended, and something of it may be left.
+  // The command has ended, and may have left processes behind.
   void clear_up(TimePoint now) {
     if (const TimePoint then = life_.leftovers_count_at(); now < then) {
       leftovers_count_at_ = then;
@@ -167,15 +167,15 @@ class EventLoop : JobContext {
     if (termination_.killing()) return termination_.next();
     const TimePoint next =
         std::min({life_.next(deadlines()), leftovers_count_at_, loss_ ? TimePoint::max() : watched_.lock.goes_on_at()});
-    // It may have been about to stop when it was told to go on.
+    // It may just have been about to stop when SIGCONT came.
     if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
-    // There is more than init, or it would have ended, and we may not have seen it.
+    // If only init were left it would have exited, so there are others that we may not have seen.
     const bool unseen = watched_.command.has_namespace() && life_.minds_leftovers();
     if (unseen && job.leftovers == Leftovers::kill) return std::min(next, BootClock::now() + kLongestLook / 2);
     return next;
   }
 
-  // Until something has happened, or is due. What is over is not waited for.
+  // Waits for the next event.
   void wait() {
     watched_.timer.set(next_decision());
     const bool lives = !life_.frontend_died();
@@ -192,9 +192,9 @@ class EventLoop : JobContext {
     }
     if (moved) watched_.lock.take_move();
     if (frontend_died) happen(Kind::frontend_died);
-    // The frontend does not have to wake up for a deadline that is none any more; ours is set before each wait.
+    // So that the frontend does not wake up for an old deadline. Our timer is set before each wait.
     if (moved) watched_.frontend.move_timer(shared);
-    // Closed: the frontend has died, which its pidfd says too.
+    // A closed socket means that the frontend has died, as its pidfd does.
     if (packets && take_packets() == Received::nobody_there) happen(Kind::frontend_died);
   }
 
@@ -209,7 +209,7 @@ class EventLoop : JobContext {
     return received;
   }
 
-  // A packet that the frontend sends from now on fails there, so that it knows that the lock is still its own.
+  // Anything that the frontend sends after this fails, so it knows that the lock is still its own.
   void take_last_packets() {
     watched_.frontend.refuse_more();
     take_packets();
@@ -218,14 +218,13 @@ class EventLoop : JobContext {
   }
 
   void go(UniqueFd connection) {
-    // A Ctrl-Z of those who waited is held back in the command, too: SIGCONT takes it away (signal(7)), and one of this
-    // very moment with it.
+    // The command has held back a Ctrl-Z meant for the waiter. SIGCONT removes it (signal(7)).
     if (!watched_.command.status()) watched_.command.signal(SIGCONT);
     client.adopt(std::move(connection));
     begin();
   }
 
-  // The lock is ours.
+  // We have the lock.
   void begin() {
     shared.begun = true;
     const TimePoint now = BootClock::now();
@@ -233,7 +232,7 @@ class EventLoop : JobContext {
     happen({.kind = Kind::go, .now = now});
     const int failure = watched_.command.proc_failure();
     if (failure == 0) return;
-    log::warning(job.name() + ": /proc shows the processes of the whole host to the command: " + errno_text(failure));
+    log::warning(job.name() + ": the command sees all processes of the host in /proc: " + errno_text(failure));
   }
 
   void take_signal(const Packet& packet) {
@@ -241,7 +240,7 @@ class EventLoop : JobContext {
     perform(life_.take_signal(packet.number, ends, packet.from_terminal && !missed, BootClock::now()));
   }
 
-  // Its pid is its own until we have reaped it.
+  // The pid is safe to use until we have reaped it.
   void pass_on(int signal) {
     if (!watched_.command.signal(signal) && signal != SIGCONT) termination_.complain_of(watched_.command.pid());
   }
@@ -258,21 +257,22 @@ class EventLoop : JobContext {
   void end_hook(const std::string& trouble) {
     hook_ = -1;
     const bool fatal = life_.stage() == Stage::preparing;
-    // One that was stopped because of something else has been spoken of.
-    const bool speak = life_.force() == Force::calm || life_.hook_is_late();
+    // If something else has ended the hook, there was a message about that.
+    const bool speak = !trouble.empty() && (life_.force() == Force::calm || life_.hook_is_late());
     happen({.kind = Kind::hook_ended, .now = BootClock::now(), .failed = !trouble.empty()});
-    if (speak && !trouble.empty()) report_hook_trouble(job.name(), fatal, trouble);
+    if (!speak) return;
+    log::write(fatal ? log::Level::error : log::Level::warning,
+               job.name() + ": " + (fatal ? "--on-acquire hook " : "--on-release hook ") + trouble +
+                   (fatal ? "; the command was not started" : ""));
   }
 
   void release() {
-    shared.set_end(life_.verdict());  // from now on the frontend knows it, whatever becomes of us
+    shared.set_end(life_.verdict());  // so that the frontend knows it even if we are killed now
     shared.tree_empty = true;
     watched_.lock.stop();
     const bool keeps = life_.opened() && shared.exec_errno == 0 && !watched_.lock.asked();
     const TimePoint keep_until = keeps ? *life_.begun() + job.min_hold : TimePoint{};
-    if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who})) {
-      happen(Kind::lost);
-    }
+    if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who})) happen(Kind::lost);
     report_ended(job.name(), left_, job.leftovers_kept_by);
     happen(Kind::released);
   }
@@ -280,14 +280,14 @@ class EventLoop : JobContext {
   Deadlines deadlines() const { return {job.timing, shared.promise()}; }
   void error(const std::string& text) const { log::error(job.name() + ": " + text); }
 
-  const pid_t group_;  // the command's process group, which is the frontend's
+  const pid_t group_;  // of the frontend and the command
   Watched& watched_;
   Life life_;
   Termination termination_;
-  std::optional<Loss> loss_;                         // the one that was reported
-  LeftBehind left_;                                  // by the command, and ended because of that
-  TimePoint leftovers_count_at_ = TimePoint::max();  // as far as there are any
-  pid_t hook_ = -1;                                  // that runs
+  std::optional<Loss> loss_;                         // as reported
+  LeftBehind left_;                                  // by the command, if ended
+  TimePoint leftovers_count_at_ = TimePoint::max();  // if there are any
+  pid_t hook_ = -1;                                  // the running one
 };
 
 }  // namespace

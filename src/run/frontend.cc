@@ -54,14 +54,14 @@ class Frontend : JobContext {
  private:
   void act_by_the_deadline() {
     if (timer_.set_for(shared)) return;
-    why_ = "the monitor of this job has let the deadline pass";
+    why_ = "the monitor of this job missed the deadline";
     signal_process(guards_.alive(), SIGKILL);
     kill_descendants(children_, getpgrp(), [] {});
-    timer_.set(BootClock::now() + kLongestLook);  // again: the monitor need not die at once
+    timer_.set(BootClock::now() + kLongestLook);  // the monitor may not die at once
   }
 
   void wait() {
-    // Signals are read only when there is room for them where they go.
+    // Signals are read only if there is room to pass them on.
     pollfd watched[] = {{guards_.alive(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
                         {socket_closed_ ? -1 : guards_.guard_socket(),
@@ -95,7 +95,7 @@ class Frontend : JobContext {
       if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
       if (packet.kind == Packet::Kind::ready) ready_ = true;
     }
-    // The monitor is ending. Not to be looked at any more: a closed socket is always ready, and its end takes a while.
+    // The monitor is ending, which may take a while. A closed socket is always ready, so it is no longer polled.
     if (received == Received::nobody_there) {
       socket_closed_ = true;
       unsent_.reset();
@@ -104,7 +104,7 @@ class Frontend : JobContext {
     if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared, timer_, guards_.alive())) stopped_by_ = 0;
   }
 
-  // The command is there. It may go, if it has not gone yet, after the signals that came before.
+  // Starts the command, once it is there and the signals from before have been sent.
   void go() {
     pass_on_signals();
     if (unsent_) return;
@@ -127,8 +127,8 @@ class Frontend : JobContext {
     return false;
   }
 
-  // Also the end of children that are not ours: as process 1 of a container we are the parent of all orphans. Not that
-  // of the monitor, which is asked for below. False: there are no children left.
+  // Reaps all children except the monitor, also foreign ones, because as process 1 of a container we are the parent of
+  // all orphans. Returns false if there are no children left.
   bool reap() {
     for (;;) {
       siginfo_t info{};
@@ -139,14 +139,14 @@ class Frontend : JobContext {
     }
   }
 
-  // The monitor has ended before the lock was its own.
+  // The monitor has ended before it had the lock.
   Result<JobEnd> not_started() {
     release_all(client, job);
     const std::string why = shared.why();
     return fail(Error::Code::system, name() + ": " + (why.empty() ? why_ : why) + "; the command was not started");
   }
 
-  // The monitor is gone without a word: nobody renews, and what is left of the tree has become ours.
+  // The monitor died without a result: nobody renews, and the rest of the tree has become ours.
   JobEnd take_over() {
     Termination termination(name(), children_);
     termination.set_consequence(kLockNotKept);
@@ -156,7 +156,7 @@ class Frontend : JobContext {
     if (shared.why().empty()) {
       report_loss(job, shared, {why_}, what);
     } else {
-      log::error(what);  // the monitor has reported a loss before
+      log::error(what);  // the monitor has already reported a loss
     }
     see_through(termination);
     terminal_.restore();
@@ -164,7 +164,7 @@ class Frontend : JobContext {
     return {JobEnd::Kind::lost, 0};
   }
 
-  // Until nothing of the tree is left.
+  // Waits until the tree is empty.
   void see_through(Termination& termination) {
     const auto left = [&] {
       if (!reap()) return false;
@@ -184,7 +184,7 @@ class Frontend : JobContext {
                        : "the lock stays held until its lease runs out, in " + rough_duration(left);
   }
 
-  // Nothing of the tree is left: this is for those who have to know.
+  // Runs when the tree is empty.
   void run_on_lost() {
     std::vector<std::string> environment = {"RLOCK_WHY=" + shared.why(), job.command.late_variable};
     environment.insert(environment.end(), job.command.environment.begin(), job.command.environment.end());
@@ -200,7 +200,7 @@ class Frontend : JobContext {
     if (!trouble.empty()) log::warning(name() + ": --on-lost hook " + trouble);
   }
 
-  // Until it has ended, by itself or because of its time or of a signal; returns what was wrong with it.
+  // Waits until it has ended, or its time is over, or a signal asks to end. Returns what went wrong.
   std::string see_hook_through(pid_t hook, Termination& termination) {
     const TimePoint end = BootClock::now() + job.hooks.limit;
     std::string ended_because;
@@ -208,7 +208,7 @@ class Frontend : JobContext {
     while (waitpid(hook, &status, WNOHANG) == 0) {
       wait_for(signals.fd(), POLLIN, {ended_because.empty() ? end : termination.next()});
       while (const auto signal = signals.next()) {
-        if (signals.asks_to_end(signal->number)) ended_because = "was stopped before its end";
+        if (signals.asks_to_end(signal->number)) ended_because = "was stopped before it ended";
       }
       if (BootClock::now() >= end) ended_because = "did not end within " + format_duration(job.hooks.limit);
       if (!ended_because.empty()) termination.kill_all(BootClock::now());
@@ -225,21 +225,21 @@ class Frontend : JobContext {
   std::set<pid_t>& children_;
   bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
-  int stopped_by_ = 0;          // the signal that has stopped the command; 0: seen to
+  int stopped_by_ = 0;          // the signal that has stopped the command, until we have stopped, too
   bool socket_closed_ = false;  // by the monitor
-  bool ready_ = false;          // the command is there, and was not gone yet
-  bool gone_ = false;           // the lock is the monitor's business
+  bool ready_ = false;          // the command is there, but was not started yet
+  bool gone_ = false;           // the monitor has the lock
   std::string why_ = "the monitor of this job was killed";
 };
 
 Result<void> have_guards(std::unique_ptr<Guards>& guards, const Job& job, lock::Servers& client, SignalBlock& signals) {
-  // Whatever comes from now on is for the guards to pass on.
+  // From now on, the guards pass all signals on.
   RLOCK_TRY(signals.hold_all());
   if (guards && guards->fit(job.holds)) return {};
   guards.reset();
-  // The command would begin at once, and might have ended before it could be told.
+  // Without guards yet, the command would start at once, and might end before it receives the signal.
   if (signals.was_asked_to_end()) return fail(Error::Code::interrupted, "interrupted");
-  // The process that makes a namespace may be looked into by others of the same user: it gets no connection.
+  // Other processes of the user can look into the process that makes a namespace, so it gets no connection.
   guards = RLOCK_TRY(Guards::start(job, client, signals, job.isolate));
   return {};
 }

@@ -16,7 +16,7 @@
 namespace rlock::run {
 namespace {
 
-// A packet as sendmsg(2) and recvmsg(2) want it, with room for one descriptor (unix(7), SCM_RIGHTS).
+// A packet for sendmsg(2) and recvmsg(2), with room for one descriptor (unix(7), SCM_RIGHTS).
 struct Parcel {
   explicit Parcel(Packet& packet) : content{&packet, sizeof packet} {
     header.msg_iov = &content;
@@ -60,14 +60,14 @@ void GuardState::set_promise(const Promise& promise) {
   promise_number_ = number;
 }
 
-// Never, once the tree is known to be empty.
+// Never, once the tree is empty.
 TimePoint FrontendTimer::act_at(const GuardState& shared) const {
   if (shared.tree_empty) return TimePoint::max();
   return Deadlines(timing_, shared.promise()).frontend_acts_at(shared.last_killing());
 }
 
-// The deadline may also come nearer, and the monitor then sets the timer after it; the frontend's setting may come in
-// between, so it looks again after it.
+// The deadline may also move closer, and the monitor then sets the timer. It may do so just before the frontend does,
+// so the frontend checks again.
 bool FrontendTimer::set_for(const GuardState& shared) {
   for (TimePoint at = act_at(shared); BootClock::now() < at;) {
     timer_.set(at);

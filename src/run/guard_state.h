@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the guards share: a page of memory, so that either of them can act alone, a timer, and a socket.
+// What the guards share: a page of memory, a timer and a socket. With these, either can act alone.
 #pragma once
 
 #include <sys/types.h>
@@ -14,63 +14,61 @@
 #include "base/unique_fd.h"
 #include "base/wait.h"
 #include "lock/lease.h"
-#include "run/deadlines.h"
 #include "run/life.h"
+#include "run/watchdog.h"
 
 namespace rlock::run {
 
-// Locks of one job.
+// The most locks that a job can have.
 inline constexpr std::size_t kMostHolds = 64;
 
-// The page, which the command shares, too.
+// The page. The command shares it, too.
 struct GuardState {
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-  // Maps a page that is shared with all processes forked later. Errors: system.
+  // Maps a page that all processes forked later share. Errors: system.
   static Result<GuardState*> map();
   struct Unmap {
     void operator()(GuardState* shared) const;
   };
 
-  // By what the lock is kept: both guards derive their deadlines from it. Set by the frontend before it says `go`, by
-  // the monitor after each renewal; one at a time. A reader sees both parts of one promise, and waits for nobody: a
-  // guard may be killed while it writes.
+  // What keeps the lock; both guards derive their deadlines from it. Set by the frontend before it sends `go`, then by
+  // the monitor after each renewal, never by both at once. Readers always see both parts of the same promise and never
+  // wait, because a guard may be killed while it writes.
   Promise promise() const;
   void set_promise(const Promise& promise);
 
-  // Why the lock was lost, or the job could not be started; "" if nobody knows. Written before the end.
+  // Why the lock was lost, or why the job could not be started; "" if unknown. Set before the end.
   std::string why() const { return why_; }
   void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
 
-  // The one variable of the command's environment that is known only with the lock: "NAME=value". Written by the
-  // frontend before it says `go`.
+  // The variable of the command's environment that is known only with the lock, "NAME=value". Set by the frontend
+  // before it sends `go`. REQUIRES: it fits, as kMostHolds fencing tokens of 20 digits do.
   char* late_variable() { return late_variable_; }
-  // REQUIRES: there is room for it: kMostHolds fencing tokens of 20 digits.
   void set_late_variable(std::string_view text) {
     late_variable_[text.copy(late_variable_, sizeof late_variable_ - 1)] = '\0';
   }
 
-  // The fencing token of the hold at that index, "0" before it is known. Written by the frontend before it says `go`.
-  // REQUIRES: fewer than kMostHolds.
+  // The fencing token of a hold, "0" until it is known. Set by the frontend before it sends `go`. REQUIRES: hold <
+  // kMostHolds.
   std::string token(std::size_t hold) const { return std::to_string(tokens_[hold]); }
   void set_token(std::size_t hold, long long token) { tokens_[hold] = token; }
 
-  // When the monitor last began to kill what it sees, or was still about it: it is alive, and must go on if something
-  // does not die.
+  // When the monitor was last killing processes: it is alive, and has to continue if something does not die.
   TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
   void set_last_killing(TimePoint now) { killing_ns = now.time_since_epoch().count(); }
 
   JobEnd end() const { return {end_kind.load(), end_value.load()}; }
   void set_end(JobEnd end) {
     end_value = end.value;
-    end_kind = end.kind;  // last: whoever sees it sees the value too
+    end_kind = end.kind;  // last, so that a reader who sees it sees the value, too
   }
 
   std::atomic<std::int64_t> killing_ns = 0;
   std::atomic<bool> begun = false;             // set by the monitor before the command may execute anything
-  std::atomic<bool> tree_empty = false;        // proven by the monitor
-  std::atomic<pid_t> stopped = 0;              // by Ctrl-Z and the like: the command, or a hook; 0: it runs
-  std::atomic<bool> frontend_stopped = false;  // or about to stop, because of that
+  std::atomic<bool> tree_empty = false;        // set by the monitor, with proof
+  std::atomic<pid_t> stopped = 0;              // the command or hook that Ctrl-Z or the like has stopped; 0 if none
+  std::atomic<bool> frontend_stopped = false;  // it has stopped with the command, or is about to
   std::atomic<int> exec_errno = 0;             // set by the command's process if exec(2) failed
   std::atomic<JobEnd::Kind> end_kind = JobEnd::Kind::none;
   std::atomic<int> end_value = 0;
@@ -79,7 +77,7 @@ struct GuardState {
   struct PromiseSlot {
     std::atomic<std::int64_t> sent_ns = INT64_MAX, shortened_by_ms = 0;
   };
-  // The last one is in the slot of its number, modulo their number; the next one is written into the other.
+  // The last promise is in the slot of its number modulo 2; the next one goes into the other slot.
   PromiseSlot promises_[2];
   std::atomic<std::uint64_t> promise_number_ = 0;
   char why_[256] = "";
@@ -87,18 +85,18 @@ struct GuardState {
   char late_variable_[2048] = "";
 };
 
-// The timer for the deadline that the frontend keeps (Deadlines::frontend_acts_at). The frontend, the process in its
-// place while it is stopped, and the monitor have it in common: the monitor moves it on with each renewal, so that the
-// frontend does not wake up for a deadline that is none any more.
+// The timer for the frontend's deadline (Deadlines::frontend_acts_at). It is shared by the frontend, its stand-in while
+// it is stopped, and the monitor, which moves it after each renewal, so that the frontend need not wake up for an old
+// deadline.
 class FrontendTimer {
  public:
   FrontendTimer(Timer timer, const lock::LeaseTiming& timing) : timer_(std::move(timer)), timing_(timing) {}
 
   int fd() const { return timer_.fd(); }
 
-  // Sets it for the deadline as it is now. False: it is time.
+  // Sets it for the current deadline. Returns false if that has already passed.
   bool set_for(const GuardState& shared);
-  // The same for who does not wait for it; it is readable at once if it is time.
+  // The same for a process that does not wait for it. If the deadline has passed, it is readable at once.
   void move_on(const GuardState& shared) { timer_.set(act_at(shared)); }
   void set(TimePoint when) { timer_.set(when); }
 
@@ -109,41 +107,39 @@ class FrontendTimer {
   lock::LeaseTiming timing_;
 };
 
-// The messages between the guards, a packet each.
+// A message between the guards.
 struct Packet {
   enum class Kind {
-    ready,   // to the frontend: the command is there
-    signal,  // to the monitor: this has reached the frontend
-    go,  // to the monitor that waits for it: the lock is ours; comes with the connection, and after what came before
-         // `ready`
-    stopped,  // to the frontend: the command has been stopped by that signal; stop, too
+    ready,    // to the frontend: the command's process exists
+    signal,   // to the monitor: the frontend has received this signal
+    go,       // to a waiting monitor: we have the lock. Carries the connection; signals from before `ready` come first
+    stopped,  // to the frontend: this signal has stopped the command, so stop, too
   };
   Kind kind = Kind::signal;
   int number = 0;
-  bool from_terminal = false;  // the command has had it already, if it was there
+  bool from_terminal = false;  // the command has received it, too, if it existed
 };
 
-// `no_room` is every trouble that may pass.
-enum class Sent { yes, no_room, nobody_there };
-// Never waits. `fd`: goes with it, unless too many are on their way already (unix(7), ETOOMANYREFS); -1: none does.
+enum class Sent { yes, no_room, nobody_there };  // no_room: or any other temporary failure
+// Never waits. Sends `fd` along if it is not -1, unless too many are already on their way (unix(7), ETOOMANYREFS).
 Sent send_packet(int socket, Packet packet, int fd = -1);
 
 enum class Received { packet, nothing, nobody_there };
-// Never waits. `fd`, if it is not null, gets the descriptor that came with the packet, if one did.
+// Never waits. If the packet came with a descriptor, stores it in `fd`, if that is not null.
 Received receive_packet(int socket, Packet& packet, UniqueFd* fd = nullptr);
 
-// The frontend, as the monitor that it has forked begins.
+// What a new monitor knows about the frontend that forked it.
 struct ForkedBy {
   pid_t pid;
   int socket;            // to it; not owned
-  FrontendTimer& timer;  // its own, which is moved on with the deadline
-  bool ahead;            // of the lock: it says `go` when that is there. Else the lock is there
+  FrontendTimer& timer;  // the frontend's
+  bool ahead;            // forked ahead of the lock, so `go` will come; false: the lock is there
 };
 
 // The frontend, seen from the monitor.
 class FrontendLink {
  public:
-  // Errors: system (it has died).
+  // Errors: system (the frontend has died).
   static Result<FrontendLink> open(const ForkedBy& frontend);
 
   bool is_dead() const;
@@ -151,9 +147,9 @@ class FrontendLink {
   int guard_socket() const { return socket_; }
 
   void tell(Packet::Kind kind, int number = 0) const { send_packet(socket_, {kind, number}); }
-  // A packet that the frontend sends from now on fails there.
+  // Makes sending fail for the frontend from now on.
   void refuse_more() const;
-  // Lets it go on if it is stopped.
+  // Sends SIGCONT, in case it is stopped.
   void wake() const;
   void move_timer(const GuardState& shared) const { timer_->move_on(shared); }
 

@@ -23,28 +23,28 @@ namespace {
 
 constexpr milliseconds kTimeToEnd = 1s;  // of a monitor that has no job yet
 
-// Most at a time, in a monitor: pidfd, timer, the gate and six events of its own; two to an agent; two connections,
-// each with a timer, or with five for a lookup; three for a hook; three for a look at a tree. Rounded up.
+// The most that a monitor has open: pidfd, timer, gate and six other events; two to the agent; two connections, each
+// with a timer, or with five more for a lookup; three for a hook; three to look at a tree. Rounded up.
 constexpr std::size_t kMostFds = 32;
 
 }  // namespace
 
 Result<void> need_spare_fds() {
   std::array<UniqueFd, kMostFds> spare;
-  // A duplicate takes a place as any other does, and a tenth of the time of something new.
+  // Duplicates count like other descriptors, but take only a tenth of the time.
   spare.front() = open_process(getpid());
   if (!spare.front() && errno != EMFILE && errno != ENFILE) {
-    Error error = system_error("pidfd_open");
-    error.message += "; rlock needs Linux 5.4 or later, and a container or sandbox that lets it make this call";
-    return std::unexpected(std::move(error));
+    return fail(Error::Code::system, "pidfd_open: " + errno_text(errno) +
+                                         "; rlock needs Linux 5.4 or later, and a container or sandbox that permits "
+                                         "this system call");
   }
   for (UniqueFd& fd : spare) {
     if (!fd && spare.front()) fd = UniqueFd(fcntl(spare.front().get(), F_DUPFD_CLOEXEC, 0));
     if (fd) continue;
-    const bool limited = errno == EMFILE;
-    Error error = system_error("cannot open " + std::to_string(kMostFds) + " file descriptors");
-    if (limited) error.message += "; raise the limit, ulimit -n";
-    return std::unexpected(std::move(error));
+    const int number = errno;
+    return fail(Error::Code::system, "cannot open " + std::to_string(kMostFds) +
+                                         " file descriptors: " + errno_text(number) +
+                                         (number == EMFILE ? "; raise the limit with ulimit -n" : ""));
   }
   return {};
 }
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
   }
   if (guards->agent_) guards->agent_->let_go();
   if (ahead) {
-    sched_yield();  // a waiter that prepares gives way to those whose turn it is
+    sched_yield();  // preparing is less urgent than the work of those whose turn it is
   } else {
     guards->came_before_ = HeldSignals::now();
     client.disconnect();
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
   if (guards->alive_) return guards;
   Error failure = system_error("pidfd_open");
   if (ahead) return std::unexpected(std::move(failure));
-  // The command may run already: its tree has to be seen through.
+  // The command may already run, so its tree must be ended.
   log::error(job.name() + ": " + failure.message + "; the guards cannot watch each other");
   kill(guards->monitor_, SIGKILL);
   return guards;
@@ -96,8 +96,8 @@ void Guards::tell_lock(const Job& job) {
   shared_->set_promise({oldest(job.holds)});
 }
 
-// Whatever kills one of several processes of a job, as the kernel does where memory is short: the job needs its next
-// connection all the same.
+// Something may kill one of the processes of a job, as the kernel does if memory is short, but the job still needs
+// passwords for its next connections.
 void Guards::replace_agent(const SignalBlock& signals) {
   children_.erase(agent_->pid());
   const auto again = agent_->start_again(signals);
@@ -109,7 +109,7 @@ void Guards::replace_agent(const SignalBlock& signals) {
 
 Guards::~Guards() {
   if (monitor_ < 0 || status_) return;
-  socket_.reset();  // it ends, and sees the command's end
+  socket_.reset();  // so it ends, and reaps the command
   if (!alive_ || wait_for(alive_.get(), POLLIN, Until{}.at_most(kTimeToEnd)) != WaitEnd::ready) kill(monitor_, SIGKILL);
   monitor_status();
 }

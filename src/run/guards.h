@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A monitor and its command that have been forked, seen from the frontend.
+// The frontend's view of a monitor and its command.
 //
-// They may be forked before the lock is ours, by a waiter whose turn is next: they wait for it, and cost the hand-off
-// nothing any more.
+// A waiter whose turn is next forks them before it has the lock, so that they cost the hand-off no time.
 #pragma once
 
 #include <sys/types.h>
@@ -21,20 +20,19 @@
 
 namespace rlock::run {
 
-// Counts what a guard or a keeper opens in its life, before there is a job: its own timers and events, connections that
-// are opened again, the names that are looked up for them, hooks, and /proc, by which it finds what it has to kill. In
-// the middle of a job nobody can be told: the lock would not be renewed, or part of the tree not be seen.
-// Errors: system (mostly the limit of open files, RLIMIT_NOFILE in getrlimit(2), or no pidfd_open(2), without which no
-// guard sees another one end).
+// Checks that enough descriptors are left for everything that a guard or keeper will open: timers, events, new
+// connections and name lookups, hooks, and /proc, where it finds what to kill. Later, in the middle of a job, a failure
+// would mean that the lock is not renewed, or that a part of the tree is missed. Errors: system (mostly RLIMIT_NOFILE,
+// or no pidfd_open(2), without which no guard notices the other's end).
 Result<void> need_spare_fds();
 
 class Guards {
  public:
-  // Forks the monitor of `job`; it forks the command. Without `ahead` the lock is ours: the command begins at once, and
-  // the connection of `client` is the monitor's from now on; this process has none.
-  // `ahead` of the lock: monitor and command wait for `go`. They end when this object is destroyed or this process
-  // dies, and nothing has been executed then. The monitor has a copy of the job; the tokens of its holds come later, by
-  // tell_lock(). The new process begins with `disconnect`, to close its copies of connections that are not `client`'s.
+  // Forks the monitor of `job`, which forks the command. Without `ahead` we have the lock: the command starts at once,
+  // and the connection of `client` goes to the monitor, so this process has none.
+  // With `ahead`, both wait for `go`. If this object is destroyed or this process dies before, they end without
+  // executing anything. The monitor has a copy of the job; the tokens of its holds come later, with tell_lock(). The
+  // new process first calls `disconnect`, which closes its copies of connections that do not belong to `client`.
   // Errors: system. REQUIRES: this process has one thread.
   static Result<std::unique_ptr<Guards>> start(
       const Job& job, lock::Servers& client, SignalBlock& signals, bool ahead,
@@ -43,31 +41,30 @@ class Guards {
   Guards& operator=(const Guards&) = delete;
   ~Guards();
 
-  // They were forked for these holds, and live.
+  // Whether they were forked for these holds, and live.
   bool fit(const std::vector<lock::Hold>& holds) const;
-  // They were forked ahead, and wait for `go`.
+  // Whether they were forked ahead, and wait for `go`.
   bool wait_for_go() const { return ahead_; }
 
-  // Whether a signal of that number came before they were forked with the lock, so that they have not had what the
-  // group was sent. Once.
+  // Whether a signal came before they were forked with the lock, so that they did not receive it with the process
+  // group. True only once for each signal.
   bool missed(int signal) { return came_before_.take(signal); }
 
-  // Writes down what is known of the lock once it is ours: what the command gets of it, and the promise.
+  // Stores in the shared page what is known once we have the lock: the command's variable, tokens, and the promise.
   void tell_lock(const Job& job);
 
   pid_t monitor() const { return monitor_; }
-  int alive() const { return alive_.get(); }          // pidfd of the monitor, readable once it is dead; -1: it is dying
-  int monitor_status();                               // of waitpid(2), once it is dead, which is waited for
-  bool ended() const { return status_.has_value(); }  // monitor_status() has been asked for: its pid is free
-  int guard_socket() const { return socket_.get(); }  // socket to the monitor
+  int alive() const { return alive_.get(); }          // pidfd of the monitor; -1 if it is dying
+  int monitor_status();                               // waits for it to end, and returns its status from waitpid(2)
+  bool ended() const { return status_.has_value(); }  // monitor_status() was called, so its pid may be used again
+  int guard_socket() const { return socket_.get(); }  // to the monitor
   GuardState& shared() const { return *shared_; }
   FrontendTimer& timer() { return *timer_; }
-  // Of the agent, as PasswordAgent::ended_fd(); -1: there is none.
+  // The same as PasswordAgent::ended_fd(); -1 without an agent.
   int agent_ended() const { return agent_ ? agent_->ended_fd() : -1; }
-  // Has its work go on in a new process, unless nobody needs it. REQUIRES: agent_ended() is readable; this process has
-  // one thread.
+  // Starts the agent again, unless nobody needs it. REQUIRES: agent_ended() is readable; this process has one thread.
   void replace_agent(const SignalBlock& signals);
-  std::set<pid_t>& children() { return children_; }  // that this process had before: not of the job's tree
+  std::set<pid_t>& children() { return children_; }  // from before, so not part of the job's tree
 
  private:
   Guards(const std::vector<lock::Hold>& holds, bool ahead) : holds_(holds), ahead_(ahead) {}
@@ -77,22 +74,21 @@ class Guards {
   HeldSignals came_before_;
   std::unique_ptr<GuardState, GuardState::Unmap> shared_;
   std::optional<FrontendTimer> timer_;
-  std::unique_ptr<PasswordAgent> agent_;  // where the monitor could not read the password by itself
+  std::unique_ptr<PasswordAgent> agent_;  // if the monitor cannot read the password by itself
   std::set<pid_t> children_;
   UniqueFd socket_, alive_;
   pid_t monitor_ = -1;
   std::optional<int> status_;
 };
 
-// Guards that are there before the lock is: the next waiter in the queue has them ready, so that nobody waits for them
-// once it holds the lock.
+// The guards of the next waiter in the queue, forked before it has the lock.
 class GuardsAhead {
  public:
-  // There are none for that hold, and it can be tried to start them. If they cannot be started, or die, three times,
-  // that is tried again and reported when the lock is there.
+  // Whether they should be started for that hold. After three failures it returns false; then they are started with the
+  // grant, and failures are reported.
   bool are_missing(const lock::Hold& expected);
 
-  // As Guards::start().
+  // See Guards::start().
   void start(const Job& job, lock::Servers& client, SignalBlock& signals, const std::function<void()>& disconnect);
 
   std::unique_ptr<Guards> hand_over() { return std::move(guards_); }

@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "run/inherited.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
-
-#include <charconv>
-#include <cstring>
-#include <memory>
 
 #include "base/process.h"
 
 namespace rlock::run {
 namespace {
 
-// Without /proc: those that anybody opens by hand or a supervisor passes on.
+// Without /proc, only the descriptors that people or supervisors usually pass on are found.
 constexpr int kHighestTried = 255;
-
-std::vector<int> possible_descriptors() {
-  std::vector<int> found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
-  if (!folder) {
-    for (int fd = STDERR_FILENO + 1; fd <= kHighestTried; ++fd) found.push_back(fd);
-    return found;
-  }
-  while (const dirent* entry = readdir(folder.get())) {
-    int fd = -1;
-    std::from_chars(entry->d_name, entry->d_name + std::strlen(entry->d_name), fd);
-    if (fd > STDERR_FILENO && fd != dirfd(folder.get())) found.push_back(fd);
-  }
-  return found;
-}
 
 bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
@@ -52,17 +32,24 @@ bool Folder::enter() const { return stays_ || chdir(path_.c_str()) == 0; }
 Inherited Inherited::look() {
   Inherited inherited;
   inherited.folder_ = Folder::current();
-  inherited.descriptors_ = possible_descriptors();
-  std::erase_if(inherited.descriptors_, [](int fd) { return !is_open(fd); });
+  const UniqueFd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto add = [&](int fd) {
+    if (fd > STDERR_FILENO && fd != folder.get() && is_open(fd)) inherited.descriptors_.push_back(fd);
+  };
+  if (folder) {
+    each_number_in(folder.get(), add);
+  } else {
+    for (int fd = 0; fd <= kHighestTried; ++fd) add(fd);
+  }
   return inherited;
 }
 
 void Inherited::let_go() const {
   for (const int fd : descriptors_) close(fd);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) {
-    if (is_open(stream)) point_at_null({stream});  // one that we were started without stays closed
+    if (is_open(stream)) point_at_null({stream});  // otherwise it stays closed
   }
-  folder_.leave();  // there is always a root
+  folder_.leave();  // "/" always exists
 }
 
 }  // namespace rlock::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inheritance of a process: its folder, and descriptors besides the three standard streams.
+// What a process inherits: its folder, and descriptors besides the three standard streams.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace rlock::run {
 
-// The current folder, for a process that leaves it, so that it can be unmounted, and goes back for a text of the user.
-// A folder whose path cannot be entered, as one below the home of another user after sudo(8), is never left.
+// The current folder. A process leaves it, so that it can be unmounted, and returns to run the user's hooks. If its
+// path cannot be entered, as after sudo(8) in another user's home, it is never left.
 class Folder {
  public:
   static Folder current();
 
-  const std::string& path() const { return path_; }  // "/" where it has no name
+  const std::string& path() const { return path_; }  // "/" if it has none
 
-  // False: errno says why. Both may be called between fork(2) and exec(2).
+  // Both return false with errno on failure, and are safe between fork(2) and exec(2).
   bool leave() const;
   bool enter() const;
 
@@ -26,14 +26,13 @@ class Folder {
 
 class Inherited {
  public:
-  // Looks. To be called before anything is opened.
+  // Call this before anything is opened.
   static Inherited look();
 
   const Folder& folder() const { return folder_; }
 
-  // For a process that only watches: lets go of all of it, of standard input and output, and of the folder, so
-  // that a pipe ends when the command closes it and a file system can be unmounted. Standard error stays, for
-  // messages.
+  // Closes all of it, standard input and output, and leaves the folder, so that a pipe ends when the command closes it
+  // and a file system can be unmounted. Standard error stays open for messages.
   void let_go() const;
 
  private:

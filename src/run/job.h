@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command to be run, its locks, and how.
+// A command to run, its locks, and its options.
 #pragma once
 
 #include <functional>
@@ -16,28 +16,28 @@
 
 namespace rlock::run {
 
-// The fate of the lock.
+// What happened to a lock.
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
-  std::string why;         // lost
-  std::size_t hold = 0;    // the index of the one that it is about
-  milliseconds free_in{};  // released: how long it is kept without us, --min-hold
+  std::string why;         // if lost
+  std::size_t hold = 0;    // its index
+  milliseconds free_in{};  // if released: how long --min-hold still keeps it
 };
 
 struct Job {
   Command command;
-  std::vector<lock::Hold> holds;  // of one lease; at least one. Before the grant: as they will be, without a token
+  std::vector<lock::Hold> holds;  // at least one, all with the same lease; before the grant they have no token
   lock::LeaseTiming timing;
-  milliseconds exchange{};  // for the release
-  bool renew = true;        // false: the tree is ended before the first lease is
+  milliseconds exchange{};  // the time limit of the release
+  bool renew = true;        // false: the tree is ended before the first lease ends
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   Leftovers leftovers = Leftovers::kill;
-  std::string leftovers_kept_by;  // the option with which they are not ended, for messages
+  std::string leftovers_kept_by;  // the option that would keep them, for messages
   bool isolate = false;
   Hooks hooks;
-  Inherited inherited;  // what guards let go of
-  // The job as the history shows it; none: no history is written. It was asked for the lock at that time.
+  Inherited inherited;  // what the guards close
+  // What the history says about the job, and when it asked for the lock. None: no history is written.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
   std::function<void(const LockEvent&)> report;
@@ -53,7 +53,7 @@ struct Job {
   }
 };
 
-// A job, and what its guards have for it.
+// A job, and what its guards use for it.
 struct JobContext {
   const Job& job;
   lock::Servers& client;

@@ -18,24 +18,24 @@
 namespace rlock::run {
 namespace {
 
-// Has the frontend go on as soon as there is something to do for it.
+// Guards in place of the stopped frontend, and wakes it when there is something to do.
 [[noreturn]] void wake_in_need(pid_t frontend, const GuardState& shared, FrontendTimer& timer, int monitor) {
   die_with(frontend);
-  setpgid(0, 0);  // what stops the others must not stop this one
+  setpgid(0, 0);  // so that it is not stopped like the others
   for (bool dead = false; !dead && timer.set_for(shared);) {
     pollfd watched[] = {{monitor, POLLIN, 0}, {timer.fd(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
     dead = watched[0].revents != 0;
   }
-  // Again and again: it may just be about to stop. Its end of the wait is our end.
+  // Repeatedly, because the frontend may just be about to stop. It kills us when it continues.
   for (;;) {
     kill(frontend, SIGCONT);
     wait_for(-1, 0, Until{}.at_most(kWakeAgain));
   }
 }
 
-// The stop that the monitor has told of may be over, and the monitor may be slow to learn that: a job that has just
-// been brought to the foreground would be stopped again. The kernel knows.
+// Asks the kernel, because the monitor may be slow to notice that the stop is over. A job that was just brought to the
+// foreground would be stopped again.
 bool still_stopped(const GuardState& shared) {
   const pid_t pid = shared.stopped;
   return pid != 0 && !is_running(pid);
@@ -48,7 +48,7 @@ bool stop_with_command(int signal, GuardState& shared, FrontendTimer& timer, int
   shared.frontend_stopped = true;
   if (still_stopped(shared) && shared.end().kind == JobEnd::Kind::none) {
     const auto stand_in = spawn([&, frontend = getpid()] { wake_in_need(frontend, shared, timer, monitor); });
-    // A shell lets the job go on once; to stop now would take that away.
+    // A shell continues a job only once, and stopping now would undo that.
     stops = !was_continued();
     if (stops) stop_by(signal);
     if (stand_in) {
@@ -69,7 +69,7 @@ int note_stop(GuardState& shared, pid_t pid, int status) {
 bool stopped_alone(const GuardState& shared) { return shared.frontend_stopped && shared.stopped == 0; }
 
 TerminalState TerminalState::look() {
-  // Only our controlling terminal has a session for us, and it is ours.
+  // tcgetsid(3) succeeds only for our controlling terminal.
   const pid_t session = getsid(0);
   if (tcgetsid(STDIN_FILENO) != session || tcgetsid(STDOUT_FILENO) != session) return {};
   TerminalState state;
@@ -86,7 +86,7 @@ void TerminalState::restore() const {
   pid_t foreground = tcgetpgrp(terminal_.get());
   const bool nobodys = foreground > 0 && kill(-foreground, 0) != 0 && errno == ESRCH;
   if (nobodys && foreground_ == ours && tcsetpgrp(terminal_.get(), ours) == 0) foreground = ours;
-  // At once: output that is held up by Ctrl-S must not hold up us.
+  // Not after the output is written, because Ctrl-S may hold that up forever.
   if (foreground == ours) tcsetattr(terminal_.get(), TCSANOW, &modes_);
 }
 

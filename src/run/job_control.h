@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Job control: the frontend stops and goes on with the command, so that a shell sees its job stopped.
+// Job control: the frontend stops and continues together with the command, so that a shell sees its job stop.
 //
-// The monitor is the command's parent and hears from the kernel that the command, or a hook, was stopped. It writes
-// that into the shared page and tells the frontend, which stops by the same signal. Anybody who lets the job go on, a
-// shell's fg or bg, sends SIGCONT to the whole process group. A frontend that is stopped while the command runs, since
-// something else has let only the command go on, is woken by the monitor.
+// The monitor is the command's parent, so the kernel tells it when the command or a hook is stopped. It writes this
+// into the shared page and tells the frontend, which stops itself with the same signal. A shell's fg or bg sends
+// SIGCONT to the whole process group. If something else continues only the command, the monitor wakes the frontend.
 #pragma once
 
 #include <sys/types.h>
@@ -16,34 +15,34 @@
 
 namespace rlock::run {
 
-// How often a frontend that may just be about to stop is told again to go on.
+// How often a frontend that may be about to stop is woken again.
 inline constexpr milliseconds kWakeAgain = 20ms;
 
-// Stops the frontend by `signal`, which has stopped the command, unless that is over by now; returns when somebody has
-// let it go on. False: somebody has done that just now; ask again when that signal was read. While it is stopped
-// another process stands in for it as a guard: it lets the frontend go on when `monitor`, a pidfd, dies, or the
-// frontend's deadline has come.
+// Stops the frontend with `signal`, which has stopped the command, unless that is already over. Returns when something
+// has continued it; false if that has just happened, so the caller must first read SIGCONT and then call this again.
+// While the frontend is stopped, another process guards in its place and wakes it when `monitor`, a pidfd, dies or when
+// its deadline has come.
 bool stop_with_command(int signal, GuardState& shared, FrontendTimer& timer, int monitor);
 
-// The monitor's part: what a status of waitpid(2) says of the command or a hook. The signal that has stopped it; 0: it
-// goes on, or has ended.
+// For the monitor: notes what a status of waitpid(2) says about the command or a hook. Returns the signal that has
+// stopped it, or 0.
 int note_stop(GuardState& shared, pid_t pid, int status);
 
-// The frontend is stopped, or about to be, and the command is not.
+// Whether the frontend is stopped, or about to be, but the command is not.
 bool stopped_alone(const GuardState& shared);
 
-// The modes (termios(3)) and the foreground process group of our controlling terminal. A command that is killed leaves
-// them as it has set them: without echo, without lines, without Ctrl-C.
+// The modes (termios(3)) and foreground process group of our controlling terminal. A command that is killed leaves them
+// as it has set them: without echo, line editing or Ctrl-C.
 class TerminalState {
  public:
-  // As they are now. Nothing is restored without a terminal; nor where standard input or output is something else, as
-  // another program of a pipeline, such as a pager, may have set the modes and give them back itself; nor where lines
-  // are off (ICANON): those are the modes of somebody who draws.
+  // The current state. Without a terminal nothing will be restored. Neither if standard input or output is something
+  // else, because another program of a pipeline, such as a pager, may set and restore the modes itself. Neither if
+  // canonical mode is off (ICANON), because then these are another program's modes.
   static TerminalState look();
 
-  // Gives the modes back, and the foreground if it was ours and belongs to nobody that lives. Nothing where others use
-  // the terminal: a shell that has sent us to the background has modes of its own.
-  // REQUIRES: SIGTTOU is blocked. The command has ended.
+  // Restores the modes, and the foreground if it was ours and its present group is dead. Does nothing if others use the
+  // terminal, because a shell that has sent us to the background has its own modes. REQUIRES: SIGTTOU is blocked, and
+  // the command has ended.
   void restore() const;
 
  private:

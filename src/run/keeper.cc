@@ -17,7 +17,6 @@
 #include "base/write_line.h"
 #include "run/guard_state.h"
 #include "run/guards.h"
-#include "run/listener.h"
 #include "run/release.h"
 #include "run/renewer.h"
 #include "run/tree.h"
@@ -29,12 +28,7 @@ std::unexpected<Error> cannot_watch(pid_t pid, const std::string& why) {
   return fail(Error::Code::usage, "process " + std::to_string(pid) + ": " + why);
 }
 
-bool readable(int fd) {
-  pollfd watched{fd, POLLIN, 0};
-  return poll(&watched, 1, 0) > 0;
-}
-
-// True: something asks us to stop. False: the lock is lost.
+// Returns true if something asks the keeper to stop, false if the lock is lost.
 bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Listener& listener,
                       const SignalBlock& signals) {
   pollfd events[] = {{watched.get(), POLLIN, 0},
@@ -46,18 +40,18 @@ bool wait_for_the_end(const UniqueFd& watched, const Renewer& renewer, const Lis
   return events[1].revents == 0;
 }
 
-// The keeper's word when all that it needs is there; else it says what is missing.
+// The keeper answers this once it is complete, or else says what is missing.
 constexpr std::string_view kReady = "ready";
 
-// What the history is told of the holds.
+// What to write into the history.
 struct Told {
   std::optional<lock::HolderInfo> who;  // none: nothing
   TimePoint since;
   std::optional<Loss> loss;
-  bool asked = false;  // somebody has asked for the lock, and may have taken it
+  bool asked = false;  // for the lock, by somebody who may have taken it
 };
 
-// `gone`: perhaps, and that is known.
+// `gone`: it may be known that we no longer have it.
 Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> holds, std::size_t index, const Told& told,
                          bool gone, const Until& end) {
   const lock::Hold& hold = holds[index];
@@ -70,20 +64,10 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
   log::debug(hold.name().display() + ": released");
   if (!released.unsure.empty()) log::warning(hold.name().display() + ": " + released.unsure);
   if (gone || released.outcome == lock::ReleaseOutcome::released) return {};
-  return fail(Error::Code::wrong_kind, "the lock was lost; that was noticed only when it was to be released");
+  return fail(Error::Code::wrong_kind, "the lock was lost, but that was noticed only when it was released");
 }
 
-// All of them, whatever becomes of one. Errors: the first.
-Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Told& told,
-                          const Until& end) {
-  Result<void> all;
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (auto one = release_one(client, holds, i, told, told.asked, end); !one && all) all = std::move(one);
-  }
-  return all;
-}
-
-// The keeper's life. Trouble after it has said that it is ready can only be written down.
+// The keeper's life. Once it has answered that it is ready, errors only go to syslog.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end, Told told) {
   GuardState* shared = RLOCK_TRY(GuardState::map());
@@ -93,31 +77,33 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   RLOCK_TRY(renewer->start());
   write_line(say, kReady);
   char go;
-  if (read(wait_end, &go, 1) != 1) return {};  // the lock is given back by who has taken it
+  if (read(wait_end, &go, 1) != 1) return {};  // our caller releases the lock
   const bool ours = wait_for_the_end(watched, *renewer, *listener, signals);
   listener->stop();
   renewer->stop();
-  // There is time: until the lease is over, trying again is better than waiting for that.
+  // Trying for the whole lease is still better than letting it run out.
   const Until end = Until{}.at_most(timing.lease);
   told.asked = ours && listener->asked();
   if (told.asked) told.loss = Loss::by_request(listener->by(), listener->which());
   if (!ours) told.loss = Loss{"the lock is lost: " + renewer->why(), renewer->which()};
-  if (ours) return release_each(client, holds, told, end);
+  Result<void> result;
+  if (!ours) result = fail(Error::Code::wrong_kind, told.loss->why);
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (i == renewer->which() && client.size() == 1 && !told.who) continue;
-    static_cast<void>(release_one(client, holds, i, told, true, end));
+    if (!ours && i == renewer->which() && client.size() == 1 && !told.who) continue;
+    auto one = release_one(client, holds, i, told, !ours || told.asked, end);
+    if (result) result = std::move(one);
   }
-  return fail(Error::Code::wrong_kind, told.loss->why);
+  return result;
 }
 
-// The variables that the resolver asks for when the server is looked up again (resolver(5), hostname(7)), OpenSSL for
-// the authorities that it trusts (SSL_CTX_set_default_verify_paths(3)), and syslog(3) for the time.
+// The variables that are used by the resolver for new connections (resolver(5), hostname(7)), by OpenSSL to find the
+// trusted CAs (SSL_CTX_set_default_verify_paths(3)), and by syslog(3) for the time.
 constexpr const char* kKeptVariables[] = {"RES_OPTIONS",   "LOCALDOMAIN",  "HOSTALIASES",
                                           "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"};
 
-// CI systems end what a job has left behind by the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE, BUILD_ID,
-// ...), which they read in /proc/PID/environ. That file shows the memory in which the kernel laid them (proc(5)), so
-// clearenv(3) alone would leave them there.
+// CI systems kill what a job has left behind if it has the job's variables (RUNNER_TRACKING_ID, JENKINS_NODE_COOKIE,
+// BUILD_ID, ...), which they read in /proc/PID/environ. That file shows the memory where the kernel has put them
+// (proc(5)), so clearenv(3) is not enough.
 void forget_environment() {
   std::vector<std::pair<const char*, std::string>> kept;
   for (const char* name : kKeptVariables) {
@@ -133,13 +119,14 @@ void forget_environment() {
 void Keeper::begin() { write_line(go_.get(), "g"); }
 
 Result<UniqueFd> watch_process(pid_t pid) {
-  if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which ends at once");
+  if (pid == getpid()) return cannot_watch(pid, "that is this rlock itself, which exits right away");
   const auto below = descendants();
   if (std::ranges::find(below, pid) != below.end()) return cannot_watch(pid, "that is a child of this rlock");
   UniqueFd process = open_process(pid);
   if (!process && (errno == ESRCH || errno == EINVAL)) return cannot_watch(pid, "there is no such process");
   if (!process) return std::unexpected(system_error("pidfd_open of process " + std::to_string(pid)));
-  if (readable(process.get())) return cannot_watch(pid, "that process has ended");
+  const bool ended = wait_for(process.get(), POLLIN, Until{}.at_most(0ms)) == WaitEnd::ready;
+  if (ended) return cannot_watch(pid, "that process has ended");
   if (kill(pid, 0) != 0 && errno == EPERM) return cannot_watch(pid, "that process belongs to another user");
   return process;
 }
@@ -167,7 +154,7 @@ Result<Keeper> Keeper::launch(std::span<const lock::Hold> holds, const lock::Lea
     _exit(0);
   }));
   answer.writer.reset();
-  // The connection belongs to the keeper now.
+  // The connection now belongs to the keeper.
   client.disconnect();
   char text[256];
   const ssize_t length = read(answer.reader.get(), text, sizeof text);

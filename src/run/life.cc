@@ -9,12 +9,12 @@
 namespace rlock::run {
 namespace {
 
-// Signals that come so soon after another event belong to it: timeout(1) sends its signal to a process and then to its
-// group, and a Ctrl-C reaches the command and us at once.
+// Signals so soon after another event belong to it: timeout(1) signals a process and then its group, and Ctrl-C reaches
+// the command and us at the same time.
 constexpr milliseconds kSameMoment = 50ms;
-// A process that reads what the command has written ends so soon after it, where it can.
+// A process that reads the command's output ends so soon after it, if it ends at all.
 constexpr milliseconds kLastMoment = 50ms;
-// Signals that come before the command can get them; more than that is a flood.
+// More signals than this before the command can receive them are a flood.
 constexpr std::size_t kMostHeldBack = 1000;
 
 bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
@@ -27,7 +27,7 @@ bool JobEnd::is_unasked() const {
          (kind == Kind::signalled && std::ranges::find(kRequests, value) == std::end(kRequests));
 }
 
-// A row for each stage, a column for each event, in the order of the header. Where nothing stands, nothing happens.
+// A row for each stage and a column for each event, in the order of the header. An empty field ignores the event.
 // clang-format off
 const Life::Rule Life::kRules[kStages][kKinds] = {
   // go, looked, command_ended, hook_ended, left_behind, empty,
@@ -78,7 +78,7 @@ Life::Actions Life::take_signal(int signal, bool ends, bool from_terminal, TimeP
   return std::exchange(actions_, {});
 }
 
-// Asked twice: no more grace. The first one may be what has ended the command.
+// A second request allows no more grace, unless it belongs to the first one.
 void Life::note_request(TimePoint now) {
   if (last_asked_ && now >= *last_asked_ + kSameMoment && force_ == Force::ending) kill();
   last_asked_ = now;
@@ -98,7 +98,7 @@ Life::Dues Life::dues(const Deadlines& deadlines) const {
            {force_ == Force::ending && (ours || stage_ == Stage::waiting) ? kill_at_ : never, Kind::grace_over}}};
 }
 
-// --max-hold is about the command and what it leaves behind.
+// --max-hold limits the command and what it leaves behind.
 TimePoint Life::hold_ends_at() const {
   const bool counts = within(Stage::preparing, Stage::clearing_up) || stage_ == Stage::winding_up;
   return counts && force_ == Force::calm && plan_.max_hold ? *begun_ + *plan_.max_hold : TimePoint::max();
@@ -127,7 +127,7 @@ void Life::go(const LifeEvent& event) {
   stage_ = Stage::preparing;
 }
 
-// Before the hook and after it: much may have happened meanwhile, and the machine may have slept since the grant.
+// Checked before the hook and after it, because much may have happened meanwhile, and the machine may have slept.
 void Life::start_when_clear(const LifeEvent& event) {
   if (hook_runs()) return;
   if (command_ended_ || force_ != Force::calm) return call_off();
@@ -175,12 +175,12 @@ void Life::hook_after(const LifeEvent& event) {
   hook_ = Hook::over;
   if (plan_.leftovers == Leftovers::ignore) return release(event);
   stage_ = Stage::winding_up;
-  terminate(event.now);  // what it has left behind
+  terminate(event.now);  // the hook's own leftovers
 }
 
 void Life::hook_too_late(const LifeEvent& event) {
   hook_ = Hook::late;
-  // Nothing but the hook where others may live on.
+  // If leftovers may live on, only the hook is killed.
   if (plan_.leftovers == Leftovers::ignore && opened_) {
     act(LifeAction::Kind::kill_hook);
   } else {
@@ -190,11 +190,9 @@ void Life::hook_too_late(const LifeEvent& event) {
 
 void Life::clear_up(const LifeEvent& event) {
   if (force_ != Force::calm || plan_.leftovers == Leftovers::wait) return;
-  if (plan_.leftovers == Leftovers::ignore) {
-    return apply({.kind = Kind::empty, .now = event.now});
-  }
+  if (plan_.leftovers == Leftovers::ignore) return apply({.kind = Kind::empty, .now = event.now});
   terminate(event.now);
-  if (command_killed_) kill();  // who kills the command with -9 grants no grace
+  if (command_killed_) kill();  // a kill -9 of the command grants no grace
 }
 
 void Life::desert(const LifeEvent&) {
@@ -224,7 +222,7 @@ void Life::release(const LifeEvent&) {
   act(LifeAction::Kind::release);
 }
 
-// Once the command has ended, the signal is of somebody who has seen that; or one that has reached the command as well.
+// A signal right after the command's end was meant for it, too, so it does not change the verdict.
 void Life::cancel(const LifeEvent& event) {
   const bool reached = opened_ && command_ended_ && event.now < *command_ended_ + kSameMoment;
   if (!reached) settle(Gravity::cancelled, {JobEnd::Kind::signalled, event.signal});

@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The life of a job as a state machine. Pure: what has happened goes in, with the time of it; what is to be done comes
-// out. The monitor performs it (run/monitor.h).
+// The life of a job as a state machine. Pure: it takes events with their time, and returns the actions that the monitor
+// must perform (run/monitor.h).
 //
-// Two things change. How far the job has come:
+// The stage says how far the job has come:
 //
-//   stage        what holds in it                                     what it goes on to, and at which event
-//   waiting      The lock is not ours. The command is behind its      preparing (go), deserted (empty)
-//                gate.
-//   deserted     As waiting, but the command is gone, and the         preparing (go), over (empty)
-//                frontend can send nothing more: what is on its way
-//                counts.
-//   preparing    The lock is ours. --on-acquire runs, if there is     running (looked, when the hook has succeeded),
-//                one. The gate is shut.                               winding_up (looked, when something speaks
-//                                                                     against the start; the hook has failed)
-//   running      The gate is open, and the command was not seen to    clearing_up (command_ended)
-//                end.
-//   clearing_up  The command has ended. Its leftovers run on,         finishing (empty, with --on-release),
-//                or are being ended.                                 releasing (empty)
-//   finishing    Nothing of the command is left. --on-release runs.   winding_up, releasing (hook_ended)
-//                The lock is still ours.
-//   winding_up   Nothing is started any more: the gate is closed for  releasing (empty)
-//                good, or all has run.
-//   releasing    The tree is proven empty, or what is left of it is   over (released)
-//                ignored. The lock is given back.
-//   over         Nothing happens any more.
+//   stage        what it means                                        next stage, and the event that leads to it
+//   waiting      We do not have the lock. The command waits behind    preparing (go), deserted (empty)
+//                its gate.
+//   deserted     Like waiting, but the command is gone. Packets of    preparing (go), over (empty)
+//                the frontend that are on their way still count.
+//   preparing    We have the lock. --on-acquire runs, if given. The   running (looked, after the hook has succeeded),
+//                gate is shut.                                        winding_up (looked, if something prevents the
+//                                                                     start; hook_ended, if it failed)
+//   running      The gate is open. The command runs.                  clearing_up (command_ended)
+//   clearing_up  The command has ended. Its leftovers run, or are     finishing (empty, with --on-release),
+//                being ended.                                         releasing (empty)
+//   finishing    The tree is empty. --on-release runs while we still  winding_up, releasing (hook_ended)
+//                have the lock.
+//   winding_up   Nothing more is started: the gate is closed for      releasing (empty)
+//                good, or everything has run.
+//   releasing    The tree is proven to be empty, or the rest of it    over (released)
+//                is ignored. The lock is given back.
+//   over         Nothing more happens.
 //
-// And how hard the tree is being ended: calm, ending (SIGTERM was sent; the grace runs), killing (SIGKILL until nothing
-// is left). That only grows, but finishing begins calm again, as the tree was empty.
+// The force says how hard the tree is being ended: calm, ending (after SIGTERM, during the grace), killing (SIGKILL
+// until the tree is empty). It only grows, except that finishing starts calm, because the tree was empty.
 //
-// The verdict, how the job ends, gives way only to a graver one: the end of the command itself, or that it was not
-// started; --max-hold; a signal that asked for the end; a lock that was lost.
+// The verdict says how the job ends. It is replaced only by a graver one, in this order: the end of the command itself,
+// or a reason not to start it; --max-hold; a signal that asked for the end; a lost lock.
 #pragma once
 
 #include <array>
@@ -38,7 +36,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "run/deadlines.h"
+#include "run/watchdog.h"
 
 namespace rlock::run {
 
@@ -46,11 +44,11 @@ namespace rlock::run {
 struct JobEnd {
   enum class Kind {
     none,            // not yet
-    exited,          // the command did, value: its status
-    signalled,       // the command was killed, value: the signal
-    lost,            // the lock was lost or in doubt while the command ran
-    timed_out,       // --max-hold was over
-    hook_failed,     // --on-acquire did; the command was not started
+    exited,          // value: the command's status
+    signalled,       // the command was killed; value: the signal
+    lost,            // the lock was lost, or may have been lost, while the command ran
+    timed_out,       // --max-hold has passed
+    hook_failed,     // --on-acquire failed, so the command was not started
     not_executable,  // value: errno of exec(2)
     not_found,       // value: errno of exec(2)
     system_refused,  // the command could not be started
@@ -58,11 +56,11 @@ struct JobEnd {
   Kind kind = Kind::none;
   int value = 0;
   bool operator==(const JobEnd&) const = default;
-  // The command ended by itself, or by a fault of its own: nobody who asked it to stop expects that all of it does.
+  // The command ended without being asked to, so its user does not expect that its other processes end as well.
   bool is_unasked() const;
 };
 
-// For programs: on --status-fd, and in the history.
+// The word for programs, on --status-fd and in the history.
 constexpr std::string_view word(JobEnd::Kind kind) {
   using Kind = JobEnd::Kind;
   switch (kind) {
@@ -79,16 +77,16 @@ constexpr std::string_view word(JobEnd::Kind kind) {
   return "error";
 }
 
-// The treatment of processes that the command leaves behind.
+// What to do with processes that the command leaves behind.
 enum class Leftovers {
-  kill,    // they are ended, then the lock is released
-  wait,    // the lock is kept until they have ended
-  ignore,  // the lock is released while they run: unsafe
+  kill,    // end them, then release the lock
+  wait,    // keep the lock until they have ended
+  ignore,  // release the lock while they run, which is unsafe
 };
 
-// The part of a job that matters for its life.
+// What a life needs to know about its job.
 struct LifePlan {
-  bool on_acquire = false, on_release = false;  // there is such a hook
+  bool on_acquire = false, on_release = false;  // whether there is such a hook
   milliseconds hook_limit{};
   milliseconds grace{};  // between SIGTERM and SIGKILL
   std::optional<milliseconds> max_hold;
@@ -100,16 +98,16 @@ enum class Force { calm, ending, killing };
 
 struct LifeEvent {
   enum class Kind {
-    go,             // the lock is ours
-    looked,         // all that has happened by now has been told
+    go,             // we have the lock
+    looked,         // everything that happened until now has been told
     command_ended,  // end: how; killed: by SIGKILL
-    hook_ended,     // failed: it did, or could not be started
-    left_behind,    // the command has ended, and something of its tree lives
-    empty,          // nothing of the tree is left
-    asked_to_end,   // signal: by which
-    lost,           // the lock is lost or in doubt
-    hold_over,      // --max-hold
-    hook_late,      // the time of the hook is over
+    hook_ended,     // failed: it failed or could not be started
+    left_behind,    // the command has ended, but processes of its tree live
+    empty,          // the tree is empty
+    asked_to_end,   // signal: which
+    lost,           // the lock is lost or may be lost
+    hold_over,      // --max-hold has passed
+    hook_late,      // the hook's time is over
     deadline,       // the tree must be dead
     grace_over,
     frontend_died,
@@ -127,14 +125,14 @@ struct LifeAction {
   enum class Kind {
     run_on_acquire,
     open_gate,
-    shut_gate,       // the command is never executed
-    report_killed,   // somebody has killed the process for the command
-    pass_on,         // signal: to the command
-    terminate,       // SIGTERM to the tree
-    kill,            // SIGKILL to it, until it is empty
-    kill_hook,       // to the hook alone
-    run_on_release,  // of a tree that is calm again
-    last_packets,    // the command is gone; has the lock become ours meanwhile?
+    shut_gate,       // never execute the command
+    report_killed,   // say that something killed the command's process
+    pass_on,         // signal: send it to the command
+    terminate,       // send SIGTERM to the tree
+    kill,            // send SIGKILL to the tree until it is empty
+    kill_hook,       // send SIGKILL only to the hook
+    run_on_release,  // the tree is calm again
+    last_packets,    // the command is gone; read whether the lock has come meanwhile
     release,
   };
   Kind kind{};
@@ -146,17 +144,17 @@ class Life {
  public:
   explicit Life(const LifePlan& plan) : plan_(plan) {}
 
-  // Returns the actions that are due now, in this order.
+  // Returns the actions to perform now, in this order.
   using Actions = std::vector<LifeAction>;
   Actions take(const LifeEvent& event);
 
-  // A signal has reached the frontend. `ends`: it asks for the end. `from_terminal`: the command has had it already, if
-  // it was there.
+  // Takes a signal that has reached the frontend. `ends`: it asks the job to end. `from_terminal`: the command has
+  // received it, too, if it existed.
   Actions take_signal(int signal, bool ends, bool from_terminal, TimePoint now);
 
-  // The event that is due at `now`, to be taken; ask again after that.
+  // The event that is due at `now`, if any. After take() of it, call this again.
   std::optional<LifeEvent::Kind> due(TimePoint now, const Deadlines& deadlines) const;
-  // When something will be due. Repeated killing is not counted.
+  // When the next event is due. Does not include repeated killing.
   TimePoint next(const Deadlines& deadlines) const;
 
   Stage stage() const { return stage_; }
@@ -166,13 +164,12 @@ class Life {
   bool opened() const { return opened_; }
   bool hook_is_late() const { return hook_ == Hook::late; }
   bool frontend_died() const { return frontend_died_; }
-  const std::optional<TimePoint>& begun() const { return begun_; }  // with the lock; none: it never was ours
+  const std::optional<TimePoint>& begun() const { return begun_; }  // when it got the lock, if ever
 
-  // It matters whether the command, which has ended, has left anything behind.
+  // Whether it matters now if the command, which has ended, has left processes behind.
   bool minds_leftovers() const;
-  // Until then the processes that it has left may end by themselves, as the last part of a pipeline does: they are not
-  // `left_behind` before.
-  // REQUIRES: minds_leftovers().
+  // Until then they may still end by themselves, like the last part of a pipeline, and are not `left_behind`. REQUIRES:
+  // minds_leftovers().
   TimePoint leftovers_count_at() const;
 
  private:
@@ -187,7 +184,7 @@ class Life {
   };
   using Dues = std::array<Due, 5>;
 
-  // The rules of the table.
+  // The rules in the table.
   void go(const LifeEvent& event);
   void start_when_clear(const LifeEvent& event);
   void note_end(const LifeEvent& event);
@@ -228,16 +225,16 @@ class Life {
   Stage stage_ = Stage::waiting;
   Force force_ = Force::calm;
   JobEnd verdict_;
-  Gravity gravity_ = Gravity::none;  // of the verdict
+  Gravity gravity_ = Gravity::none;  // the verdict's
   Hook hook_ = Hook::none;
-  bool opened_ = false;  // the gate was
+  bool opened_ = false;  // the gate
   bool frontend_died_ = false;
-  bool command_killed_ = false;           // by SIGKILL
-  std::optional<TimePoint> begun_;        // with the lock
-  TimePoint hook_ends_at_{}, kill_at_{};  // the end of its time, and of the grace
+  bool command_killed_ = false;  // by SIGKILL
+  std::optional<TimePoint> begun_;
+  TimePoint hook_ends_at_{}, kill_at_{};  // when the hook's time and the grace end
   std::optional<TimePoint> command_ended_;
-  std::optional<TimePoint> last_asked_;  // to end, by a signal
-  std::vector<int> held_back_;           // signals that came before the command could get them
+  std::optional<TimePoint> last_asked_;  // by a signal, to end
+  std::vector<int> held_back_;           // signals from before the command could receive them
   Actions actions_;
 };
 

@@ -17,11 +17,12 @@
 namespace rlock::run {
 namespace {
 
-// Out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`, and out of the session: a parent in it would make the group
-// one that a shell seems to control. Where none does, Ctrl-Z would stop what nobody could let go on; a job that is
-// stopped would not be hung up on when its shell goes away; and if the command ended while somebody in the group is
-// stopped, the kernel would hang up on all of it, the script that has called us included (POSIX, _Exit()). But hooks
-// get their session from us: with a shell there, it has to be the one with the terminal.
+// Leaves the group, out of reach of Ctrl-C, Ctrl-Z and `kill -9 -GROUP`, and leaves the session, because with a parent
+// in it a shell seems to control the group. Without a controlling shell this would have three effects: Ctrl-Z would
+// stop what nobody can continue; a stopped job would not be hung up on when its shell exits; and if the command ended
+// while a member of the group is stopped, the kernel would hang up on the whole group, even the script that called us
+// (POSIX, _Exit()).
+// But hooks inherit our session, and with a shell they need the one that has the terminal.
 void leave_group(const Hooks& hooks) {
   const bool any = !hooks.on_acquire.empty() || !hooks.on_release.empty();
   if (any && !group_is_orphaned()) {
@@ -31,41 +32,39 @@ void leave_group(const Hooks& hooks) {
   }
 }
 
-// Nothing speaks against the start: the lock is there, and this machine has not slept since.
+// Whether the command may start at once: we have the lock, and the machine has not slept since.
 bool may_start(const Job& job, const GuardState& shared, bool ahead) {
   const bool in_time = BootClock::now() < Deadlines(job.timing, shared.promise()).terminate_at();
   return !ahead && job.hooks.on_acquire.empty() && in_time;
 }
 
-// Makes this process, which was forked for it, the monitor of the job: a subreaper that leaves its process group, with
-// the command behind its gate, which is open where nothing is left to wait for. Errors: system (the frontend has died,
-// too); nothing was executed then.
+// Makes this process the monitor: a subreaper outside of the process group, with the command behind its gate, which is
+// open if there is nothing to wait for. Errors: system (also if the frontend has died); then nothing was executed.
 Result<Watched> become_monitor(const JobContext& context, const ForkedBy& frontend) {
   const auto& [job, client, signals, shared] = context;
   RLOCK_TRY(become_subreaper());
   RLOCK_TRY(signals.read_children_only());
   Timer own_timer = RLOCK_TRY(Timer::make());
-  prctl(PR_SET_PDEATHSIG, SIGCONT);  // a monitor that is stopped has work to do when the frontend dies
+  prctl(PR_SET_PDEATHSIG, SIGCONT);  // even a stopped monitor must act when the frontend dies
   FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend));
   client.keep_password_from_children();
   LockWatch watch = RLOCK_TRY(LockWatch::make(context));
   const bool open = may_start(job, shared, frontend.ahead);
   shared.begun = open;
-  // Forked before this process has a thread, and before it leaves the frontend's process group.
+  // Forked before this process has threads, and before it leaves the process group.
   auto gated = GatedCommand::fork_from_here(job.command, signals, shared, job.isolate, open);
   if (!gated) {
     shared.begun = false;
     return std::unexpected(std::move(gated).error());
   }
-  // The command may run from here on: nothing below may fail.
+  // The command may run now, so nothing below may fail.
   if (!frontend.ahead) gated->note_missed();
   leave_group(job.hooks);
   job.inherited.let_go();
   return Watched{std::move(own_timer), std::move(link), *std::move(gated), std::move(watch)};
 }
 
-// For a job that was not started, when its command's gate is closed: nothing of the command stays, not even a zombie.
-// If the frontend was killed, with the lock or while it waited for it, nobody else knows that nobody needs it.
+// For a job that was not started: reaps everything. If the frontend was killed, nobody else can release the lock.
 void abandon(const JobContext& context, pid_t frontend) {
   for (;;) {
     const pid_t pid = waitpid(-1, nullptr, WNOHANG);
@@ -88,10 +87,10 @@ void run_monitor(const JobContext& context, const ForkedBy& frontend) {
   } else {
     watched = std::unexpected(end.error());  // the command's gate closes
     abandon(context, frontend.pid);
-    context.shared.set_why(end.error().message);  // the frontend says it, and gives the lock back if it has it
+    context.shared.set_why(end.error().message);  // the frontend reports it, and releases the lock if it has it
   }
   log::say_held();
-  if (watched) watched->frontend.wake();  // one that was stopped together with the command has something to tell
+  if (watched) watched->frontend.wake();  // it may have stopped with the command, but has something to report
   _exit(0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The monitor: its start and its end (monitor.cc), and between them its event loop (event_loop.cc), which waits until
-// something has happened, tells the state machine (run/life.h), and does what that says.
+// The monitor: its start and end (monitor.cc), and its event loop (event_loop.cc), which waits for events, passes them
+// to the state machine (run/life.h), and performs the actions that this returns.
 #pragma once
 
 #include <sys/types.h>
@@ -14,19 +14,19 @@
 
 namespace rlock::run {
 
-// The monitor's part of run_job (run/frontend.h), in its own process from fork to exit.
+// Runs the monitor's part of run_job (run/frontend.h) in its own process.
 [[noreturn]] void run_monitor(const JobContext& context, const ForkedBy& frontend);
 
 // What the monitor watches.
 struct Watched {
-  Timer timer;  // of the monitor
+  Timer timer;
   FrontendLink frontend;
   GatedCommand command;
   LockWatch lock;
 };
 
-// The whole life of a job, whose command is in the process group `group`, the frontend's. `ahead` of the lock: that
-// comes later. Errors: there was no job.
+// Runs a job from its start to its end. `group`: the process group of the frontend and the command. `ahead`: the lock
+// will come later. Errors: there was no job.
 Result<JobEnd> see_job_through(const JobContext& context, pid_t group, Watched& watched, bool ahead);
 
 }  // namespace rlock::run

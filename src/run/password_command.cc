@@ -21,24 +21,25 @@ namespace rlock::run {
 namespace {
 
 constexpr milliseconds kLongestRun = 10s;
-constexpr milliseconds kTimeToDie = 100ms;  // of one that is killed, before we look whether it may be
+constexpr milliseconds kTimeToDie = 100ms;  // after SIGKILL, before we look whether it was permitted
 
 std::unexpected<Error> no_password(const std::string& why) {
   return fail(Error::Code::config, "password command: " + why);
 }
 
-// In the group of a command: kills it if the thread that reads the password ends before, as when a signal ends rlock.
+// Joins the command's group, and kills it if the thread that reads the password ends first, as when a signal ends
+// rlock.
 [[noreturn]] void become_watch(pid_t group, pid_t parent) {
   hold_sigterm_back();
   setpgid(0, group);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  close_fds(0);  // nobody who reads our output to its end waits for this
+  close_fds(0);  // otherwise a reader of our output would wait for this process
   if (getppid() == parent) wait_for_sigterm();
   kill(-group, SIGKILL);
   _exit(0);
 }
 
-// The group of a command that runs. Nothing of it is left when this ends, but for what has left the group.
+// The process group of a running command. It is killed on destruction, except for processes that have left it.
 class Group {
  public:
   explicit Group(pid_t leader) : leader_(leader), ended_(open_process(leader)) {
@@ -48,17 +49,17 @@ class Group {
   Group& operator=(const Group&) = delete;
   ~Group() { end(); }
 
-  // Readable once the leader has ended.
+  // Readable once the group's leader has ended.
   int ended_fd() const { return ended_.get(); }
 
-  // Kills it, and returns the status of its leader as waitpid(2) has it. Once; 0 from then on. None: the leader has
-  // become another user, as sudo does, and we may not stop it.
+  // Kills it and returns the leader's status from waitpid(2); 0 if called again. None if the leader has become another
+  // user, as with sudo, so that we may not stop it.
   std::optional<int> end() {
     if (leader_ < 0) return 0;
     if (watch_ > 0) kill(watch_, SIGKILL);
     if (watch_ > 0) reap(watch_);
     watch_ = -1;
-    // One that has ended keeps its status; a zombie keeps the number of the group.
+    // A leader that has ended keeps its status, and as a zombie it reserves the group's number.
     for (;;) {
       kill(-leader_, SIGKILL);
       const bool ours = kill(leader_, SIGKILL) == 0 || errno != EPERM;
@@ -83,7 +84,7 @@ Result<pid_t> start(const PasswordCommand& command, int output) {
     shell.exec();
   });
   if (!pid) return no_password(pid.error().message);
-  setpgid(*pid, *pid);  // as the child does: whichever comes first
+  setpgid(*pid, *pid);  // as the child does, because either may come first
   return pid;
 }
 
@@ -96,7 +97,7 @@ Result<void> await(int fd, const Until& until) {
   return no_password("it did not end in time");
 }
 
-// To the end; returns how much there was.
+// Reads to the end, and returns the number of bytes.
 Result<std::size_t> read_all(int fd, std::span<char> out, const Until& until) {
   for (std::size_t length = 0;;) {
     RLOCK_TRY(await(fd, until));
@@ -122,29 +123,32 @@ Result<Secret> run_password_command(const PasswordCommand& command, const Until&
       return no_password("it printed more than " + std::to_string(Secret::kLongest) + " bytes");
     }
     RLOCK_TRY(await(group.ended_fd(), end));
-    if (const std::string trouble = trouble_of(group.end().value_or(0)); !trouble.empty())
+    if (const std::string trouble = trouble_of(group.end().value_or(0)); !trouble.empty()) {
       return no_password("it " + trouble);
+    }
     const std::size_t without = without_newline({out.data(), length}).size();
     if (without == 0) return no_password("it printed nothing");
     return without;
   });
-  if (!password && !group.end()) password.error().message += ", and could not be stopped: it runs as another user";
+  if (!password && !group.end()) {
+    password.error().message += ", and could not be stopped, because it runs as another user";
+  }
   return password;
 }
 
 namespace {
 
 constexpr milliseconds kTimeForAgentToEnd = 1s;
-// An answer that nobody took in time is good for who asks next, for so long after it was asked for.
+// An answer that nobody took in time may be used by the next who asks, this long after the first request.
 constexpr milliseconds kFresh = 15s;
 
-// In front of a password, or of what is to be said in place of one.
+// Precedes a password, or the error message in its place.
 struct Head {
   TimePoint asked;
   bool has_password;
 };
 
-// A head and a text as sendmsg(2) and recvmsg(2) want them: one packet.
+// A packet of a head and a text, for sendmsg(2) and recvmsg(2).
 struct Answer {
   Answer(Head& head, const char* text, std::size_t size)
       : parts{{&head, sizeof head}, {const_cast<char*>(text), size}} {
@@ -167,7 +171,7 @@ void close_all_but(int one, int other) {
   close_between(second, ~0u);
 }
 
-// Nobody has to take it.
+// If nobody takes it, it is lost.
 void answer(int socket, TimePoint asked, const Result<Secret>& password) {
   Head head{asked, password.has_value()};
   const std::string_view text = password ? password->text() : std::string_view(password.error().message);
@@ -175,7 +179,7 @@ void answer(int socket, TimePoint asked, const Result<Secret>& password) {
   sendmsg(socket, &packet.header, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// All who ask while the password is read get the same answer.
+// All requests that come while the password is read get the same answer.
 [[noreturn]] void serve(const redis::PasswordSource& source, int socket, int needed) {
   const Until end{TimePoint::max(), needed};
   char request;
@@ -248,14 +252,14 @@ void PasswordAgent::let_go() {
   needed_.writer.reset();
 }
 
-// Answers are taken from a common heap: whoever asks later may get that of who has asked before.
+// The first reader gets the next answer, which may be for an earlier request.
 Result<Secret> PasswordAgent::ask(const Until& until) const {
   const auto ended = [] { return fail(Error::Code::config, "the process that runs the password command is gone"); };
   if (send(sockets_.ours.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) return ended();
   for (;;) {
     const WaitEnd end = wait_for(sockets_.ours.get(), POLLIN, until);
     if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
-    if (end == WaitEnd::deadline) return fail(Error::Code::config, "the password command was not done in time");
+    if (end == WaitEnd::deadline) return fail(Error::Code::config, "the password command did not end in time");
     Head head{};
     ssize_t length = 0;
     int failure = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A shell text that prints the password: tokens that are good for some minutes come from programs.
+// A shell command that prints the password, such as a token that is valid for some minutes.
 #pragma once
 
 #include <sys/types.h>
@@ -24,39 +24,38 @@ struct PasswordCommand {
   Folder folder;
 };
 
-// Runs the text by /bin/sh -c, and returns what it has printed, without the newline at its end. It has a process group
-// of its own, an empty standard input, and our standard error. It gets 10 s, and no more than `until`; then, as after
-// its end, the whole group is killed, but for what runs as another user: that is left alone. May be called by several
-// threads. Errors: config (it has failed, was not done in time, or has printed nothing or more than Secret::kLongest
-// bytes; it cannot be started); interrupted.
+// Runs the text with /bin/sh -c and returns its output, without a newline at the end. It has its own process group, an
+// empty standard input, and our standard error. After it ends, after 10 s, or at `until`, the whole group is killed,
+// except for processes of other users. May be called by several threads. Errors: config (it cannot be started, failed,
+// did not end in time, or printed nothing or more than Secret::kLongest bytes); interrupted.
 Result<Secret> run_password_command(const PasswordCommand& command, const Until& until);
 
-// The process that reads passwords for a monitor, where that starts processes: all children of a monitor, and their
-// descendants, are its job's tree, which it kills and whose end it waits for.
+// The process that runs the password command for a monitor. The monitor cannot do so itself, because all of its
+// children are the job's tree, which it kills and waits for.
 class PasswordAgent {
  public:
-  // Forks it. It is in a session of its own, holds all signals back, and has no connection; it ends when all processes
-  // have let go of it. Errors: system. REQUIRES: this process has one thread.
+  // Forks it. It is in its own session, holds all signals back, has no connection, and ends when all processes have let
+  // go of it. Errors: system. REQUIRES: this process has one thread.
   static Result<std::unique_ptr<PasswordAgent>> start(const redis::PasswordSource& source, const SignalBlock& signals);
   PasswordAgent(const PasswordAgent&) = delete;
   PasswordAgent& operator=(const PasswordAgent&) = delete;
-  // Waits for its end if this process has forked it. REQUIRES: the other processes have let go of it, or end.
+  // Waits for it to end if this process has forked it. REQUIRES: the other processes have let go of it, or end.
   ~PasswordAgent();
 
   pid_t pid() const { return pid_; }
-  // In the process that has forked it: readable once it has ended; -1: that is known.
+  // In the process that has forked it: readable once it has ended; -1 if that is known.
   int ended_fd() const { return process_.get(); }
-  // The same agent in a new process, if somebody has killed the last one, which is reaped: whoever has asked in vain
-  // asks again. False: it has ended because nobody needs it. Errors: system. REQUIRES: as start(); ended_fd() is
-  // readable.
+  // Starts the agent in a new process if something has killed the last one, which is reaped. Those without an answer then
+  // asks again. Returns false if it has ended because nobody needs it. Errors: system. REQUIRES: as start(), and
+  // ended_fd() is readable.
   Result<bool> start_again(const SignalBlock& signals);
 
-  // A source that asks the agent, for a process that was forked after it, and that does not start it again. The agent
-  // goes on with what takes longer than who asks has time, and the next one who asks gets that. Errors of reading:
-  // those of `source`; config (nobody answers in time). REQUIRES: this object lives longer.
+  // A source that asks the agent, for a process that was forked after it and does not start it again. If reading takes
+  // longer than the time of the one who asks, the agent continues, and the next one gets the result. Errors of reading:
+  // those of `source`; config (no answer in time). REQUIRES: this object outlives it.
   redis::PasswordSource source();
 
-  // This process does not ask it; it may start it again.
+  // This process will not ask it, but may start it again.
   void let_go();
 
  private:
@@ -66,7 +65,7 @@ class PasswordAgent {
 
   redis::PasswordSource source_;  // what the agent reads
   SocketPair sockets_;            // the agent's end is theirs
-  Pipe needed_;                   // the agent ends when nobody can write to it
+  Pipe needed_;                   // the agent ends when no process has its writer open
   UniqueFd process_;              // pidfd
   pid_t pid_ = -1;
 };

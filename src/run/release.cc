@@ -12,7 +12,7 @@ namespace {
 
 using Released = lock::ReleaseOutcome;
 
-// For who has lost the lock or does not count on it.
+// For those who have lost the lock or do not need it any longer.
 milliseconds briefly(const Job& job) { return std::min<milliseconds>(job.exchange, 1s); }
 
 void report_trouble(const std::string& which, const lock::Released& released) {
@@ -24,7 +24,7 @@ void report_trouble(const std::string& which, const lock::Released& released) {
   log::warning(which + "released, but waiters could not be told: " + escaped(released.fault, 200));
 }
 
-// For the history. `hold`: the one with that index, with its token.
+// For the history. `hold` is holds[index] with its token.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
   const TimePoint begun = outcome.begun.value_or(BootClock::now());
   lock::PastHold past = past_of(job.holds, index, *job.in_history, begun, outcome.loss, word(outcome.end.kind));
@@ -37,32 +37,32 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
   return lock::note_of(past);
 }
 
-// The lock was still ours, or has just run out.
+// For a lock that was still ours or has just run out.
 void report_release(const Job& job, std::size_t hold, Released outcome, milliseconds keep) {
   const std::string which = job.holds[hold].name().display() + ": ";
   const bool kept = outcome == Released::kept;
   if (kept || outcome == Released::released) {
-    log::debug(which + (kept ? "left to run out in " + rough_duration(keep) + ", the shortest hold" : "released"));
+    log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"));
   } else {
     log::warning(which +
-                 "the server answered the release only when the lease had run out; nobody has had the lock since");
+                 "the server answered the release only when the lease had run out; nobody else has had the lock since");
   }
   job.report({LockEvent::Kind::released, "", hold, kept ? keep : 0ms});
 }
 
 bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
 
-// Whether the lock turns out to have been lost.
+// Returns whether the lock turns out to have been lost.
 bool give_one_back(const JobContext& context, std::size_t hold, const Until& end, const Outcome& outcome) {
   const auto& [job, client, signals, shared] = context;
   const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
-  // Then it is sent for the history alone.
+  // If gone, the release is sent only for the history.
   const bool gone = known_as_lost && !outcome.loss->ours;
   if (gone && !job.in_history) return false;
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];
-  given_back.token = shared.token(hold);  // was not known when we were forked
+  given_back.token = shared.token(hold);  // unknown when we were forked
   lock::HistoryNote note;
   if (job.in_history) note = note_of(job, given_back, hold, outcome);
   const auto released = client->release(given_back, end, keep, job.in_history ? &note : nullptr);
@@ -98,7 +98,7 @@ void release_all(lock::Servers& client, const Job& job) {
   for (std::size_t i = 0; i < job.holds.size(); ++i) {
     const auto released = client->release(job.holds[i], Until{}.at_most(job.exchange));
     if (!released) {
-      log::warning(released.error().message + "; the lease of the lock runs out");
+      log::warning(released.error().message + "; the lock stays held until its lease runs out");
     } else if (released->outcome == Released::released) {
       job.report({LockEvent::Kind::released, "", i, 0ms});
     } else {
@@ -128,7 +128,7 @@ std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome)
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {
     if (!give_one_back(context, hold, end, outcome)) continue;
-    found = Loss{"the lock was lost while the command ran; it ended before that was noticed", hold, false, {}};
+    found = Loss{"the lock was lost while the command ran, but that was noticed only after it ended", hold, false, {}};
     report_loss(job, context.shared, *found, job.holds[hold].name().display() + ": " + found->why);
   }
   return found;

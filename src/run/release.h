@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Giving the locks of a job back.
+// Releasing the locks of a job.
 #pragma once
 
 #include <optional>
@@ -14,31 +14,31 @@
 
 namespace rlock::run {
 
-// The hold with that index, for the history: it was held by `who` since then. Of several only the one that was lost is
-// lost; because of it the others were given back. Where none was, `end` says how it ended.
+// The hold with that index for the history; `who` has held it since then. If one of several locks was lost, the others
+// were released because of that. If none was lost, `end` says how it ended.
 lock::PastHold past_of(std::span<const lock::Hold> holds, std::size_t index, const lock::HolderInfo& who,
                        TimePoint since, const std::optional<Loss>& loss, std::string_view end);
 
-// Gives all its locks back, of a job that was not started; what fails is reported.
+// Releases all locks of a job that was not started, and reports failures.
 void release_all(lock::Servers& client, const Job& job);
 
-// The same where nobody could use a report: only if somebody debugs.
+// The same if nobody is left to report to: failures are only debug messages.
 void release_unseen(lock::Servers& client, const Job& job);
 
-// The lock counts as lost: says so to all who have to know. `what`: what comes of it.
+// Reports that the lock counts as lost. `what` is the message, with the consequence.
 void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std::string& what);
 
-// The job when nothing is left of it.
+// The result of a job whose tree is empty.
 struct Outcome {
   JobEnd end;
-  std::optional<TimePoint> begun;  // with the lock
-  std::optional<Loss> loss;        // what is known of one
-  TimePoint keep_until{};          // for --min-hold
-  std::string left_behind{};       // as LeftBehind::who; "": nothing
+  std::optional<TimePoint> begun;  // when it got the lock
+  std::optional<Loss> loss;        // if known
+  TimePoint keep_until{};          // by --min-hold
+  std::string left_behind{};       // LeftBehind::who
 };
 
-// Gives all its locks back. Trouble changes nothing of how the job ended, but a lock that turns out to be somebody
-// else's was lost while it ran: that is reported, and returned.
+// Releases all its locks. A failure does not change how the job ended. But if a lock turns out to be somebody else's,
+// it was lost while the job ran; this is reported and returned.
 std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome);
 
 }  // namespace rlock::run

@@ -13,15 +13,15 @@
 namespace rlock::run {
 namespace {
 
-// A job listens for requests to give up its lock from then on: most jobs are over before anybody could ask.
+// When a job starts to listen for requests: most jobs end before anybody could ask.
 constexpr milliseconds kListenAfter = 1s;
-constexpr milliseconds kListenAgain = 10s;  // where a thread could not be started
+constexpr milliseconds kListenAgain = 10s;  // after a failure to start the thread
 
-// A read-write lock may also be shortened by a Java reader whose watchdog keeps it for less time than we do.
+// A Java reader whose watchdog has a shorter lease also shortens that of a read-write lock.
 std::string or_by_another(std::span<const lock::Hold> holds) {
   const auto shared = [](const lock::Hold& hold) { return hold.lock.layout == lock::Layout::read_write; };
   if (std::ranges::none_of(holds, shared)) return "";
-  return "; or Java readers shorten the lock: then the lease must not be longer than their lockWatchdogTimeout";
+  return "; or Java readers shorten the lock, and the lease must not be longer than their lockWatchdogTimeout";
 }
 
 }  // namespace
@@ -73,8 +73,7 @@ void Renewer::start_or_renew() {
   renew_once(watchdog_->deadlines().terminate_at());
 }
 
-// Waiters wait for the release, and that waits for this: a thread that sleeps is neither woken nor waited
-// for.
+// Waiters wait for the release, which waits for this, so it neither wakes a sleeping thread nor waits for it.
 void Renewer::stop() {
   State found = State::idle;
   if (state_.compare_exchange_strong(found, State::stopped) || found == State::stopped) return;
@@ -105,7 +104,7 @@ bool Renewer::renew_once(TimePoint latest) {
   } else if (renewed->outcome == lock::RenewOutcome::free) {
     lose(which + "nobody holds it any more (deleted, or the server lost its data)", renewed->at);
   } else {
-    lose(which + "another holds it, or its name is in use for something else", renewed->at);
+    lose(which + "another owner holds it, or its name is in use for something else", renewed->at);
   }
   return !is_lost_;
 }
@@ -127,8 +126,8 @@ void Renewer::succeeded(TimePoint sent, milliseconds found) {
   failing_ = false;
   if (watchdog_->clock_lead() > timing_.clock_step / 2) {
     log::warning(display(holds_) + ": the server's clock ran ahead of ours by " +
-                 format_duration(watchdog_->clock_lead()) + " since the last renewal; see that it is not set by steps" +
-                 or_by_another(holds_));
+                 format_duration(watchdog_->clock_lead()) +
+                 " since the last renewal; make sure that it is not set in steps" + or_by_another(holds_));
   }
   log::debug(display(holds_) + ": renewed for " + format_duration(timing_.lease));
 }
@@ -158,6 +157,30 @@ void Renewer::lose(std::string why, std::optional<std::size_t> which) {
   eventfd_write(lost_.get(), 1);
 }
 
+Result<std::unique_ptr<Listener>> Listener::start(std::vector<redis::Address> addresses,
+                                                  std::span<const lock::Hold> holds) {
+  std::unique_ptr<Listener> listener(new Listener(holds));
+  listener->asked_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener->asked_) return std::unexpected(system_error("eventfd"));
+  std::vector<std::string> channels;
+  for (const lock::Hold& hold : holds) channels.push_back(hold.name().control_channel());
+  listener->threads_ = RLOCK_TRY(redis::Listener::start(
+      std::move(addresses), std::move(channels), 5s, lock::display(holds),
+      [&self = *listener](std::size_t, const redis::Message& message) { return self.take(message); }));
+  return listener;
+}
+
+bool Listener::take(const redis::Message& message) {
+  auto asked = lock::asked_to_stop(message, holds_);
+  if (!asked) return true;
+  if (taken_.test_and_set()) return false;
+  by_ = std::move(asked->by);
+  which_ = asked->which;
+  is_asked_ = true;
+  eventfd_write(asked_.get(), 1);
+  return false;
+}
+
 Result<LockWatch> LockWatch::make(const JobContext& context) {
   LockWatch watch(context);
   const Job& job = context.job;
@@ -173,7 +196,7 @@ void LockWatch::begin(TimePoint now) {
 std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
-    // Of a quorum, a minority may have it still.
+    // In a quorum, a minority of the servers may still have it.
     return Loss{"the lock is lost: " + renewer_->why(), which, !which || client.size() > 1, {}};
   }
   if (asked()) return Loss::by_request(listener_->by(), listener_->which());
@@ -189,7 +212,7 @@ void LockWatch::go_on(TimePoint now) {
   if (renewer_ && now >= renewer_->starts_at()) renewer_->start_or_renew();
 }
 
-// A job that cannot be asked to stop is one that does not answer.
+// Without a listener, the job cannot be asked to stop, as if it did not answer.
 void LockWatch::listen(TimePoint now) {
   auto listener = Listener::start(client.addresses(), job.holds);
   if (listener) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lock while a job runs under it: it is renewed, and whoever wants it can ask for it.
+// Renewing the lock of a job, and receiving requests to give it up.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,15 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/servers.h"
+#include "lock/verbs.h"
+#include "redis/subscriber.h"
 #include "run/guard_state.h"
 #include "run/job.h"
-#include "run/listener.h"
 #include "run/watchdog.h"
 
 namespace rlock::run {
@@ -22,52 +24,50 @@ namespace rlock::run {
 // The thread that renews the lock.
 class Renewer {
  public:
-  // Will renew `holds` through `client`. Errors: system. REQUIRES: client, holds and shared live until stop() has
-  // returned.
+  // Errors: system. REQUIRES: client, holds and shared outlive stop().
   static Result<std::unique_ptr<Renewer>> make(lock::Servers& client, std::span<const lock::Hold> holds,
                                                const lock::LeaseTiming& timing, GuardState& shared);
   ~Renewer();
 
-  // The lock is ours, by a request that was sent at `sent`. REQUIRES: called once.
+  // We have the lock, by a request that was sent at `sent`. REQUIRES: called once.
   void begin(TimePoint sent);
 
-  // When to call start() at the latest, which is the time of the first renewal: most jobs are over before that, unless
-  // a server of a quorum lacks the hold, which is put there at once.
-  // TimePoint::max(): it has been called.
+  // When to call start(): at the time of the first renewal, because most jobs end before, or at once if a quorum server
+  // lacks the hold. TimePoint::max() if it was called.
   TimePoint starts_at() const;
-  // Starts the thread. `client` belongs to it until stop() has returned; each success is a new promise in `shared`.
+  // Starts the thread. It owns `client` until stop(), and writes a new promise into `shared` after each success.
   // Errors: system. REQUIRES: begin() was called.
   Result<void> start();
-  // The same, but where there is no thread to be had it renews once itself, and starts_at() says when to call again.
-  // Its caller is deaf meanwhile, not beyond the time when the command has to be asked to end.
+  // Like start(), but if no thread can be started, it renews once in the caller's thread, at most until the command has
+  // to be asked to end; starts_at() says when to call it again.
   void start_or_renew();
 
-  // Readable once one of the locks is known to be lost: another owner, nobody, or no right to renew. A server that
-  // does not answer never makes it so: then the deadline stays where it is.
+  // Readable once a lock is known to be lost: somebody else or nobody holds it, or we have no right to renew it. A
+  // server that does not answer never makes it readable; then the deadline decides.
   int lost_fd() const { return lost_.get(); }
   bool lost() const { return is_lost_; }
   const std::string& why() const { return why_; }  // REQUIRES: lost()
-  // The index of that one; none if all may still be ours: the server's clock makes us give up, or a right is missing.
+  // The index of the lost one. None if we may still have all: a right is missing, or the server's clock is too fast.
   std::optional<std::size_t> which() const { return which_; }
 
-  // Readable once the promise in `shared` has changed, until it is read (eventfd(2)).
+  // Readable once the promise in `shared` has changed (eventfd(2)); reading it resets that.
   int moved_fd() const { return moved_.get(); }
 
-  // There is no renewal any more; one that is under way is given up.
+  // Ends renewing, and interrupts a renewal under way.
   void stop();
 
  private:
   Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
           GuardState& shared);
   void work();
-  // Not beyond `latest`. False: there is nothing left to renew, or we were asked to stop.
+  // At most until `latest`. Returns false if there is nothing left to renew, or after stop().
   bool renew_once(TimePoint latest = TimePoint::max());
-  // Another server answers than the time before: how much of the lease it has found says when the last renewal has
-  // reached it, and nothing about a clock.
+  // Whether another server answers than the last time. What is left of the lease there depends on when the last renewal
+  // reached it, so it says nothing about a clock.
   bool has_moved();
   enum class State { idle, renewing, stopped };
   void succeeded(TimePoint sent, milliseconds found);
-  // False: it will never succeed again.
+  // Returns false if no renewal can ever succeed.
   bool failed(const Error& error);
   void lose(std::string why, std::optional<std::size_t> which);
 
@@ -75,10 +75,10 @@ class Renewer {
   std::span<const lock::Hold> holds_;
   lock::LeaseTiming timing_;
   GuardState& shared_;
-  std::optional<Watchdog> watchdog_;  // from begin() on
-  std::string server_;                // that has answered last; "": not known
+  std::optional<Watchdog> watchdog_;  // since begin()
+  std::string server_;                // the last one that answered; "" if unknown
   bool failing_ = false;
-  std::string why_;  // this and the next: written before is_lost_
+  std::string why_;  // why_ and which_ are written before is_lost_
   std::optional<std::size_t> which_;
   std::atomic<bool> is_lost_ = false;
   std::atomic<State> state_ = State::idle;
@@ -86,12 +86,43 @@ class Renewer {
   std::thread thread_;
 };
 
+// Receives requests to give up the lock.
+class Listener {
+ public:
+  // Listens on the control channels of `holds` on each server, with its own connections. Without the right to listen,
+  // no request ever arrives. Errors: system (no thread).
+  static Result<std::unique_ptr<Listener>> start(std::vector<redis::Address> addresses,
+                                                 std::span<const lock::Hold> holds);
+
+  // Readable once a request has come.
+  int asked_fd() const { return asked_.get(); }
+  bool asked() const { return is_asked_; }
+  const std::string& by() const { return by_; }  // whose, for people. REQUIRES: asked()
+  std::size_t which() const { return which_; }   // the index of the hold. REQUIRES: asked()
+
+  // Ends listening, now or a moment later.
+  void stop() { threads_->stop(); }
+
+ private:
+  explicit Listener(std::span<const lock::Hold> holds) : holds_(holds.begin(), holds.end()) {}
+  // Returns false if a request has come; only the first one counts.
+  bool take(const redis::Message& message);
+
+  std::vector<lock::Hold> holds_;
+  std::string by_;  // by_ and which_ are written before is_asked_
+  std::size_t which_ = 0;
+  std::atomic<bool> is_asked_ = false;
+  std::atomic_flag taken_;
+  UniqueFd asked_;
+  std::unique_ptr<redis::Listener> threads_;
+};
+
 // Why the lock counts as lost.
 struct Loss {
   std::string why;
-  std::optional<std::size_t> hold;  // the index of the one that it is about; none: of all
-  bool ours = true;                 // perhaps still: there is something to release
-  std::string by = {};              // who has asked for it; "": nobody has
+  std::optional<std::size_t> hold;  // its index; none for all of them
+  bool ours = true;                 // it may still be ours, so it has to be released
+  std::string by = {};              // who has asked for it; "" if nobody
 
   static Loss by_request(const std::string& by, std::size_t hold) {
     return {"asked to give up the lock by " + by, hold, true, by};
@@ -101,38 +132,35 @@ struct Loss {
 
 class LockWatch : JobContext {
  public:
-  // Errors: system. REQUIRES: all of it lives longer.
+  // Errors: system. REQUIRES: the context outlives it.
   static Result<LockWatch> make(const JobContext& context);
 
-  // The lock is ours since `now`.
+  // We have the lock since `now`.
   void begin(TimePoint now);
 
-  // The news of either thread.
+  // Whether one of the two threads reports a loss.
   std::optional<Loss> lost() const;
-  // Somebody has asked for it.
   bool asked() const { return listener_ && listener_->asked(); }
   bool renews() const { return renewer_ != nullptr; }
 
-  // When to call go_on(), which starts a thread when it is time for it: one that hears requests to give up the lock,
-  // and one that renews it.
+  // When to call go_on(), which starts a thread if its time has come: to receive requests, or to renew.
   TimePoint goes_on_at() const;
   void go_on(TimePoint now);
 
-  // Readable when something was lost, or asked for; -1: never.
+  // Readable when the lock was lost, somebody asks for it, or there is a new promise (until take_move()); -1 for never.
   int lost_fd() const { return renewer_ ? renewer_->lost_fd() : -1; }
   int asked_fd() const { return listener_ ? listener_->asked_fd() : -1; }
-  // Readable when there is a new promise, until take_move().
   int moved_fd() const { return renewer_ ? renewer_->moved_fd() : -1; }
   void take_move();
 
-  // The threads do nothing from now on.
+  // Stops both threads.
   void stop();
 
  private:
   void listen(TimePoint now);
   explicit LockWatch(const JobContext& context) : JobContext(context) {}
 
-  TimePoint listen_at_ = TimePoint::max();  // known with the lock; max() again when that is done
+  TimePoint listen_at_ = TimePoint::max();  // max() before the grant, and again while it listens
   std::unique_ptr<Renewer> renewer_;
   std::unique_ptr<Listener> listener_;
 };

@@ -18,9 +18,8 @@ namespace {
 
 constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};  // to end
 
-// musl keeps the first one of the signals without a meaning for itself, which other programs send as SIGRTMIN: it
-// leaves it out of sets and of what it says of a mask. It uses the signal only where a process with threads changes its
-// user, which rlock never does.
+// musl keeps the first real-time signal, which other programs call SIGRTMIN, for itself: it leaves it out of sets and
+// reported masks. It uses it only if a process with threads changes its user, which rlock never does.
 constexpr int kOfMusl = 34;
 
 sigset_t set_of(int signal) {
@@ -37,13 +36,13 @@ sigset_t all_signals() {
   return set;
 }
 
-// sigprocmask(2) itself, for a mask that is exact; the kernel's sets have 64 bits.
+// The system call sigprocmask(2), for an exact mask; the kernel's sets have 64 bits.
 int change_mask(int how, const sigset_t* set, sigset_t* before) {
   if (before) sigemptyset(before);
   return static_cast<int>(syscall(SYS_rt_sigprocmask, how, set, before, sizeof(std::uint64_t)));
 }
 
-// sigaction(2) itself, for the same reason.
+// The system call sigaction(2), for the same reason.
 bool ignored(int signal) {
   struct {
     void (*handler)(int);
@@ -54,7 +53,7 @@ bool ignored(int signal) {
   return syscall(SYS_rt_sigaction, signal, nullptr, &action, sizeof action.mask) == 0 && action.handler == SIG_IGN;
 }
 
-// The signals that would end this process, as things are.
+// The signals that would end this process at present.
 sigset_t deadly() {
   sigset_t set = all_signals(), blocked;
   change_mask(SIG_BLOCK, nullptr, &blocked);
@@ -65,13 +64,11 @@ sigset_t deadly() {
   return set;
 }
 
-// The signals that a terminal sends to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background,
+// Whether a terminal sends that signal to a whole process group: Ctrl-C, Ctrl-\, Ctrl-Z, use from the background,
 // resizing, hangup.
 bool of_terminals(int signal) {
-  for (const int known : {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP}) {
-    if (signal == known) return true;
-  }
-  return false;
+  constexpr int kKnown[] = {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGHUP};
+  return std::ranges::find(kKnown, signal) != std::end(kKnown);
 }
 
 }  // namespace
@@ -100,7 +97,7 @@ Result<SignalBlock> SignalBlock::begin_at_terminal() {
 
 Result<SignalBlock> SignalBlock::begin_with(const sigset_t& signals) {
   SignalBlock block;
-  // An ignored SIGCHLD would have the kernel reap our children, and their statuses be lost (wait(2)).
+  // With an ignored SIGCHLD the kernel would reap our children and drop their statuses (wait(2)).
   block.children_ignored_ = ignored(SIGCHLD);
   if (block.children_ignored_) std::signal(SIGCHLD, SIG_DFL);
 
@@ -124,13 +121,10 @@ Result<pid_t> SignalBlock::fork_held_back() const {
   return pid;
 }
 
-Result<void> SignalBlock::read_children_only() {
-  const sigset_t children = set_of(SIGCHLD);
-  return read_only(children);
-}
+Result<void> SignalBlock::read_children_only() { return read_only(set_of(SIGCHLD)); }
 
 Result<void> SignalBlock::read_only(const sigset_t& signals) {
-  // A new one each time: after fork(2) the old one is shared, and so would be a change to it.
+  // A new descriptor each time, because the old one may be shared with other processes after fork(2).
   fd_ = UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) return std::unexpected(system_error("signalfd"));
   return {};
@@ -140,7 +134,7 @@ std::optional<ReceivedSignal> SignalBlock::next() {
   signalfd_siginfo info{};
   if (read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return {};
   const auto number = static_cast<int>(info.ssi_signo);
-  // SI_KERNEL: nobody called kill(2). A hangup goes to the leader of the session alone.
+  // SI_KERNEL: not from kill(2). A session leader gets SIGHUP alone.
   const bool alone = number == SIGHUP && getsid(0) == getpid();
   return ReceivedSignal{number, static_cast<pid_t>(info.ssi_pid),
                         info.ssi_code == SI_KERNEL && of_terminals(number) && !alone};
@@ -188,7 +182,7 @@ bool stop_if_we_may(int signal) {
   raise(signal);
   change_mask(SIG_UNBLOCK, &only, &mask);  // here it stops
   change_mask(SIG_SETMASK, &mask, nullptr);
-  // A process that was stopped has been sent SIGCONT since, which is held back.
+  // SIGCONT has continued it, and is held back.
   return was_continued();
 }
 
@@ -200,12 +194,12 @@ void stop_by(int signal) {
 void die_of(int signal) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  prctl(PR_SET_DUMPABLE, 0);  // also where core files go to a program
+  prctl(PR_SET_DUMPABLE, 0);  // in case a program receives core files
   std::signal(signal, SIG_DFL);
   const sigset_t only = set_of(signal);
   raise(signal);
   change_mask(SIG_UNBLOCK, &only, nullptr);
-  _exit(128 + signal);  // not reached for signals that end a process
+  _exit(128 + signal);  // not reached if the signal ends a process
 }
 
 }  // namespace rlock::run

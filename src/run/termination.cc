@@ -15,11 +15,11 @@
 namespace rlock::run {
 namespace {
 
-// A process that has survived SIGKILL for so long is worth a message.
+// A process that survives SIGKILL this long is worth a message.
 constexpr milliseconds kStuckAfter = 1s;
-constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // that are named
+constexpr std::size_t kMostSurvivors = 5, kMostLeftBehind = 3;  // named in messages
 
-// "pid 12 (make), pid 14 (cc) and 3 more", where `describe` says so.
+// "pid 12 (make), pid 14 (cc) and 3 more", in the form of `describe`.
 std::string describe_some(const std::vector<pid_t>& pids, std::size_t most, std::string (*describe)(pid_t)) {
   std::string text;
   for (std::size_t i = 0; i < std::min(pids.size(), most); ++i) text += (i == 0 ? "" : ", ") + describe(pids[i]);
@@ -33,7 +33,7 @@ std::string name_first(pid_t pid) {
   return name.empty() ? number : name + " (" + number + ")";
 }
 
-// A child of ours waits to be reaped.
+// Whether a child can be reaped.
 bool somebody_has_ended() {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
@@ -43,7 +43,7 @@ bool somebody_has_ended() {
 
 void Termination::begin() {
   signal(SIGTERM);
-  signal(SIGCONT);  // a stopped process would not see it
+  signal(SIGCONT);  // so that stopped processes see it
 }
 
 void Termination::kill_all(TimePoint now) {
@@ -69,7 +69,7 @@ void Termination::signal(int number) {
 
 void Termination::kill_once() {
   alive_();
-  for (const pid_t child : children_) kill(child, SIGKILL);  // what is known needs no looking for
+  for (const pid_t child : children_) kill(child, SIGKILL);  // before looking for the others
   const Killed killed = kill_descendants(spared_, group_, alive_);
   forking_ = killed.forking;
   for (const pid_t pid : killed.refused) complain_of(pid);
@@ -77,21 +77,19 @@ void Termination::kill_once() {
 
 void Termination::complain_of(pid_t pid) {
   if (std::exchange(complained_, true)) return;
-  log::error(name_ + ": " + describe_process(pid) + " runs as another user and cannot be stopped from here; " +
-             consequence_);
+  log::error(name_ + ": " + describe_process(pid) + " runs as another user, so rlock cannot stop it; " + consequence_);
 }
 
 void Termination::complain_of_survivors() {
   const std::vector<pid_t> left = descendants(spared_);
-  if (left.empty() && somebody_has_ended()) return;  // perhaps all: ask again when it has been reaped
+  if (left.empty() && somebody_has_ended()) return;  // perhaps the last one: ask again after it is reaped
   complained_ = true;
   std::string who = describe_some(left, kMostSurvivors, describe_process);
   const auto complain = [&](const std::string& what) { log::error(name_ + ": " + what + "; " + consequence_); };
   if (forking_) {
-    complain("what the command has started keeps forking, faster than it can be killed" +
-             (left.empty() ? "" : ": " + who));
+    complain("the command's tree keeps forking, faster than it can be killed" + (left.empty() ? "" : ": " + who));
   } else {
-    if (left.empty()) who = "a process that cannot be seen, because /proc does not show it (isolation would end it),";
+    if (left.empty()) who = "a process that /proc does not show (isolation would end it)";
     complain(who + " cannot be killed");
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ending the tree below a guard: SIGTERM, and when it is time SIGKILL again and again until nothing is left. What
-// cannot be ended is spoken of, once.
+// Ending the tree below a guard: SIGTERM, later SIGKILL again and again until nothing is left. If something cannot be
+// ended, there is one message.
 #pragma once
 
 #include <sys/types.h>
@@ -14,43 +14,42 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "run/deadlines.h"
+#include "run/watchdog.h"
 
 namespace rlock::run {
 
-// The consequence if something cannot be ended and nobody renews the lock any more: Termination::set_consequence.
-inline constexpr const char* kLockNotKept =
-    "the lock is given to others when its lease ends, even if it still runs then";
+// For Termination::set_consequence() when nobody renews the lock any more.
+inline constexpr const char* kLockNotKept = "others get the lock when its lease ends, even if that still runs then";
 
 class Termination {
  public:
-  // `name` of the job, for messages; `spared` are not ours to end. `group`: the process group that we share with others
-  // who are not ours to end. `alive` is called again and again while we kill, from before the first process is looked
-  // for: it shows that we do.
+  // `name`: the job's, for messages. `spared`: children that we must not end. `group`: our process group, which
+  // contains processes that are not ours. `alive` is called again and again while we kill, from before the first look,
+  // to show that the killing continues.
   explicit Termination(
       std::string name, std::set<pid_t> spared = {}, pid_t group = getpgrp(), std::function<void()> alive = [] {})
       : name_(std::move(name)), spared_(std::move(spared)), group_(group), alive_(std::move(alive)) {}
 
-  // The consequence if something cannot be ended, for the message that says so.
+  // What follows if something cannot be ended, for the message.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
 
-  // A child of ours is reached even where /proc does not show it, from its start until it is reaped.
+  // A child, from its start until it is reaped. It is ended even if /proc does not show it.
   void started(pid_t child) { children_.push_back(child); }
   void reaped(pid_t child) { std::erase(children_, child); }
 
   bool killing() const { return killing_since_.has_value(); }
 
-  // SIGTERM to all.
+  // Sends SIGTERM to all.
   void begin();
 
-  // Kills from now on, by go_on().
+  // From now on, go_on() kills.
   void kill_all(TimePoint now);
 
-  // Kills what is left. Nothing before kill_all(); after it, call it at next() at the latest.
+  // Kills what is left, after kill_all(). Call it again by next().
   void go_on(TimePoint now);
-  TimePoint next() const;  // never, before kill_all()
+  TimePoint next() const;  // TimePoint::max() before kill_all()
 
-  // One that refuses our signals because it runs as another user.
+  // Reports a process that refuses our signals because it runs as another user.
   void complain_of(pid_t pid);
 
  private:
@@ -66,22 +65,21 @@ class Termination {
   std::vector<pid_t> children_;
   std::optional<TimePoint> killing_since_;
   milliseconds look_again_ = milliseconds(1);  // soon, for what was forked meanwhile; then less and less often
-  bool forking_ = false;                       // new processes go on appearing
+  bool forking_ = false;                       // new processes keep appearing
   bool complained_ = false;
 };
 
-// The processes that the command has left behind, and that are ended because of that: for those who miss them.
+// Processes that the command left behind and that are ended, for a message to those who will miss them.
 struct LeftBehind {
   std::size_t number = 0;
-  std::string
-      who;  // "make (pid 12), cc (pid 14), sh (pid 15) and 2 more"; the names are as the processes have set them
+  std::string who;  // "make (pid 12), cc (pid 14), sh (pid 15) and 2 more", not escaped
 
-  // All that lives below this process now, but for `init`, the first process of a namespace, -1 if there is none.
-  // Nothing where processes_visible() is false (run/tree.h).
+  // All that live below this process now, except `init`, the first process of a namespace (-1 for none). Nothing if
+  // !processes_visible().
   static LeftBehind now(pid_t init);
 };
 
-// Says that they have been ended, and `kept_by`, which option keeps such processes. Nothing if there were none.
+// Reports them as ended. `kept_by` is the option that keeps such processes. Does nothing if there are none.
 void report_ended(const std::string& job, const LeftBehind& left, const std::string& kept_by);
 
 }  // namespace rlock::run

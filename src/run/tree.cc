@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "run/tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,11 +11,10 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <string>
 
+#include "base/process.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "base/wait.h"
 
 namespace rlock::run {
@@ -26,11 +24,12 @@ struct Process {
   pid_t parent = 0;
   long threads = 0;
   bool dead = false;     // a zombie
-  bool running = false;  // or asleep: neither stopped nor dead
+  bool running = false;  // or asleep, but neither stopped nor dead
 };
 
-// Reads a file "stat" of /proc: "pid (comm) state ppid … num_threads …". The name may hold anything, even parentheses,
-// so the last one counts (proc(5)). A process whose first thread has ended is shown as a zombie while the others run.
+// Reads a file "stat" of /proc: "pid (comm) state ppid … num_threads …". The name may contain anything, so the last
+// parenthesis counts (proc(5)). If the first thread has ended, the process looks like a zombie while its other threads
+// run.
 bool read_stat_at(int folder, const char* path, Process& process) {
   const UniqueFd fd(openat(folder, path, O_RDONLY | O_CLOEXEC));
   char text[512];
@@ -54,31 +53,14 @@ bool read_stat(pid_t pid, Process& process) {
 
 using Alive = std::function<void()>;
 
-// The number that is the whole of a file name; 0 if it is none.
-pid_t number_of(const char* name) {
-  const char* end = name + std::strlen(name);
-  pid_t number = 0;
-  return std::from_chars(name, end, number).ptr == end ? number : 0;
-}
-
-// Calls `found` with each entry of a folder that is a number.
-template <class Found>
-void each_number_in(UniqueFd folder, Found found) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(folder.get()), closedir);
-  if (entries) folder.release();
-  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
-    if (const pid_t number = number_of(entry->d_name); number > 0) found(number);
-  }
-}
-
 UniqueFd open_folder(int at, const char* path) {
   return UniqueFd(openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// The parent of each process, by one look at every process of the host.
+// All processes of the host, by parent.
 std::multimap<pid_t, pid_t> look_at_all(const Alive& alive) {
   std::multimap<pid_t, pid_t> children;
-  each_number_in(open_folder(AT_FDCWD, "/proc"), [&](pid_t pid) {
+  each_number_in(open_folder(AT_FDCWD, "/proc").get(), [&](pid_t pid) {
     alive();
     if (Process process; read_stat(pid, process)) children.emplace(process.parent, pid);
   });
@@ -99,13 +81,13 @@ void read_children(int process, pid_t thread, std::vector<pid_t>& children) {
   const char *at = text.data(), *end = at + text.size();
   for (pid_t pid = 0; at < end; ++at) {
     const auto [after, error] = std::from_chars(at, end, pid);
-    if (error == std::errc() && pid > 0) children.push_back(pid);  // 0: of a PID namespace outside of ours
+    if (error == std::errc() && pid > 0) children.push_back(pid);  // 0: in a PID namespace outside of ours
     at = after;
   }
 }
 
-// The children of all threads of a process that is ours, or a child of one of `known`: else its pid is a stranger's by
-// now. An open file of a process in /proc never becomes another one's.
+// The children of all threads of a process. Only if it is this process or a child of one of `known`, because otherwise
+// its pid is used again by another process. An open folder in /proc stays that of the same process.
 std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   std::vector<pid_t> children;
   const UniqueFd folder = open_folder(AT_FDCWD, ("/proc/" + std::to_string(pid)).c_str());
@@ -115,13 +97,13 @@ std::vector<pid_t> listed_children(pid_t pid, const std::set<pid_t>& known) {
   if (process.threads == 1) {
     read_children(folder.get(), pid, children);
   } else {
-    each_number_in(open_folder(folder.get(), "task"),
+    each_number_in(open_folder(folder.get(), "task").get(),
                    [&](pid_t thread) { read_children(folder.get(), thread, children); });
   }
   return children;
 }
 
-// Parents and children, as far as they are known: the kernel's lists, or one look at all processes where it keeps none.
+// The children of processes: from the kernel's lists, or from one look at all processes if it has no such lists.
 class Children {
  public:
   explicit Children(const Alive& alive) : listed_(kernel_lists_children()) {
@@ -143,14 +125,14 @@ class Children {
 
 enum class Next { on, again, stop };
 
-// Calls `visit` with each descendant as soon as it is seen, once: all children of one process, then what is below them.
-// `again`: our own children are looked at again before those of others; whatever happens to a tree, orphans come to us.
+// Calls `visit` once for each descendant as soon as it is seen: first all children of one process, then those below. If
+// it returns `again`, our own children are read again first, because that is where all orphans go.
 template <class Visit>
 void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   alive();
   if (!processes_visible()) return;
   const Children children(alive);
-  // Each process once: pids that are used again while we read could form a circle.
+  // Each process only once, because pids that are used again meanwhile could form a circle.
   std::vector<pid_t> found = {getpid()};
   std::set<pid_t> known = {getpid()};
   for (std::size_t i = 0; i < found.size();) {
@@ -167,18 +149,18 @@ void walk(const std::set<pid_t>& spared, const Alive& alive, Visit visit) {
   }
 }
 
-// A zombie, or gone. A process that /proc hides from us (hidepid) lives.
+// A zombie, or gone. A process that /proc hides from us (hidepid) is alive.
 bool is_dead(pid_t pid) {
   Process process;
   if (read_stat(pid, process)) return process.dead;
   return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// Kills processes as they are met, look by look. Those that are still met after the second look are forked faster than
-// they are killed: they are stopped first.
+// Kills processes as they are met, look by look. Those that still appear after the second look are forked faster than
+// they can be killed, so they are stopped first.
 class Killing {
  public:
-  // Members of `group` are never stopped.
+  // Never stops members of `group`.
   explicit Killing(pid_t group) : group_(group) {}
 
   void look_again() {
@@ -187,10 +169,10 @@ class Killing {
   }
   bool met_some() const { return met_some_; }  // in this look
 
-  // True: it was not known, and has been killed or stopped.
+  // Returns true if it is new, and was killed or stopped.
   bool meet(pid_t pid) {
     if (signalled_.contains(pid)) return false;
-    // A child of one that has died may have become ours meanwhile: the second look tells nothing yet.
+    // Not in the second look yet, because children of those that have died may just have become ours.
     const bool stop = looks_ > 2 && getpgid(pid) != group_;
     const bool sent = kill(pid, stop ? SIGSTOP : SIGKILL) == 0;
     if (!sent && errno == EPERM && looks_ == 1 && !is_dead(pid)) killed_.refused.push_back(pid);
@@ -202,7 +184,7 @@ class Killing {
 
   Killed finish() {
     killed_.forking = met_some_ || !stopped_.empty();
-    // A group that is stopped gets SIGCONT when the death of a parent orphans it (POSIX, _Exit()): parents are last.
+    // Parents come last, because their death can orphan a stopped group, which then gets SIGCONT (POSIX, _Exit()).
     for (auto pid = stopped_.rbegin(); pid != stopped_.rend(); ++pid) kill(*pid, SIGKILL);
     return std::move(killed_);
   }
@@ -238,11 +220,11 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 bool group_is_orphaned() {
   const pid_t group = getpgrp(), session = getsid(0);
   Process process;
-  bool inside = true;  // the one before
+  bool inside = true;  // whether the one before is in the group
   for (pid_t pid = getppid(); pid > 0; pid = process.parent) {
     const bool outside = getpgid(pid) != group;
     if (inside && outside && getsid(pid) == session) return false;
-    inside = !outside;  // the guard of an rlock around us is not, but its parent may be
+    inside = !outside;  // the guard of an outer rlock is not, but its parent may be
     if (!read_stat(pid, process)) break;
   }
   return true;
@@ -255,7 +237,8 @@ bool is_running(pid_t pid) {
 
 bool processes_visible() {
   char name[32] = "";
-  if (readlink("/proc/self", name, sizeof name - 1) <= 0 || number_of(name) != getpid()) return false;
+  const std::string pid = std::to_string(getpid());
+  if (readlink("/proc/self", name, sizeof name - 1) <= 0 || name != pid) return false;
   Process self;
   return read_stat(getpid(), self) && self.parent == getppid();
 }
@@ -278,7 +261,7 @@ std::string name_of_process(pid_t pid) {
   char name[64] = "";
   const UniqueFd fd(open(("/proc/" + std::to_string(pid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t length = fd ? read(fd.get(), name, sizeof name) : -1;
-  // With a newline at its end.
+  // Without the newline at its end.
   return length > 1 ? std::string(name, static_cast<std::size_t>(length - 1)) : "";
 }
 
@@ -289,7 +272,7 @@ std::string describe_process(pid_t pid) {
 
 std::set<pid_t> children_so_far() {
   siginfo_t unused;
-  if (waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) != 0) return {};  // ECHILD, as most of the time
+  if (waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT) != 0) return {};  // ECHILD, nearly always
   const auto all = descendants();
   return {all.begin(), all.end()};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The process tree below a guard. A guard is a subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)), so whatever
-// its descendants do, fork twice, call setsid(2) or lose their parents, they stay below it.
+// The process tree below a guard. A guard is a subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)), so its descendants stay
+// below it even if they fork twice, call setsid(2) or lose their parents.
 #pragma once
 
 #include <sys/types.h>
@@ -14,51 +14,51 @@
 
 namespace rlock::run {
 
-// From now on orphaned descendants of this process become its children. Errors: system.
+// Makes orphaned descendants of this process its children from now on. Errors: system.
 Result<void> become_subreaper();
 
-// All living descendants of this process, parents before children; without those that are spared and what is below
-// them. A snapshot: a process that forks or ends meanwhile may hide another one from it.
+// All living descendants of this process except `spared` and what is below them, with parents before children. A
+// snapshot: it may miss processes if others fork or end meanwhile. Empty if !processes_visible().
 //
-// Its cost follows the size of the tree: the kernel lists the children of each process (proc(5),
-// /proc/PID/task/TID/children). A kernel without CONFIG_PROC_CHILDREN does not; there it costs a look at every process
-// of the host. None where processes_visible() is false.
+// Its cost depends on the size of the tree, because the kernel lists the children of each process (proc(5),
+// /proc/PID/task/TID/children). Without CONFIG_PROC_CHILDREN it has to look at every process of the host.
 std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
 
-// The descendants that this process has been given by exec(2): a shell may have started them before it became us.
+// The descendants that this process had before exec(2): a shell may have started them before it became rlock.
 std::set<pid_t> children_so_far();
 
-// No shell does job control for our process group: none of our ancestors in it has a parent that is outside of the
-// group and in its session (POSIX, "Orphaned Process Group"). That is the case in cron, in CI, below ssh(1) with a
-// command. Also true where the ancestors cannot be seen, in /proc or from inside a PID namespace.
+// Whether no shell does job control for our process group, as in cron, in CI, or with ssh(1) and a command: no ancestor
+// in the group has a parent in the same session outside of the group (POSIX, "Orphaned Process Group"). Also true if
+// the ancestors are not visible in /proc, or from inside a PID namespace.
 bool group_is_orphaned();
 
-// Whether descendants() sees anything at all: /proc may not be mounted, or be that of another PID namespace.
+// Whether descendants() can see anything: /proc may not be mounted, or belong to another PID namespace.
 bool processes_visible();
 
-// Whether that process is seen to be neither stopped nor dead. REQUIRES: it was not waited for yet.
+// Whether that process is visible and neither stopped nor dead. REQUIRES: it was not reaped yet.
 bool is_running(pid_t pid);
 
 struct Killed {
   std::vector<pid_t> refused;  // they run as another user
-  bool forking = false;        // new ones went on appearing
+  bool forking = false;        // new ones kept appearing
 };
 
-// Kills every descendant, each as soon as it is seen, and looks again until nothing new appears. A process that still
-// appears then is being forked: it is stopped (SIGSTOP) from there on, since who is stopped cannot fork, makes no room
-// for more, and keeps its children; when nothing new appears all of that is killed. Not those in the process group
-// `group`, which has others than ours in it: the kernel may hang up on a group with a stopped member when another one
-// ends (POSIX, _Exit()). They are killed again and again. Takes about a second at most; then what has died should be
-// reaped. `alive` is called before each look, and again and again meanwhile.
+// Kills every descendant as soon as it is seen, and looks again until nothing new appears. Takes about a second at
+// most; then the dead should be reaped. Calls `alive` before each look and often meanwhile.
 //
-// Nothing that it has signalled executes another instruction, but what dies must still be waited for, and that nothing
-// is left is known from waitpid(2) alone: call it until then.
+// If processes keep appearing, something forks them. From then on they are first stopped (SIGSTOP), because a stopped
+// process cannot fork, but keeps its children and its place among the processes. When nothing new appears, they are all
+// killed. Members of `group`, which also has members that are not ours, are never stopped but killed again and again,
+// because the kernel may hang up on a group with a stopped member when another one ends (POSIX, _Exit()).
+//
+// Signalled processes execute nothing more, but have to be reaped, and only waitpid(2) proves that nothing is left:
+// repeat this until then.
 Killed kill_descendants(const std::set<pid_t>& spared, pid_t group, const std::function<void()>& alive);
 
-// Its name, as it has set it, 15 bytes at most (proc(5), /proc/PID/comm); "" if it cannot be read.
+// The name that it has given itself, at most 15 bytes (proc(5), /proc/PID/comm); "" if it cannot be read.
 std::string name_of_process(pid_t pid);
 
-// "pid 4242 (tar)", for people; the name is escaped.
+// "pid 4242 (tar)" for people; the name is escaped.
 std::string describe_process(pid_t pid);
 
 }  // namespace rlock::run

@@ -18,8 +18,8 @@ Watchdog::Answer Watchdog::succeeded(TimePoint sent, TimePoint now, milliseconds
     failed(now);
     return Answer::too_late;
   }
-  // The server executed both renewals after we had sent them and this one before `now`: at least this much was left
-  // by our clock.
+  // The server executed the last renewal after we had sent it, and this one before `now`. So by our clock, at least
+  // this much of the lease was left.
   const milliseconds expected = timing_.lease - std::chrono::ceil<milliseconds>(now - promise_.sent);
   clock_lead_ = std::max<milliseconds>(expected - found, 0ms);
   const milliseconds shortened_by = std::max<milliseconds>(clock_lead_ - timing_.clock_step, 0ms);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The user that rlock runs as: /etc/passwd, and what getent(1) knows beyond it.
+# The user that rlock runs as: from /etc/passwd, or from getent(1).
 
 # shellcheck disable=SC2154 # srv_dir: set by redis_start
 
@@ -20,37 +20,37 @@ setup() {
 }
 teardown() { assert_clean srv; }
 
-# A getent(1) of a host whose users are in LDAP. It stands in place of the real one for what we start.
+# A getent(1) of a host whose users are in LDAP, which replaces the real one for the programs that we start.
 getent_that() { printf '#!/bin/sh\n%s\n' "$1" >getent && chmod 755 getent; }
 
-# as USER COMMAND...: as that user id, where passwd and getent of this folder are those of the host.
+# as USER COMMAND...: as that user id, with passwd and getent from this folder.
 as() {
   unshare -m sh -c 'mount --bind passwd /etc/passwd && mount --bind getent /usr/bin/getent && user=$1 && shift &&
     exec env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL" setpriv --reuid="$user" --regid="$user" --clear-groups "$@"' sh "$@"
 }
 holder() { as "$1" "$RLOCK" run x -- "$RLOCK" status x | sed -n 's/^holder *\(.*\)@.*/\1/p'; }
 
-@test "a user who stands in /etc/passwd; nobody is asked" {
+@test "a user in /etc/passwd: getent is not asked" {
   getent_that 'touch asked'
   run -0 holder 0
   [[ $output == root && ! -e asked ]]
 }
 
-@test "a user whom only getent knows" {
+@test "a user that only getent knows" {
   needs_nobody
   getent_that 'echo "jane.doe:x:61234:61234:Jane:/home/jane:/bin/sh"'
   run -0 holder 61234
   [[ $output == jane.doe ]]
 }
 
-@test "a user whom nobody knows goes by the number" {
+@test "an unknown user is shown as a number" {
   needs_nobody
   getent_that 'exit 2'
   run -0 holder 61234
   [[ $output == 61234 ]]
 }
 
-@test "an answer about somebody else, or one that nobody can read, is none" {
+@test "an answer about another user, or an unreadable one, does not count" {
   needs_nobody
   local answer
   for answer in 'jane:x:61235:61235:Jane:/home/jane:/bin/sh' 'jane:x:61234' '::::' '+:x:61234:61234:::'; do

@@ -20,13 +20,13 @@ OWNER_PATTERN='^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$'
 waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
 
-@test "the owner id is printed alone" {
+@test "only the owner id is printed" {
   run -0 --separate-stderr rlock acquire --lease 30s a
   [[ $output =~ $OWNER_PATTERN && -z $stderr ]]
   rlock release a --owner "$output"
 }
 
-@test "the keys: the lock, the holder's description and the fencing token, and a time for all but that" {
+@test "the keys are the lock, the holder's description and the fencing token, and only the token has no TTL" {
   local owner keys
   owner=$(rlock acquire --lease 40s fresh)
   [[ $(holder fresh) == "$owner"$'\n1' ]]
@@ -38,20 +38,20 @@ is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
   rlock release fresh --owner "$owner"
 }
 
-@test "without --lease it is an error of the command line" {
+@test "without --lease it is a usage error" {
   run -64 --separate-stderr rlock acquire a
   assert_says --lease
   [[ $(redis srv exists a) == 0 ]]
 }
 
-@test "a name that cannot be a lock's is refused" {
+@test "a name that no lock can have is refused" {
   local name
   for name in '' '{' 'a{}b' '{a}' $'a\nb'; do
     run -64 rlock acquire --lease 30s "$name"
   done
 }
 
-@test "--export: eval sets the name, the owner and the token, whatever is in the name" {
+@test "--export: eval sets the name, the owner and the token, regardless of what the name contains" {
   local name
   for name in plain "it's" 'a "b" $(touch x) `touch x` \ ;&' ' lead and trail ' 'ümlaut*?'; do
     (
@@ -66,7 +66,7 @@ is_free() { [[ $(redis srv exists "$1") == 0 ]]; }
 }
 
 # without_lock STATUS OPTION...: every shell stops with STATUS when it evaluates what `acquire --export OPTION...`
-# prints, and does nothing that needs the lock; neither behind &&, nor with set -e, nor behind || exit.
+# prints, and does nothing that needs the lock: after &&, with set -e, and after || exit.
 without_lock() {
   local want=$1 shell ran=0
   shift
@@ -93,18 +93,18 @@ SCRIPT
   ((ran >= 3))
 }
 
-@test "--export: whoever evaluates it stops where the lock is busy, with its status" {
+@test "--export: if the lock is busy, the shell that evaluates it exits with rlock's status" {
   take a
   without_lock -75 -n --lease 30s a
   without_lock -9 -n -E 9 --lease 30s a
   without_lock -75 -w 100ms --lease 30s a
-  # A success of rlock's; but there is no lock to go on with.
+  # For rlock this is success, but there is no lock to continue with.
   without_lock -75 -n -E 0 --lease 30s a
   run -0 --separate-stderr rlock acquire -n -E 0 --lease 30s --export a
   rlock force-unlock -y a
 }
 
-@test "--export: the same where Redis is away, the key is no lock, or the command line or a file is wrong" {
+@test "--export: the same if Redis is unreachable, the key is not a lock, or the command line or a file is wrong" {
   redis srv set string text px 60000
   without_lock -76 -n --lease 30s string
   redis srv del string
@@ -115,7 +115,7 @@ SCRIPT
   without_lock -64 --for-pid 4194305 a
   without_lock -78 --config none.toml --lease 30s a
   without_lock -69 --url "unix://$PWD/none" --lease 30s a
-  # A word that looks like another subcommand is the value of an option, or of one that nobody knows.
+  # A word that looks like another subcommand is the value of an option, even of an unknown one.
   run -64 --separate-stderr rlock --no-such-option run acquire --lease 30s --export a
   [[ $output == '(exit 70) || (exit 64)' ]]
   run -78 --separate-stderr rlock --config run acquire --lease 30s --export a
@@ -123,7 +123,7 @@ SCRIPT
   [[ $(redis srv exists a) == 0 ]]
 }
 
-@test "--export: the same where rlock is ended while it waits, also by SIGKILL" {
+@test "--export: the same if a signal ends rlock while it waits, also SIGKILL" {
   local signal want
   take a
   for signal in TERM INT HUP KILL; do
@@ -131,7 +131,7 @@ SCRIPT
     [[ $signal != KILL ]] || want=70
     SIGNAL=$signal run "-$want" python3 - <<'EOF'
 import os, signal, subprocess, sys
-# As the $(...) of a shell at a terminal runs it.
+# Run as by $(...) in a shell at a terminal.
 waiter = subprocess.Popen([os.environ["RLOCK"], "acquire", "-v", "--lease", "30s", "--export", "a"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL)
@@ -147,7 +147,7 @@ EOF
   rlock force-unlock -y a
 }
 
-@test "--export: every shell goes on with the lock, also with set -e" {
+@test "--export: every shell continues with the lock, also with set -e" {
   local shell
   cat >script <<'SCRIPT'
 set -eu
@@ -161,7 +161,7 @@ SCRIPT
   done
 }
 
-@test "--export: the value of an option may look like a subcommand, and the text is whole" {
+@test "--export: the value of an option may look like a subcommand, and the text is complete" {
   echo 'server-timeout = "5s"' >run
   run -0 --separate-stderr rlock --config run acquire --lease 30s --export a
   [[ $output == '(exit 70) ||'$'\n''export RLOCK_NAME=a '* ]]
@@ -203,7 +203,7 @@ EOF
   run -64 rlock acquire --lease 30s --json --export a
 }
 
-@test "a second one is refused with -n, -w 0 and after -w, and changes nothing" {
+@test "a second acquire with -n, -w 0 or after -w is refused and changes nothing" {
   local owner option
   owner=$(take a)
   for option in -n '-w 0' '-w 300ms'; do
@@ -216,7 +216,7 @@ EOF
   rlock release a --owner "$owner"
 }
 
-@test "-E gives the status of a lock that was not acquired, and -E 0 is silent" {
+@test "-E sets the status for a lock that was not acquired, and -E 0 is silent" {
   local owner
   owner=$(take a)
   run -9 rlock acquire -n -E 9 --lease 30s a
@@ -237,7 +237,7 @@ EOF
   rlock release a --owner "$(<second)"
 }
 
-@test "the lease ends by itself, and another gets the lock" {
+@test "the lease ends by itself, and another owner gets the lock" {
   local first second
   first=$(take a)
   run -75 rlock acquire -n --lease 30s a
@@ -256,18 +256,18 @@ EOF
   run -76 rlock release a --owner "$owner"
 }
 
-@test "under rlock run of the same name it is refused, since it would wait for ever" {
+@test "inside rlock run of the same name it is refused, because it would wait forever" {
   run -64 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s a
   assert_says 'holds the lock already'
 }
 
-@test "under rlock run of another name it is granted" {
+@test "inside rlock run of another name it is granted" {
   run -0 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s b
   [[ $(holder b) == "$output"$'\n1' ]]
   rlock release b --owner "$output"
 }
 
-@test "a string, and a read-write lock at the key, are refused with 76 and kept" {
+@test "a string and a read-write lock at the key are refused with 76 and kept" {
   redis srv set s text px 60000
   redis srv hset rw mode read "$FOREIGN" 1
   run -76 rlock acquire -n --lease 30s s

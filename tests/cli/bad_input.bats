@@ -15,7 +15,8 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-# refused STATUS TEXT ARG...: rlock ARG... ends so, says TEXT on standard error only, and Redis is as it was.
+# refused STATUS TEXT ARG...: rlock ARG... exits with STATUS, prints TEXT only to standard error, and leaves Redis
+# unchanged.
 refused() {
   local expected=$1 text=$2 size
   shift 2
@@ -28,7 +29,7 @@ refused() {
   [[ $(redis srv dbsize) == "$size" && ! -e ran ]]
 }
 
-@test "no subcommand, an unknown one and a misspelt one" {
+@test "no subcommand, an unknown one and a misspelled one" {
   refused 64 subcommand
   refused 64 "'frob'" frob
   refused 64 'did you mean run?' rnu x -- touch ran
@@ -45,11 +46,11 @@ refused() {
   refused 64 NAME force-unlock --yes
 }
 
-@test "a second NAME where there may be one only" {
+@test "a second NAME where only one is allowed" {
   refused 64 b force-unlock --yes a b
 }
 
-@test "a name that is a key of another lock" {
+@test "a name that is a companion key of another lock" {
   local name
   for name in 'rlock:holder:{a}' 'rlock:hold:{a}:x' 'rlock:queue:{a}' 'rlock:waiters:{a}' 'redisson_lock_token:{a}'; do
     refused 64 'a key of another lock' run "$name" -- touch ran
@@ -57,17 +58,24 @@ refused() {
   run -0 rlock run rlock -- true
 }
 
+<<<<<<< HEAD
 @test "a name given twice, and too many of them" {
   refused 64 "'b' is given twice" run b a b -- touch ran
   refused 64 "'b' is given twice" acquire --lease 10s b b
   refused 64 "'b' is given twice" release --owner "$OWNER" b a b
+=======
+@test "a name given twice, and too many names" {
+  refused 64 "'b' is named twice" run b a b -- touch ran
+  refused 64 "'b' is named twice" acquire --lease 10s b b
+  refused 64 "'b' is named twice" release --owner "$OWNER" b a b
+>>>>>>> h-rest
   local names=()
   mapfile -t names < <(seq 65)
   refused 64 '65 names; at most 64' run "${names[@]}" -- touch ran
   run -0 rlock run "${names[@]:1}" -- true
 }
 
-@test "ways of holding that contradict each other, and slots that cannot be" {
+@test "contradictory modes, and impossible numbers of slots" {
   refused 64 --shared run -s -x a -- touch ran
   refused 64 --slots run -s --slots 2 a -- touch ran
   refused 64 --slots run -x --slots 2 a -- touch ran
@@ -83,7 +91,7 @@ refused() {
   refused 64 'rlock run x -- touch ran' run x touch ran
 }
 
-@test "what the corrected command line says can be pasted into a shell" {
+@test "the corrected command line can be pasted into a shell" {
   run -64 --separate-stderr rlock run 'a b' touch "it's here" '$(touch ran)'
   local line
   line=$(grep '^ *rlock run ' <<<"$stderr")
@@ -92,7 +100,7 @@ refused() {
   [[ -e "it's here" && -e '$(touch ran)' && ! -e ran ]]
 }
 
-@test "no command, an empty one, and both kinds" {
+@test "no command, an empty one, and a command together with -c" {
   refused 64 command run x
   refused 64 command run x --
   refused 64 command run x -- ''
@@ -100,7 +108,7 @@ refused() {
   refused 64 command run x -c true -- touch ran
 }
 
-@test "names stand in front of -c, and no word behind it" {
+@test "names come before -c, and no word may follow it" {
   local option
   for option in -c --command; do
     refused 64 "'a' follows -c TEXT" run x "$option" 'touch ran' a b
@@ -116,21 +124,21 @@ refused() {
   run -0 rlock run --reason -c x -- true
 }
 
-@test "an address that lacks its scheme, or has that of another program, names the right one" {
+@test "an address without a scheme, or with another program's, names the right one" {
   local pair
   for pair in 127.0.0.1:7701=redis://127.0.0.1:7701 cache.example:6379/2=redis://cache.example:6379/2 \
     '[::1]:6379=redis://[::1]:6379' /run/redis.sock=unix:///run/redis.sock unix:/run/redis.sock=unix:///run/redis.sock \
     http://h:6379=redis://h:6379 https://h=rediss://h valkey://h=redis://h valkeys://h:1=rediss://h:1; do
     refused 64 "did you mean ${pair#*=}?" run --url "${pair%%=*}" x -- touch ran
   done
-  # It may be a password, or hold one.
+  # It may be a password, or contain one.
   for pair in hunter2 me:hunter2 me:hunter2@h:6379 https://me:hunter2@h hunter2@h:6379 'a:hunter2:7701' '/run/hunter2@h'; do
     refused 64 'write redis://host:port' run --url "$pair" x -- touch ran
     [[ $stderr != *hunter2* ]]
   done
 }
 
-@test "an unknown option names the nearest" {
+@test "an unknown option names the nearest one" {
   refused 64 'did you mean --wait?' run --waitt 5s x -- touch ran
   refused 64 'did you mean --lease?' acquire --laese 5s x
   refused 64 'did you mean --json?' status --jsno x
@@ -192,7 +200,7 @@ refused() {
   [[ $output == 1 ]]
 }
 
-@test "braces that would part a lock from its companion keys" {
+@test "braces that would separate a lock from its companion keys" {
   local name
   for name in 'a{b' 'a}b' '{}x' 'x{}' '{' '}' '{}'; do
     refused 64 brace run "$name" -- touch ran
@@ -216,7 +224,7 @@ refused() {
   [[ $output == -n--wait-- ]]
 }
 
-@test "what is no duration" {
+@test "invalid durations" {
   local text option
   for option in --lease --wait --kill-after --server-timeout; do
     for text in '' -1 10x 1e999 abc ' ' s 1s2 0x10 '1 s' nan inf 99999999999999999999d; do
@@ -251,13 +259,20 @@ refused() {
   [[ $output == ran && -z $stderr ]]
 }
 
+<<<<<<< HEAD
 @test "--wait with -n" {
   refused 64 'cannot be used together' run -n --wait 5s x -- touch ran
   refused 64 'cannot be used together' run --wait 0 -n x -- touch ran
   refused 64 'cannot be used together' acquire --lease 10s -n -w 5s x
+=======
+@test "--wait together with -n" {
+  refused 64 contradict run -n --wait 5s x -- touch ran
+  refused 64 contradict run --wait 0 -n x -- touch ran
+  refused 64 contradict acquire --lease 10s -n -w 5s x
+>>>>>>> h-rest
 }
 
-@test "-E beyond an exit status" {
+@test "-E with a number that is no exit status" {
   local number
   for number in 256 -1 foo '' 1.5 0x1 99999999999999999999; do
     refused 64 exit run --conflict-exit-code "$number" x -- touch ran
@@ -295,7 +310,7 @@ refused() {
   redis srv del text
 }
 
-@test "another kind of lock at the key: which, and who" {
+@test "another kind of lock at the key: the message says which, and who holds it" {
   redis srv hset rw mode read java:1 1 >/dev/null
   redis srv set '{rw}:java:1:rwlock_timeout:1' 1 ex 60 >/dev/null
   redis srv expire rw 60 >/dev/null
@@ -325,7 +340,7 @@ refused() {
   [[ $status =~ ^(64|78)$ && $stderr == *RLOCK_OWNER* ]]
 }
 
-@test "renew and release with a wrong owner leave the lock alone" {
+@test "renew and release with a wrong owner do not change the lock" {
   local owner
   owner=$(rlock acquire --lease 30s x)
   refused 76 x renew --owner "$OWNER" x
@@ -339,14 +354,20 @@ refused() {
   refused 76 x release --owner "$OWNER" x
 }
 
+<<<<<<< HEAD
 @test "acquire wants --lease and says why, whatever is set elsewhere" {
   refused 64 'nothing renews' acquire x
   RLOCK_LEASE=10s refused 64 'nothing renews' acquire x
+=======
+@test "acquire needs --lease and says why, regardless of other settings" {
+  refused 64 'nobody renews' acquire x
+  RLOCK_LEASE=10s refused 64 'nobody renews' acquire x
+>>>>>>> h-rest
   echo 'lease = "10s"' >c.toml
   refused 64 'nothing renews' acquire --config c.toml x
 }
 
-@test "force-unlock without a terminal wants --yes" {
+@test "force-unlock without a terminal needs --yes" {
   local owner
   owner=$(rlock acquire --lease 30s x)
   run -64 --separate-stderr rlock force-unlock x </dev/null
@@ -366,11 +387,11 @@ refused() {
   [[ -z $stderr ]]
 }
 
-# Which of the standard streams are open, and status 3.
+# Says which standard streams are open, and exits with 3.
 # shellcheck disable=SC2089,SC2090 # a script, for sh -c
 STREAMS='o=; for f in 0 1 2; do [ -e /proc/$$/fd/$f ] && o=$o$f; done; echo "$o" >"$OUT"; exit 3'
 
-# stream_closed REDIRECTION: the command sees it as without rlock.
+# stream_closed REDIRECTION: the command sees what it would see without rlock.
 stream_closed() {
   # shellcheck disable=SC2090
   export STREAMS OUT=$BATS_TEST_TMPDIR/streams
@@ -398,7 +419,7 @@ stream_closed() {
   rlock force-unlock --yes y
 }
 
-@test "a message does not end in a file that took the place of standard error" {
+@test "a message does not go to a file that was opened as descriptor 2" {
   timeout -k 1 60 bash -c '"$RLOCK" run -v --lease 4s x -- sh -c "echo data >kept" 2>&- <&- >&-'
   [[ $(cat kept) == data ]]
 }

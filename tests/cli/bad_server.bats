@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Addresses that are wrong, servers that are odd, passwords that do not fit: the command is never started.
+# Wrong addresses, odd servers, wrong passwords: the command is never started.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
 
 load ../lib/common
@@ -20,7 +20,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# refused STATUS TEXT OPTION...: rlock run OPTION... ends so, says TEXT, and starts nothing.
+# refused STATUS TEXT OPTION...: rlock run OPTION... exits with STATUS, says TEXT, and starts nothing.
 refused() {
   local expected=$1 text=$2
   shift 2
@@ -40,13 +40,13 @@ odd() {
   url=redis://127.0.0.1:$(cat port)
 }
 
-# as_user USER[:PASSWORD]: the address $url with that. in_database N ADDRESS: with a database.
+# as_user USER[:PASSWORD]: the address $url with these. in_database N ADDRESS: with a database.
 as_user() { echo "${url%%//*}//$1@${url#*//}"; }
 in_database() {
   if [[ $2 == unix:* ]]; then echo "$2?db=$1"; else echo "$2/$1"; fi
 }
 
-# with_password PASSWORD: another server, which asks for it.
+# with_password PASSWORD: another server, which requires it.
 with_password() {
   redis_start other --requirepass "$1"
   url=$(redis_url other)
@@ -78,13 +78,13 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
   done
 }
 
-@test "a wrong address in the environment or a file is a fault of the configuration" {
+@test "a wrong address in the environment or a file is a configuration error" {
   RLOCK_URL=ftp://127.0.0.1 refused 78 scheme
   echo 'url = "ftp://127.0.0.1"' >c.toml
   refused 78 scheme --config c.toml
 }
 
-@test "a wrong address in the environment or a file: where it stands is said" {
+@test "a wrong address in the environment or a file: the message says where it is" {
   RLOCK_URL=ftp://127.0.0.1 refused 78 RLOCK_URL
   echo 'url = "ftp://127.0.0.1"' >c.toml
   refused 78 'c.toml:1: url' --config c.toml
@@ -92,7 +92,7 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
   refused 78 c.toml --config c.toml
 }
 
-@test "a database that is no number" {
+@test "a database that is not a number" {
   refused 64 database --url redis://127.0.0.1:6379/abc
   refused 64 database --url redis://127.0.0.1:6379/-1
   refused 64 database --url 'unix:///tmp/x?db=abc'
@@ -130,11 +130,11 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
   run -69 --separate-stderr rlock force-unlock --url "$url" --yes x
 }
 
-@test "no server is not a busy lock: -E has no say" {
+@test "an unreachable server is not a busy lock, so -E does not apply" {
   refused 69 refused --url "redis://127.0.0.1:$(redis_free_port)" -n -E 0
 }
 
-@test "a server that answers garbage: what it said, escaped" {
+@test "a server that answers garbage: the answer is shown escaped" {
   odd garbage
   refused 69 what --url "$url" --server-timeout 5s
   LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
@@ -146,7 +146,7 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
   refused 69 HTTP --url "$url" --server-timeout 5s
 }
 
-@test "a server that stays silent" {
+@test "a silent server" {
   odd silent
   local begin
   begin=$(now_ms)
@@ -154,24 +154,24 @@ as_admin() { REDISCLI_AUTH=$1 redis other "${@:2}"; }
   (($(now_ms) - begin >= 7000)) # the default is 5 s
 }
 
-@test "a server that stays silent is left by every subcommand" {
+@test "every subcommand gives up on a silent server" {
   odd silent
   run -69 --separate-stderr rlock acquire --url "$url" --server-timeout 1s --lease 10s x
   run -69 --separate-stderr rlock status --url "$url" --server-timeout 1s
   run -69 --separate-stderr rlock release --url "$url" --server-timeout 1s --owner a:1 x
 }
 
-@test "a server that closes at once" {
+@test "a server that closes connections at once" {
   odd close
   refused 69 "$url: " --url "$url" --server-timeout 5s
 }
 
-@test "a server that answers a byte at a time, past the deadline" {
+@test "a server that answers one byte at a time, until after the deadline" {
   odd trickle
   refused 69 'answer in time' --url "$url" --server-timeout 1s
 }
 
-# bounded: as refused with 69, and less than 256 MiB of memory at the peak.
+# bounded: refused with 69, with a memory peak below 256 MiB.
 bounded() {
   run -0 python3 - "$RLOCK" run --url "$url" --server-timeout "$1" x -- touch ran <<'PYTHON'
 import resource, subprocess, sys
@@ -183,7 +183,7 @@ PYTHON
   [[ ! -e ran ]]
 }
 
-@test "a line without an end" {
+@test "a line that never ends" {
   odd line
   bounded 3s
 }
@@ -193,17 +193,17 @@ PYTHON
   bounded 3s
 }
 
-@test "an array without an end" {
+@test "an array that never ends" {
   odd array
   bounded 3s
 }
 
-@test "arrays in arrays without an end" {
+@test "nested arrays that never end" {
   odd nest
   bounded 3s
 }
 
-@test "lengths that nobody can mean" {
+@test "impossible lengths" {
   odd huge
   bounded 1s
   kill "$odd_pid"
@@ -232,12 +232,12 @@ PYTHON
   done
 }
 
-@test "a second reply behind a grant starts nothing" {
+@test "a second reply after a grant starts nothing" {
   odd twice
   refused 69 'more than it was asked for' --url "$url"
 }
 
-@test "a server that cannot serve any more is left, whatever its error says" {
+@test "a server that can no longer serve is given up, regardless of its error message" {
   local error
   for error in "READONLY You can't write against a read only replica." 'LOADING Redis is loading the dataset in memory' \
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'." 'BUSY Redis is busy' \
@@ -252,8 +252,8 @@ PYTHON
   done
 }
 
-# The address is a link, as a name is: after a failover it leads elsewhere.
-@test "after a failover the next try looks for the server again" {
+# The address is a link, which leads elsewhere after a failover, like a name.
+@test "after a failover, the next attempt looks for the server again" {
   not_over cluster 'a server of a cluster is no replica of another one by its configuration'
   local stale
   for stale in yes no; do # READONLY, MASTERDOWN
@@ -274,7 +274,8 @@ PYTHON
 wait_until_it_evals() { wait_until has_evals "$1"; }
 has_evals() { redis "$1" info commandstats | grep -q '^cmdstat_eval:'; }
 
-# in_time STATUS COMMAND...: ends so, within the time of a flood that the machine can stand, with few words.
+# in_time STATUS COMMAND...: exits with STATUS within the time of a flood that the machine can stand, with a short
+# message.
 in_time() {
   run "-$1" --separate-stderr timeout -k 1 30 "${@:2}"
   ((${#stderr} < 4096)) || {
@@ -310,7 +311,7 @@ MODES
   [[ ! -e ran ]]
 }
 
-# ended_by SIGNAL STATUS: a waiter in such a flood ends by that signal.
+# ended_by SIGNAL STATUS: that signal ends a waiter in such a flood.
 ended_by() {
   env --default-signal=INT "$RLOCK" run --url "$url" x -- touch ran 2>said 3>&- &
   local pid=$! status=0
@@ -324,7 +325,7 @@ ended_by() {
     return 1
   }
 }
-# The server has a second connection: that of who listens.
+# The server has a second connection, which listens.
 flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
 
 @test "a flood of messages does not defeat INT" {
@@ -335,14 +336,14 @@ flooded() { (($(ls /proc/"$odd_pid"/task | wc -l) >= 3)); }
   floods ended_by TERM 143
 }
 
-@test "a SCAN that never ends ends" {
+@test "a SCAN that never ends is ended" {
   odd scan
   in_time 69 "$RLOCK" status --url "$url" --server-timeout 200ms
-  # Or a machine that is too busy for one answer in that time.
+  # Or the machine is too busy for one answer in that time.
   [[ $stderr == *'takes too long'* || $stderr == *'no answer in time'* ]]
 }
 
-@test "a SCAN that finds names without end takes little memory" {
+@test "a SCAN that finds endless names takes little memory" {
   odd names
   local most=256
   [[ $RLOCK != *sanitize* ]] || most=1024 # AddressSanitizer keeps what was freed for a while
@@ -355,7 +356,7 @@ assert done.returncode == 69 and peak < int(os.environ["MOST"]) and b"MiB" in do
 PYTHON
 }
 
-@test "a message that nobody can read does not end listening to requests" {
+@test "an unreadable message does not end listening for requests" {
   rlock run --url "$(redis_url srv)" x -- sleep 60 2>said 3>&- &
   local pid=$!
   wait_until hears srv
@@ -401,14 +402,14 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   RLOCK_URL=$(as_user nobody:open-sesame) refused 77 WRONGPASS
 }
 
-@test "a user who lacks a right is told so" {
+@test "a user is told which right is missing" {
   with_password open-sesame
   as_admin open-sesame acl setuser worker on '>secret-two' '~*' '&*' +@all -eval -evalsha
   RLOCK_URL=$(as_user worker:secret-two) refused 77 NOPERM
   [[ $(as_admin open-sesame dbsize) == 0 ]]
 }
 
-@test "a password for a server that has none" {
+@test "a password for a server that needs none" {
   RLOCK_PASSWORD=open-sesame refused 77 'without any password' --url "$(redis_url srv)"
   [[ $stderr != *open-sesame* ]]
 }
@@ -444,7 +445,7 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   [[ $output == 1 ]]
 }
 
-@test "an IPv6 address with the zone of no interface" {
+@test "an IPv6 address with an unknown zone" {
   run --separate-stderr -69 rlock run -n --url 'redis://[fe80::1%25nosuch]:1' job -- true
   assert_says "this host has no network interface 'nosuch'"
 }
@@ -459,8 +460,8 @@ hears() { [[ $(listeners_on "$1" 'rlock:control:{x}') == 1 ]]; }
   refused 64 address --url "redis://[::1:$port"
 }
 
-# sent_on MODE SCHEME PATH MOST [OPTION ...]: a server of that kind names ever more hosts; in a wait of 5 s MOST get the
-# password. Without a limit, fifty do, of a crowd a thousand.
+# sent_on MODE SCHEME PATH MOST [OPTION ...]: a server of that kind names more and more hosts; in a wait of 5 s, MOST of
+# them get the password. Without a limit fifty would, of a thousand.
 sent_on() {
   local hosts
   : >auths
@@ -473,15 +474,15 @@ sent_on() {
   ((hosts > 1 && hosts <= $4))
 }
 
-# The pauses after which one more gets it take 1, 3, 7 and 15 s altogether; the last exchange may take 5 s.
-@test "a server of a cluster that sends rlock on to ever new hosts: few get the password, and the wait ends" {
+# The pauses after which one more host gets it add up to 1, 3, 7 and 15 s; the last exchange may take 5 s.
+@test "a cluster server that redirects rlock to more and more hosts: few of them get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'
   sent_on moved redis+cluster '' 4
   sent_on ask redis+cluster '' 4
   sent_on crowd redis+cluster '' 11 -v
 }
 
-@test "Sentinels that name a new master each time: few get the password, and the wait ends" {
+@test "Sentinels that name another master each time: few masters get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'
   sent_on masters redis+sentinel /m 5 -v
 }

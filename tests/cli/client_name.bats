@@ -7,7 +7,7 @@ load ../lib/jobs
 names() { redis srv client list | grep -o ' name=[^ ]*' | sort | uniq -c | xargs; }
 shows() { [[ $(names) == *"name=$1"* ]]; }
 
-@test "a job, its waiter and their listeners have the lock's name" {
+@test "the connections of a job, its waiter and their listeners have the lock's name" {
   job_start job -- sleep 300
   wait_until shows rlock:job
   "$RLOCK" run -q --wait 1m job -- true 3>&- 2>/dev/null &
@@ -19,7 +19,7 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
   job_status
 }
 
-@test "several names, and characters that a name of a connection cannot have" {
+@test "several names, and characters that a connection's name cannot contain" {
   job_start 'b c' a 'ü' -- sleep 300
   wait_until shows 'rlock:a,b%20c,%C3%BC'
   kill -TERM "$frontend"
@@ -35,7 +35,7 @@ shows() { [[ $(names) == *"name=$1"* ]]; }
   job_status
 }
 
-@test "a user without the right, and a server that cannot: the job runs, and nobody is told" {
+@test "a user without the right, and a server that does not support it: the job runs without a message" {
   redis srv acl setuser limited on nopass '~*' '&*' +@all -client
   RLOCK_PASSWORD=x run --separate-stderr -0 rlock run --url "unix://limited@$srv_sock" job -- echo mine
   [[ $output == mine && -z $stderr ]]

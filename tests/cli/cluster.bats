@@ -1,4 +1,5 @@
-# redis+cluster:// addresses: clusters that change, break, or want something. cluster_verbs.bats has what needs a cluster alone.
+# redis+cluster:// addresses: clusters that change, break, or have requirements. cluster_verbs.bats has the tests that
+# only need a cluster.
 
 unset TEST_OVER # these have clusters of their own
 
@@ -15,14 +16,14 @@ teardown() {
   cluster_stop
 }
 
-# start [MASTERS [REPLICAS [OPTION VALUE ...]]]: and from now on rlock uses it.
+# start [MASTERS [REPLICAS [OPTION VALUE ...]]]: rlock uses this cluster from now on.
 start() {
   cluster_start "$@"
   RLOCK_URL=$(cluster_url)
   export RLOCK_URL
 }
 
-# refused STATUS TEXT URL: a job ends with STATUS, says TEXT, and was not started.
+# refused STATUS TEXT URL: a job exits with STATUS and TEXT before it starts.
 refused() {
   run --separate-stderr rlock run --url "$3" "${4:-x}" -- touch "$BATS_TEST_TMPDIR/ran"
   echo "status=$status stderr=$stderr"
@@ -37,7 +38,7 @@ held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
 
-@test "a server that hangs keeps no lock of another one from being renewed; the job ends as after any loss" {
+@test "a server that hangs does not prevent renewals on another one; the job ends as after any loss" {
   start 3 0 --cluster-require-full-coverage no # else all refuse once they miss it
   local live dead
   live=$(cluster_name c1) dead=$(cluster_name c2)
@@ -54,7 +55,7 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   [[ $status == 74 ]]
 }
 
-@test "seeds that are dead, that hang, or that are no Redis are passed over" {
+@test "seeds that are dead, hang, or are not Redis are skipped" {
   start
   local name
   name=$(cluster_name c2)
@@ -77,7 +78,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   refused 69 'Connection refused' redis+cluster://127.0.0.1:1
 }
 
-@test "a server that is cut off, and names an owner that is dead, is not asked for ever" {
+@test "a server that is cut off and names a dead owner of the slot is not asked forever" {
   start 3 0 --cluster-require-full-coverage no
   local name known
   name=$(cluster_name c2)
@@ -88,14 +89,14 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   redis_kill9 c2
   run -0 rlock run --url "$(cluster_url c1 c3)" "$name" -- echo mine
   [[ $output == mine ]]
-  # Under the name of the seed, and under that of its own list.
+  # Under the seed's name, and under the one in its own list.
   run -0 rlock run --url "redis+cluster://localhost:$c1_port" "$name" -- echo mine
   [[ $output == mine ]]
-  # It has not learned better meanwhile.
+  # It has learned nothing new meanwhile.
   [[ $(redis c1 cluster nodes | grep ":$c2_port@" | cut -d' ' -f 9-) == "$known" ]]
 }
 
-@test "a server that is no cluster, and a plain address of a cluster, name the right scheme" {
+@test "a server that is not a cluster, and a plain address of a cluster, name the right scheme" {
   start
   redis_start plain --port "$(redis_free_port)"
   local port
@@ -105,7 +106,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   refused 78 'write redis+cluster:// instead of redis://' "redis://127.0.0.1:$c1_port" "$(cluster_name c2)"
 }
 
-@test "a database but 0 is refused where there is none" {
+@test "a database other than 0 is refused if there is none" {
   start 1
   refused 78 'SELECT' "$(cluster_url)/3"
 }
@@ -118,7 +119,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   [[ $output == six ]]
 }
 
-@test "user and password are those of every server" {
+@test "user and password are used for every server" {
   start
   local server
   for server in c1 c2 c3; do redis $server config set requirepass secret; done
@@ -131,7 +132,7 @@ c = s.accept()[0]; c.recv(100); c.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"); sys
   done
 }
 
-# over_tls NAMES: all servers from now on; their certificate is for these names.
+# over_tls NAMES: all servers use TLS from now on, with a certificate for these names.
 over_tls() {
   source "$TESTS_DIR/lib/tls.bash"
   tls_authority ca
@@ -163,7 +164,7 @@ over_tls() {
   all_clean
 }
 
-@test "with a password: a slot moves to a server that has joined since the job began" {
+@test "with a password: a slot moves to a server that has joined since the job started" {
   start
   local name server
   name=$(cluster_name c3)
@@ -184,7 +185,7 @@ over_tls() {
   [[ $output == mine && -z $stderr ]]
 }
 
-@test "over TLS a server has the name that it announces" {
+@test "over TLS, a server is verified by the name that it announces" {
   over_tls DNS:localhost
   start 1 0 --cluster-announce-hostname localhost
   run -0 rlock run --url "rediss+cluster://localhost:$c1_port" x -- echo mine
@@ -231,7 +232,7 @@ over_tls() {
   [[ $(redis c2 exists "$name") == 0 ]]
 }
 
-@test "a master dies while a job holds its lock and another waits: the replica goes on" {
+@test "a master dies while a job holds its lock and another waits: the replica takes over" {
   start 3 1
   local name
   name=$(cluster_name c2)
@@ -255,7 +256,7 @@ over_tls() {
   [[ $(paste -sd' ' order) == 'first second' ]]
 }
 
-@test "without full coverage the other slots go on" {
+@test "without full coverage, the other slots still work" {
   start 3 0 --cluster-require-full-coverage no
   local live
   live=$(cluster_name c1)
@@ -266,7 +267,7 @@ over_tls() {
   refused 69 '' "$RLOCK_URL" "$dead"
 }
 
-@test "replicas have a lock of every server before the command starts" {
+@test "replicas have the lock of each server before the command starts" {
   start 3 1
   run -0 rlock run --wait-replicas 1 "$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c3)" -- echo all
   [[ $output == all ]]
@@ -276,12 +277,12 @@ over_tls() {
   redis_thaw c2r1
 }
 
-@test "doctor looks at each server, and misses slots that nobody keeps" {
+@test "doctor checks each server, and notices slots that no server keeps" {
   start 3 0 --appendonly yes --cluster-require-full-coverage no
   run -0 rlock doctor
   [[ $(grep -c '^ok *server ' <<<"$output") == 3 ]]
   assert_says '3 servers share the locks'
-  # A name that is longer than the column widens it.
+  # A name that is longer than the column makes it wider.
   not grep -vE '^(ok|warn)  +[^ ].* ' <<<"$output"
   [[ $(redis c1 command info spublish) != *spublish* ]] || grep -qE '^ok +PUBSUB SHARDNUMSUB +works$' <<<"$output"
   redis c2 cluster delslots 6000 6001
@@ -291,7 +292,7 @@ over_tls() {
   assert_says '2 of 16384 hash slots have no server'
 }
 
-@test "databases, where the servers have them" {
+@test "databases, if the servers have them" {
   [[ $("$REDIS_SERVER" --version) =~ ^Valkey.*v=([0-9]+) && ${BASH_REMATCH[1]} -ge 9 ]] || skip 'this server has one database in a cluster'
   cluster_start 1 0 --cluster-databases 4
   RLOCK_URL=$(cluster_url)/3 run -0 rlock run x -- redis-cli -p "$c1_port" -n 3 exists x
@@ -308,7 +309,7 @@ over_tls() {
   run -78 rlock status --url "$(cluster_url)/4"
 }
 
-@test "the rights that doctor prints are enough" {
+@test "the rights that doctor prints are sufficient" {
   start 1
   # shellcheck disable=SC2046 # words of a command
   redis c1 $(rlock doctor --acl | sed 's/>PASSWORD/>pw/')

@@ -1,5 +1,5 @@
-# redis+cluster:// addresses: each lock is on the server that keeps its slot, and nothing else is different. These share a
-# cluster of three servers; cluster.bats has those that change or break one.
+# redis+cluster:// addresses: each lock is on the server that keeps its slot, and nothing else is different. These tests
+# share a cluster of three servers; cluster.bats has those that change or break one.
 
 unset TEST_OVER # this is a cluster already
 
@@ -32,7 +32,7 @@ held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 waits_on() { [[ $(redis "$1" zcard "rlock:queue:{$2}") == "${3:-1}" ]]; }
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { sum += $2 } END { print sum + 0 }'; }
 
-@test "whichever server is asked, a lock is on the one that keeps its slot" {
+@test "regardless of which server is asked, a lock is on the one that keeps its slot" {
   local seed owner name
   for seed in c1 c2 c3; do
     for owner in c1 c2 c3; do
@@ -44,7 +44,7 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   all_clean
 }
 
-@test "every subcommand finds a lock of every server" {
+@test "every subcommand finds a lock on any server" {
   local owner name id
   for owner in c1 c2 c3; do
     name=$(cluster_name "$owner")
@@ -92,10 +92,10 @@ calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval(sha)?:/ { 
   all_clean
 }
 
-# channels NODE: those on which somebody listens; Redis 6.2 has none of a slot.
+# channels NODE: those with listeners; Redis 6.2 has no sharded ones.
 channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
 
-@test "a waiter listens on the server of the lock, and a hand-over takes three requests" {
+@test "a waiter listens on the lock's server, and a hand-off takes three requests" {
   local name id
   name=$(cluster_name c3)
   rlock run "$name" -- true # the scripts are known from now on
@@ -112,7 +112,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   all_clean
 }
 
-@test "a holder is asked to stop, wherever its lock is" {
+@test "a holder is asked to stop, regardless of its lock's server" {
   local name
   for name in "$(cluster_name c1)" "$(cluster_name c3)"; do
     job_start "$name" "other-$name" -- sleep 600
@@ -125,7 +125,7 @@ channels() { redis "$1" pubsub channels && redis "$1" pubsub shardchannels; }
   all_clean
 }
 
-@test "a password command that takes its time serves a cluster" {
+@test "a slow password command works for a cluster" {
   local node name
   for node in c1 c2 c3; do redis "$node" acl setuser worker reset on '>secret-one' '~*' '&*' +@all >/dev/null; done
   name=$(cluster_name c3)

@@ -8,7 +8,7 @@ SUBCOMMANDS='run acquire renew release status force-unlock history doctor config
 
 setup_file() {
   redis_start srv
-  # A program that was installed has its completions where the shells look for them; that of a build, beside it.
+  # An installed program has its completions where the shells look for them, and a built one has them beside it.
   BUILT=$(dirname "$RLOCK")/completions
   export BUILT
 }
@@ -32,7 +32,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# shells: those that are here, or $ONLY.
+# shells: the installed ones, or $ONLY.
 shells() {
   local shell
   [[ -z ${ONLY:-} ]] || { echo "$ONLY" && return; }
@@ -51,14 +51,14 @@ script_of() {
   esac
 }
 
-# completed SHELL KEYS...: the words on the line after these keys, a line each.
+# completed SHELL KEYS...: the words on the line after these keys, one per line.
 completed() {
   local shell=$1
   shift
   python3 "$TESTS_DIR/lib/completing.py" "$shell" "$(script_of "$shell")" "$@" 3>&-
 }
 
-# all_complete KEYS WORDS [KEYS WORDS]...: in each shell these keys make these words.
+# all_complete KEYS WORDS [KEYS WORDS]...: in each shell, these keys result in these words.
 all_complete() {
   local shell keys=() words=() failed=0
   while (($#)); do
@@ -78,14 +78,14 @@ all_complete() {
 hold() { "$RLOCK" acquire --lease 5m -- "$1" >/dev/null; }
 let_go() { redis srv flushall >/dev/null; }
 
-@test "every option of each subcommand is in each script, and no other" {
+@test "every option of each subcommand is in each script, and no other option" {
   local subcommand
   for subcommand in $SUBCOMMANDS; do
     rlock "$subcommand" --help | sed -n 's/^  \(-[^ ]*\) .*/\1/p' | sed 's/,/\n/' | sort >"of.$subcommand"
     (($(wc -l <"of.$subcommand") >= 19))
     # shellcheck disable=SC2016 # text for another shell
     bash -c '. "$1"; cur= quote= kept= subcommand=$2; _rlock_options; printf "%s\n" "${COMPREPLY[@]}"' bash "$BUILT/rlock" "$subcommand" | sort | diff "of.$subcommand" -
-    # Those of all subcommands come first in the one for zsh.
+    # For zsh, those of all subcommands come first.
     sed -n -e '/^  common=(/,/^  )/p' -e "/^    $subcommand)/,/;;/p" "$BUILT/_rlock" | grep -E "^ +'(\(|--)" |
       sed -E "s/^ *'(\([^)]*\)'\{|)([^[}]*).*/\2/; s/,/\n/" | sed 's/[+=]$//' | sort | diff "of.$subcommand" -
     grep -E "^complete -c rlock( -n '__rlock_at $subcommand'| -s| -l)" "$BUILT/rlock.fish" | grep -oE -- ' -(s .|l [a-z-]+)' |
@@ -93,7 +93,7 @@ let_go() { redis srv flushall >/dev/null; }
   done
 }
 
-@test "the words that are offered for an option are those that rlock takes" {
+@test "the words offered for an option are those that rlock accepts" {
   local word option count=0
   for option in leftovers log-format; do
     for word in $(sed -n "s/.*--$option') kind='\(.*\)' .*/\1/p" "$BUILT/rlock" | tr '|' ' '); do
@@ -117,7 +117,7 @@ let_go() { redis srv flushall >/dev/null; }
     $'rlock --password-com\t' 'rlock|--password-command' $'rlock release --repl\t' 'rlock|release|--repl'
 }
 
-@test "zsh and fish show the texts of options and subcommands" {
+@test "zsh and fish show the descriptions of options and subcommands" {
   local shell
   for shell in $(shells | grep -v bash); do
     SHOWN='wait no longer than DUR' completed "$shell" $'rlock run --w\t\t' >/dev/null
@@ -142,7 +142,7 @@ let_go() { redis srv flushall >/dev/null; }
   kill "$sleeper"
 }
 
-@test "profiles of the configuration file that stands on the line" {
+@test "profiles of the configuration file on the command line" {
   cat >my.toml <<TOML
 [profile.test-one]
 wait = "1s"
@@ -153,7 +153,7 @@ TOML
     $'rlock status --config=my.toml --profile=o\t' 'rlock|status|--config=my.toml|--profile=other'
 }
 
-@test "names of the locks that are held" {
+@test "names of held locks" {
   local subcommand lines=()
   hold deployment
   hold 'team:build=1'
@@ -165,7 +165,7 @@ TOML
   let_go
 }
 
-@test "names where setsid and timeout are those of BusyBox" {
+@test "names, with BusyBox's setsid and timeout" {
   command -v busybox >/dev/null || skip 'NO BUSYBOX HERE'
   ln -s "$(command -v busybox)" bin/setsid
   ln -s "$(command -v busybox)" bin/timeout
@@ -174,7 +174,7 @@ TOML
   let_go
 }
 
-@test "names with spaces, quotes, dollars and other letters" {
+@test "names with spaces, quotes, dollar signs and letters beyond ASCII" {
   hold "a lamp's  light"
   hold 'b "c" $HOME `d` \e!f'
   hold 'über alles; rm *'
@@ -186,7 +186,7 @@ TOML
   let_go
 }
 
-@test "a name that is an option to rlock is not offered" {
+@test "a name that rlock would take for an option is not offered" {
   hold '--on-acquire=touch PWNED'
   hold -q
   all_complete $'rlock run \t' 'rlock|run' $'rlock run --on-acquire=to\t' 'rlock|run|--on-acquire=to' \
@@ -194,7 +194,7 @@ TOML
   let_go
 }
 
-@test "names that hold what a terminal acts on, or what nobody sees, are not offered" {
+@test "names with invisible characters, or with some that a terminal interprets, are not offered" {
   local c shell
   # C1, not UTF-8, bidirectional, a soft hyphen, a tag, zero-width, a variation selector, fillers, blanks.
   for c in '\u009b' '\x9b' '\u202e' '\u00ad' '\U000e0041' '\u200b' '\ufe0f' '\u3164' '\u115f' '\u180e' '\u2060' '\ufff9' \
@@ -209,7 +209,7 @@ TOML
   let_go
 }
 
-@test "the server is the one that the line names" {
+@test "the server on the command line is asked" {
   local url=$RLOCK_URL
   hold deployment
   export RLOCK_URL=redis://127.0.0.1:1
@@ -222,7 +222,7 @@ TOML
   let_go
 }
 
-@test "a server that is away, hangs or wants a password, and a bad configuration: no name, and nothing is shown" {
+@test "a server that is unreachable, hangs or needs a password, and a bad configuration: no names and no messages" {
   local shell url=$RLOCK_URL line cases=()
   redis_start locked --requirepass secret
   printf 'nonsense' >bad.toml
@@ -241,7 +241,7 @@ TOML
   redis_stop locked
 }
 
-@test "behind -- the user's command is completed, as if the line began there" {
+@test "after --, the user's command is completed as if the line started there" {
   touch 'some file'
   cp bin/show bin/unheard-of
   all_complete $'rlock run job -- unheard\t' 'rlock|run|job|--|unheard-of' $'rlock run job -- cat som\t' 'rlock|run|job|--|cat|some file' \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Options beat variables, variables beat the user's file; and a file that is wrong is said to be.
+# Options take precedence over variables, and variables over the user's file; a wrong file is reported.
 # shellcheck disable=SC2154 # srv_sock and other_sock: set by redis_start
 
 load ../lib/common
@@ -21,7 +21,7 @@ lease_of() {
   rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^lease  *//p'
 }
 
-# wrong FILE TEXT: the file is refused with TEXT and its own name, and nothing is run.
+# wrong FILE TEXT: the file is refused with TEXT and its own name, and nothing runs.
 wrong() {
   run -78 --separate-stderr rlock run --config "$1" x -- touch ran
   [[ $stderr == "rlock: "*"$1"*"$2"* && -z $output && ! -e ran ]] || {
@@ -30,7 +30,7 @@ wrong() {
   }
 }
 
-# json_lines: the last standard error is JSON, line by line, and there are $1 lines at least.
+# json_lines: the last standard error is JSON, line by line, and has at least $1 lines.
 json_lines() {
   python3 -c '
 import json, sys
@@ -41,7 +41,7 @@ for line in lines:
     assert entry["message"] and entry["level"]' "$stderr" "$1"
 }
 
-@test "options beat variables, and these the file" {
+@test "options take precedence over variables, and variables over the file" {
   [[ $(lease_of) == 30s ]]
   echo 'lease = "41s"' >"$USER_FILE"
   [[ $(lease_of) == 41s ]]
@@ -51,7 +51,7 @@ for line in lines:
 
 own_etc() { unshare -m true 2>/dev/null || skip 'only root can give a job an /etc of its own'; }
 
-# with_host_file TEXT COMMAND...: COMMAND, where /etc/rlock/rlock.toml holds TEXT. No one else sees that folder.
+# with_host_file TEXT COMMAND...: COMMAND, with TEXT in /etc/rlock/rlock.toml. No other process sees that folder.
 with_host_file() {
   local text=$1 etc=$BATS_TEST_TMPDIR/etc
   shift
@@ -62,7 +62,7 @@ with_host_file() {
   timeout -k 1 60 unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$etc" "$@"
 }
 
-@test "the host's file is used, and the user's file beats it setting by setting" {
+@test "the host's file is used, and each setting of the user's file takes precedence over it" {
   own_etc
   local status_line=("$RLOCK" run x -- "$RLOCK" status x)
   run -0 --separate-stderr with_host_file $'lease = "46s"\nreason = "of the host"' "${status_line[@]}"
@@ -74,21 +74,21 @@ with_host_file() {
   [[ $output == *'of the variable'* ]]
 }
 
-@test "--config takes the place of the host's file, too" {
+@test "--config replaces the host's file, too" {
   own_etc
   echo '# nothing' >c.toml
   run -0 --separate-stderr with_host_file 'lease = "46s"' "$RLOCK" run --config c.toml x -- "$RLOCK" status x
   [[ $output =~ lease\ +30s ]]
 }
 
-@test "a fault in the host's file is said, with its name" {
+@test "an error in the host's file is reported with its name" {
   own_etc
   run -78 --separate-stderr with_host_file 'leese = "46s"' "$RLOCK" run x -- touch ran
   assert_says /etc/rlock/rlock.toml
   [[ ! -e ran ]]
 }
 
-@test "the address comes from a file, too" {
+@test "the address may come from a file" {
   echo "url = \"$RLOCK_URL\"" >"$USER_FILE"
   unset RLOCK_URL
   run -0 --separate-stderr rlock run x -- redis-cli -s "$srv_sock" exists x
@@ -102,7 +102,7 @@ with_host_file() {
   [[ $(HOME=$PWD/home lease_of) == 41s ]]
 }
 
-@test "--config and RLOCK_CONFIG take the place of the usual files" {
+@test "--config and RLOCK_CONFIG replace the usual files" {
   echo 'lease = "41s"' >"$USER_FILE"
   echo 'lease = "44s"' >c.toml
   echo 'lease = "45s"' >d.toml
@@ -113,7 +113,7 @@ with_host_file() {
   [[ $(lease_of --config c.toml) == 30s ]]
 }
 
-@test "every setting is known in the file, under its long name" {
+@test "every setting can be in the file, under its long name" {
   printf '%s\n' '# all of them' "url = \"$RLOCK_URL\"" 'server-timeout = "4s"' 'quiet = false' 'verbose = true' \
     'log-format = "json"' 'wait = "3s"' 'conflict-exit-code = 9' 'lease = "40s"' 'kill-after = "2s"' \
     'reason = "why not"' >c.toml
@@ -122,7 +122,7 @@ with_host_file() {
   [[ $output == *'why not'* && $output =~ lease\ +40s ]]
 }
 
-@test "a # in a quoted value is no comment, and one behind it is" {
+@test "a # in a quoted value is not a comment, but one after it is" {
   echo 'reason = "release #14" # the next one' >c.toml
   run -0 --separate-stderr rlock run --config c.toml x -- "$RLOCK" status x
   [[ $output =~ reason\ +release\ #14($|$'\n') ]]
@@ -139,7 +139,7 @@ with_host_file() {
   assert_says because
 }
 
-@test "settings in the file do not trouble subcommands without them" {
+@test "settings in the file do not affect subcommands without them" {
   printf 'lease = "41s"\nwait = "1s"\nkill-after = "1s"\nreason = "r"\nconflict-exit-code = 9\n' >"$USER_FILE"
   run -0 --separate-stderr rlock status
   run -0 --separate-stderr rlock status x
@@ -182,7 +182,7 @@ with_host_file() {
   [[ ! -e ran ]]
 }
 
-@test "a file that may not be read" {
+@test "an unreadable file" {
   local folder
   folder=$(mktemp -d)
   chmod 755 "$folder"
@@ -199,7 +199,7 @@ with_host_file() {
   rm -rf "$folder"
 }
 
-@test "an unknown setting: the nearest is named" {
+@test "an unknown setting: the nearest one is named" {
   echo 'leese = "1m"' >c.toml
   wrong c.toml 'did you mean lease?'
   echo 'kill_after = "1m"' >c.toml
@@ -213,7 +213,7 @@ with_host_file() {
   [[ $stderr != *s3cr3t* ]]
 }
 
-@test "an unknown variable: warned of, and the nearest is named" {
+@test "an unknown variable: a warning that names the nearest one" {
   RLOCK_LEESE=1m run -0 --separate-stderr rlock run x -- true
   [[ $stderr == "rlock: warning: RLOCK_LEESE is not a variable that rlock knows; did you mean RLOCK_LEASE?" ]]
   RLOCK_FROBNICATE=$'s3cr3t' run -0 --separate-stderr rlock status
@@ -224,7 +224,7 @@ with_host_file() {
   json_lines 1
 }
 
-@test "what rlock gives to commands and hooks is no unknown variable, nor is a setting, nor a password" {
+@test "what rlock gives to commands and hooks is not an unknown variable, nor is a setting or a password" {
   RLOCK_NAME=a RLOCK_OWNER=b:1 RLOCK_TOKEN=1 RLOCK_HELD= RLOCK_WHY=x RLOCK_EXIT_STATUS=1 RLOCK_LEASE=40s RLOCK_ON_LOST=true \
     run -0 --separate-stderr rlock run x -- "$RLOCK" run y -- "$RLOCK" status x
   [[ -z $stderr ]]
@@ -232,7 +232,7 @@ with_host_file() {
   [[ $stderr != *variable* && $stderr == *held* ]]
 }
 
-@test "a text without quotes: quotes are asked for, and the value is not shown" {
+@test "a text without quotes: the message asks for quotes and does not show the value" {
   local line
   for line in 'url = redis://:s3cr3t@host' 'url=redis://:s3cr3t@host' 'lease = 1m' 'wait = 1.5' 'reason = because' \
     'password-file = /s3cr3t' 'quiet = yes' 'max-queue = 5 6' 'reason = 2026-11-22' 'priority = 99999999999999999999'; do
@@ -245,7 +245,7 @@ with_host_file() {
   [[ $stderr != *12345* ]]
 }
 
-@test "an integer is a number or a duration, a boolean a flag, and a string all of them" {
+@test "an integer is a number or a duration, a boolean is a flag, and a string can be anything" {
   printf 'lease = 41\nwait = 0\nmax-queue = 5\npriority = -3\nconflict-exit-code = 0\nquiet = true\n' >c.toml
   [[ $(lease_of --config c.toml) == 41s ]]
   printf 'lease = "41"\nmax-queue = "5"\npriority = "-3"\nquiet = "true"\n' >c.toml
@@ -258,7 +258,7 @@ with_host_file() {
   done
 }
 
-@test "comments, keys and texts as TOML has them" {
+@test "comments, keys and texts as in TOML" {
   {
     echo '# a comment with = "quotes'
     printf '"lease"=\t"41s"#behind\n'
@@ -269,13 +269,14 @@ with_host_file() {
   assert_says 'c.toml:5: on-lost'
 }
 
-@test "a file with a byte order mark, with the ends of line of Windows, and without the last one" {
+@test "a file with a byte order mark, with Windows line endings, and without the last one" {
   printf '\xef\xbb\xbf# settings\r\nlease = "41s"\r\nquiet = true' >c.toml
   [[ $(lease_of --config c.toml) == 41s ]]
   printf 'lease = "41s"\r\nreason = because\r\n' >c.toml
   wrong c.toml ':2: reason: put the value in quotes'
 }
 
+<<<<<<< HEAD
 @test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
   printf 'lease = "41s"\n# caf\xe9\n' >c.toml
   wrong c.toml ':2: the file is not valid UTF-8'
@@ -286,6 +287,9 @@ with_host_file() {
 }
 
 @test "a table, or a key with dots, that is no profile" {
+=======
+@test "a table, or a key with dots, that is not a profile" {
+>>>>>>> h-rest
   printf 'quiet = true\n[server]\nlease = "1m"\n' >c.toml
   wrong c.toml ':2: server: unknown table'
   printf 'server.lease = "1m"\n' >c.toml
@@ -296,7 +300,7 @@ with_host_file() {
   wrong c.toml ':1: lease: a setting has one value'
 }
 
-@test "a value that is a list, or is missing, or a key that is there twice" {
+@test "a value that is a list, or is missing, or a key that occurs twice" {
   printf '\nreason = ["a"]\n' >c.toml
   wrong c.toml ':2: reason: a setting has one value'
   printf '\nreason =\n' >c.toml
@@ -307,7 +311,7 @@ with_host_file() {
   wrong c.toml ':2: [profile.ci] is already defined above'
 }
 
-@test "however deep it goes, and however long it is, a file that is wrong is refused" {
+@test "a wrong file is refused, regardless of its depth and length" {
   local program
   for program in '"a." * 32000 + "b = 1"' '"[" + "a." * 32000 + "b]"' '"lease = {" + "a." * 32000 + "b = 1}"'; do
     python3 -c "print('\n' + $program)" >c.toml
@@ -318,7 +322,7 @@ with_host_file() {
     python3 -c "print('\n' + $program)" >c.toml
     wrong c.toml ':2: lease: '
   done
-  # As deep as the limits allow: a table, and arrays with tables in them.
+  # As deep as the limits allow: a table, and arrays that contain tables.
   python3 -c 'a = "a." * 190; print(f"[{a}b]\n" + f"{a}b = [\n{{" * 7 + "}]" * 7)' >c.toml
   wrong c.toml ':1: a: unknown table'
   python3 -c 'print("lease = \"41s\"\n".ljust(65535, "#"))' >c.toml
@@ -336,7 +340,7 @@ profiles() {
 # shown OPTION...: lease and reason of a job with these options.
 shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  *//p' | sort | paste -sd ' '; }
 
-@test "a profile beats what stands outside of it, and nothing else" {
+@test "a profile takes precedence over settings outside of it, and over nothing else" {
   profiles
   export RLOCK_CONFIG=c.toml
   [[ $(shown) == '41s plain' ]]
@@ -352,7 +356,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   assert_says 'option lease: 45s, from c.toml:1: profile.ci.lease'
 }
 
-@test "a profile is in either file or in both, and beats what stands outside of profiles in both" {
+@test "a profile may be in either file or in both, and takes precedence over settings outside of profiles in both" {
   own_etc
   printf '%s\n' 'reason = "of the user"' '[profile.ci]' 'lease = "42s"' >"$USER_FILE"
   with_host() { run -0 --separate-stderr with_host_file "$@"; }
@@ -365,7 +369,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ ! -e ran ]]
 }
 
-@test "a profile that there is not: those that there are, and nothing is run" {
+@test "a profile that does not exist: the others are named, and nothing runs" {
   profiles
   run -78 --separate-stderr rlock run --config c.toml --profile cj x -- touch ran
   assert_says "--profile: there is no profile 'cj' in c.toml; there are: Prod_2-a, ci"
@@ -384,7 +388,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ ! -e ran && $stderr != *$'\e'* ]]
 }
 
-@test "no file chooses a profile, and each profile is checked, also one that is not chosen" {
+@test "a file cannot choose a profile, and every profile is checked, even if it is not chosen" {
   echo 'profile = "ci"' >c.toml
   wrong c.toml ':1: profile: '
   printf '[profile.ci]\nprofile = "x"\n' >c.toml
@@ -405,7 +409,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ $stderr != *s3cr3t* ]]
 }
 
-@test "the command gets the profile, and the file where it is, if it can be read again" {
+@test "the command gets the profile, and the file's path if it can be read again" {
   profiles
   # shellcheck disable=SC2016 # for another shell
   local words='echo "$RLOCK_PROFILE $RLOCK_CONFIG"'
@@ -432,7 +436,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$stderr"
 }
 
-@test "a file without an end does not fill the memory" {
+@test "a file that never ends does not fill the memory" {
   wrong /dev/zero ''
 }
 
@@ -445,13 +449,13 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   done
 }
 
-@test "a bad value that an option beats does not matter, nor does one for another subcommand" {
+@test "a bad value does not matter if an option takes precedence, or if it is for another subcommand" {
   echo 'lease = "10x"' >c.toml
   run -0 --separate-stderr rlock run --config c.toml --lease 30s x -- true
   run -0 --separate-stderr rlock status --config c.toml
 }
 
-@test "quiet: no warning and no notice of waiting, but errors" {
+@test "quiet: no warning and no line about waiting, but errors" {
   run -0 --separate-stderr rlock run --lease 4s x -- true
   [[ $stderr == *warning* ]]
   run -0 --separate-stderr rlock run -q --lease 4s x -- true
@@ -465,7 +469,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ -n $stderr ]]
 }
 
-@test "verbose: what is done is said" {
+@test "verbose: every step is reported" {
   run -0 --separate-stderr rlock run -v --lease 6s x -- sleep 2.5
   assert_says 'renewed for 6s'
   RLOCK_VERBOSE=true run -0 --separate-stderr rlock run --lease 6s x -- sleep 2.5
@@ -475,7 +479,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   assert_says 'renewed for 6s'
 }
 
-@test "verbose: the server, and where each setting comes from; no value that may be a secret" {
+@test "verbose: the server, and where each setting comes from; no value that may be secret" {
   printf 'kill-after = "1s"\nlease = "41s"\non-lost = "mail s3cr3t"\n' >"$USER_FILE"
   # 77: the server has no password.
   RLOCK_LEASE=42s run -77 --separate-stderr rlock run -v --max-hold 1m --url "unix://:s3cr3t@$srv_sock" x -- true
@@ -491,7 +495,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ $stderr != *lease* ]]
 }
 
-@test "verbose: the default address says that it is one" {
+@test "verbose: the default address is marked as such" {
   unset RLOCK_URL
   run --separate-stderr rlock status -v x
   assert_says "server redis://127.0.0.1:6379, from the default"
@@ -516,7 +520,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   run -0 --separate-stderr rlock release -v --owner "$owner" x
   assert_says 'x: released'
   run -0 --separate-stderr rlock run -v --min-hold 1m x -- true
-  assert_says 'x: left to run out in'
+  assert_says 'x: kept for another'
   redis srv del x 'rlock:holder:{x}'
 }
 
@@ -544,7 +548,7 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   rlock release --owner "$owner" x
   run -64 --separate-stderr rlock run --log-format json --lease 10x x -- true
   json_lines 1
-  # Before the options are known, too.
+  # Even before the options are known.
   run -64 --separate-stderr rlock run --log-format=json --bogus x -- true
   json_lines 1
   RLOCK_LOG_FORMAT=json RLOCK_WAIT='' run -78 --separate-stderr rlock run x -- true
@@ -555,10 +559,10 @@ shown() { rlock run "$@" x -- "$RLOCK" status x | sed -n 's/^\(lease\|reason\)  
   [[ $stderr == 'rlock: '* ]]
 }
 
-# Whose file it is. As root a job runs with what another user says; nobody else can give a file away.
+# File owners. As root, a job would run what another user says; only root can give files away.
 foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
 
-@test "a file of another user is refused, wherever it is" {
+@test "a file of another user is refused, regardless of its folder" {
   foreign
   mkdir -p home/.config/rlock
   printf 'on-acquire = "touch ran"\n' >home/.config/rlock/rlock.toml
@@ -573,10 +577,10 @@ foreign() { ((EUID == 0)) || skip 'only root can give a file away'; }
   [[ ! -e ran ]]
 }
 
-# A user whose group has no other member may let it write.
+# If a user's group has no other member, it may have write permission.
 own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
 
-@test "a file that its group or others may write is refused, and chmod go-w helps" {
+@test "a file that its group or others may write to is refused, and chmod go-w helps" {
   local mode
   echo 'lease = "41s"' >c.toml
   for mode in 666 664 646 620; do
@@ -590,7 +594,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   [[ $(lease_of --config c.toml) == 41s ]]
 }
 
-@test "a file in a folder that others may change is refused" {
+@test "a file in a folder that others may write to is refused" {
   mkdir -m 777 open
   echo 'lease = "41s"' >open/c.toml
   wrong open/c.toml 'chmod go-w open'
@@ -598,7 +602,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   own_group || wrong open/c.toml 'chmod go-w open'
   chmod 1777 open # as /tmp is: nobody can take our file away
   [[ $(lease_of --config open/c.toml) == 41s ]]
-  # Nor does a link lead out of such a folder, or into it.
+  # Links do not lead out of such a folder, or into it, either.
   chmod 777 open
   ln -s open/c.toml link.toml
   run -78 --separate-stderr rlock run --config link.toml x -- touch ran
@@ -609,7 +613,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   [[ ! -e ran ]]
 }
 
-@test "all folders above a file count, also those through which links and the current folder lead" {
+@test "all folders above a file count, also those that links and the current folder lead through" {
   mkdir -m 777 open
   mkdir -p open/ours/deep
   echo 'lease = "41s"' >open/ours/deep/c.toml
@@ -622,7 +626,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   exec 9<open/ours/deep/c.toml
   wrong /dev/fd/9 "chmod go-w $PWD/open"
   exec 9<&-
-  # The link in the middle is in a folder that others may change; its ends are not.
+  # The link in the middle is in a folder that others may write to; its ends are not.
   echo 'lease = "41s"' >c.toml
   ln -s ../c.toml open/middle.toml
   ln -s open/middle.toml link.toml
@@ -634,7 +638,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   [[ $(lease_of --config open/ours/deep/c.toml) == 41s && $(lease_of --config link.toml) == 41s ]]
 }
 
-@test "a folder or a link of another user on the way to a file is refused, in a sticky folder, too" {
+@test "a folder or link of another user on the way to a file is refused, also in a sticky folder" {
   foreign
   mkdir -m 1777 sticky
   mkdir -p sticky/theirs/ours
@@ -650,8 +654,8 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   wrong sticky/up/c.toml 'sticky/up: not trusted, because it belongs to another user'
 }
 
-# Debian has the user daemon, with a group of that name, and the group games.
-@test "the user's own group may write, as where the umask is 002; no other group, and no group of root's" {
+# Debian has a user daemon with a group of that name, and a group games.
+@test "the user's own group may write, as with umask 002; no other group may, nor root's" {
   foreign
   local folder as=(setpriv --reuid=daemon --regid=daemon --clear-groups)
   "${as[@]}" test -x "$RLOCK" || skip 'daemon may not run rlock here'
@@ -661,12 +665,12 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   chmod 775 "$folder"
   chmod 664 "$folder/c.toml"
   as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true)
-  # Without a server: a configuration that is refused is said first.
+  # No server is needed, because a refused configuration is reported first.
   run -69 --separate-stderr "${as[@]}"
   chgrp games "$folder/c.toml"
   run -78 --separate-stderr "${as[@]}"
   assert_says 'because its group may write'
-  # Another user has it as the first group, which no list of members shows.
+  # It is another user's primary group, which no list of members shows.
   chgrp daemon "$folder/c.toml"
   cp /etc/passwd passwd
   echo "other:x:54321:$(id -g daemon)::/:/bin/sh" >>passwd
@@ -682,7 +686,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   rm -rf "$folder"
 }
 
-@test "what is mounted read-only is nobody's to change" {
+@test "nobody can change a file system that is mounted read-only" {
   own_etc
   mkdir -m 777 volume
   echo 'lease = "41s"' >volume/c.toml
@@ -693,7 +697,7 @@ own_group() { ((EUID != 0)) && [[ $(id -un) == "$(id -gn)" ]]; }
   wrong volume/c.toml 'because others may write'
 }
 
-@test "a file of which nobody can tell where it is is refused; one that is gone already is not" {
+@test "a file whose path is unknown is refused; a file that no longer exists is not" {
   run -78 --separate-stderr python3 - "$RLOCK" <<'EOF'
 import os, sys
 for _ in range(20):  # more than PATH_MAX
@@ -703,7 +707,7 @@ with open("c.toml", "w") as file:
     file.write('lease = "41s"\n')
 os.execv(sys.argv[1], ["rlock", "run", "--config", "c.toml", "x", "--", "echo", "ran"])
 EOF
-  assert_says 'c.toml: cannot tell'
+  assert_says 'c.toml: cannot tell which folder it is in: '
   [[ -z $output ]]
   echo 'lease = "41s"' >gone
   exec 9<gone
@@ -723,7 +727,7 @@ EOF
   [[ ! -e ran ]]
 }
 
-@test "a file of root is good for everybody, also under --isolate, where root has no name" {
+@test "root's file is accepted from everyone, also with --isolate, where root's id is unmapped" {
   foreign
   local folder
   folder=$(mktemp -d)
@@ -732,7 +736,7 @@ EOF
   chmod 644 "$folder/c.toml"
   local as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
-  # Without a server: a configuration that is refused is said first.
+  # No server is needed, because a refused configuration is reported first.
   run -69 --separate-stderr "${as[@]}" timeout -k 1 60 "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
   if "${as[@]}" unshare -r true 2>/dev/null; then
     run -69 --separate-stderr "${as[@]}" timeout -k 1 60 unshare -U "$RLOCK" run --url unix:///none --config "$folder/c.toml" x -- true
@@ -750,7 +754,7 @@ EOF
     wrong c.toml 'chmod 600 c.toml'
     [[ $stderr != *s3cr3t* ]]
   done
-  # It is seen by others whoever beats it.
+  # Others can see it, regardless of what takes precedence.
   RLOCK_URL=$(redis_url srv) run -78 --separate-stderr rlock run --config c.toml x -- touch ran
   chmod 600 c.toml
   run -77 --separate-stderr rlock run --config c.toml x -- touch ran # our server wants no password
@@ -760,7 +764,7 @@ EOF
   [[ ! -e ran ]]
 }
 
-@test "a pipe is read, a FIFO too, and one that nobody fills is not waited for" {
+@test "a pipe is read, a FIFO too, and one without a writer is not waited for" {
   run -0 --separate-stderr rlock run --config <(sleep 0.3; echo 'lease = "41s"') x -- "$RLOCK" status x
   [[ $output =~ lease\ +41s ]]
   mkfifo -m 600 fifo
@@ -771,7 +775,7 @@ EOF
   [[ $(lease_of --config /dev/null) == 30s ]]
 }
 
-# on_own_host COMMAND...: with a network of its own, in which a server listens at 127.0.0.1:6379, as on many a host.
+# on_own_host COMMAND...: with its own network, in which a server listens at 127.0.0.1:6379, as on many hosts.
 on_own_host() {
   "${namespace[@]}" bash -c '
     set -e
@@ -788,7 +792,7 @@ own_network() {
   "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: two hosts are not tested'
 }
 
-@test "where nothing names a server, two hosts both run, and each says so on one line, with the three places to name it" {
+@test "if nothing names a server, two hosts both run, and each shows one line with the three places to name it" {
   own_network
   unset RLOCK_URL SUDO_USER
   local warning='rlock: warning: no server was given, so rlock uses redis://127.0.0.1:6379, which may be a different server on each host; give it with --url, RLOCK_URL, or by url = "redis://HOST" in /etc/rlock/rlock.toml'
@@ -810,7 +814,7 @@ own_network() {
   [[ $stderr == '{"'*'"level":"warning"'*'no server was given'* && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
 }
 
-@test "to name 127.0.0.1 in one of the three places ends the warning; a nested run gives none of its own" {
+@test "naming 127.0.0.1 in one of the three places ends the warning; a nested run does not warn" {
   own_network
   unset RLOCK_URL SUDO_USER
   local places=(env -i PATH="$PATH" HOME="$PWD/home" RLOCK="$RLOCK")
@@ -827,12 +831,12 @@ own_network() {
   rm home/.config/rlock/rlock.toml
   run --separate-stderr on_own_host "${places[@]}" "$RLOCK" run job -- sh -c '"$RLOCK" run inner -- true && "$RLOCK" run job -- true'
   [[ $status == 0 && ${#stderr_lines[@]} == 1 ]] || { show && return 1; }
-  # To look at a lock cannot let two jobs run.
+  # Looking at a lock cannot make two jobs run.
   quiet "${places[@]}" "$RLOCK" status job
   quiet "${places[@]}" "$RLOCK" doctor --acl
 }
 
-@test "under sudo, which takes RLOCK_URL away, the default address is named" {
+@test "with sudo, which removes RLOCK_URL, the default address is named" {
   SUDO_USER=alice RLOCK_URL= run -78 --separate-stderr rlock status x
   unset RLOCK_URL
   export SUDO_USER=alice

@@ -24,7 +24,7 @@ start_tree() {
   wait_until lines_in "$pids" 3
 }
 
-@test "the job is stopped with 74 and a word about who asked, and the lock is free when its tree is dead" {
+@test "the job is stopped with 74 and told who asked, and the lock is free when its tree is dead" {
   start_tree -k 500ms
   run -0 --separate-stderr rlock force-unlock --yes job
   all_gone "$pids"
@@ -49,7 +49,7 @@ start_tree() {
   [[ $status == 74 ]]
 }
 
-@test "a holder that takes longer than --wait: 75, and the lock is left to it" {
+@test "a holder that takes longer than --wait: 75, and it keeps the lock" {
   start_tree -k 4s --lease 60s
   wait_until listeners 1
   run -75 --separate-stderr rlock force-unlock --yes --wait 500ms job
@@ -59,7 +59,7 @@ start_tree() {
   [[ $status == 74 ]]
 }
 
-@test "--now deletes the lock at once; the job learns it from its next renewal" {
+@test "--now deletes the lock at once; the next renewal tells the job" {
   start_tree --lease 6s -k 200ms
   run -0 --separate-stderr rlock force-unlock --yes --now job
   [[ $(redis srv exists job) == 0 ]]
@@ -69,7 +69,7 @@ start_tree() {
   assert_says 'nobody holds it any more'
 }
 
-@test "a holder that is dead: free when its lease has run out, and not before" {
+@test "a dead holder: the lock is free when its lease has run out, and not before" {
   job_start --lease 6s job -- sleep 1000
   job_parts
   kill_guards
@@ -84,7 +84,7 @@ start_tree() {
   [[ $output != *released* ]]
 }
 
-@test "a dead one of several holders: rlock says no more than it knows" {
+@test "one dead of several holders: rlock claims no more than it knows" {
   local dead
   "$RLOCK" run -s job -- sleep 1000 3>&- &
   local living=$!
@@ -103,13 +103,13 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   wait "$living" || true
 }
 
-@test "who holds it by acquire cannot be asked: deleted at once" {
+@test "a holder that used acquire cannot be asked: its lock is deleted at once" {
   rlock acquire job --lease 10m
   run -0 rlock force-unlock --yes job
   [[ $(redis srv exists job) == 0 ]]
 }
 
-@test "messages for others and garbage on the channel are passed over" {
+@test "messages for others, and garbage on the channel, are ignored" {
   job_start job -- bash -c "until [[ -e $PWD/go ]]; do sleep 0.02; done; exit 4"
   wait_until listeners 1
   local owner
@@ -125,7 +125,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   [[ $status == 4 ]]
 }
 
-@test "what the message says is shown without harm" {
+@test "the text of the message is escaped" {
   job_start job -- sleep 1000
   wait_until listeners 1
   publish_on srv 'rlock:control:{job}' "$(redis srv hkeys job)"$'\n\e[31mevil\nrlock: fake'
@@ -134,7 +134,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   assert_says evil
 }
 
-@test "the connection of a listener is cut: it listens again" {
+@test "if a listener's connection is cut, it listens again" {
   job_start job -- sleep 1000
   wait_until listeners 1
   redis srv client kill type pubsub
@@ -160,7 +160,7 @@ print(next(one["owner"] for one in json.load(sys.stdin)[0]["holders"] if one["pi
   [[ $status == 4 ]]
 }
 
-@test "without the right to the channel of releases a waiter says so, and gets the lock" {
+@test "without the right to the release channel a waiter says so, and gets the lock" {
   redis srv acl setuser weak resetchannels on '>pw' '~*' '&rlock:grant:*' +@all
   rlock acquire job --lease 1m >owner
   RLOCK_PASSWORD=pw RLOCK_URL=unix://weak@$srv_sock "$RLOCK" run -w 1m job -- touch ran 2>err 3>&- &

@@ -24,7 +24,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# new_password TEXT: the server knows it, and the old one no more. set_password TEXT: the file has it.
+# new_password TEXT: the server's new password, instead of the old one. set_password TEXT: writes it into the file.
 new_password() { redis srv acl setuser worker reset on ">$1" '~*' '&*' +@all >/dev/null; }
 set_password() {
   (umask 077 && printf '%s\n' "$1" >pass.new)
@@ -32,7 +32,7 @@ set_password() {
 }
 cut_connections() { redis srv client kill user worker >/dev/null; }
 
-# No process is left that names the folder of the test, but those of the test itself.
+# No process that names the test's folder is left, except the test's own.
 nothing_left() { [[ -z $(pgrep -f -- "(rlock|sh -c) .*$BATS_TEST_TMPDIR" | grep -vxF -e "$$" -e "$BASHPID") ]]; }
 
 renewals() { grep -c 'renewed for' "$1" || true; }
@@ -40,7 +40,7 @@ renewed() { (($(renewals "$1") >= $2)); }
 held() { [[ $(redis srv exists "$1") == 1 ]]; }
 listening() { [[ -n $(redis srv pubsub channels 'rlock:grant:*') ]]; }
 
-# agent_parts: as job_parts, where the frontend has forked an agent before the monitor: sets $agent, too.
+# agent_parts: like job_parts, for a frontend that has forked an agent before the monitor: sets $agent, too.
 two_children() { (($(pgrep -c -P "$frontend") == 2)); }
 agent_parts() {
   wait_until two_children
@@ -49,7 +49,7 @@ agent_parts() {
   wait_until child_of "$monitor"
 }
 
-@test "twenty renewals, five passwords, and the connections cut each time: by a file and by a command" {
+@test "twenty renewals, five passwords, and a cut connection each time: from a file and from a command" {
   local i pids
   "$RLOCK" run -v -l 5s --password-file pass file -- sh -c 'until [ -e end ]; do sleep 0.1; done; touch file.done' 2>file.err 3>&- &
   pids=$!
@@ -58,7 +58,7 @@ agent_parts() {
   for i in 1 2 3 4 5; do
     wait_until renewed file.err $((i * 3))
     wait_until renewed command.err $((i * 3))
-    # Either may be the first to know the new one.
+    # Either may be the first to learn the new one.
     ((i % 2)) || set_password "number-$i"
     new_password "number-$i"
     cut_connections
@@ -72,7 +72,7 @@ agent_parts() {
   not grep -F -e number- -e first file.err command.err
 }
 
-@test "a password that is refused for a while is tried again until the deadline" {
+@test "a refused password is tried again until the deadline" {
   job_start -v -l 9s --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until held job
   new_password second
@@ -86,18 +86,22 @@ agent_parts() {
   [[ $status == 0 ]]
 }
 
-@test "a command that is slower than one attempt to renew serves the next one" {
+@test "a password command that is slower than one attempt to renew serves the next attempt" {
   job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until renewed job.err 1
   cut_connections
+<<<<<<< HEAD
   wait_until said 'did not finish in time'
+=======
+  wait_until said 'command did not end in time'
+>>>>>>> h-rest
   wait_until said 'renewed again'
   touch end
   job_status
   [[ $status == 0 ]]
 }
 
-@test "a connection on which the server knows no password any more is replaced" {
+@test "if the server no longer accepts a connection's password, the connection is replaced" {
   local odd port
   python3 "$TESTS_DIR/lib/odd_server.py" forget >port 3>&- &
   odd=$!
@@ -109,7 +113,7 @@ agent_parts() {
   [[ $output == ran && -z $stderr ]]
 }
 
-@test "a waiter whose password changes keeps waiting, and is told of its turn" {
+@test "a waiter whose password changes keeps waiting, and gets its turn" {
   local owner
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start --password-command "$COMMAND" job -- echo ran
@@ -125,7 +129,7 @@ agent_parts() {
   [[ $status == 0 && $output == ran && $stderr != *'not in the queue'* ]]
 }
 
-# no_password WHY OPTION...: that is the end, and nothing was started.
+# no_password WHY OPTION...: rlock ends with this message and starts nothing.
 no_password() {
   local why=$1
   shift
@@ -135,19 +139,19 @@ no_password() {
   not held job
 }
 
-@test "a command that fails, hangs, prints nothing or too much" {
-  no_password 'ended with 3' --password-command "echo first; exit 3"
+@test "a command that fails, hangs, or prints nothing or too much" {
+  no_password 'exited with 3' --password-command "echo first; exit 3"
   no_password 'killed by signal 9' --password-command 'echo first; kill -9 $$'
   no_password 'did not end in time' --server-timeout 500ms --password-command "sleep 1000; $COMMAND"
   no_password 'did not end in time' --server-timeout 500ms --password-command "echo first; exec >/dev/null; sleep 1000; $COMMAND"
   no_password 'printed nothing' --password-command 'echo'
   no_password 'printed nothing' --password-command 'true'
   no_password 'more than 4096 bytes' --password-command 'yes first'
-  no_password 'ended with 127' --password-command './none'
+  no_password 'exited with 127' --password-command './none'
   nothing_left
 }
 
-@test "the whole group of the command is gone after its end, and after a signal" {
+@test "the whole process group of the command is gone after its end, and after a signal" {
   run -0 --separate-stderr rlock run --password-command "sh -c \"sleep 1000; $COMMAND\" >/dev/null & $COMMAND" job -- echo ran
   [[ $output == ran ]]
   nothing_left
@@ -159,12 +163,12 @@ no_password() {
   nothing_left
 }
 
-@test "whatever ends rlock while the command runs ends the whole group" {
+@test "regardless of what ends rlock while the command runs, the whole group is ended" {
   local signal verb
   for signal in TERM INT KILL; do
     for verb in 'status job' 'run job -- true'; do
       rm -f begun
-      # INT is ignored by what a shell without job control starts in the background.
+      # A shell without job control starts background processes with INT ignored.
       # shellcheck disable=SC2086 # several words
       env --default-signal=INT "$RLOCK" --server-timeout 1m --password-command \
         "touch begun; sh -c \"trap '' TERM INT; sleep 1000; $COMMAND\"; true" $verb 3>&- >out 2>&1 &
@@ -177,7 +181,7 @@ no_password() {
   done
 }
 
-@test "a command that becomes another user's process keeps rlock neither from its limit nor from signals" {
+@test "a command that becomes another user's process affects neither rlock's time limit nor its signals" {
   [[ $(id -u) == 0 ]] || skip 'only root can make a program that runs as root'
   local signal helper
   redis_start open --unixsocketperm 777
@@ -190,10 +194,10 @@ no_password() {
   chmod 777 .
   local text="echo \$\$ >pid; exec '$helper' --reuid=0 sleep 1000"
   run -78 --separate-stderr as_nobody timeout -k 1 10 "$RLOCK" run --url "unix://$open_sock" --server-timeout 500ms --password-command "$text" job -- touch ran
-  assert_says 'did not end in time, and could not be stopped: it runs as another user'
+  assert_says 'did not end in time, and could not be stopped, because it runs as another user'
   end_of_roots
   for signal in TERM INT; do
-    # As as_nobody, which would be a shell around it: the signal is for rlock.
+    # Not as_nobody, because the signal would go to the shell that it starts.
     setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT "$RLOCK" run --url "unix://$open_sock" --server-timeout 1m --password-command "$text" job -- touch ran 3>&- >out 2>&1 &
     process=$!
     wait_until is_roots
@@ -211,7 +215,7 @@ end_of_roots() {
   rm pid
 }
 
-@test "the command sees standard error, an empty input, its folder and its variables, and no password" {
+@test "the command gets standard error, an empty input, its folder and its variables, but no password" {
   export OTHER=of-ours RLOCK_PASSWORD=secret-one REDISCLI_AUTH=secret-two
   local text='cat; pwd >&2; env >seen; ps -o pid=,pgid= -p $$ >group; echo first'
   run -0 --separate-stderr rlock run --password-command "$text" job -- echo ran
@@ -223,7 +227,7 @@ end_of_roots() {
   [[ $pid == "$group" ]]
 }
 
-@test "one level names one source, and a stronger level beats a weaker one" {
+@test "each level may name one source, and a stronger level takes precedence" {
   run -64 --separate-stderr rlock run --password-file pass --password-command true job -- touch ran
   assert_says 'give one'
   run -64 --separate-stderr rlock run --ask-password --password-command true job -- touch ran
@@ -237,20 +241,21 @@ end_of_roots() {
   RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --config c.toml job -- true
   RLOCK_PASSWORD_FILE=none run -0 --separate-stderr rlock run --config c.toml --password-command "$COMMAND" job -- true
   RLOCK_PASSWORD_COMMAND=$COMMAND RLOCK_PASSWORD=wrong run -0 --separate-stderr rlock run job -- true
-  # The password itself beats a weaker level, too.
+  # The password itself also takes precedence over a weaker level.
   RLOCK_PASSWORD=first run -0 --separate-stderr rlock run --config c.toml job -- env
   [[ $output != *RLOCK_PASSWORD* ]]
   run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
   RLOCK_URL=unix://worker:first@$srv_sock run -0 --separate-stderr rlock run --config c.toml job -- true
   [[ -z $stderr ]]
-  # But not a file or a command of the variables; and REDISCLI_AUTH, which is for every server, lets nothing be left out.
+  # But not over a file or command from the variables; and REDISCLI_AUTH, which is for every server, does not replace
+  # anything.
   RLOCK_PASSWORD_FILE=pass run -0 --separate-stderr rlock run --url "unix://worker:bad@$srv_sock" job -- true
   RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD=bad run -0 --separate-stderr rlock run job -- true
   echo 'password-file = "pass"' >c.toml
   REDISCLI_AUTH=bad run -0 --separate-stderr rlock run --config c.toml --url "unix://worker:first@$srv_sock" job -- true
 }
 
-@test "a ~ that no shell has read is no folder" {
+@test "a ~ that no shell has expanded is not a folder" {
   run -64 --separate-stderr rlock run --password-file='~/pass' job -- touch ran
   assert_says "--password-file: '~/pass': ~ is not expanded here"
   echo 'tls-ca = "~/ca.crt"' >c.toml
@@ -260,7 +265,7 @@ end_of_roots() {
   [[ ! -e ran ]]
 }
 
-# reach: the user nobody may enter the folder of this test.
+# reach: the user nobody may enter this test's folder.
 reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
 
 @test "a file that only another user may read: what to do" {
@@ -274,8 +279,8 @@ reach() { chmod 711 "$BATS_RUN_TMPDIR/test" . 2>/dev/null || true; }
 
 connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
 
-# A folder below the home of another user, as after `sudo -u`: whoever is in it may stay, and cannot come back.
-@test "a folder whose path cannot be entered: hooks and the password command run there all the same" {
+# A folder below another user's home, as after `sudo -u`: a process that is in it may stay, but not come back.
+@test "a folder whose path cannot be entered: hooks and the password command still run there" {
   [[ $(id -u) == 0 ]] || skip 'only root can close a folder to the user that is in it'
   needs_nobody
   reach
@@ -296,14 +301,14 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   [[ $status == 5 && $(grep -cx "$PWD/closed/in" err) == 2 && $(wc -l <err) == 2 ]]
 }
 
-@test "nested: the inner rlock runs the same command, whatever else was set" {
+@test "nested: the inner rlock runs the same command, regardless of other settings" {
   RLOCK_PASSWORD_FILE=$PWD/none run -0 --separate-stderr rlock run --password-command "$COMMAND" job -- \
     sh -c 'cd / && "$RLOCK" run -n job -- echo in'
   show
   [[ $output == in && -z $stderr ]]
 }
 
-@test "a job in a namespace of its own connects again by its agent" {
+@test "a job in its own namespace reconnects with the help of its agent" {
   needs_pid_namespaces
   job_start -v -l 5s --isolate --password-command "$COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until renewed job.err 1
@@ -316,7 +321,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   [[ $status == 0 ]]
 }
 
-@test "a job with a command is ended as ever: its tree, its lock, its agent" {
+@test "a job with a password command is ended as usual: its tree, its lock, its agent" {
   job_start --password-command "$COMMAND" job -- bash -c "$(tree pids)"
   wait_until lines_in pids 3
   agent_parts
@@ -326,7 +331,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   wait_until gone "$agent"
 }
 
-@test "kill -9 of the monitor: nothing of the job is left, and the agent neither" {
+@test "kill -9 of the monitor: nothing of the job is left, not even the agent" {
   job_start -l 5s --password-command "$COMMAND" job -- bash -c "$(tree pids)"
   wait_until lines_in pids 3
   agent_parts
@@ -338,7 +343,7 @@ connected() { redis srv client list | grep -q 'cmd=evalsha user=worker'; }
   redis srv del job 'rlock:holder:{job}' >/dev/null
 }
 
-@test "kill -9 of the agent, twice: the job connects again by another one, which ends with it" {
+@test "kill -9 of the agent, twice: the job reconnects with a new agent, which ends with the job" {
   local first
   job_start -v -l 6s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
   wait_until test -e begun
@@ -374,7 +379,7 @@ another_agent() {
   redis srv del job 'rlock:holder:{job}' >/dev/null
 }
 
-@test "kill -9 of the agent leaves a job alone that needs no new connection" {
+@test "kill -9 of the agent does not affect a job that needs no new connection" {
   job_start --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done; exit 7'
   wait_until test -e begun
   agent_parts
@@ -385,7 +390,7 @@ another_agent() {
   [[ $status == 7 && -z $stderr ]]
 }
 
-@test "guards that were there before the lock have an agent, too" {
+@test "guards that were forked ahead of the lock have an agent, too" {
   local owner began
   owner=$(rlock --url "$ADMIN" acquire job --lease 10m)
   job_start -l 5s --password-command "$COMMAND" job -- sh -c 'touch begun; until [ -e end ]; do sleep 0.02; done'
@@ -404,7 +409,7 @@ another_agent() {
   [[ $status == 0 ]]
 }
 
-@test "a keeper runs the command when its variables are gone" {
+@test "a keeper runs the command after its variables are gone" {
   local owner began
   sleep 1000 3>&- &
   process=$!
@@ -419,7 +424,7 @@ another_agent() {
   wait_until not held job
 }
 
-# asks ANSWER COMMAND...: types it when the prompt is there.
+# asks ANSWER COMMAND...: types it at the prompt.
 asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix://***@' "$@"; }
 
 @test "--ask-password asks on the terminal, and does not show the answer" {
@@ -433,7 +438,7 @@ asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix
   [[ ! -e ran ]]
 }
 
-@test "--ask-password gives the terminal its echo back, also after a signal" {
+@test "--ask-password restores the terminal's echo, also after a signal" {
   local modes='echo "status=$?"; stty -a'
   run -0 asks first bash -c "\"$RLOCK\" run --ask-password job -- true; $modes"
   [[ $output == *status=0* && $output == *' echo '* && $output == *'susp = ^Z'* ]]
@@ -445,7 +450,7 @@ asks() { timeout -k 1 60 python3 "$TESTS_DIR/lib/terminal.py" 'Password for unix
   [[ $output == *status=143* && $output == *' echo '* && ! -e ran ]]
 }
 
-@test "--ask-password takes a line, and signals, from a terminal that was left in raw mode" {
+@test "--ask-password accepts a line, and signals, from a terminal that was left in raw mode" {
   local modes='echo "status=$?"; stty -a'
   run -0 asks $'firsx\x7ft\r' bash -c "stty raw; \"$RLOCK\" run --ask-password job -- echo ran; $modes"
   [[ $output == *ran* && $output == *status=0* && $output == *-icanon* ]]

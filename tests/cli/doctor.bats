@@ -1,4 +1,4 @@
-# rlock doctor: what it finds out about a server and about the rights of a user.
+# rlock doctor: what it finds out about a server and a user's rights.
 
 load ../lib/common
 
@@ -9,7 +9,7 @@ teardown() {
   redis_stop srv
 }
 
-# start [OPTION VALUE ...]: a server that is fit for locks, but for the options.
+# start [OPTION VALUE ...]: a suitable server, apart from the options.
 start() {
   redis_start srv --appendonly yes "$@"
   also_allow srv '+config|get' # what the doctor asks beyond the rights for locks
@@ -17,7 +17,7 @@ start() {
   export RLOCK_URL
 }
 
-# says RESULT CHECK TEXT: the last run has that line, with TEXT in it.
+# says RESULT CHECK TEXT: the last run has that line, containing TEXT.
 says() {
   grep -E "^$1 +$2  " <<<"$output" | grep -qF -- "$3" || {
     echo "no line '$1 $2' with: $3" >&2
@@ -33,13 +33,14 @@ others_are_fine() {
   ! grep -v '^ok ' <<<"$output" | grep -vE "^[a-z]+ +($names)  "
 }
 
-# grant [RIGHT]: the user "job" has what `doctor --acl` prints and what the doctor itself needs, but for one.
+# grant [RIGHT]: the user "job" has the rights that `doctor --acl` prints and those that doctor itself needs, except for
+# one.
 grant() { # shellcheck disable=SC2046 # words of a command
   redis srv $(rlock doctor --acl | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/' |
     tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }
 
-@test "a server that is fit for locks: every line is ok, the status is 0, and no lock is left" {
+@test "a suitable server: every line is ok, the status is 0, and no lock is left" {
   start
   run -0 --separate-stderr rlock doctor
   others_are_fine
@@ -54,7 +55,7 @@ grant() { # shellcheck disable=SC2046 # words of a command
   [[ -z $(redis srv --scan --pattern 'redisson_lock_token:*') ]]
 }
 
-@test "a private server is fit for locks" {
+@test "a private server is suitable" {
   export RLOCK_URL=local:$BATS_TEST_TMPDIR/private
   run --separate-stderr rlock doctor
   rlock local stop
@@ -62,7 +63,7 @@ grant() { # shellcheck disable=SC2046 # words of a command
   [[ $status == 0 ]]
 }
 
-@test "a server that forgets is warned of, with status 1; --json says the same" {
+@test "a server that can lose data: a warning, and status 1; --json says the same" {
   start --appendonly no
   run -1 --separate-stderr rlock doctor
   others_are_fine persistence
@@ -77,7 +78,7 @@ assert checks["role"] == {"check": "role", "result": "ok", "seen": "primary", "a
 PYTHON
 }
 
-@test "a default user without rights is warned of: a server that starts again forgets the locks that are in its file" {
+@test "a default user without rights: a warning, because a restarted server drops the locks in its file" {
   local TEST_OVER= as_admin=(--user admin --pass any --no-auth-warning)
   start --appendfsync always --user admin on nopass '~*' '&*' +@all --user default off
   [[ $(redis srv "${as_admin[@]}" acl dryrun admin get x 2>&1) == OK ]] || skip 'this server has no ACL DRYRUN'
@@ -85,7 +86,7 @@ PYTHON
   run -1 --separate-stderr rlock doctor
   others_are_fine persistence
   says warn persistence 'give that user its rights (~* &* +@all)'
-  # That it is so.
+  # Checks the precondition.
   rlock acquire job --lease 10m
   redis_kill9 srv
   redis_start srv --appendonly yes --appendfsync always --user admin on nopass '~*' '&*' +@all --user default off
@@ -99,7 +100,7 @@ PYTHON
   run -75 rlock run -n other -- true
 }
 
-@test "a server that may evict locks fails, with status 78" {
+@test "a server that may evict locks fails with status 78" {
   start --maxmemory 100mb --maxmemory-policy volatile-lru
   run -78 --separate-stderr rlock doctor
   others_are_fine eviction
@@ -125,7 +126,7 @@ PYTHON
   says warn replicas '41s (min-replicas-max-lag + 1s + the lease of 30s)'
 }
 
-@test "a server that is away ends it with 69, a wrong password with 77" {
+@test "an unreachable server ends it with 69, a wrong password with 77" {
   start
   run -77 --separate-stderr rlock doctor --url "unix://job:wrong@$srv_sock"
   [[ -z $output && $stderr == *WRONGPASS* && $stderr != *:wrong* ]]
@@ -134,14 +135,14 @@ PYTHON
   [[ -z $output && -n $stderr ]]
 }
 
-@test "a server that dies while it is asked ends it with 69" {
+@test "a server that dies while it is checked ends it with 69" {
   start
   redis_freeze srv
   run -69 --separate-stderr rlock doctor --server-timeout 100ms
   [[ -z $output ]]
 }
 
-@test "each right that is missing is named" {
+@test "each missing right is named" {
   start
   grant
   export RLOCK_URL="unix://job:pw@$srv_sock"
@@ -165,7 +166,7 @@ PYTHON
   says warn eviction 'not known'
 }
 
-@test "a channel that is missing is named" {
+@test "a missing channel is named" {
   start
   grant '&rlock:grant:*'
   export RLOCK_URL="unix://job:pw@$srv_sock"
@@ -174,7 +175,7 @@ PYTHON
   says fail PUBLISH 'rlock doctor --acl'
 }
 
-@test "a user whose names have a prefix is tried with that" {
+@test "a user whose names have a prefix is tried with that prefix" {
   start
   # shellcheck disable=SC2046 # words of a command
   redis srv $(rlock doctor --acl p: | sed 's/SETUSER rlock/SETUSER job/; s/>PASSWORD/>pw/; s/$/ +info +config|get/')
@@ -185,7 +186,7 @@ PYTHON
   others_are_fine
 }
 
-@test "--acl asks no server, and takes no prefix that a rule cannot hold" {
+@test "--acl asks no server, and refuses a prefix that a rule cannot contain" {
   export RLOCK_URL=unix:///nowhere
   local prefix
   run -0 --separate-stderr rlock doctor --acl p:
@@ -198,7 +199,7 @@ PYTHON
   run -64 --separate-stderr rlock doctor --acl --json
 }
 
-@test "a clock that steps is warned of" {
+@test "a clock that steps: a warning" {
   clock_step 0
   redis_start_with_clock srv --appendonly yes
   RLOCK_URL=$(redis_url srv)
@@ -217,7 +218,7 @@ PYTHON
   wait_until warned
 }
 
-@test "the days of the server's certificate are counted" {
+@test "the remaining days of the server's certificate are counted" {
   source "$TESTS_DIR/lib/tls.bash"
   tls_authority ca 100
   tls_certificate server ca DNS:localhost
@@ -234,7 +235,7 @@ PYTHON
   [[ $output =~ 'valid for '(100d00|99d23)h ]]
 }
 
-@test "an authority that expires before the server's certificate counts" {
+@test "a CA that expires before the server's certificate counts" {
   source "$TESTS_DIR/lib/tls.bash"
   tls_authority ca 5
   tls_certificate server ca DNS:localhost 100

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A user who can write to Redis cannot write to the terminal of another who looks.
+# A user who can write to Redis cannot write to the terminal of another user who looks.
 
 load ../lib/common
 
@@ -23,7 +23,7 @@ teardown_file() { redis_stop srv; }
 # Colours, a window title, a faked line, C1 controls, bytes that are not UTF-8, bidi and zero-width, a bell.
 EVIL=$'\e[31mred\e]0;title\a\nINJECTED line\rINJECTED\x9b31m\xff\xfe\xc2\x9b31m\xe2\x80\xaeesrever\xe2\x81\xa6\xe2\x80\xa8\x7f\x08'
 
-# hold NAME: a lock whose description is evil in every field.
+# hold NAME: a lock with malicious text in every field of its description.
 hold() {
   local owner="owner-$EVIL:1"
   redis srv hset "$1" "$owner" 1 >/dev/null
@@ -38,7 +38,7 @@ drop() {
   for name; do redis srv del "$name" "rlock:holder:{$name}" >/dev/null; done
 }
 
-# harmless: the last run wrote no control byte, no bidi control, no invalid UTF-8, and no line of the intruder's.
+# harmless: the last run wrote no control byte, no bidi control, no invalid UTF-8, and no faked line.
 harmless() {
   printf '%s\n%s\n' "$output" "${stderr:-}" >said
   LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]' said | cat -v >raw
@@ -89,7 +89,7 @@ assert "why-" in text and "cmd-" in text' "$output"
   drop x y
 }
 
-@test "the names of locks that others made are shown without harm" {
+@test "the names of locks that others made are shown escaped" {
   local name=$'x\e[31m\nINJECTED'
   redis srv hset "$name" owner:1 1 >/dev/null
   redis srv pexpire "$name" 60000 >/dev/null
@@ -103,7 +103,7 @@ assert "why-" in text and "cmd-" in text' "$output"
   drop "$name"
 }
 
-@test "a name that is not UTF-8 or that turns the line around is shown without harm" {
+@test "a name that is not UTF-8 or that changes the direction of the line is shown escaped" {
   local name=$'x\xff\xe2\x80\xaey'
   run -0 --separate-stderr rlock run "$name" -- "$RLOCK" status "$name"
   harmless
@@ -155,7 +155,7 @@ assert "why-" in text and "cmd-" in text' "$output"
   drop x
 }
 
-# on_terminal TEXT ANSWER ARG...: rlock ARG... there. Its output was UTF-8, and nobody else's line.
+# on_terminal TEXT ANSWER ARG...: rlock ARG... on a terminal. Its output was UTF-8, without a faked line.
 on_terminal() {
   run python3 "$TESTS_DIR/lib/terminal.py" "$1" "$2" "$RLOCK" "${@:3}"
   [[ $output != *$'\xef\xbf\xbd'* ]]
@@ -176,7 +176,7 @@ on_terminal() {
   drop x
 }
 
-@test "what local stop says of the locks that are held" {
+@test "what local stop says about held locks" {
   export RLOCK_URL=local:$BATS_TEST_TMPDIR/l
   rlock acquire --lease 1m $'evil\xe2\x80\xae\xff\xc2\x9b31m'
   run -75 --separate-stderr rlock local stop
@@ -186,7 +186,7 @@ on_terminal() {
   harmless
 }
 
-@test "one's own reason, command and arguments come back without harm" {
+@test "your own reason, command and arguments are shown unchanged" {
   run -0 --separate-stderr rlock run --reason "$EVIL" x -- "$RLOCK" status x
   harmless
   run -0 --separate-stderr rlock run --reason "$EVIL" x -- "$RLOCK" status --json x
@@ -205,7 +205,7 @@ on_terminal() {
   harmless
 }
 
-@test "what is not a number where one belongs is no harm" {
+@test "text in place of a number does no harm" {
   redis srv hset x owner:1 999999999999999 >/dev/null
   redis srv pexpire x 60000 >/dev/null
   redis srv hset 'rlock:holder:{x}' owner owner:1 lease "$EVIL" since -99999999999999999999 token "$EVIL" pid -1 >/dev/null
@@ -220,7 +220,7 @@ on_terminal() {
   drop x
 }
 
-@test "a reason of many kilobytes is no harm" {
+@test "a reason of many kilobytes does no harm" {
   head -c 200000 /dev/zero | tr '\0' a >long
   redis srv hset x owner:1 1 >/dev/null
   redis srv pexpire x 60000 >/dev/null
@@ -241,7 +241,7 @@ odd() {
   RLOCK_URL=redis://127.0.0.1:$(cat port)
 }
 
-@test "why waiters could not be told of a release" {
+@test "the reason why waiters could not be told of a release" {
   odd fault "$(printf '%s%2000s' "$EVIL" '' | tr ' ' a)"
   run -0 --separate-stderr rlock run x -- true
   assert_says 'waiters could not be told'
@@ -253,7 +253,7 @@ odd() {
   ((${#stderr} < 1000))
 }
 
-@test "an owner who did not ask for the lock that it is granted" {
+@test "a lock granted to an owner that did not ask for it" {
   odd grant "someone-$EVIL:7"
   run -69 --separate-stderr rlock run x -- true
   harmless
@@ -277,7 +277,7 @@ held() {
   done
 }
 
-@test "status --names: escaped on a terminal, and elsewhere only names that are what they look like" {
+@test "status --names: escaped on a terminal, elsewhere only names that are what they look like" {
   local name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
   held "$name"
   on_terminal nothing nothing status --names
@@ -295,7 +295,7 @@ held() {
   drop "$name" 'a b' 'c\d' '--on-acquire=touch PWNED'
 }
 
-@test "status --names --null: all names, byte for byte, but on a terminal" {
+@test "status --names --null: all names, byte for byte, but not on a terminal" {
   local option name=$'x\xc2\x9b31m\xe2\x80\xaeesrever\xff'
   held "$name" -y
   for option in -0 --null; do

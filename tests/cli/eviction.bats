@@ -12,7 +12,7 @@ teardown() {
 
 evicting() { redis srv config set maxmemory 100mb maxmemory-policy "$1" >/dev/null; }
 
-@test "a server that may evict locks is refused with 78: nothing is started, nothing stays" {
+@test "a server that may evict locks is refused with 78: nothing is started, and nothing is left" {
   local policy
   for policy in allkeys-lru volatile-ttl allkeys-random; do
     evicting "$policy"
@@ -35,7 +35,7 @@ evicting() { redis srv config set maxmemory 100mb maxmemory-policy "$1" >/dev/nu
   rlock release job --owner "$owner"
 }
 
-@test "noeviction, and a policy without a limit of memory, will do" {
+@test "noeviction is fine, and so is any policy without a memory limit" {
   evicting noeviction
   run --separate-stderr -0 rlock run job -- echo mine
   [[ $output == mine && -z $stderr ]]
@@ -44,7 +44,7 @@ evicting() { redis srv config set maxmemory 100mb maxmemory-policy "$1" >/dev/nu
   [[ $output == mine && -z $stderr ]]
 }
 
-@test "--allow-unsafe-eviction takes the risk: as an option, a variable and a setting" {
+@test "--allow-unsafe-eviction accepts the risk: as an option, a variable and a setting" {
   evicting allkeys-lru
   run --separate-stderr -0 rlock run --allow-unsafe-eviction job -- echo mine
   [[ $output == mine && -z $stderr ]]
@@ -55,7 +55,7 @@ evicting() { redis srv config set maxmemory 100mb maxmemory-policy "$1" >/dev/nu
   [[ $output == mine ]]
 }
 
-@test "who looks, renews or releases is not refused" {
+@test "looking, renewing and releasing are not refused" {
   local owner
   owner=$(rlock acquire job --lease 1m)
   evicting allkeys-lru

@@ -24,23 +24,23 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-@test "-E has no say in the status of a command that ran" {
+@test "-E does not change the status of a command that ran" {
   run -75 --separate-stderr rlock run -n -E 0 x -- sh -c 'exit 75'
 }
 
-# dies_of SIG: rlock run is seen to end by it as the command alone is, without a core file of its own.
+# dies_of SIG: rlock run is seen to die of it like the command alone, without a core file of its own.
 dies_of() {
   run -0 python3 - "$1" <<'PYTHON'
 import os, signal, subprocess, sys
 name = sys.argv[1]
 number = getattr(signal, "SIG" + name)
-# The program that started the tests may ignore some; that is inherited.
+# The program that started the tests may ignore some signals, which is inherited.
 for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
     try:
         signal.signal(each, signal.SIG_DFL)
     except OSError:
         pass
-# The command may not leave a core file: one that appears is rlock's.
+# The command may leave no core file, so one that appears is rlock's.
 command = ["sh", "-c", "ulimit -S -c 0; kill -s %s $$" % name]
 alone = subprocess.run(command).returncode
 child = subprocess.Popen(["sh", "-c", 'ulimit -S -c unlimited 2>/dev/null; exec "$RLOCK" run x -- "$@"', "sh"] + command)
@@ -65,7 +65,7 @@ PYTHON
 @test "death by ALRM" { dies_of ALRM; }
 @test "death by a realtime signal" { dies_of RTMIN; }
 
-@test "a shell sees 128 and the number" {
+@test "a shell sees 128 plus the number" {
   run -143 bash -c '"$RLOCK" run x -- sh -c "kill -s TERM \$\$"; exit $?'
 }
 
@@ -79,7 +79,7 @@ PYTHON
   printf '\177ELFgarbage' >program
   chmod +x program
   local got=0
-  rlock run x -- ./program 2>said || got=$?  # 127 if a shell is asked to make sense of it
+  rlock run x -- ./program 2>said || got=$?  # 127 if a shell has to interpret it
   [[ $got =~ ^12[67]$ ]]
   grep -qF ./program said
   [[ $(redis srv exists x) == 0 ]]
@@ -104,7 +104,7 @@ PYTHON
   [[ $status == 7 || $status == 126 ]]
 }
 
-@test "in PATH a file that may not be executed is passed over, and a script without a #! line is given its arguments" {
+@test "a file in PATH that may not be executed is skipped, and a script without a #! line gets its arguments" {
   mkdir refused scripts
   echo 'exit 9' | tee refused/both >refused/one
   echo 'echo "$0 $*"; exit 7' >scripts/both
@@ -114,7 +114,7 @@ PYTHON
   PATH=$PWD/refused:$PWD/scripts:$PATH run -126 rlock run x -- one
 }
 
-@test "126 and 127 of the command itself are passed on without a word" {
+@test "126 and 127 of the command itself are passed on without a message" {
   run -126 --separate-stderr rlock run x -- sh -c 'exit 126'
   [[ -z $stderr ]]
   run -127 --separate-stderr rlock run x -- sh -c 'exit 127'
@@ -140,7 +140,7 @@ PYTHON
   ((got == 5))
 }
 
-@test "127: a script whose interpreter is missing says which one, wherever it is found" {
+@test "127: a script with a missing interpreter names it, regardless of where the script is found" {
   cd "$BATS_TEST_TMPDIR"
   mkdir -p bin
   printf '#! /no/such/python3 -u\n' >script
@@ -152,8 +152,8 @@ PYTHON
   run -127 --separate-stderr rlock run a -- "$PWD/script"
   assert_says "interpreter '/no/such/python3' was not found"
   PATH=/nowhere:$PWD/bin:$PATH run -127 --separate-stderr rlock run a -- dos
-  assert_says "interpreter '/bin/sh\\x0d' was not found; its lines end as those of DOS do"
-  # A relative folder in PATH is that of where we were started.
+  assert_says "interpreter '/bin/sh\\x0d' was not found; its lines end with CR LF"
+  # A relative folder in PATH is relative to where we were started.
   PATH=bin:$PATH run -127 --separate-stderr rlock run a -- dos
   assert_says "interpreter '/bin/sh\\x0d' was not found"
   run -127 --separate-stderr rlock run a -- ./none
@@ -162,11 +162,11 @@ PYTHON
   [[ $stderr == 'rlock: no-such-command-anywhere: command not found' ]]
 }
 
-@test "127: what is missing is not guessed at where the program cannot be read" {
+@test "127: if the program cannot be read, nothing is guessed" {
   printf '#!/no/such/python3\n' >secret
   chmod 111 secret
   local as=()
-  # To root nothing is unreadable.
+  # Root can read everything.
   ((EUID != 0)) || as=(setpriv --bounding-set=-dac_override,-dac_read_search)
   run -127 --separate-stderr "${as[@]}" "$RLOCK" run a -- ./secret
   [[ $stderr == "rlock: ./secret: cannot be executed: what it needs to run was not found" ]]

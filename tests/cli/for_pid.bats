@@ -21,7 +21,7 @@ keeper() { pgrep -f -- "acquire .*job.* --for-pid|acquire --for-pid .*job"; }
 no_keeper() { ! keeper; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
-@test "renewed for as long as the process lives, then released at once" {
+@test "renewed as long as the process lives, then released at once" {
   local owner began
   owner=$(rlock acquire --for-pid "$process" --lease 6s job)
   [[ $(redis srv hgetall job) == "$owner"$'\n1' ]]
@@ -66,13 +66,13 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   wait_until free
 }
 
-@test "kill -9 of the keeper: the lock is free when its lease is over" {
+@test "kill -9 of the keeper: the lock is free when its lease has run out" {
   rlock acquire --for-pid "$process" --lease 6s job
   kill -9 "$(keeper)"
   run -0 rlock run -w 1m job -- true
 }
 
-@test "the lock is taken away: the keeper ends, and touches nobody else's" {
+@test "the lock is taken away: the keeper ends, and leaves the new holder's lock alone" {
   rlock acquire --for-pid "$process" --lease 6s job
   redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
   wait_until no_keeper
@@ -80,7 +80,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   redis srv del job 'rlock:holder:{job}'
 }
 
-@test "it survives its terminal, its session and its group" {
+@test "it survives the end of its terminal, its session and its group" {
   run -0 timeout 20 python3 "$TESTS_DIR/lib/terminal.py" never never bash -c "exec \"$RLOCK\" acquire --for-pid $process job"
   not free
   wait_until keeper
@@ -90,21 +90,21 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   [[ $(readlink "/proc/$pid/fd/0" "/proc/$pid/fd/1" "/proc/$pid/fd/2" | sort -u) == /dev/null ]]
 }
 
-# CI systems end what a job has left behind: they look for the job's variables in /proc/PID/environ.
+# CI systems kill what a job has left behind: they look for the job's variables in /proc/PID/environ.
 @test "the keeper shows none of its caller's variables" {
   local owner pid
   owner=$(RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 JENKINS_SERVER_COOKIE=b2 BUILD_ID=7 CI=true \
     rlock acquire --for-pid "$process" job)
   wait_until keeper
   pid=$(keeper)
-  # As a program that looks for them reads it, which is the same user's.
+  # Reads it like a program of the same user that looks for them.
   [[ -r /proc/$pid/environ ]]
   [[ -z $(tr -d '\0' <"/proc/$pid/environ") ]]
   rlock release job --owner "$owner"
 }
 
-# With the address of a host by name, which is looked up again with the resolver's own variables.
-@test "the keeper finds its server again without them" {
+# With a host name in the address, which is looked up again with the resolver's own variables.
+@test "the keeper reconnects without these variables" {
   local owner began port
   redis_listen srv
   owner=$(RES_OPTIONS='attempts:1 timeout:1' rlock acquire --url "redis://localhost:$port" --for-pid "$process" --lease 3s job)
@@ -116,7 +116,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   redis_listen_no_more srv
 }
 
-@test "a script whose steps are shells of their own" {
+@test "a script whose steps are separate shells" {
   cat >step1 <<'STEP'
 rlock acquire job --for-pid $PPID >owner
 STEP
@@ -142,7 +142,7 @@ refused() {
   free
 }
 
-@test "processes that cannot be: none, ended, no number" {
+@test "impossible processes: none, ended, not a number" {
   local dead
   sleep 0 &
   dead=$!
@@ -164,7 +164,7 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   done
 }
 
-@test "processes that cannot be: rlock itself, its child" {
+@test "impossible processes: rlock itself, its child" {
   run -64 --separate-stderr bash -c 'exec "$RLOCK" acquire --for-pid $$ job'
   assert_says 'this rlock itself'
   run -64 --separate-stderr bash -c 'sleep 5 >/dev/null 2>&1 & exec "$RLOCK" acquire --for-pid $! job'
@@ -172,7 +172,7 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   free
 }
 
-@test "processes that cannot be: another user's" {
+@test "impossible processes: another user's" {
   [[ $(id -u) == 0 ]] || skip 'root becomes one'
   mkdir place
   chmod 777 place
@@ -190,13 +190,13 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   rlock release job --owner "$owner"
 }
 
-@test "nobody can read the owner id: no lock, and no keeper" {
+@test "the owner id cannot be written: no lock, and no keeper" {
   run -71 --separate-stderr bash -c '"$RLOCK" acquire --for-pid '"$process"' job >/dev/full'
   free
   wait_until no_keeper
 }
 
-@test "few descriptors or processes left: refused, or it is kept; never a lock that nobody keeps" {
+@test "few descriptors left: refused, or kept; never a lock without a keeper" {
   local limit refused=0 fine=0
   attempt() {
     status=0
@@ -251,7 +251,7 @@ open("zombie", "w").write(str(pid)); time.sleep(20)' 3>&- &
   ((refused > 0 && fine > 0))
 }
 
-# with_syslog ARG...: rlock, whose keeper writes to the file syslog: a /dev of its own has a log that we read.
+# with_syslog ARG...: rlock, whose keeper writes to the file syslog, with a /dev of its own whose log we read.
 with_syslog() {
   local own=(unshare -m)
   "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
@@ -266,7 +266,7 @@ with_syslog() {
 }
 syslog_says() { grep -q -- "$1" syslog; }
 
-@test "a lock that was lost is not passed over in silence when the process ends before a renewal" {
+@test "a lost lock is reported even if the process ends before the next renewal" {
   with_syslog acquire --for-pid "$process" job
   redis srv flushall
   kill "$process"
@@ -274,7 +274,7 @@ syslog_says() { grep -q -- "$1" syslog; }
   wait_until syslog_says 'job: the lock was lost'
 }
 
-@test "a lock that is released as the process ends is nothing to speak of" {
+@test "a lock that is released just as the process ends causes no message" {
   with_syslog acquire --for-pid "$process" job
   kill "$process"
   wait_until no_keeper
@@ -282,7 +282,7 @@ syslog_says() { grep -q -- "$1" syslog; }
   [[ ! -e syslog ]]
 }
 
-@test "an outage beyond the deadline: the keeper renews again when the server is back, and ends when the lock is lost" {
+@test "an outage beyond the deadline: the keeper renews when the server is back, and ends if the lock is lost" {
   local began
   rlock acquire --for-pid "$process" --lease 21s job
   began=$(now_ms)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# rlock force-unlock: it shows, asks, and takes away.
+# rlock force-unlock: it shows the holder, asks, and takes the lock away.
 
 load ../lib/common
 
@@ -20,7 +20,7 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 free() { [[ $(redis srv exists "$1" "rlock:holder:{$1}") == 0 ]]; }
 on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
 
-@test "--yes frees the lock, after showing the holder" {
+@test "--yes frees the lock after showing the holder" {
   local owner
   owner=$(rlock acquire --lease 30s --reason 'left behind' a)
   run -0 --separate-stderr rlock force-unlock --yes a
@@ -31,7 +31,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
-@test "without a terminal it wants --yes, and takes nothing away" {
+@test "without a terminal it needs --yes, and takes nothing away" {
   local owner
   owner=$(take a)
   run -64 --separate-stderr rlock force-unlock a </dev/null
@@ -48,7 +48,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
-@test "on a terminal, n and a bare return leave it alone" {
+@test "on a terminal, n and an empty line keep the lock" {
   local owner answer
   owner=$(take a)
   for answer in n '' x; do
@@ -59,7 +59,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   rlock release a --owner "$owner"
 }
 
-@test "--owner: freed from this owner only" {
+@test "--owner: frees the lock only from this owner" {
   local owner
   owner=$(take a)
   run -76 --separate-stderr rlock force-unlock --yes --owner "$FOREIGN" a
@@ -69,14 +69,14 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
-@test "a lock that is free is said to be" {
+@test "a free lock is reported as free" {
   run -0 --separate-stderr rlock force-unlock --yes a
   assert_says 'a: not held'
   run -0 --separate-stderr rlock force-unlock a </dev/null
   assert_says 'a: not held'
 }
 
-@test "a name that nobody has used has a status of its own, and a near one is named" {
+@test "a name that nobody has used has its own status, and a similar name is shown" {
   rlock run deploy -- true
   run -1 --separate-stderr rlock force-unlock --yes deploi
   [[ -z $output && $stderr == *'deploi: not known on '*'; did you mean deploy?' ]]
@@ -93,7 +93,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   rlock force-unlock -y a
 }
 
-@test "another program's lock is freed, whatever its count" {
+@test "another program's lock is freed, regardless of its count" {
   redis srv hset a "$FOREIGN" 3
   redis srv pexpire a 60000
   run -0 --separate-stderr rlock force-unlock --yes a
@@ -101,7 +101,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
-@test "one 0 is published" {
+@test "a single 0 is published" {
   local pid
   take a
   redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
@@ -114,7 +114,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
 }
 
-@test "a waiter is woken, long before the lease ends" {
+@test "a waiter is woken long before the lease ends" {
   local pid
   rlock acquire --lease 10m a
   "$RLOCK" run a -- touch started 3>&- &
@@ -138,7 +138,7 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
   free a
 }
 
-@test "the old holder does not touch the next one's lock" {
+@test "the old holder does not touch the new holder's lock" {
   local pid owner
   "$RLOCK" run --lease 6s a -- sleep 60 2>err 3>&- &
   pid=$!
@@ -158,10 +158,10 @@ on_terminal() { python3 "$TESTS_DIR/lib/terminal.py" '[y/N]' "$@"; }
 }
 
 @test "-w 0 asks the holder once, and does not wait: 75, and the command ends" {
-  # It takes its time to end.
+  # It ends slowly.
   "$RLOCK" run --lease 3m -k 60s x -- sh -c 'trap "" TERM; until [ -e go ]; do sleep 0.05; done' >/dev/null 2>&1 3>&- &
   local job=$! asked
-  # It can be asked once it listens.
+  # It can be asked as soon as it listens.
   listens() { [[ $(listeners_on srv 'rlock:control:{x}') == 1 ]]; }
   wait_until listens
   run -75 --separate-stderr rlock force-unlock --yes -w 0 x

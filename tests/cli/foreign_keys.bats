@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Keys of other people: 76, untouched, and a message that says what they are and suggests nothing that harms.
-# Which keys are no lock, and that no script writes there: tests/lua/kind.bats.
+# Keys of other programs: 76, unchanged, and a message that says what they are and suggests nothing harmful.
+# tests/lua/kind.bats tests which keys are no lock, and that no script changes them.
 
 load ../lib/common
 
@@ -18,8 +18,8 @@ teardown_file() { redis_stop srv; }
 
 OWNER=11111111-2222-3333-4444-555555555555:7 # who asks has another one
 
-# left_alone TEXT [held]: whatever rlock is asked to do with the key k, it says TEXT, ends with 76, and leaves k as it is.
-# held: status takes it for a lock (tests/cli/protocol.bats).
+# left_alone TEXT [held]: every use of rlock with the key k says TEXT, exits with 76, and leaves k unchanged. held:
+# status takes it for a lock (tests/cli/protocol.bats).
 left_alone() {
   local before after command
   before=$(redis srv --no-raw dump k)
@@ -56,12 +56,12 @@ left_alone() {
   left_alone "a hash that expires in "
 }
 
-@test "a lock without a time is not waited for" {
+@test "a lock without a TTL is not waited for" {
   redis srv hset k "$OWNER" 1
   left_alone 'a hash that never expires, perhaps another program'\''s lock (those of rlock and Redisson always expire)'
 }
 
-@test "a lock that was taken with SET NX, of text and of a number" {
+@test "a lock taken with SET NX, whose value is a text or a number" {
   redis srv set k 1f0a-random nx px 3600000
   left_alone 'a string that expires in ' held
   assert_says 'perhaps a lock that redis-py, Redlock or a script has taken with SET NX'
@@ -89,7 +89,7 @@ left_alone() {
   left_alone "a list that never expires, perhaps an application's data"
 }
 
-@test "a waiter learns at once that what it waits for is no lock any more" {
+@test "a waiter learns at once that the key no longer is a lock" {
   local pid status=0
   redis srv hset k "$OWNER" 1
   redis srv pexpire k 3600000
@@ -105,19 +105,19 @@ left_alone() {
   redis srv del 'rlock:queue:{k}' 'rlock:waiters:{k}'
 }
 
-@test "--java-semaphore: a number is the semaphore that a Java program has made, also while nobody holds a permit" {
+@test "--java-semaphore: a number is a Java program's semaphore, even while nobody holds a permit" {
   redis srv set k 2
   run -64 --separate-stderr rlock run --java-semaphore k -- true
   assert_says '--java-semaphore needs --slots'
   run -0 rlock run --slots 2 --java-semaphore k -- redis-cli -s "$srv_sock" get k
   [[ $output == 1 && $(redis srv get k) == 2 && $(redis srv pttl k) == -1 ]]
-  # One that expires is rather a lock by SET NX.
+  # One that expires is more likely a SET NX lock.
   redis srv set k 2 px 3600000
   run -76 rlock run --slots 2 --java-semaphore k -- true
   [[ $(redis srv get k) == 2 ]]
 }
 
-@test "status --json: the type, the time and what it may be" {
+@test "status --json: the type, the TTL and what it may be" {
   redis srv hset k theme dark
   redis srv pexpire k 3600000
   run -0 --separate-stderr rlock status --json k

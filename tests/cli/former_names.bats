@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Names that options had in earlier versions of 1.x: they are understood, and shown nowhere.
+# Names of options from earlier versions of 1.x: they are understood, but not shown.
 
 load ../lib/common
 
@@ -20,7 +20,7 @@ shown() { rlock config "$@" 2>/dev/null | tr -s ' ' | sed -n 's/^server-timeout 
   echo 'timeout = "2s"' >c.toml
   [[ $(shown --timeout 3s) == '3s --timeout' && $(shown --timeout=3s) == '3s --timeout' ]]
   [[ $(RLOCK_TIMEOUT=4s shown) == '4s RLOCK_TIMEOUT' && $(shown --config c.toml) == '2s c.toml:1: timeout' ]]
-  # The order of the sources stays, and in one source the name of now counts.
+  # The order of the sources is the same, and within one source the current name counts.
   [[ $(RLOCK_TIMEOUT=4s shown --server-timeout 5s) == '5s --server-timeout' ]]
   [[ $(RLOCK_SERVER_TIMEOUT=4s shown --timeout 5s) == '5s --timeout' ]]
   [[ $(RLOCK_SERVER_TIMEOUT=4s RLOCK_TIMEOUT=5s shown) == '4s RLOCK_SERVER_TIMEOUT' ]]
@@ -48,7 +48,7 @@ shown() { rlock config "$@" 2>/dev/null | tr -s ' ' | sed -n 's/^server-timeout 
   [[ -z $stderr ]]
 }
 
-@test "help does not show the former name" {
+@test "help does not show the old name" {
   run -0 rlock run --help
   [[ $output == *'--server-timeout DUR'* && $output != *' --timeout'* ]]
 }

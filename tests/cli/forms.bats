@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The forms in which options can be written, and where they may stand.
+# The forms of options, and where they may be.
 
 load ../lib/common
 
@@ -12,10 +12,10 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-# lease_ms OPTION...: the lease of a job with these options and the name x, as status tells it.
+# lease_ms OPTION...: the lease of a job with these options and the name x, from status.
 lease_ms() { rlock run "$@" -- "$RLOCK" status --json x | sed -n 's/.*"lease_ms": *\([0-9]*\).*/\1/p'; }
 
-# busy STATUS WORD...: x is held by another; rlock WORD... ends so, and starts nothing.
+# busy STATUS WORD...: x is held by another owner; rlock WORD... exits with STATUS and starts nothing.
 busy() {
   redis srv hset x 11111111-2222-3333-4444-555555555555:1 1
   redis srv pexpire x 60000
@@ -24,7 +24,7 @@ busy() {
   [[ -z $output && ! -e started ]]
 }
 
-@test "a value stands behind =, behind a blank, or behind the letter" {
+@test "a value may follow =, a space, or the letter" {
   local option
   for option in '--lease=47s' '--lease 47s' '-l47s' '-l 47s'; do
     # shellcheck disable=SC2086 # one or two words
@@ -35,7 +35,7 @@ busy() {
   done
 }
 
-@test "options stand before and behind the name, and before the subcommand where all have them" {
+@test "options may come before and after the name; those of all subcommands, also before the subcommand" {
   [[ $(lease_ms x --lease 47s) == 47000 ]]
   [[ $(lease_ms x -l47s --reason r) == 47000 ]]
   unset RLOCK_URL
@@ -47,7 +47,7 @@ busy() {
   [[ $output == ran ]]
 }
 
-@test "a flag has the value behind its =, and beats a variable with it" {
+@test "a flag may have a value after =, and takes precedence over its variable" {
   RLOCK_HISTORY=true rlock run --history=false x -- true
   [[ $(redis srv exists 'rlock:history:{x}') == 0 ]]
   rlock run --history=true x -- true
@@ -74,10 +74,10 @@ busy() {
   done
 }
 
-@test "a flag with nothing behind its = says so, and takes no word for it" {
+@test "a flag with nothing after = is an error, and the next word is not its value" {
   local subcommand flag count=0
   for subcommand in run acquire renew release status force-unlock history doctor config local; do
-    # Those of -h and -V, too.
+    # Also those of -h and -V.
     for flag in $(rlock "$subcommand" --help | sed -nE 's/^  (-.,)?(--[a-z-]+)  .*/\2/p'); do
       run -64 --separate-stderr rlock "$subcommand" "$flag=" x
       assert_says "$subcommand: $flag: '' is neither true nor false"
@@ -91,7 +91,7 @@ busy() {
   done
 }
 
-@test "a letter takes no =" {
+@test "a letter does not accept =" {
   run -64 --separate-stderr rlock status -q= x
   assert_says 'status: -q=: use the long option with =: --quiet=true or --quiet=false'
   run -64 --separate-stderr rlock run -nq=true x -- touch started
@@ -99,7 +99,7 @@ busy() {
   [[ ! -e started ]]
 }
 
-@test "what looks like a flag with = is a value where one stands" {
+@test "a value may look like a flag with =" {
   local text
   for text in --quiet= '--quiet={}' -q= -q=true --lease= --lease; do
     run -0 --separate-stderr rlock run --reason "$text" x -- "$RLOCK" status --json x
@@ -108,7 +108,7 @@ busy() {
   run -0 --separate-stderr rlock --log-format text run --reason --quiet= x -- true
 }
 
-@test "--yes=false does not answer for anybody" {
+@test "--yes=false does not answer the question" {
   local owner
   owner=$(rlock acquire x --lease 1m)
   run -64 --separate-stderr rlock force-unlock --yes=false x </dev/null
@@ -116,13 +116,13 @@ busy() {
   rlock release x --owner "$owner"
 }
 
-@test "letters can be put together" {
+@test "letters can be combined" {
   busy 7 run -nE7 x -- touch started
   busy 7 run -qnE 7 x -- touch started
   busy 7 acquire -nE7 -l30s x
 }
 
-@test "-w is heeded in each of its forms" {
+@test "-w works in each of its forms" {
   local option
   for option in '-w0' '-w 0' '--wait=0' '--wait 0' '-w100ms' '--wait=0.1' '--wait .1s'; do
     # shellcheck disable=SC2086 # one or two words
@@ -130,7 +130,7 @@ busy() {
   done
 }
 
-@test "durations: every unit, fractions, and a bare number of seconds" {
+@test "durations: every unit, fractions, and a number of seconds" {
   local pair
   for pair in 2500ms=2500 7s=7000 7=7000 1.5m=90000 .5h=1800000 1h=3600000 1d=86400000 365d=31536000000; do
     [[ $(lease_ms --quiet --lease "${pair%=*}" x) == "${pair#*=}" ]] || {
@@ -148,7 +148,7 @@ busy() {
   [[ ! -e started ]]
 }
 
-@test "outputs of status that contradict each other, and --is-held without a name" {
+@test "contradictory output options of status, and --is-held without a name" {
   run -64 --separate-stderr rlock status --json --names
   assert_says "cannot be used together"
   run -64 --separate-stderr rlock status --is-held --names x
@@ -157,7 +157,7 @@ busy() {
   assert_says NAME
 }
 
-@test "--help before --, and not behind it" {
+@test "--help before --, but not after it" {
   run -0 --separate-stderr rlock run x --help -- touch started
   [[ $output == 'rlock run - '* && -z $stderr && ! -e started ]]
   run -0 --separate-stderr rlock run x -- printf %s --help
@@ -172,14 +172,14 @@ busy() {
   [[ -z $stderr ]]
 }
 
-@test "an option behind the name is named as what it is" {
+@test "an unknown option after the name is reported as an option" {
   run -64 --separate-stderr rlock run a --bogus -- true
   assert_says 'unknown option --bogus'
   run -64 --separate-stderr rlock run a --bogus -c true
   assert_says 'unknown option --bogus'
 }
 
-@test "an option without its value says what it wants" {
+@test "an option without its value says what it needs" {
   run -64 --separate-stderr rlock release a --owner
   [[ $stderr == 'rlock: release: --owner needs ID' ]]
 }

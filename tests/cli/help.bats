@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
-# Help, version, and hints to those who are used to other programs.
+# Help, version, and hints for users of other programs.
 
 load ../lib/common
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
-# longest: the length of the longest line on standard input, but for examples, which stay as they are, to be copied.
+# longest: the length of the longest line on standard input, except for examples, which stay unchanged for copying.
 longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > most) most = length($0) } END { print most }'; }
 
-@test "each help is as wide as it was said, or as the terminal, or 80 columns" {
+@test "each help is as wide as asked for, or as the terminal, or 80 columns" {
   local subcommand width
   for subcommand in $SUBCOMMANDS; do
     unset COLUMNS
@@ -20,7 +20,7 @@ longest() { grep -vE '^  (rlock |owner=|eval |\./)' | awk '{ if (length($0) > mo
   done
   unset COLUMNS
   (($(rlock --help | wc -L) <= 80))
-  # On a terminal of 52 columns; and it uses them.
+  # On a terminal of 52 columns, which it fills.
   run -0 python3 - "$RLOCK" <<'PYTHON'
 import fcntl, os, pty, re, struct, sys, termios
 pid, terminal = pty.fork()
@@ -42,7 +42,7 @@ assert 45 < max(map(len, lines)) <= 52, max(map(len, lines))
 PYTHON
 }
 
-@test "nothing that is no number is taken for a width" {
+@test "only a number is accepted as a width" {
   local columns
   for columns in 0 -1 x 99999999999999999999 '' 5; do
     (($(COLUMNS=$columns rlock run --help | longest) <= 120))
@@ -93,7 +93,7 @@ PYTHON
   [[ ${lines[0]} =~ ^rlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
   [[ ${lines[-1]} =~ ^with\ hiredis\ [0-9.]+,\ c-ares\ [0-9.]+,\ OpenSSL\ [0-9.]+,\ CLI11\ [0-9.]+,\ nlohmann-json\ [0-9.]+,\ spdlog\ [0-9.]+,\ fmt\ [0-9.]+$ ]]
   [[ $(rlock --version) == "$output" && $(rlock -V) == "$output" && $(rlock run --version) == "$output" ]]
-  # Of a clone that was built here the commit is known; of an archive it is not.
+  # The commit is known if a clone was built here, but not for an archive.
   local root=$TESTS_DIR/..
   if [[ -e $root/.git && -e $(dirname "$RLOCK")/CMakeCache.txt ]] && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     [[ ${lines[1]} =~ ^commit\ [0-9a-f]{12}(-dirty)?$ ]]
@@ -101,7 +101,7 @@ PYTHON
   fi
 }
 
-@test "what other programs call it is understood, and not done" {
+@test "words that other programs use are understood, but not executed" {
   local pair
   for pair in list:status ls:status lock:acquire unlock:release; do
     run -64 --separate-stderr rlock "${pair%:*}" x

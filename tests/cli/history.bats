@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# rlock history, and --history of those who hold a lock.
+# rlock history, and --history of jobs.
 
 load ../lib/common
 
@@ -11,7 +11,7 @@ setup() {
 }
 teardown() { redis_stop srv; }
 
-# holds [ARG...]: what rlock history --json says, as Python has it, one a line: the fields that $FIELDS names.
+# holds [ARG...]: the output of rlock history --json as Python values, one per line, with the fields in $FIELDS.
 holds() {
   rlock history --json "$@" | python3 -c '
 import json, os, sys
@@ -20,14 +20,14 @@ for hold in json.load(sys.stdin):
 }
 entries() { redis srv xlen "rlock:history:{$1}"; }
 total() { redis srv hget "rlock:totals:{$1}" "$2"; }
-# entry NAME FIELD VALUE...: an entry as somebody else may put it there.
+# entry NAME FIELD VALUE...: an entry as another program may write it.
 entry() {
   local name=$1
   shift
   redis srv xadd "rlock:history:{$name}" '*' "$@" >/dev/null
 }
 
-@test "a hold is written down with who, how long, and what came of the command; none without --history" {
+@test "a hold is recorded with who, how long, and the command's result; none without --history" {
   rlock run --reason 'release 1.4' a -- true
   run -3 rlock run a -- sh -c 'exit 3'
   run -137 rlock run a -- sh -c 'kill -9 $$'
@@ -44,7 +44,7 @@ entry() {
   [[ ${lines[1]} == *SIGKILL* && ${lines[2]} == *'exit 3'* && ${lines[3]} == *'release 1.4' && -z $stderr ]]
 }
 
-@test "the processes that the command left, and that were ended with it, are in its entry" {
+@test "the entry names the processes that the command left behind and that were ended" {
   run -0 rlock run a -- bash -c 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >pid
     until [[ $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
   rlock run a -- true
@@ -52,7 +52,7 @@ entry() {
   [[ $output == $'exited 0 True -\nexited 0 True '"sleep (pid $(<pid))" ]]
   run -0 rlock history
   [[ ${lines[2]} == *" ok; left sleep (pid $(<pid)) "* && ${lines[1]} != *left* ]]
-  # An entry of somebody else.
+  # An entry of another program.
   entry a outcome released end exited value 0 leftovers $'\033[31mx'
   run -0 rlock history --limit 1
   [[ $output == *'ok; left \x1b[31mx '* ]]
@@ -89,7 +89,7 @@ entry() {
   rlock run --min-hold 1m m -- true
   FIELDS='name outcome result reason fine' run -0 holds
   [[ $(sort <<<"$output") == $'a released released hand True\nk released released  True\nm kept exited  True' ]]
-  # One that is told that it has been released is no loss.
+  # A hold that was released on request is no loss.
   sleep 600 3>&- &
   process=$!
   owner=$(rlock acquire k --for-pid "$process")
@@ -100,7 +100,7 @@ entry() {
   [[ -z $(total k losses) ]]
 }
 
-@test "one that is taken away, and one that is lost, with the reason; both are one entry for the reader" {
+@test "a hold that was taken away, and one that was lost, with the reason; the reader sees one entry for each" {
   rlock acquire f --lease 1m --reason mine
   rlock force-unlock -y f
   FIELDS='outcome taken_away_by reason lost' run -0 holds f
@@ -118,7 +118,7 @@ entry() {
   [[ $output == *'taken away by '* && $output == *' lost: the lock is lost'* ]]
 }
 
-@test "one that is given up because somebody has asked for it is taken away, not lost: of a job and of a keeper" {
+@test "a hold given up on request is taken away, not lost: of a job and of a keeper" {
   local who process
   who="$(id -un)@$(uname -n)"
   "$RLOCK" run d -- sleep 600 3>&- &
@@ -143,7 +143,7 @@ entry() {
   [[ $output == "forced $who (rlock force-unlock)" && $(total k forced) == 1 && -z $(total k losses) ]]
 }
 
-@test "a lock that somebody has asked for and that is gone before the release is taken away; one that is deleted unsaid is lost" {
+@test "a lock that somebody asked for and that is gone before the release is taken away; one that was deleted without asking is lost" {
   run -74 rlock run a -- sh -c "trap 'redis-cli -s $srv_sock del a >/dev/null; exit' TERM
     '$RLOCK' force-unlock -y a >/dev/null & while :; do sleep 0.1; done"
   FIELDS='outcome taken_away_by' run -0 holds a
@@ -155,7 +155,7 @@ entry() {
   [[ $output == 'gone lost' && $(total b losses) == 1 && -z $(total b forced) ]]
 }
 
-@test "of several locks only that which was lost is, of a job and of a keeper" {
+@test "only the lost one of several locks counts as lost, for a job and for a keeper" {
   local process
   run -74 rlock run --lease 5s x y -- sh -c "redis-cli -s $srv_sock del x >/dev/null; sleep 600"
   FIELDS='name outcome result lost why' run -0 holds x y
@@ -176,7 +176,7 @@ entry() {
   [[ $(sort <<<"$output") == $'v gone lost True\nw released stopped False' && -z $(total w losses) ]]
 }
 
-@test "a job that did not get the lock is counted, and is no hold" {
+@test "a job that did not get the lock is counted, but is not a hold" {
   rlock acquire a --lease 1m
   run -75 rlock run -n a -- true
   run -75 rlock run --wait 100ms a -- true
@@ -215,7 +215,7 @@ entry() {
   [[ $output == 'no such holds are recorded here' ]]
 }
 
-@test "one that was taken away is no loss, however many releases come before its owner notices" {
+@test "a hold that was taken away is no loss, regardless of how many releases come before its owner notices" {
   local status=0 job i
   "$RLOCK" run -s --lease 6s rd -- sh -c 'echo "$RLOCK_OWNER" >reader; sleep 600' 2>/dev/null 3>&- &
   job=$!
@@ -226,7 +226,7 @@ entry() {
   [[ $status == 74 && $(total rd forced) == 1 && -z $(total rd losses) ]]
 }
 
-@test "a user who may not ask for the time releases all the same, and the hold is written down" {
+@test "a user without the right to TIME can release, and the hold is recorded" {
   local owner
   redis srv acl setuser untimed on '>pass' '~*' '&*' +@all -time >/dev/null
   owner=$(rlock acquire t --lease 1m)
@@ -248,12 +248,12 @@ entry() {
   }
 }
 
-@test "a nested hold is no hold of its own" {
+@test "a nested hold has no entry of its own" {
   rlock run a -- "$RLOCK" run a -- true
   [[ $(entries a) == 1 ]]
 }
 
-@test "what others have put there is escaped, cut, or passed over" {
+@test "entries of others are escaped, cut, or ignored" {
   entry p outcome released owner $'o\e[2J' host $'h\r\n' user $'\x9b' command '<script>' end exited value 99999999999999999999
   entry p outcome nonsense owner y
   entry p nothing at all here
@@ -263,14 +263,19 @@ entry() {
   run -0 rlock history --json p
   redis srv set 'rlock:history:{s}' text
   run -0 --separate-stderr rlock history s
+<<<<<<< HEAD
   [[ $stderr == *'is not a stream; delete it'* ]]
   # It keeps no lock from being released.
+=======
+  [[ $stderr == *'is no stream; delete it'* ]]
+  # It does not prevent a release.
+>>>>>>> h-rest
   run -0 --separate-stderr rlock run s -- true
   [[ $stderr == *'released, but the history could not be written: WRONGTYPE'* ]]
   run -1 rlock status --is-held s
 }
 
-@test "a user without the right to the histories can release and force-unlock, and is warned" {
+@test "a user without the right to the histories can release and force-unlock, with a warning" {
   not_over acl tls cluster 'the user is one of the test, with a password'
   local owner what=' history could not be written: '
   redis srv acl setuser few reset on '>pw' '~?' '~{*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' \
@@ -292,21 +297,21 @@ entry() {
   rlock release a --owner "$owner"
 }
 
-@test "what the totals refuse is written into the history nevertheless" {
+@test "if the totals are refused, the history is still written" {
   redis srv set 'rlock:totals:{f}' text >/dev/null
   rlock acquire f --lease 1m
   run -0 --separate-stderr rlock force-unlock -y --now f
   [[ $stderr == *'the history could not be written: WRONGTYPE'* && $(entries f) == 1 ]]
 }
 
-@test "long entries are read in short pages" {
+@test "long entries are read in small pages" {
   redis srv eval 'for i = 1, 100 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "why", string.rep("t", 30000)) end' \
     1 'rlock:history:{long}' >/dev/null
   FIELDS=owner run -0 holds --limit 100 long
   [[ ${#lines[@]} == 100 && ${lines[0]} == 100 && ${lines[99]} == 1 ]]
 }
 
-@test "entries larger than a page are read one by one; one larger than a reply ends that history, and no other" {
+@test "entries larger than a page are read one by one; one larger than a reply ends that history only" {
   redis srv eval 'for i = 1, 30 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i, "why", string.rep("t", 60000)) end' \
     1 'rlock:history:{long}' >/dev/null
   FIELDS=owner run -0 --separate-stderr holds long
@@ -326,7 +331,7 @@ entry() {
   [[ $output == *'rlock_last_status{name="fine"} 0'* && $stderr == *'poisoned: its totals cannot be read: '* ]]
 }
 
-@test "the locks that are asked for together with a poisoned one are read, and not complained of" {
+@test "locks that are queried together with a poisoned one are read without a warning" {
   local i
   for i in a b y z; do rlock run "$i" -- true; done
   redis srv eval 'redis.call("xadd", KEYS[1], "*", "outcome", "released", "why", string.rep("t", 3000000))' 1 \
@@ -339,7 +344,7 @@ entry() {
   [[ $(grep -c 'm: its totals cannot be read: ' <<<"$stderr") == 1 && $stderr != *' y: '* && $stderr != *' z: '* ]]
 }
 
-@test "more locks than are asked for together, with more holds than a page" {
+@test "more locks than are queried together, with more holds than a page" {
   redis srv eval 'for i = 1, 250 do
     for j = 1, 3 do redis.call("xadd", "rlock:history:{n" .. i .. "}", "*", "outcome", "released", "owner", i .. "-" .. j) end
   end' 0 >/dev/null
@@ -349,7 +354,7 @@ entry() {
   [[ ${#lines[@]} == 2 ]]
 }
 
-@test "holds of one owner of another program stay apart; a limit counts holds, and cuts none in two" {
+@test "holds by one owner of another program stay separate; a limit counts holds, and splits none" {
   local i owner=8743c9c0-0795-4907-87fd-6c719a6b4586:1
   for i in 1 2 3; do
     redis srv hset f "$owner" 1 >/dev/null
@@ -382,7 +387,7 @@ at() {
   redis srv xadd "rlock:history:{$name}" "$time-0" "$@" >/dev/null
 }
 
-@test "--failed and --since leave out holds, and change none" {
+@test "--failed and --since omit holds, but change none" {
   local i
   at 1700000000000 z outcome released owner y end exited value 0
   at 1700000001000 z outcome kept owner k waited 7 end exited value 0
@@ -406,7 +411,7 @@ at() {
   [[ -z $output ]]
 }
 
-@test "--since 2h ends by the clock of the server" {
+@test "--since 2h uses the server's clock" {
   not_over tls sentinel cluster 'the server is one of the test'
   redis_start_with_clock slow
   RLOCK_URL=$(redis_url slow)
@@ -414,7 +419,7 @@ at() {
   rlock run a -- true
   FIELDS=result run -0 holds --since 1h
   [[ $output == exited ]]
-  # And of one that is ahead it shows no more.
+  # And if that is ahead, it shows no more.
   clock_step 0
   rlock run b -- true
   clock_step 7200000
@@ -423,7 +428,7 @@ at() {
   redis_stop slow
 }
 
-@test "an absurd time is not believed, and leaves the other bars their room" {
+@test "an absurd time is not believed, and leaves room for the other bars" {
   local now
   now=$(wall_ms)
   at "$((now - 60000))" a outcome released owner 1 user u host h held 10000 end exited value 0
@@ -436,27 +441,31 @@ at() {
   [[ ${lines[1]} == '2 - -' ]]
   rlock history --html page.html a
   [[ $(grep -c 1970 page.html) == 0 ]]
-  # One that may be true is drawn as far as the others reach, and a month.
+  # One that may be true is drawn as far as the others reach, plus a month.
   at "$((now - 10000))" a outcome released owner 4 user u host h held 90000000000 end exited value 0
   rlock history --html page.html a
   [[ $(grep -o '^<div class="axis"><span>[^<]*' page.html) == *"$(date -u -d "@$((now / 1000 - 60 - 30 * 86400))" +%FT%TZ)" ]]
   [[ $(grep -oE 'left:[0-9.]+%;width:[0-9.]+%' page.html | awk -F'[:%]' '$2 + $4 > 100.01') == '' ]]
 }
 
-@test "a hold ends when the server's clock says, though an entry before it comes from the future" {
+@test "a hold ends by the server's clock, even if an earlier entry is from the future" {
   local future=$(($(wall_ms) + 86400000)) ended
   at "$future" a outcome released owner future end exited value 0
   run -1 rlock run a -- false
   FIELDS='status ended' run -0 holds --failed a
   ended=${output#1 }
   (($(date -d "$ended" +%s) < future / 1000 - 3600))
-  # An entry that --since leaves out does not end the reading.
+  # An entry that --since omits does not end the reading.
   redis srv xadd 'rlock:history:{a}' "$((future + 1))-0" outcome released owner old ended 1700000000000 >/dev/null
   FIELDS='owner status' run -0 holds --since 1h --failed a
   [[ $output == *' 1' ]]
 }
 
+<<<<<<< HEAD
 @test "many entries that rlock did not write are skipped in large pages" {
+=======
+@test "many foreign entries are skipped in large pages" {
+>>>>>>> h-rest
   local commands
   redis srv eval 'for i = 1, 20000 do redis.call("xadd", KEYS[1], "*", "a", "b") end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
@@ -512,8 +521,13 @@ at() {
   (($(entries h) < 10200))
 }
 
+<<<<<<< HEAD
 @test "of a quorum each server has it, and the reader sees one" {
   not_over sentinel cluster 'it cannot be part of a quorum'
+=======
+@test "in a quorum each server has the history, and the reader sees one" {
+  not_over sentinel cluster 'it cannot be one of a quorum'
+>>>>>>> h-rest
   redis_start two
   redis_start three
   local url
@@ -528,7 +542,7 @@ at() {
   redis_stop three
 }
 
-@test "a job of a quorum has one entry; it is warned if one server cannot write it" {
+@test "a job of a quorum has one entry, with a warning if one server cannot write it" {
   source "$TESTS_DIR/lib/quorum.bash"
   quorum_start 3
   run -0 --separate-stderr rlock run w -- true
@@ -541,7 +555,7 @@ at() {
   quorum_stop
 }
 
-@test "the release writes one entry, though it is sent twice" {
+@test "the release writes one entry, even if it is sent twice" {
   rlock run a -- true
   redis srv del 'rlock:history:{a}'
   redis-cli -s "$srv_sock" monitor >monitor 3>&- &
@@ -566,7 +580,7 @@ PYTHON
 # shape: the columns of the widest line.
 widest() { python3 -c 'import sys; print(max(map(len, sys.stdin.read().splitlines())))'; }
 
-@test "--timeline draws waits and holds, in the width of the terminal, in 20 columns, too" {
+@test "--timeline draws waits and holds in the width of the terminal, also in 20 columns" {
   local width
   for i in 1 2 3; do
     redis srv xadd 'rlock:history:{a}' "170000000$((i * 2))000-0" outcome released owner "$i" user u host h held 1000 waited 500 end exited value 0 >/dev/null
@@ -593,7 +607,7 @@ on_terminal() {
   python3 "$TESTS_DIR/lib/terminal.py" ' ' '' sh -c "stty cols $columns; NO_COLOR=1 $*"
 }
 
-@test "--timeline names the dates of more than a day, on narrow terminals, too" {
+@test "--timeline shows the dates if there is more than one day, also on narrow terminals" {
   local line
   at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
   at 1701641600000 a outcome released owner 2 held 1000 end exited value 0
@@ -607,7 +621,7 @@ on_terminal() {
 60 ^ +2023-11-14T22:13 +2023-12-03T22:13.?$
 40 ^ +2023-11-14 +2023-12-03.?$
 LINES
-  # Within a day the times say all.
+  # Within a day, times are enough.
   redis srv del 'rlock:history:{a}' >/dev/null
   at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
   at 1700003600000 a outcome released owner 2 held 1000 end exited value 0
@@ -615,7 +629,7 @@ LINES
   grep -qE '^ +22:13:19 +23:13:20' seen
 }
 
-@test "on a narrow terminal the result is seen: names are cut first, and columns left out" {
+@test "on a narrow terminal the result stays visible: names are cut first, and columns omitted" {
   local columns
   at 1700000000000 a-name-of-thirty-one-characters-x outcome released owner 1 held 1000 waited 1000 end exited value 3
   at 1700000001000 short outcome gone owner 2 end lost why reason
@@ -635,7 +649,7 @@ LINES
   grep -q '2023-11-14T22:13:20Z  a-name-of-thirty-one-characters-x  1s    1s      exit 3' seen
 }
 
-@test "in a page failed holds are told by more than a colour, and long names break" {
+@test "a page marks failed holds with more than a colour, and breaks long names" {
   run -1 rlock run "$(printf 'n%.0s' {1..200})" -- false
   rlock history --html page.html
   grep -q '^\.bad { background: repeating-linear-gradient(' page.html
@@ -643,7 +657,7 @@ LINES
   grep -qE '<td class="name">n{200}</td>' page.html
 }
 
-@test "--html writes one page that needs nothing else and escapes everything" {
+@test "--html writes a self-contained page and escapes everything" {
   entry '<b>&"' outcome released owner o user '<script>alert(1)</script>' host '"><img src=x>' held 1000 end exited value 0
   rlock run a -- true
   run -1 rlock run a -- false
@@ -670,10 +684,10 @@ assert not page.stack and page.tags.count("tr") == 4 and page.tags.count("h2") =
 assert "prefers-color-scheme: dark" in text and "&lt;script&gt;alert(1)" in text and "viewport" in text
 assert "http:" not in text and "https:" not in text and "url(" not in text
 PYTHON
-  # An old page stays until the new one is complete; what is no file is written to.
+  # An old page stays until the new one is complete; anything but a file is written to directly.
   rlock history --html page.html a
   [[ $(grep -c '<tr><td' page.html) == 2 ]]
-  # The same people may read it.
+  # The same users may read it.
   chmod 640 page.html
   rlock history --html page.html a
   [[ $(stat -c %a page.html) == 640 ]]
@@ -701,10 +715,10 @@ PYTHON
   fi
 }
 
-# page FILE LINES: one whole page is there, after so many lines.
+# page FILE LINES: one whole page is there, after that number of lines.
 page() { [[ $(grep -c '^<!doctype' "$1") == 1 && $(tail -n 1 "$1") == '</html>' && $(sed -n "$(($2 + 1))p" "$1") == '<!doctype html>' ]]; }
 
-@test "--html follows links, which stay; standard output and pipes are written to as they are" {
+@test "--html follows links and keeps them; standard output and pipes are written to directly" {
   rlock run a -- true
   mkdir pages links
   echo old >pages/page.html
@@ -723,8 +737,8 @@ page() { [[ $(grep -c '^<!doctype' "$1") == 1 && $(tail -n 1 "$1") == '</html>' 
   rlock history --html folder/third.html
   page pages/third.html 0
   [[ $(ls pages) == $'new.html\npage.html\nthird.html' && -L links/to-file && -L links/to-link && -L links/to-nothing ]]
-  # The text of others before it stays, and later text comes after it. Not /dev/stdout itself: a fault would replace it
-  # for the whole host.
+  # Earlier text stays, and later text comes after it. Not /dev/stdout itself, because a bug would replace it for the
+  # whole host.
   local name
   for name in out /proc/self/fd/1 /dev/fd/1; do
     { echo before && rlock history --html "$name" && echo after; } >written
@@ -749,18 +763,18 @@ page() { [[ $(grep -c '^<!doctype' "$1") == 1 && $(tail -n 1 "$1") == '</html>' 
   [[ -z $(find . -name '*.rlock-*') ]]
 }
 
-@test "nothing waits for a reader that has gone" {
+@test "nothing waits for a reader that is gone" {
   redis srv eval 'for i = 1, 5000 do redis.call("xadd", KEYS[1], "*", "outcome", "released", "owner", i) end' 1 'rlock:history:{h}' >/dev/null
   run -0 timeout 20 bash -c '"$0" history --limit 5000 h | head -n 1' "$RLOCK"
   run -0 timeout 20 bash -c '"$0" history --json --limit 5000 h | head -n 1' "$RLOCK"
 }
 
-@test "on a server that is out of memory the release succeeds, and is written down" {
+@test "if the server is out of memory, the release succeeds and is recorded" {
   run -0 --separate-stderr rlock run a -- redis-cli -s "$srv_sock" config set maxmemory 1
   [[ -z $stderr && $(entries a) == 1 && $(redis srv exists a) == 0 ]]
 }
 
-@test "--json prints holds as they come: memory does not follow the limit, not even where texts are as long as they may be" {
+@test "--json prints holds as they arrive: memory does not depend on the limit, even with texts of maximum length" {
   redis srv eval 'local t = string.rep("t", 512)
     for i = 1, 20000 do
       redis.call("xadd", KEYS[1], i .. "-0", "outcome", "released", "owner", i, "token", t, "kind", t, "host", t, "user", t,
@@ -779,7 +793,7 @@ assert most < 60000, most
 PYTHON
 }
 
-@test "--json merges the histories of many locks, and joins the entries of a hold over the end of a page" {
+@test "--json merges the histories of many locks, and joins a hold's entries across pages" {
   not_over cluster 'a script there writes keys of one slot'
   redis srv eval 'for i = 1, 6000 do
       redis.call("xadd", "rlock:history:{m-" .. i % 300 .. "}", i .. "-0", "outcome", "released", "owner", i)
@@ -795,7 +809,7 @@ PYTHON
   [[ $output == $'taken\n6016\n6015' ]]
 }
 
-@test "--since takes today, yesterday and durations as people say them" {
+@test "--since accepts today, yesterday and durations" {
   local time
   rlock run now -- true
   at "$(($(wall_ms) - 90 * 60000))" hours outcome released owner 1
@@ -820,7 +834,7 @@ PYTHON
   done
 }
 
-@test "times are local on a terminal and with --local, with the zone; UTC elsewhere" {
+@test "times are local, with the zone, on a terminal and with --local; UTC elsewhere" {
   at 1700000000000 a outcome released owner 1 held 1000 end exited value 0
   export TZ=XYZ-5:30
   run -0 rlock history
@@ -837,14 +851,14 @@ PYTHON
   grep -q '<td>2023-11-14T22:13:20Z</td>' page.html
   rlock history --local --html page.html
   grep -q '<td>2023-11-15T03:43:20+05:30</td>' page.html
-  # Such a time is one for --since.
+  # --since accepts such a time.
   FIELDS=owner run -0 holds --since 2023-11-15T03:43:20+05:30
   [[ $output == 1 ]]
   FIELDS=owner run -0 holds --since 2023-11-15T03:43:21+05:30
   [[ -z $output ]]
 }
 
-@test "a page paints no bar over another, counts those that find no lane, names bars, and has ticks" {
+@test "a page draws no bar over another, counts those without a lane, names bars, and has ticks" {
   local i
   for i in $(seq 50); do at "170000000$((1000 + i))" a outcome released owner "$i" user "u$i" host h held 60000 end exited value 0; done
   rlock history --html page.html

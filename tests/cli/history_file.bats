@@ -25,7 +25,7 @@ needs_root() { [[ $(id -u) == 0 ]] || skip 'ONLY ROOT CAN MAKE FILES OF OTHER US
 mode() { stat -c '%u %a' "$1"; }
 no_leftovers() { [[ -z $(find . -name '*.rlock-*') ]]; }
 
-# with_protection COMMAND...: with fs.protected_symlinks 0 and 1, as far as that may be set here.
+# with_protection COMMAND...: with fs.protected_symlinks 0 and 1, if it can be set here.
 with_protection() {
   local value
   [[ -v protected ]] || protected=$(</proc/sys/fs/protected_symlinks)
@@ -35,7 +35,7 @@ with_protection() {
   done
 }
 
-@test "a page in the place of another user's file has none of its permissions: no set-id, sticky or execute bit" {
+@test "a page that replaces another user's file has no set-id, sticky or execute bit" {
   needs_root
   local bits
   mkdir theirs
@@ -49,7 +49,7 @@ with_protection() {
   no_leftovers
 }
 
-@test "a page in the place of a file of ours has its permissions to read and write, and never another" {
+@test "a page that replaces our own file keeps its permissions to read and write, and no others" {
   local bits wanted
   while read -r bits wanted; do
     echo old >page.html
@@ -72,7 +72,7 @@ MODES
   [[ $(mode page.html) == "$(id -u) 600" ]]
 }
 
-@test "another group than that of the old page cannot read it" {
+@test "a group other than the old page's cannot read it" {
   needs_root
   echo old >page.html
   chown 0:65534 page.html
@@ -81,7 +81,7 @@ MODES
   [[ $(stat -c '%g %a' page.html) == '65534 640' ]]
 }
 
-@test "a file that open(2) would not let us write stays" {
+@test "a file that open(2) would not let us write is kept" {
   needs_root
   needs_nobody
   mkdir -m 777 open
@@ -94,7 +94,7 @@ MODES
   [[ $(mode open/page.html) == '65534 644' ]]
 }
 
-# refused LINK: no page is written through it, and it stays as it is.
+# refused LINK: no page is written through it, and it stays unchanged.
 refused() {
   local before
   before=$(stat -c '%N %u' "$1")
@@ -103,7 +103,7 @@ refused() {
   [[ $(stat -c '%N %u' "$1") == "$before" && $(<target) == mine && ! -e new ]]
 }
 
-@test "a link in a sticky folder is refused, whoever has made it and whatever fs.protected_symlinks says" {
+@test "a link in a sticky folder is refused, regardless of its owner and fs.protected_symlinks" {
   echo mine >target
   mkdir -m 1777 sticky
   ln -s ../target sticky/own
@@ -120,13 +120,13 @@ refused() {
     [[ $stderr == *'sticky/folder: rlock does not follow this link'* && $(<target) == mine ]]
   }
   with_protection each
-  # Without a link all is well.
+  # Without a link it works.
   rlock history --html sticky/page.html
   rlock history --html sticky/page.html
   [[ $(mode sticky/page.html) == "$(id -u) 644" ]]
 }
 
-@test "a link of another user is refused, unless the folder is theirs, too" {
+@test "a link of another user is refused, unless the folder is also theirs" {
   needs_root
   echo mine >target
   mkdir -m 777 open
@@ -172,7 +172,7 @@ refused() {
   [[ $(<sticky/file) == theirs ]]
 }
 
-@test "a folder that is exchanged while the page is written is not written to" {
+@test "a folder that is replaced while the page is written is not written to" {
   command -v strace >/dev/null && strace true 2>/dev/null || skip 'NO STRACE HERE: a folder that is exchanged meanwhile is not tested'
   mkdir pages elsewhere
   strace -f -qq -o trace -e trace=renameat,rename,renameat2 -e inject=renameat,rename,renameat2:delay_enter=3s \
@@ -186,7 +186,7 @@ refused() {
   [[ $(ls moved) == page.html && -z $(ls elsewhere) ]]
 }
 
-# Of the user 65534 and of the file's group, which has no right: acl(5), in the kernel's form.
+# For the user 65534 and the file's group, which has no right: acl(5), in the kernel's form.
 give_list() {
   python3 - "$1" "$2" <<'PY'
 import os, struct, sys
@@ -195,13 +195,13 @@ os.setxattr(sys.argv[1], sys.argv[2], struct.pack('<I', 2) + b''.join(struct.pac
 PY
 }
 
-@test "a page in the place of one with an access control list is no more open than that was" {
+@test "a page that replaces one with an access control list is no more open than that was" {
   echo old >page.html
   give_list page.html system.posix_acl_access 2>/dev/null || skip 'this file system has no access control lists'
   [[ $(mode page.html) == "$(id -u) 660" ]]
   rlock history --html page.html
   [[ $(mode page.html) == "$(id -u) 600" ]]
-  # A list that the folder gives to new files opens no page that was closed.
+  # If the folder has a default list for new files, that does not open a closed page.
   mkdir folder
   give_list folder system.posix_acl_default
   echo old >folder/page.html

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A job with --history that dies with its host writes nothing: the next grant does, and rlock history shows it before.
+# A job with --history that dies with its host writes nothing: the next grant does, and rlock history shows it earlier.
 
 load ../lib/common
 load ../lib/job
@@ -13,7 +13,7 @@ setup() {
 }
 teardown() { redis_stop srv; }
 
-# dies NAME [OPTION...]: a job with --history and a lease of $lease, or a second; all of it is killed at one instant.
+# dies NAME [OPTION...]: a job with --history and a lease of $lease (default 1 s), which is killed at one instant.
 dies() {
   local name=$1
   shift
@@ -41,10 +41,10 @@ entries() { redis srv xlen "rlock:history:{$1}"; }
 losses() { redis srv hget "rlock:totals:{$1}" losses; }
 keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || true; }
 
-@test "a job that dies with its host is in the history: the next grant writes it down, once" {
+@test "a job that dies with its host is in the history: the next grant records it, once" {
   dies a
   wait_until ended a
-  # Nobody has asked for the lock since.
+  # Nobody has asked for the lock since then.
   FIELDS='outcome result lost fine name kind reason' run -0 holds
   [[ $output == 'gone expired True False a plain lock release 1.4' && $(entries a) == 0 ]]
   run -0 rlock history
@@ -67,7 +67,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   (($(redis srv pttl 'rlock:history:{a}') > 2500000000 && $(redis srv pttl 'rlock:totals:{a}') > 2500000000))
 }
 
-@test "readers, slots and strings that die are written down as well" {
+@test "readers, slots and strings that die are recorded as well" {
   local kind
   dies r -s
   dies s --slots 2
@@ -86,7 +86,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ -z $(keys_left) ]]
 }
 
-@test "a waiter that comes after the dead one writes it down; each job that renews is no dead one" {
+@test "a waiter that comes after a dead job records it; a job that renews is never taken for dead" {
   local waiter
   dies a
   rlock run -q --wait 10m a -- true
@@ -105,7 +105,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $output == signalled && -z $(losses b) && -z $(keys_left) ]]
 }
 
-@test "a nested run that lets the lease last longer lets its hold be over later" {
+@test "a nested run that extends the lease also extends its hold" {
   rlock run --history --no-renew --lease 5s a -- "$RLOCK" run --no-renew --lease 10m a -- \
     redis-cli -s "$srv_sock" zrange 'rlock:hold:{a}:due' 0 -1 withscores >due
   (($(tail -n 1 due) > $(server_ms) + 60000))
@@ -119,7 +119,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   wait_until over a
   rlock run a -- true
   [[ $(entries a) == 1 && $(losses a) == 1 ]]
-  # The frontend would kill the monitor, which writes the entry.
+  # Otherwise the frontend would kill the monitor, which writes the entry.
   kill -CONT "$monitor"
   twice() { [[ $(entries a) == 2 ]]; }
   wait_until twice
@@ -129,7 +129,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $output == 'gone lost True' && $(losses a) == 1 ]]
 }
 
-@test "who releases, gives up or takes away leaves nothing behind" {
+@test "releasing, giving up and taking away leave nothing behind" {
   local owner
   rlock run --history a -- true
   rlock run --history --min-hold 10s m -- true
@@ -145,13 +145,13 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   rlock run --history --protocol set p -- true
   rlock run --history n -- "$RLOCK" run --history n -- true
   [[ -z $(keys_left) ]]
-  # All of it has a time.
+  # All keys have a TTL.
   local key
   rlock acquire --history x --lease 1m
   for key in $(redis srv --raw keys 'rlock:hold:*'); do (($(redis srv pttl "$key") > 0)); done
 }
 
-@test "what others have put there neither breaks a grant nor a history, and is written once" {
+@test "what others have put there breaks neither a grant nor a history, and is recorded once" {
   local i long
   redis srv set 'rlock:hold:{a}:due' text
   rlock run --history a -- true
@@ -166,21 +166,21 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
   run -0 rlock history a
   [[ $output == *'lease ran out'* && $output != *$'\e'* ]]
-  # Ten a grant at most; none is lost.
+  # At most ten per grant; none is lost.
   for i in $(seq 25); do redis srv zadd 'rlock:hold:{b}:due' "$i" "owner:$i" >/dev/null; done
   rlock run b -- true
   [[ $(entries b) == 10 ]]
   rlock run b -- true
   rlock run b -- true
   [[ $(entries b) == 25 && $(losses b) == 25 ]]
-  # A key of another type where the entry belongs: the grant stands.
+  # A key of another type in place of the entry: the grant still succeeds.
   redis srv set 'rlock:history:{c}' text
   redis srv zadd 'rlock:hold:{c}:due' 5 owner:1
   rlock run c -- true
   [[ -z $(losses c) ]]
 }
 
-@test "a user without the right to the histories is granted the lock, and leaves the entry to others" {
+@test "a user without the right to the histories gets the lock, and leaves the entry to others" {
   not_over acl tls cluster 'the user is one of the test, with a password'
   redis srv acl setuser few reset on '>pw' '~?' '~{*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' \
     '~rlock:waiters:*' '~redisson_lock_*' '&*' +@all >/dev/null
@@ -191,7 +191,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(entries a) == 1 && $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
 }
 
-@test "an empty history says whether nobody has asked for one, or nothing is over yet" {
+@test "an empty history says whether nobody has asked for one, or no hold has ended yet" {
   local job days='for a history in the last 30 days' how='with --history, or with RLOCK_HISTORY=true'
   run -0 rlock history
   [[ $output == "no job has asked $days; run jobs $how" ]]
@@ -213,19 +213,19 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   wait "$job" || true
   run -0 rlock history a
   [[ $output == *SIGTERM* ]]
-  # One that did not get the lock had asked for it, too.
+  # Those that did not get the lock had asked for it, too.
   rlock acquire c --lease 1m
   run -75 rlock run --history -n c -- true
   run -0 rlock history c
   [[ $output == 'nothing yet: '* ]]
 }
 
-@test "of a quorum a hold counts as dead where most of its servers say so" {
+@test "in a quorum, a hold counts as dead if a majority of the servers says so" {
   quorum_start 3
   lease=2s dies q
   seen() { FIELDS='name outcome result' holds | grep -qx 'q gone expired'; }
   wait_until seen
-  # One that a minority has lost may have gone on.
+  # One that a minority has lost may have continued.
   redis s2 zadd 'rlock:hold:{z}:due' 5 owner:1
   redis s2 xadd 'rlock:history:{y}' '*' outcome gone end expired owner owner:1
   FIELDS=name run -0 holds

@@ -13,7 +13,7 @@ setup() {
   touch "$pids"
 }
 teardown() {
-  # The leftovers of a failed test must not hold up the others.
+  # The leftovers of a failed test must not affect the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   all_gone "$pids"
   assert_clean srv
@@ -22,10 +22,10 @@ teardown_file() { redis_stop srv; }
 
 held() { [[ $(redis srv exists a) == 1 ]]; }
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
-# past MS: so much time has gone by since $began.
-# drop: the lock a is not waited for.
+# past MS: that much time has passed since $began.
+# drop: does not wait for the lock a.
 drop() { redis srv del a 'rlock:holder:{a}'; }
-# refused TEXT ARG...: run ends with 64 and says the text, nothing is started, nothing is left on the server.
+# refused TEXT ARG...: run exits with 64 and TEXT, starts nothing, and leaves nothing on the server.
 refused() {
   local text=$1
   shift
@@ -34,7 +34,7 @@ refused() {
   [[ -z $output && ! -e started ]]
   [[ -z $(redis srv --scan --pattern '*refused*') ]]
 }
-# leave HOW TRAP: a command that leaves a process behind that writes its pid to $pids; it runs for 0.6 s.
+# leave HOW TRAP: a command that leaves a process behind, which writes its pid to $pids; it runs for 0.6 s.
 leave() {
   echo "$1 bash -c '$2 echo \$\$ >>$pids; sleep 0.6; touch finished' </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"
@@ -42,17 +42,17 @@ leave() {
 
 # --- --max-hold
 
-@test "--max-hold: the command is stopped, the status is 124, the lock is free, and it is said" {
+@test "--max-hold: the command is stopped with a message, the status is 124, and the lock is free" {
   began=$(now_ms)
   run -124 --separate-stderr rlock run --max-hold 500ms a -- sh -c 'echo $$ >pid; exec sleep 1000'
   past 499
-  assert_says 'as long as it may be'
+  assert_says 'the limit of --max-hold'
   assert_says 500ms
   gone "$(<pid)"
   free
 }
 
-@test "--max-hold: a command that ignores TERM is killed after --kill-after, all of its tree" {
+@test "--max-hold: a command that ignores TERM is killed after --kill-after, with all of its tree" {
   began=$(now_ms)
   run -124 rlock run --max-hold 500ms -k 500ms a -- bash -c "$(tree "$pids")"
   past 999
@@ -61,7 +61,7 @@ leave() {
   free
 }
 
-@test "--max-hold: the command gets TERM, and may end by itself: 124 all the same" {
+@test "--max-hold: the command gets TERM and may end by itself: still 124" {
   run -124 rlock run --max-hold 500ms a -- bash -c 'trap "echo TERM >>got; exit 0" TERM; while :; do sleep 0.05; done'
   [[ $(<got) == TERM ]]
 }
@@ -84,14 +84,14 @@ leave() {
   free
 }
 
-@test "--max-hold does not count the waiting" {
+@test "--max-hold does not count the wait" {
   redis srv hset a 11111111-2222-3333-4444-555555555555:1 1
   redis srv pexpire a 5000
   run -0 rlock run --max-hold 4s a -- touch started
   [[ -e started ]]
 }
 
-@test "--max-hold is over while leftovers are waited for: they are ended, the lock is free" {
+@test "--max-hold passes while leftovers are waited for: they are ended, and the lock is free" {
   run rlock run --max-hold 700ms -k 300ms --leftovers wait a -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) &
     until [[ -s $pids ]]; do sleep 0.02; done"
   show
@@ -100,7 +100,7 @@ leave() {
   free
 }
 
-@test "--max-hold may be longer than the lease, and is not cut by it" {
+@test "--max-hold may be longer than the lease" {
   run -124 rlock run --lease 5s --max-hold 7s a -- bash -c 'for i in {1..1000}; do redis-cli -s "$srv_sock" hkeys a >>owners; sleep 0.1; done'
   [[ $(sort -u owners | wc -l) == 1 ]] # never free, and never another's
   [[ $(wc -l <owners) -gt 5 ]] # it was looked at
@@ -112,7 +112,7 @@ leave() {
   free
 }
 
-@test "--max-hold and a signal: the signal counts" {
+@test "--max-hold and a signal: the signal takes precedence" {
   job_start --max-hold 20s a -- sleep 100
   job_parts
   kill -TERM "$frontend"
@@ -122,7 +122,7 @@ leave() {
 
 # --- --min-hold
 
-@test "--min-hold: rlock ends with the command, and the lock stays by its TTL for the rest" {
+@test "--min-hold: rlock ends with the command, and the lock's TTL keeps it for the rest" {
   local ttl
   run -4 rlock run --min-hold 10m a -- sh -c 'exit 4'
   ttl=$(redis srv pttl a)
@@ -133,7 +133,7 @@ leave() {
   drop
 }
 
-@test "--min-hold counts from the start, not from the end" {
+@test "--min-hold counts from the start" {
   local ttl
   rlock run --min-hold 10m a -- sleep 2
   ttl=$(redis srv pttl a)
@@ -146,7 +146,7 @@ leave() {
   free
 }
 
-@test "--min-hold: the next run gets the lock when it is over, not before" {
+@test "--min-hold: the next run gets the lock afterwards, not before" {
   began=$(now_ms)
   rlock run --lease 10m --min-hold 2s a -- true
   run -0 rlock run -w 1m a -- touch started
@@ -154,7 +154,7 @@ leave() {
   [[ -e started ]]
 }
 
-@test "--min-hold longer than the lease: the lock is kept for all of it" {
+@test "--min-hold longer than the lease: the lock is kept for the whole time" {
   local ttl
   rlock run --min-hold 10m a -- true
   ttl=$(redis srv pttl a)
@@ -162,7 +162,7 @@ leave() {
   drop
 }
 
-@test "--min-hold shorter than the lease: the lock is free when it is over, not when the lease is" {
+@test "--min-hold shorter than the lease: the lock is free after it, not after the lease" {
   local ttl
   rlock run --lease 10m --min-hold 1m a -- true
   ttl=$(redis srv pttl a)
@@ -170,7 +170,7 @@ leave() {
   drop
 }
 
-@test "--min-hold: all processes are killed shortly after the start, and the lock stays for all of it" {
+@test "--min-hold: all processes are killed shortly after the start, and the lock is kept for the whole time" {
   local ttl inner
   job_start --min-hold 10m a -- sleep 1000
   job_parts
@@ -184,7 +184,7 @@ leave() {
   drop
 }
 
-@test "--min-hold: killed later than that, the lease counts" {
+@test "--min-hold: if they are killed later than that, the lease counts" {
   local inner
   began=$(now_ms)
   job_start --lease 5s --min-hold 6s a -- sleep 1000
@@ -207,20 +207,20 @@ leave() {
   drop
 }
 
-@test "--min-hold is about a command that has run" {
+@test "--min-hold only applies to a command that has run" {
   run -127 rlock run --min-hold 20s a -- ./nothing
   free
   run -78 rlock run --min-hold 20s --on-acquire false a -- true
   free
 }
 
-@test "--min-hold and --no-renew: the command is stopped, and the lock stays" {
+@test "--min-hold and --no-renew: the command is stopped, and the lock stays held" {
   run -74 rlock run --no-renew --lease 2s --min-hold 10m a -- sleep 1000
   (($(redis srv pttl a) > 400000))
   drop
 }
 
-@test "--min-hold: what keeps the lock is told from a command that runs" {
+@test "--min-hold: status distinguishes it from a running command" {
   rlock run --min-hold 10m a -- true
   run -0 rlock status a
   assert_says 'has ended; --min-hold keeps the lock'
@@ -243,7 +243,7 @@ leave() {
   free
 }
 
-@test "--min-hold and --max-hold together: stopped at the latter, free at once" {
+@test "--min-hold and --max-hold together: stopped at the latter, then free at once" {
   run -124 rlock run --min-hold 300ms --max-hold 600ms a -- sleep 100
   free
   run -124 rlock run --min-hold 600ms --max-hold 600ms a -- sleep 100
@@ -254,7 +254,7 @@ leave() {
 
 @test "--no-renew: the command is stopped before the lease ends, 74" {
   run -74 --separate-stderr rlock run --no-renew --lease 15s a -- python3 -c "$(heartbeat "$PWD/beats")"
-  assert_says 'nobody was to renew it'
+  assert_says 'forbids renewing it'
   (($(tail -n 1 beats) - $(head -n 1 beats) < 15000))
   (($(tail -n 1 beats) - $(head -n 1 beats) > 200))
 }
@@ -287,7 +287,7 @@ leave() {
 
 # --- --leftovers
 
-@test "--leftovers kill, and without it: a background process and a daemon are ended, the status is the command's" {
+@test "--leftovers kill, and the default: a background process and a daemon are ended, and the status is the command's" {
   local how
   for how in '' --leftovers=kill; do
     : >"$pids"
@@ -302,7 +302,7 @@ leave() {
   done
 }
 
-@test "--leftovers kill: a leftover gets TERM first, and time" {
+@test "--leftovers kill: a leftover gets TERM first, and time to end" {
   run -0 rlock run --leftovers kill -k 3s a -- bash -c "
     bash -c 'trap \"sleep 0.2; echo TERM >>got; exit\" TERM; echo \$\$ >>$pids; while :; do sleep 0.05; done' &
     until [[ -s $pids ]]; do sleep 0.02; done"
@@ -310,7 +310,7 @@ leave() {
   all_gone "$pids"
 }
 
-@test "--leftovers kill: one that ignores TERM is killed after --kill-after, with the lock held until then" {
+@test "--leftovers kill: a leftover that ignores TERM is killed after --kill-after, and the lock is held until then" {
   job_start --leftovers kill -k 800ms a -- bash -c "
     setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"
@@ -331,11 +331,11 @@ leave_named() {
     cp "$(command -v sleep)" "$name"
     echo "setsid ./$name 1000 </dev/null >/dev/null 2>&1 & echo \$! >>$pids"
   done
-  # Until each has its name.
+  # Waits until each has its name.
   echo "while read -r pid; do until [[ \$(readlink /proc/\$pid/exe) == $PWD/* ]]; do sleep 0.02; done; done <$pids;"
 }
 
-@test "--leftovers kill, and without it: the processes that were ended are named on one line, whatever the status" {
+@test "--leftovers kill, and the default: one line names the processes that were ended, regardless of the status" {
   local status_of how ids
   for how in '' --leftovers=kill; do
     for status_of in 0 3; do
@@ -347,14 +347,14 @@ leave_named() {
       free
     done
   done
-  # Of a command that dies by a fault of its own, too.
+  # Also for a command that dies because of an error.
   run -139 --separate-stderr rlock run a -- bash -c "$(leave_named app) kill -SEGV \$\$"
   assert_says 'ended 1 process that the command left: app (pid '
   run -0 --separate-stderr rlock run -q a -- bash -c "$(leave_named app)"
   [[ -z $stderr ]]
 }
 
-@test "--leftovers kill: of many that were ended three are named, with what a name holds escaped" {
+@test "--leftovers kill: of many that were ended, three are named, with escaped names" {
   run -0 --separate-stderr rlock run a -- bash -c "$(leave_named app one two three) exit 0"
   assert_says 'ended 4 processes that the command left: app (pid '
   all_gone "$pids"
@@ -366,7 +366,7 @@ leave_named() {
   [[ $stderr == "rlock: warning: a: ended 1 process that the command left: \\x1b[31mx (pid $(<named)); --leftovers wait or ignore keeps it" ]]
 }
 
-@test "processes that end by themselves, that are kept, or that end with a job that is stopped, are not named" {
+@test "processes that end by themselves, are kept, or end with a stopped job are not named" {
   # A zombie.
   run -0 --separate-stderr rlock run a -- python3 -c 'import os
 pid = os.fork()
@@ -386,7 +386,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   [[ $stderr != *'ended'* ]]
 }
 
-@test "a leftover has a moment to end by itself before SIGTERM" {
+@test "a leftover may end by itself for a moment before SIGTERM" {
   run -0 rlock run a -- bash -c "
     bash -c 'trap \"date +%s%3N >term; exit\" TERM; echo \$\$ >>$pids; while :; do sleep 0.01; done' &
     until [[ -s $pids ]]; do sleep 0.02; done; date +%s%3N >ended"
@@ -401,7 +401,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   all_gone "$pids"
 }
 
-@test "--leftovers wait: the lock is held until the last one has ended, and nothing is sent to it" {
+@test "--leftovers wait: the lock is held until the last leftover has ended, without any signal" {
   local how
   for how in '' setsid; do
     : >"$pids"
@@ -445,7 +445,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   free
 }
 
-@test "--leftovers wait: the lock is lost meanwhile: what is left is stopped" {
+@test "--leftovers wait: if the lock is lost meanwhile, the leftovers are stopped" {
   job_start --lease 6s --leftovers wait -k 300ms a -- bash -c "
     echo \$\$ >command
     setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
@@ -460,7 +460,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   all_gone "$pids"
 }
 
-@test "--leftovers wait: the lock is lost while the command runs: all of it is stopped" {
+@test "--leftovers wait: if the lock is lost while the command runs, all of it is stopped" {
   job_start --lease 6s --leftovers wait -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   drop
@@ -486,7 +486,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   done
 }
 
-@test "--leftovers ignore: the lock is lost while the command runs: all of it is stopped" {
+@test "--leftovers ignore: if the lock is lost while the command runs, all of it is stopped" {
   job_start --lease 6s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
   drop
@@ -495,14 +495,14 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   all_gone "$pids"
 }
 
-@test "--leftovers ignore: a command that is stopped by --max-hold is stopped with its tree" {
+@test "--leftovers ignore: if --max-hold stops a command, it stops its tree" {
   run -124 rlock run --max-hold 1s --leftovers ignore -k 300ms a -- bash -c "$(tree "$pids")"
   [[ $(wc -l <"$pids") == 3 ]]
   all_gone "$pids"
   free
 }
 
-# --- Values that cannot be
+# --- Impossible values
 
 @test "--min-hold over --max-hold is refused" {
   refused --min-hold --min-hold 5s --max-hold 3s
@@ -511,7 +511,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   drop
 }
 
-@test "--max-hold that --no-renew leaves no time for is refused" {
+@test "--max-hold for which --no-renew leaves no time is refused" {
   refused --no-renew --no-renew --lease 5s --max-hold 1m
   refused --max-hold --no-renew --lease 5s --max-hold 6s
   run -0 rlock run --no-renew --lease 5s --max-hold 5s a -- true
@@ -523,7 +523,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   refused --kill-after -k 30s --lease 30s
   refused --kill-after -k 2s --lease 1s
   refused --kill-after -k 3s --no-renew --lease 2s
-  # The value that the message names is allowed.
+  # The value in the message is allowed.
   local limit
   limit=$(sed -n 's/.*at most \([0-9.a-z]*\).*/\1/p' <<<"$stderr")
   run -0 rlock run -k "$limit" --no-renew --lease 2s a -- true
@@ -542,7 +542,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   refused --leftovers --isolate --leftovers ignore
 }
 
-@test "durations that are none, or nothing, or less, are refused by each option" {
+@test "invalid, zero and negative durations are refused for each option" {
   local option value
   for option in --max-hold --kill-after --hook-timeout --lease --min-hold; do
     for value in -1s -0.5 x '' 5y '1 s' 1s2 . nan inf 99999999999999999999d; do
@@ -555,7 +555,7 @@ os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)'
   done
 }
 
-@test "the same from the variables is refused, and they are named" {
+@test "the same from the variables is refused, and the message names them" {
   local variable
   for variable in RLOCK_MAX_HOLD RLOCK_MIN_HOLD RLOCK_LEFTOVERS RLOCK_KILL_AFTER RLOCK_NO_RENEW RLOCK_ISOLATE; do
     run --separate-stderr env "$variable=garbage" timeout 20 "$RLOCK" run refused -- touch started

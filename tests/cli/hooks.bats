@@ -11,7 +11,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() {
-  # The leftovers of a failed test must not hold up the others.
+  # The leftovers of a failed test must not affect the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   assert_clean srv
 }
@@ -25,12 +25,12 @@ free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 lines_are() { [[ $(tr '\n' ' ' <"$1") == "$2 " ]]; }
 # hang FILE [KEEP_ON]: a hook that writes its pid to the file and does not end.
 hang() { echo "${2:-} echo \$\$ >$PWD/$1; while :; do sleep 0.05; done"; }
-# wait_for_hook FILE: a hook of hang runs; sets $hook.
+# wait_for_hook FILE: waits until the hook of hang runs; sets $hook.
 wait_for_hook() {
   wait_until test -s "$1"
   hook=$(<"$1")
 }
-# lose: the lock a is gone from the server.
+# lose: deletes the lock a on the server.
 lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "the order is on-acquire, the command, on-release" {
@@ -45,7 +45,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $output == command && $stderr == $'one\ntwo\nthree\nfour' ]]
 }
 
-@test "-q does not silence what hooks print" {
+@test "-q does not silence the output of hooks" {
   run -0 --separate-stderr rlock -q run --on-acquire 'echo one' a -- true
   [[ $stderr == one ]]
 }
@@ -57,19 +57,19 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $(<acquire) == 0 && $(<release) == 0 ]]
 }
 
-@test "a hook's standard input is empty where ours is closed" {
+@test "a hook's standard input is empty if ours is closed" {
   run -0 bash -c '"$@" <&-' -- "$RLOCK" run --on-acquire 'wc -c >acquire' --on-release 'wc -c >release' a -- true
   [[ $(<acquire) == 0 && $(<release) == 0 ]]
 }
 
-@test "hooks run in the folder of the caller, the command too" {
+@test "hooks and the command run in the caller's folder" {
   mkdir 'a folder'
   cd 'a folder'
   rlock run --on-acquire 'pwd -P >acquire' --on-release 'pwd -P >release' a -- sh -c 'pwd -P >command'
   [[ $(<acquire) == "$(pwd -P)" && $(<release) == "$(pwd -P)" && $(<command) == "$(pwd -P)" ]]
 }
 
-@test "hooks get the variables that the command gets" {
+@test "hooks get the same variables as the command" {
   local look='printf "%s\n" "$RLOCK_NAME" "$RLOCK_OWNER" "$RLOCK_TOKEN" "$RLOCK_HELD" "$RLOCK_URL"'
   rlock run --on-acquire "($look) >acquire" --on-release "($look) >release" a -- sh -c "($look) >command"
   [[ $(sed -n 1p command) == a && $(wc -l <command) == 5 ]]
@@ -82,16 +82,16 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   RLOCK_PASSWORD=sesame-7 REDISCLI_AUTH=sesame-7 run -0 --separate-stderr \
     rlock --url "unix://bob:sesame-7@$srv_sock" run --on-acquire env --on-release env a -- true
   [[ $stderr == *RLOCK_URL=unix://*RLOCK_URL=unix://* ]]
-  # The address on our own command line is warned of, by another text.
+  # The address on our own command line causes a different warning.
   [[ $output$stderr != *sesame-7* ]]
 }
 
-@test "hooks are run by /bin/sh, whatever SHELL is" {
+@test "hooks are run by /bin/sh, regardless of SHELL" {
   SHELL=/bin/false run -0 --separate-stderr rlock run --on-acquire 'echo "$0"' a -- true
   [[ $stderr == *sh ]]
 }
 
-@test "a hook's text may begin with a dash and have several lines" {
+@test "a hook's text may start with a dash and have several lines" {
   run -0 rlock run --on-acquire=$'-x 2>/dev/null\necho "a  b" >acquire\ntrue' a -- true
   [[ $(<acquire) == 'a  b' ]]
 }
@@ -103,12 +103,12 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $status == 7 && $(<acquire) == none && $(<command) == none && $(<release) == 7 ]]
 }
 
-@test "RLOCK_EXIT_STATUS of a command that died of a signal is what a shell shows" {
+@test "RLOCK_EXIT_STATUS of a command killed by a signal is what a shell shows" {
   run -137 rlock run --on-release 'echo "$RLOCK_EXIT_STATUS" >release' a -- sh -c 'kill -9 $$'
   [[ $(<release) == 137 ]]
 }
 
-@test "on-release sees the command's status once, whatever RLOCK_EXIT_STATUS is around us" {
+@test "on-release gets the command's status only once, regardless of RLOCK_EXIT_STATUS in our environment" {
   RLOCK_EXIT_STATUS=99 run -0 rlock run --on-release 'env | grep ^RLOCK_EXIT_STATUS= >release' a -- true
   [[ $(<release) == RLOCK_EXIT_STATUS=0 ]]
 }
@@ -125,7 +125,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ -n $output && $stderr == "$output"$'\n'"$output" ]]
 }
 
-@test "on-acquire fails: 78, the command is not started, the lock is released, and it is said" {
+@test "on-acquire fails: 78 and a message, the command is not started, and the lock is released" {
   run -78 --separate-stderr rlock run --on-acquire 'exit 5' --on-release 'touch release' --on-lost 'touch lost' a -- touch started
   assert_says 'on-acquire hook '
   assert_says 5
@@ -140,7 +140,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   free
 }
 
-@test "on-acquire cannot be found, or not be executed: 78" {
+@test "on-acquire cannot be found or executed: 78" {
   touch plain
   run -78 --separate-stderr rlock run --on-acquire ./nothing a -- touch started
   assert_says 'on-acquire hook '
@@ -152,7 +152,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   free
 }
 
-@test "on-acquire hangs: stopped when --hook-timeout is over, 78" {
+@test "on-acquire hangs: stopped after --hook-timeout, 78" {
   began=$(now_ms)
   run -78 --separate-stderr rlock run --hook-timeout 300ms --on-acquire "$(hang pid)" a -- touch started
   past 299
@@ -184,7 +184,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   free
 }
 
-@test "on-release fails: warned of, and the status is that of the command" {
+@test "on-release fails: a warning, and the command's status" {
   local code
   for code in 0 4; do
     run "-$code" --separate-stderr rlock run --on-release 'exit 5' a -- sh -c "exit $code"
@@ -194,7 +194,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   done
 }
 
-@test "on-release hangs: stopped when --hook-timeout is over, and the status is that of the command" {
+@test "on-release hangs: stopped after --hook-timeout, and the status is the command's" {
   run -4 --separate-stderr rlock run -k 300ms --hook-timeout 300ms --on-release "$(hang pid "trap '' TERM;")" a -- sh -c 'exit 4'
   assert_says 'on-release hook '
   assert_says 300ms
@@ -212,7 +212,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $status == 0 ]]
 }
 
-@test "on-release runs when the command and all that it has started has ended" {
+@test "on-release runs when the command and everything that it has started have ended" {
   run -0 rlock run -k 300ms --on-release 'kill -0 "$(cat pid)" 2>/dev/null && touch alive; touch release' a \
     -- sh -c "(trap '' TERM; $(hang pid)) & until [ -s pid ]; do sleep 0.02; done"
   [[ -e release && ! -e alive ]]
@@ -232,7 +232,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ -n $output && $stderr == *"$output" && ! -e lost ]]
 }
 
-@test "a command that is not found: on-release runs, if on-acquire has" {
+@test "a command that is not found: on-release runs if on-acquire has run" {
   run -127 rlock run --on-acquire 'echo acquire >>log' --on-release 'echo "$RLOCK_EXIT_STATUS" >>log' a -- ./nothing
   [[ ! -e log ]] || lines_are log 'acquire 127'
   free
@@ -251,7 +251,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ ! -e hook ]]
 }
 
-@test "on-lost runs when the lock was lost and the command has been stopped, and on-release does not" {
+@test "on-lost runs after the lock was lost and the command was stopped; on-release does not" {
   job_start --lease 6s -k 300ms --on-release 'touch release' \
     --on-lost 'kill -0 "$(cat pid)" 2>/dev/null && touch alive; echo "$RLOCK_NAME $RLOCK_OWNER" >lost; echo "$RLOCK_WHY" >why; echo said' \
     a -- sh -c "trap '' TERM; $(hang pid)"
@@ -263,19 +263,19 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   show
   [[ $status == 74 && $(<lost) == "a $owner" && ! -e alive && ! -e release && -z $output ]]
   assert_says said
-  # The reason that rlock says itself.
+  # The reason in rlock's message.
   [[ -s why ]]
   assert_says "$(<why)"
 }
 
-@test "an on-lost hook that fails is told of, and changes nothing" {
+@test "an on-lost hook that fails causes a warning and changes nothing" {
   job_start --lease 6s --on-lost 'touch lost; exit 3' a -- sh -c "$(hang pid)"
   wait_for_hook pid
   lose
   job_status
   show
   [[ $status == 74 && -e lost ]]
-  assert_says 'warning: a: --on-lost hook ended with 3'
+  assert_says 'warning: a: --on-lost hook exited with 3'
 }
 
 @test "on-lost runs without the lock: another may hold it" {
@@ -288,7 +288,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   redis srv del a 'rlock:holder:{a}'
 }
 
-@test "on-lost sees why once, whatever RLOCK_WHY is around us" {
+@test "on-lost gets the reason only once, regardless of RLOCK_WHY in our environment" {
   RLOCK_WHY=nonsense job_start --lease 6s --on-lost 'echo "$RLOCK_WHY" >why' a -- sleep 100
   job_parts
   lose
@@ -298,10 +298,10 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "the lease ends with --no-renew: on-lost says so, and on-release does not run" {
   run -74 --separate-stderr rlock run --no-renew --lease 3s --on-lost 'echo "$RLOCK_WHY" >why' --on-release 'touch release' a -- sleep 100
-  [[ $(<why) == *"nobody was to renew it"* && ! -e release ]]
+  [[ $(<why) == *"forbids renewing it"* && ! -e release ]]
 }
 
-@test "on-lost fails or hangs: 74 all the same" {
+@test "on-lost fails or hangs: still 74" {
   local text
   for text in 'exit 5' "$(hang pid "trap '' TERM;")"; do
     job_start --lease 6s -k 300ms --hook-timeout 300ms --on-lost "touch lost; $text" a -- sleep 100
@@ -324,7 +324,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   [[ $status == 74 && -s why ]]
 }
 
-@test "on-lost does not run when all goes well, nor when the command fails" {
+@test "on-lost does not run if all goes well, nor if the command fails" {
   run -3 rlock run --on-lost 'touch lost' a -- sh -c 'exit 3'
   [[ ! -e lost ]]
 }
@@ -339,14 +339,14 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   gone "$hook"
 }
 
-@test "the lock is lost during on-release: the hook is stopped before its time is over" {
+@test "the lock is lost during on-release: the hook is stopped before its time is up" {
   job_start --lease 6s -k 300ms --hook-timeout 10m --on-release "$(hang pid "trap '' TERM;")" a -- sh -c 'exit 4'
   wait_for_hook pid
   lose
   job_status
   show
   gone "$hook"
-  # The command itself has ended in time, but not what was to run under the lock.
+  # The command itself has ended in time, but not the work under the lock.
   [[ $status == 4 || $status == 74 ]]
   assert_says 'the lock is lost'
 }
@@ -374,7 +374,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
   free
 }
 
-@test "INT during on-acquire: it dies of INT" {
+@test "INT during on-acquire: rlock dies of INT" {
   run -0 python3 - <<'EOF'
 import os, signal, subprocess, time
 job = subprocess.Popen([os.environ["RLOCK"], "run", "--on-acquire", "touch up; while :; do sleep 0.05; done", "a", "--", "touch", "started"],
@@ -431,7 +431,7 @@ EOF
   wait_until free
 }
 
-@test "what on-acquire leaves in the background does not hold up the command, and has ended when the lock is free" {
+@test "what on-acquire leaves in the background does not delay the command, and has ended when the lock is free" {
   run -0 rlock run -k 300ms --hook-timeout 10m --on-acquire "($(hang pid "trap '' TERM;")) & until [ -s pid ]; do sleep 0.02; done" a -- sh -c "$OWNER_OF_A"
   gone "$(<pid)"
   free
@@ -457,7 +457,7 @@ EOF
   gone "$(<pid)"
 }
 
-@test "hooks are stopped by --hook-timeout only, not by --max-hold of the command" {
+@test "only --hook-timeout stops hooks, not the command's --max-hold" {
   run -0 rlock run --max-hold 1s --on-release 'sleep 1.5; touch release' a -- true
   [[ -e release ]]
 }
@@ -480,7 +480,7 @@ EOF
   [[ $status == 74 && -s why ]]
 }
 
-@test "hooks from the configuration file; variables beat it, options beat both" {
+@test "hooks from the configuration file; variables take precedence over it, options over both" {
   cat >conf <<'CONF'
 on-acquire = "echo file >>log"
 on-release = "echo \"file $RLOCK_EXIT_STATUS\" >>log"
@@ -513,13 +513,13 @@ CONF
   free
 }
 
-@test "hooks belong to run alone" {
+@test "only run has hooks" {
   run -64 rlock acquire --lease 5s --on-acquire true a
   run -64 rlock release --on-release true --owner x a
   free
 }
 
-@test "a nested run is let in from a hook" {
+@test "a nested run in a hook shares the lock" {
   run -0 --separate-stderr rlock run --on-acquire '"$RLOCK" run -n a -- echo inside' --on-release '"$RLOCK" run -n a -- echo inside' a -- true
   [[ $stderr == $'inside\ninside' ]]
 }
@@ -529,7 +529,7 @@ CONF
   [[ -s lines && " $stderr " != *' 7 '* ]]
 }
 
-@test "--on-lost that stops itself is over when its time is" {
+@test "--on-lost that stops itself ends when its time is up" {
   job_start --hook-timeout 500ms --on-lost 'touch up; kill -STOP $$' --lease 6s a -- sleep 1000
   wait_until held
   lose

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Addresses with the name of a host: /etc/hosts and DNS, by a name server of our own.
+# Addresses with a host name: /etc/hosts, and DNS with our own name server.
 # shellcheck disable=SC2154 # port: set in setup_file
 
 load ../lib/common
@@ -28,7 +28,7 @@ teardown() {
   assert_clean srv
 }
 
-# at HOST ARG...: rlock, where names are looked up by our server, with that host's Redis. Becomes it.
+# at HOST ARG...: rlock with that host's Redis, where our server resolves names. Replaces the process.
 at() {
   local url=redis://$1:$port
   shift
@@ -39,7 +39,7 @@ held() { [[ $(redis srv exists x) == 1 ]]; }
 waiting() { [[ $(redis srv exists 'rlock:queue:{x}') == 1 ]]; }
 asked_again() { (($(wc -l <asked) > $1)); }
 
-@test "a name that DNS knows, and one that stands in /etc/hosts" {
+@test "a name that DNS knows, and one in /etc/hosts" {
   run -0 --separate-stderr at host.rlock.test run x -- echo ran
   [[ $output == ran && -z $stderr ]]
   grep -qx host.rlock.test asked
@@ -48,7 +48,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ $output == ran && -z $stderr && ! -e asked ]]
 }
 
-@test "an IPv6 address in /etc/hosts is used where the host has no other" {
+@test "an IPv6 address in /etc/hosts is used if the host has no other" {
   python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null || skip 'no IPv6 here'
   echo '::1 six' >hosts
   run -69 --separate-stderr at six status x
@@ -72,7 +72,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   grep -qx host.rlock.test.sub.other.test asked
 }
 
-@test "a domain of the search list whose server fails" {
+@test "a domain in the search list whose server fails" {
   printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
   run -0 --separate-stderr at host.rlock.test run x -- echo ran
   [[ $output == ran && -z $stderr ]]
@@ -82,7 +82,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ ! -e ran ]]
 }
 
-@test "a number asks nobody" {
+@test "an address needs no name server" {
   run -0 --separate-stderr at 127.0.0.1 run x -- echo ran
   [[ ! -e asked ]]
 }
@@ -99,7 +99,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ ! -e ran ]]
 }
 
-@test "a name server that is silent: rlock waits for --server-timeout" {
+@test "a silent name server: rlock waits for --server-timeout" {
   local began
   touch silent
   began=$(now_ms)
@@ -110,7 +110,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   [[ ! -e ran ]]
 }
 
-@test "a name server that is silent is waited for, not asked again and again" {
+@test "a silent name server is waited for, but not asked again and again" {
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
   touch silent
   local url=redis://host.rlock.test:$port
@@ -119,7 +119,7 @@ asked_again() { (($(wc -l <asked) > $1)); }
   (($(wc -l <trace) < 50))
 }
 
-@test "the first of two name servers is silent: the second is asked, in time for a renewal" {
+@test "the first of two name servers is silent: the second is asked in time for a renewal" {
   local began other=${dns%.53}.54
   mkdir other
   touch other/silent
@@ -134,8 +134,8 @@ asked_again() { (($(wc -l <asked) > $1)); }
   not past 2900
 }
 
-# in_network_of_its_own ADDRESS...: asks for a status where nobody but a name server is, on a host with these addresses of
-# IPv6, all of which are within reach of one another. $NAME is the server, $TIMEOUT the time.
+# in_network_of_its_own ADDRESS...: asks for a status on a host with these IPv6 addresses, which can all reach each
+# other, where nothing but a name server exists. $NAME is the server, $TIMEOUT the time.
 in_network_of_its_own() {
   unshare -n true 2>/dev/null || skip 'only root can give a job a network of its own'
   run -69 unshare -n -m sh -c 'program=$1 address=$2
@@ -148,25 +148,25 @@ in_network_of_its_own() {
     kill "$server"; exit "$status"' sh "$TESTS_DIR/lib/dns_server.py" "$dns" "$@"
 }
 
-@test "a name server that drops questions for IPv6, where nobody can use the answer" {
+@test "a name server that drops questions for IPv6, on a host that cannot use the answer" {
   touch drops-ipv6
   in_network_of_its_own
   assert_says 'Connection refused'
 }
 
-@test "a name server that drops questions for IPv6, on a host that has addresses of it: the other answer counts" {
+@test "a name server that drops questions for IPv6, on a host with IPv6 addresses: the other answer counts" {
   [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
   touch drops-ipv6
   in_network_of_its_own fe80::1/64
   assert_says 'Connection refused'
   in_network_of_its_own 2001:db8::1/64
   assert_says 'Connection refused'
-  # The time of a renewal of the shortest leases.
+  # The time for a renewal with the shortest lease.
   TIMEOUT=250ms in_network_of_its_own 2001:db8::1/64
   assert_says 'Connection refused'
 }
 
-@test "on a host whose addresses of IPv6 reach no further than private networks IPv4 comes first" {
+@test "on a host whose IPv6 addresses only reach private networks, IPv4 comes first" {
   [[ -e /proc/net/if_inet6 ]] || skip 'no IPv6 here'
   NAME=both in_network_of_its_own fd00:1::2/64
   [[ $output == *'127.0.0.1:1: '*'[2001:db8:1::1]:1: '* ]]
@@ -174,7 +174,7 @@ in_network_of_its_own() {
   [[ $output == *'[2001:db8:1::1]:1: '*'127.0.0.1:1: '* ]]
 }
 
-@test "a name server that is silent: a signal ends rlock at once" {
+@test "a silent name server: a signal ends rlock at once" {
   local pid status=0 began
   touch silent
   at host.rlock.test --server-timeout 1m run x -- touch ran 2>said 3>&- &
@@ -187,7 +187,7 @@ in_network_of_its_own() {
   not past 5000
 }
 
-@test "a signal ends rlock at once when it asks for the name as it is, too" {
+@test "a signal ends rlock at once while it asks for the name without a domain, too" {
   local pid status=0
   touch drops-known
   printf 'nameserver %s\noptions ndots:5\nsearch bad.test\n' "$dns" >resolv.conf
@@ -199,13 +199,13 @@ in_network_of_its_own() {
   [[ $status == 143 && ! -e ran ]]
 }
 
-@test "a name server that answers what nobody can read" {
+@test "a name server with an unreadable answer" {
   touch garbage
   run -69 --separate-stderr at host.rlock.test --server-timeout 3s run x -- touch ran
   [[ ! -e ran && -n $stderr ]]
 }
 
-# job_at_silent_server LEASE: a job whose connection is cut when the name server is silent. Sets $pid.
+# job_at_silent_server LEASE: a job whose connection is cut while the name server is silent. Sets $pid.
 job_at_silent_server() {
   at host.rlock.test run --lease "$1" x -- sh -c 'echo $$ >alive; until [ -e go ]; do sleep 0.02; done; exit 7' 2>said 3>&- &
   pid=$!
@@ -214,7 +214,7 @@ job_at_silent_server() {
   redis srv client kill type normal skipme yes >/dev/null
 }
 
-@test "no name server at a renewal: the job is stopped before the lease ends, and not before it must be" {
+@test "no name server at a renewal: the job is stopped before the lease ends, but no earlier than necessary" {
   local pid status=0 began
   began=$(now_ms)
   job_at_silent_server 6s
@@ -225,7 +225,7 @@ job_at_silent_server() {
   redis srv del x 'rlock:holder:{x}' >/dev/null
 }
 
-@test "a name server that is back in time: the job goes on" {
+@test "a name server that is back in time: the job continues" {
   local pid status=0
   job_at_silent_server 15s
   wait_until grep -q 'cannot renew the lock' said
@@ -236,7 +236,7 @@ job_at_silent_server() {
   [[ $status == 7 ]]
 }
 
-@test "a waiter that cannot look up its server is granted the lock when it can, by a process of one thread" {
+@test "a waiter that cannot look up its server is granted the lock once it can, by a process of one thread" {
   local pid status=0
   redis srv hset x a:1 1 >/dev/null
   redis srv pexpire x 60000 >/dev/null

@@ -15,7 +15,7 @@ setup() {
   [[ $BATS_TEST_DESCRIPTION == refused:* ]] || needs_pid_namespaces
 }
 teardown() {
-  # The leftovers of a failed test must not hold up the others.
+  # The leftovers of a failed test must not affect the others.
   [[ -z ${frontend:-} ]] || kill -TERM "$frontend" 2>/dev/null || true
   none_left
   assert_clean srv
@@ -24,14 +24,14 @@ teardown_file() { redis_stop srv; }
 
 free() { [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]; }
 drop() { redis srv del a 'rlock:holder:{a}'; }
-# Pids inside are not ours: the processes are found by a word of theirs, the name of the test's folder.
+# Pids inside differ from ours, so processes are found by the name of the test's folder in their arguments.
 marked() {
   local pid
   for pid in $(pgrep -f -- "mark-of-$BATS_TEST_TMPDIR"); do
     gone "$pid" || [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) != "sleep-"* ]] || echo "$pid"
   done
 }
-# sleeper: a command that can be found by marked, and does not end.
+# sleeper: a command that marked finds, and that does not end.
 sleeper() { echo "exec -a sleep-mark-of-$BATS_TEST_TMPDIR sleep 1000"; }
 sleepers() { [[ $(marked | wc -l) == "$1" ]]; }
 none_left() { wait_until sleepers 0; }
@@ -41,7 +41,7 @@ user_namespaces() {
   needs_nobody
 }
 
-@test "the pids inside are small, and nothing outside is seen" {
+@test "the pids inside are small, and nothing outside is visible" {
   run -0 --separate-stderr rlock run --isolate a -- sh -c 'echo $$; ls /proc | grep -c "^[0-9]"'
   ((lines[0] > 0 && lines[0] < 10))
   ((lines[1] < 10))
@@ -57,7 +57,7 @@ user_namespaces() {
   [[ $output == "$ours" ]]
 }
 
-@test "the user, the folder, the arguments and the variables are as without it" {
+@test "the user, the folder, the arguments and the variables are the same as without it" {
   local look='id -u; id -g; pwd -P; umask; hostname; printf "[%s]" "$@"; printf "%s\n" "$RLOCK_NAME"'
   rlock run a -- sh -c "$look" - 'two words' '' '--' >without
   rlock run --isolate a -- sh -c "$look" - 'two words' '' '--' >with
@@ -72,7 +72,7 @@ user_namespaces() {
   free
 }
 
-@test "it dies of the signal that its command died of" {
+@test "rlock dies of the signal that its command died of" {
   local name
   for name in TERM KILL INT HUP QUIT USR1 SEGV PIPE; do
     NAME=SIG$name run -0 python3 - <<'PYTHON'
@@ -106,12 +106,12 @@ PYTHON
   seq 10000 | rlock run --isolate a -- tail -n 1 | grep -qx 10000
 }
 
-@test "-c runs a text" {
+@test "-c runs a shell command" {
   SHELL=/bin/sh run -5 rlock run --isolate a -c 'echo "$RLOCK_NAME"; exit 5'
   [[ $output == a ]]
 }
 
-@test "the lock is held inside, by the owner that is told, and free after it" {
+@test "the lock is held inside, by the owner in the environment, and free afterwards" {
   run -0 --separate-stderr rlock run --isolate a -- sh -c 'redis-cli -s "$srv_sock" hkeys a; echo "$RLOCK_OWNER"'
   [[ -n ${lines[0]} && ${lines[0]} == "${lines[1]}" ]]
   free
@@ -122,7 +122,7 @@ PYTHON
   [[ ${#lines[@]} == 2 && ${lines[0]} == "${lines[1]}" ]]
 }
 
-@test "each signal to rlock is seen by the command once" {
+@test "the command receives each signal to rlock once" {
   local signal
   for signal in TERM HUP USR1 USR2 WINCH; do
     rm -f ready seen
@@ -139,7 +139,7 @@ PYTHON
   done
 }
 
-@test "TERM ends command and rlock, which dies of it, and the lock is free" {
+@test "TERM ends the command and rlock, which dies of it, and the lock is free" {
   job_start --isolate a -- bash -c "$(sleeper)"
   wait_until sleepers 1
   kill -TERM "$frontend"
@@ -149,7 +149,7 @@ PYTHON
   free
 }
 
-@test "what the command leaves behind is ended, the status is the command's" {
+@test "leftovers are ended, and the status is the command's" {
   run -3 rlock run --isolate -k 300ms a -- bash -c "
     bash -c '$(sleeper)' &
     setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 &
@@ -159,7 +159,7 @@ PYTHON
   free
 }
 
-@test "orphans inside do not disturb: zombies are reaped, and the end of one is not the end of the job" {
+@test "orphans inside are no problem: zombies are reaped, and the end of one does not end the job" {
   run -4 rlock run --isolate a -- bash -c '
     (sleep 0.05 &) ; (sleep 0.1 & ) ; (false &)
     sleep 0.5
@@ -168,13 +168,13 @@ PYTHON
   free
 }
 
-@test "--leftovers wait: the lock is held until the last one has ended" {
+@test "--leftovers wait: the lock is held until the last leftover has ended" {
   run -0 rlock run --isolate --leftovers wait a -- bash -c 'setsid bash -c "sleep 0.5; redis-cli -s $srv_sock hkeys a >late" </dev/null >/dev/null 2>&1 &'
   [[ -s late ]]
   free
 }
 
-@test "the processes that the command left are named, the first one of the namespace is not" {
+@test "the leftovers are named, but not the first process of the namespace" {
   run -0 --separate-stderr rlock run --isolate a -- bash -c 'setsid bash -c "touch ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
     until [[ -e ready && $(readlink "/proc/$!/exe") == */sleep ]]; do sleep 0.02; done'
   assert_says 'that the command left: '
@@ -184,7 +184,7 @@ PYTHON
   [[ -z $stderr ]]
 }
 
-@test "--max-hold: 124, and all of it is dead" {
+@test "--max-hold: 124, and the whole tree is dead" {
   run -124 rlock run --isolate --max-hold 600ms -k 300ms a -- bash -c "setsid bash -c \"trap '' TERM; $(sleeper)\" </dev/null >/dev/null 2>&1 & trap '' TERM; while :; do sleep 0.1; done"
   sleepers 0
   free
@@ -227,7 +227,7 @@ PYTHON
   done
 }
 
-@test "a nested run, isolated or not, is let in" {
+@test "a nested run, isolated or not, shares the lock" {
   run -0 --separate-stderr rlock run --isolate a -- sh -c '"$RLOCK" run -n a -- echo one; "$RLOCK" run -n --isolate a -- echo two; "$RLOCK" run -n --isolate b -- echo three'
   show
   [[ $output == $'one\ntwo\nthree' ]]
@@ -238,7 +238,7 @@ PYTHON
   [[ -n $output && $stderr == "$output"$'\n'"$output" ]]
 }
 
-@test "a terminal is the command's, and Ctrl-C reaches it" {
+@test "the command has the terminal, and Ctrl-C reaches it" {
   run -130 python3 "$TESTS_DIR/lib/terminal.py" ready $'\x03' "$RLOCK" run --isolate a -- sh -c 'test -t 0 && echo ready; exec sleep 100'
   free
 }
@@ -266,7 +266,7 @@ PYTHON
   free
 }
 
-@test "an ordinary user: files belong to that user, outside too" {
+@test "an ordinary user: files belong to that user, also outside" {
   user_namespaces
   mkdir -m 777 open
   cd open || return
@@ -287,7 +287,7 @@ PYTHON
   run -0 rlock run -w 1m a -- true
 }
 
-@test "refused: no PID namespaces left: 71, it is said, the command is not started, the lock is free" {
+@test "refused: no PID namespaces left: 71 and a message, the command is not started, the lock is free" {
   unshare -U -r true 2>/dev/null || skip 'NO USER NAMESPACES HERE: the refusal is not tested'
   run -71 --separate-stderr unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec timeout 20 "$@"' - "$RLOCK" run --isolate --on-acquire 'touch hook' a -- touch started
   assert_says 'isolation: '
@@ -307,7 +307,7 @@ PYTHON
   free
 }
 
-@test "refused: a user namespace in which nobody may say who we are, as AppArmor has it: 71, and not the user nobody" {
+@test "refused: a user namespace without the right to set ids, as with AppArmor: 71, and not the user nobody" {
   user_namespaces
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
   local file
@@ -328,12 +328,12 @@ PYTHON
   free
 }
 
-@test "--leftovers wait: rlock is told of the end, it does not look for it" {
+@test "--leftovers wait: rlock is notified of the end, instead of looking for it" {
   job_start --isolate --leftovers wait --lease 10m a -- bash -c "($(sleeper)) & exit 7"
   listening() { [[ $(listeners_on srv 'rlock:control:{a}') == 1 ]]; }
   wait_until listening
   monitor=$(child_of "$frontend")
-  # Only the first process of the namespace is left below it.
+  # Below it, only the namespace's first process is left.
   alone() { [[ $(pgrep -c -P "$monitor") == 1 ]]; }
   wait_until alone
   local before began after
@@ -360,7 +360,7 @@ PYTHON
   [[ -z $stderr ]]
 }
 
-@test "below chroot, where / is no mount point, the command sees its own processes only, and the others keep theirs" {
+@test "in a chroot where / is not a mount point, the command sees only its own processes, and the others still see theirs" {
   [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
   run -0 --separate-stderr unshare -m --propagation shared bash -ec '
     mkdir root
@@ -374,12 +374,12 @@ PYTHON
   [[ -z $stderr ]]
 }
 
-@test "where the command sees the processes of the whole host in /proc, a warning says so" {
+@test "a warning if the command sees all processes of the host in /proc" {
   [[ $(id -u) == 0 ]] || skip 'only root can prepare it'
   user_namespaces
-  # Something is mounted below /proc: a user namespace may not mount another one over it (mount_namespaces(7)).
+  # Something is mounted below /proc, so a user namespace may not mount another one over it (mount_namespaces(7)).
   run -0 --separate-stderr unshare -m bash -c 'mount -t tmpfs none /proc/fs && cd / &&
     exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ RLOCK_URL="$1" "$0" run --isolate a -- true' \
     "$RLOCK" "$RLOCK_URL"
-  [[ $stderr == *'/proc shows the processes of the whole host to the command: '* ]]
+  [[ $stderr == *'the command sees all processes of the host in /proc: '* ]]
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --like and --key: the names that other libraries give their locks, and how those who wait there are woken.
+# --like and --key: the lock names of other libraries, and how to wake their waiters.
 
 load ../lib/common
 load ../lib/job
@@ -28,7 +28,7 @@ teardown_file() { redis_stop srv; }
 
 SIGNAL=lock-signal:k
 waiting() { [[ $(redis srv zcard "rlock:queue:{$1}") == "$2" ]]; }
-# in_background COMMAND ...: its output goes to out, its process is in $job.
+# in_background COMMAND ...: its output goes to the file out, its pid to $job.
 in_background() {
   "$@" >out 2>err 3>&- &
   job=$!
@@ -39,7 +39,7 @@ listeners() { [[ $(redis srv pubsub numsub "$1" | tail -n 1) == "$2" ]]; }
 blocked() { redis srv info clients | grep -q "^blocked_clients:$1"; }
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
-@test "each preset has the key of its library, while the command knows the name that was given" {
+@test "each preset uses the key of its library, while the command gets the given name" {
   local preset key count=0
   while read -r preset key; do
     # shellcheck disable=SC2016 # for the sh of the command
@@ -63,7 +63,7 @@ python-redis-lock lock:L1
 shedlock job-lock:default:L1
 END
   ((count == 11))
-  # Every preset of the help is here, but for spring, which has no usual key.
+  # Every preset in the help is here, except spring, which has no usual key.
   run -64 --separate-stderr rlock run --like nobody L1 -- true
   [[ $(grep -o 'is none of .*' <<<"$stderr" | tr -cd , | wc -c) == 12 ]]
 }
@@ -81,7 +81,7 @@ END
   [[ $output == $'ba\nb' ]]
 }
 
-@test "all subcommands find the lock by the name that was given" {
+@test "all subcommands find the lock by the given name" {
   export RLOCK_LIKE=redis-semaphore
   local owner
   eval "$(rlock acquire --lease 600s --export k)"
@@ -98,11 +98,11 @@ END
   run -75 --separate-stderr rlock run -n k -- true
   run -0 rlock force-unlock -y k
   [[ $(redis srv exists mutex:k) == 0 ]]
-  # A nested run as well.
+  # Also in a nested run.
   run -0 rlock run k -- "$RLOCK" run k -- true
 }
 
-@test "profile and file say it, too; the command line beats them" {
+@test "profiles and files can set it, too; the command line takes precedence" {
   printf 'like = "pottery"\n[profile.p]\nlike = "python-redis-lock"\nkey = "app:%%"\n' >rlock.toml
   chmod 600 rlock.toml
   export RLOCK_CONFIG=$PWD/rlock.toml
@@ -115,7 +115,7 @@ END
   [[ $output == hash ]]
 }
 
-@test "what a library does not have is refused: 64" {
+@test "what a library does not support is refused: 64" {
   local options
   for options in -s -x '--slots 2'; do
     # shellcheck disable=SC2086 # a list of words
@@ -138,14 +138,14 @@ END
   assert_says RLOCK_LIKE
 }
 
-@test "a lock of Redisson's at the key: 76, which says so" {
+@test "a Redisson lock at the key: 76, and the message says so" {
   redis srv hset lock:k 8a3c2c1e-0d3e-4bb5-8a8e-0a1b2c3d4e5f:1 1 >/dev/null
   redis srv pexpire lock:k 600000 >/dev/null
   run -76 --separate-stderr rlock run --like python-redis-lock k -- true
   assert_says "it is a Redisson lock: use --protocol redisson"
 }
 
-@test "python-redis-lock: its waiters wait for an element of a list, which a release leaves, and not for ever" {
+@test "python-redis-lock: its waiters wait for a list element, which a release leaves for a limited time" {
   not_over cluster 'the list is in another slot'
   holds --like python-redis-lock k
   wait_until test -e started
@@ -163,7 +163,7 @@ END
 }
 redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
 
-@test "python-redis-lock: a forced release and one by the owner id wake them, too" {
+@test "python-redis-lock: a forced release, and one by the owner id, wake them, too" {
   not_over cluster 'the list is in another slot'
   redis srv set lock:k foreign px 600000 >/dev/null
   redis-cli -s "$srv_sock" blpop "$SIGNAL" 0 >popped 3>&- &
@@ -180,12 +180,12 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   wait_until grep -qx 1 popped-2
 }
 
-@test "the waiters of the library hear nothing of a release that gives the lock to one of rlock's" {
+@test "a release that gives the lock to an rlock waiter does not wake the library's waiters" {
   not_over cluster 'the list is in another slot'
   local before
   holds --like python-redis-lock k
   wait_until test -e started
-  # Every second release is open to all: the first one of two that wait.
+  # Every second release is open to all: the first of two that wait.
   for before in 1 2; do
     "$RLOCK" run --like python-redis-lock k -- true 2>"err-$before" 3>&- &
     jobs+=($!)
@@ -194,11 +194,11 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   before=$(calls lpush)
   touch end
   for job in "${jobs[@]}"; do wait "$job"; done
-  # Open, handed over, and the last one with nobody behind it.
+  # Open, handed over, and the last one without a waiter behind it.
   (($(calls lpush) == before + 2))
 }
 
-@test "a release that cannot wake them is one all the same, and says why" {
+@test "a release that cannot wake them still counts, with a warning that says why" {
   not_over tls sentinel cluster 'the user is one of the test, with a password'
   [[ $(redis srv info server | sed -n 's/^redis_version:\([0-9]*\).*/\1/p') -ge 6 ]]
   redis srv acl setuser few on '>pw' '~lock:*' '~rlock:*' '~redisson_lock_*' '~{*' '&*' +@all >/dev/null
@@ -211,7 +211,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $(redis srv exists lock:k) == 0 ]]
 }
 
-@test "spring: a release is published on the channel of the registry, as its waiters expect it" {
+@test "spring: a release is published on the registry's channel, as its waiters expect" {
   redis-cli -s "$srv_sock" subscribe R-channel >heard 3>&- &
   local subscriber=$!
   wait_until listeners R-channel 1
@@ -221,7 +221,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   wait_until gone "$subscriber"
 }
 
-@test "spring: the first waiter listens there, and looks when its own lock is published, and for no other" {
+@test "spring: the first waiter listens there, and looks only when its own lock is published" {
   not_over cluster 'no waiter of rlock listens there'
   local before
   redis srv set R:k foreign px 600000 >/dev/null
@@ -229,7 +229,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   wait_until waiting R:k 1
   wait_until listeners R-channel 1
   looks() { (($(calls evalsha) > before)); }
-  # Those that come by themselves: it has just looked when nothing more comes within a second.
+  # Unprompted looks: it has just looked if nothing more comes within a second.
   before=$(calls evalsha)
   for _ in {1..20}; do redis srv publish R-channel R:other >/dev/null; done
   (($(calls evalsha) <= before + 1))
@@ -242,7 +242,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   grep -qx 'done' out
 }
 
-@test "shedlock: the value says when and on which host, and is one of a kind" {
+@test "shedlock: the value names time and host, and is unique" {
   run -0 rlock run --like shedlock k -- redis-cli -s "$srv_sock" get job-lock:default:k
   [[ $output =~ ^ADDED:20[0-9-]+T[0-9:]+Z@[^:\ ]+:[0-9a-f-]{36}:[0-9]+$ ]]
   local first=$output
@@ -259,7 +259,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   run -0 rlock run --like shedlock k -- "$RLOCK" run --like shedlock k -- true
 }
 
-@test "a string without a TTL is held, for one who says which library has taken it" {
+@test "a string without a TTL counts as held if --like names its library" {
   redis srv set lock:k foreign >/dev/null
   run -0 rlock status --like python-redis-lock k
   [[ $output == *'state     held'*'another program'* ]]
@@ -267,7 +267,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   assert_says 'and never expires'
 }
 
-@test "cluster: the list of the library's waiters is left out where it is in another slot, without a warning" {
+@test "cluster: the list of the library's waiters is omitted if it is in another slot, without a warning" {
   cluster_start 1
   also_allow c1 +lpush '&R-channel'
   RLOCK_URL=$(cluster_url)
@@ -275,7 +275,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ -z $stderr && $(redis c1 exists lock-signal:k) == 0 ]]
   run -0 --separate-stderr rlock run --like python-redis-lock '{k}:1' -- true
   [[ -z $stderr && $(redis c1 llen 'lock-signal:{k}:1') == 1 ]]
-  # A publication reaches everybody; and a waiter of a registry waits without that.
+  # A publication reaches everybody; a waiter of the registry works without it.
   redis-cli -s "$c1_sock" subscribe R-channel >heard 3>&- &
   local subscriber=$!
   c1_hears() { [[ $(redis c1 pubsub numsub R-channel | tail -n 1) == 1 ]]; }

@@ -15,7 +15,7 @@ teardown() {
   umount "$BATS_TEST_TMPDIR/small" 2>/dev/null || true
 }
 
-# processes WORD: pids of those whose command line holds the word and the folder.
+# processes WORD: pids whose command line contains the word and the folder.
 processes() {
   local pid
   for pid in $(pgrep -f -- "$dir" || true); do
@@ -40,7 +40,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   assert_says 'state     running'
 }
 
-@test "local stop ends when the process that looks after the server has ended, too" {
+@test "local stop ends once the keeper of the server has ended, too" {
   local keeper
   rlock run job -- true
   keeper=$(keepers)
@@ -72,8 +72,8 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   [[ $(grep -c 'Server initialized' "$dir/redis.log") == 1 ]]
 }
 
-# CI systems end what a job has left behind by the job's variables; but other jobs use this server.
-@test "the server shows none of the variables of the job that was the first to use it" {
+# CI systems kill what a job has left behind if it has the job's variables; but other jobs use this server.
+@test "the server has none of the variables of the job that used it first" {
   local pid
   RUNNER_TRACKING_ID=github_1 JENKINS_NODE_COOKIE=a1 BUILD_ID=7 CI=true rlock run job -- true
   [[ -n $(servers) && -n $(keepers) ]]
@@ -83,7 +83,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   done
 }
 
-@test "a server that is killed is started again, and held locks are still held" {
+@test "a killed server is started again, and held locks are still held" {
   local owner
   owner=$(rlock acquire job --lease 1m)
   kill -9 "$(servers)"
@@ -92,7 +92,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   run -0 rlock release job --owner "$owner"
 }
 
-@test "a job goes on over the death of its server" {
+@test "a job survives the death of its server" {
   "$RLOCK" run --lease 12s job -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done; exit 6" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
   local job=$!
   wait_until rlock status --is-held job
@@ -101,7 +101,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   kill -9 "$before"
   another() { [[ $(servers) != "$before" ]] && one_server; }
   wait_until another
-  # Held by the server that came back, for longer than the lease that was granted to begin with.
+  # Held by the restarted server, for longer than the lease that was first granted.
   local started
   started=$(now_ms)
   past() { (($(now_ms) > started + 12500)); }
@@ -113,7 +113,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   [[ $status == 6 ]]
 }
 
-@test "after the death of server and keeper the next use starts both, with the locks" {
+@test "after the death of server and keeper, the next use starts both, with the locks" {
   rlock acquire job --lease 1m
   local keeper server
   keeper=$(keepers) server=$(servers)
@@ -124,7 +124,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   one_server
 }
 
-@test "stop refuses while locks are held, unless --yes" {
+@test "stop refuses while locks are held, except with --yes" {
   local owner
   owner=$(rlock acquire job --lease 1m)
   run --separate-stderr -75 rlock local stop
@@ -153,7 +153,7 @@ one_server() { [[ $(servers | wc -l) == 1 ]]; }
   run --separate-stderr -78 rlock run --url "local:$dir/" job -- true
 }
 
-@test "local stop of a folder of another user ends no process" {
+@test "local stop for another user's folder ends no process" {
   ((EUID == 0)) || skip "only root can give a folder away"
   mkdir -m 700 "$dir"
   python3 - "$dir" 3>&- <<'PY' &
@@ -199,7 +199,7 @@ PY
   rm "$dir/redis.sock"
 }
 
-@test "a full disk is said, and nothing is left running" {
+@test "a full disk causes a message, and nothing is left running" {
   mkdir "$BATS_TEST_TMPDIR/small"
   mount -t tmpfs -o size=64k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
   dir=$BATS_TEST_TMPDIR/small/l
@@ -217,7 +217,7 @@ PY
   wait_until not running
 }
 
-@test "a disk that fills up later refuses grants with 69, and does not lose the one it gave" {
+@test "a disk that fills up later refuses grants with 69, and keeps the lock that it gave" {
   mkdir "$BATS_TEST_TMPDIR/small"
   mount -t tmpfs -o size=256k tmpfs "$BATS_TEST_TMPDIR/small" 2>/dev/null || skip "may not mount a small file system"
   dir=$BATS_TEST_TMPDIR/small/l
@@ -236,13 +236,13 @@ PY
   rm "$dir/filler"
 }
 
-@test "without redis-server in PATH it says what to install" {
+@test "without redis-server in PATH, the message says what to install" {
   mkdir "$BATS_TEST_TMPDIR/bin"
   run --separate-stderr -69 env "PATH=$BATS_TEST_TMPDIR/bin" "$(realpath "$RLOCK")" run job -- true
   assert_says 'install the package redis-server'
 }
 
-@test "the server starts whatever configuration its first user has, and how that is named" {
+@test "the server starts regardless of its first user's configuration, and of how that was named" {
   local stop=("$RLOCK" local stop --url "local:$dir")
   cd "$BATS_TEST_TMPDIR"
   echo 'server-timeout = "20s"' >c.toml
@@ -250,7 +250,7 @@ PY
   "${stop[@]}"
   RLOCK_CONFIG=/dev/fd/9 run -0 --separate-stderr rlock run job -- true 9< <(cat c.toml)
   "${stop[@]}"
-  # The usual file cannot be used, and its first user does not.
+  # The usual file is unusable, and its first user does not use it.
   mkdir -p config/rlock
   echo 'no-such-setting = 1' >config/rlock/rlock.toml
   XDG_CONFIG_HOME=$PWD/config run -0 --separate-stderr rlock run --config c.toml job -- true
@@ -261,7 +261,7 @@ PY
   [[ -z $stderr ]]
 }
 
-@test "rlock local wants a local: address and one of its words" {
+@test "rlock local needs a local: address and one of its words" {
   run --separate-stderr -64 rlock --url redis://h local status
   assert_says 'local:'
   run -64 rlock local
@@ -285,7 +285,7 @@ serve_in_foreground() {
   wait_until redis-cli -s "$dir/redis.sock" ping
 }
 
-@test "serve in the foreground: uses go to it, and TERM ends it with its server" {
+@test "serve in the foreground: it is used, and TERM ends it with its server" {
   serve_in_foreground
   run -0 --separate-stderr rlock run job -- echo ran
   [[ $output == ran ]]
@@ -308,7 +308,7 @@ serve_in_foreground() {
   [[ $(keepers) == "$serving" ]]
 }
 
-@test "a second serve of the same folder is refused, and the first goes on" {
+@test "a second serve for the same folder is refused, and the first continues" {
   serve_in_foreground
   run -69 --separate-stderr timeout -k 1 30 "$RLOCK" local serve
   assert_says 'is already served'
@@ -326,13 +326,13 @@ serve_in_foreground() {
   not running
 }
 
-# crashes_again: the server of $dir has been killed, and so is each that is started, until the file crash is removed.
+# crashes_again: the server of $dir was killed, and so is each one that is started, until the file crash is removed.
 crashes_again() {
   touch "$BATS_TEST_TMPDIR/crash"
   kill -9 "$(servers)"
   wait_until test -s "$dir/trouble"
 }
-# with_crashes COMMAND...: a server that the command starts can be made to crash again and again.
+# with_crashes COMMAND...: a server that the command starts can be made to crash repeatedly.
 with_crashes() {
   mkdir -p "$BATS_TEST_TMPDIR/bin"
   printf '#!/bin/bash\n[[ ! -e %s/crash ]] || kill -SEGV $$\nexec -a redis-server %s "$@"\n' \
@@ -341,7 +341,7 @@ with_crashes() {
   PATH=$BATS_TEST_TMPDIR/bin:$PATH "$@"
 }
 
-@test "stop between two crashes waits for the server, whose locks it has to know" {
+@test "stop between two crashes waits for the server, because only it knows the locks" {
   local owner
   owner=$(with_crashes rlock acquire job --lease 10m)
   crashes_again
@@ -373,7 +373,7 @@ with_crashes() {
   [[ $output == 'not running' ]]
 }
 
-@test "folders that cannot be: relative, too long, a file" {
+@test "impossible folders: relative, too long, a file" {
   RLOCK_URL=local:relative run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
   assert_says absolute
   RLOCK_URL=local:/$(printf 'a%.0s' {1..120}) run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/ran"
@@ -385,7 +385,7 @@ with_crashes() {
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-@test "status and stop of a server that was never started start none" {
+@test "status and stop for a server that was never started do not start it" {
   run -0 --separate-stderr rlock local status
   assert_says 'not running'
   run -0 --separate-stderr rlock local stop
@@ -393,8 +393,8 @@ with_crashes() {
   [[ ! -e $dir ]]
 }
 
-# The user's own folder is below the home of the user database, and /tmp may be anybody's: each of these tests has both
-# for itself, in a mount namespace, where it is root. The program is there as ./rlock.
+# The user's own folder is below the home in the user database, and /tmp may belong to anybody: each of these tests has
+# its own of both, in a mount namespace, where it is root. The program is there as ./rlock.
 in_own_host() {
   local home
   home=$(getent passwd 0 | cut -d: -f6)
@@ -410,7 +410,7 @@ own_host() {
   "${namespace[@]}" true 2>/dev/null || skip 'MOUNT NAMESPACES ARE NOT ALLOWED HERE: the folder of local: is not tested'
 }
 
-@test "own folder: jobs with a /tmp of their own each look in the same place" {
+@test "own folder: jobs with a private /tmp look in the same place" {
   own_host
   in_own_host './rlock run job -- sh -c "touch started; until [ -e go ]; do sleep 0.05; done"; e=$?; ./rlock local stop --yes; exit $e' \
     >"$BATS_TEST_TMPDIR/first.out" 2>&1 3>&- &
@@ -423,7 +423,7 @@ own_host() {
   wait "$first"
 }
 
-@test "own folder: who was first in /tmp does not matter" {
+@test "own folder: it does not matter who was first in /tmp" {
   own_host
   run -0 --separate-stderr in_own_host 'mkdir -m 777 /tmp/rlock-0; touch /tmp/rlock-0/x; ln -s nowhere /tmp/rlock;
     ./rlock run job -- echo ran; e=$?; ./rlock local stop; exit $e'
@@ -441,7 +441,7 @@ own_host() {
   [[ $output != *$'\n.local'* ]]
 }
 
-@test "own folder: hosts that share a home have one each" {
+@test "own folder: hosts that share a home have one folder each" {
   own_host
   [[ -e /etc/machine-id ]] || skip 'this host has no /etc/machine-id'
   run -0 --separate-stderr in_own_host './rlock local status | grep folder
@@ -452,7 +452,7 @@ own_host() {
   [[ ${lines[2]} == */rlock/"$(uname -n)" ]]
 }
 
-@test "own folder: a user without a home, or with one that is too long, is told to name a folder" {
+@test "own folder: a user without a home, or with a too long one, is told to name a folder" {
   own_host
   local home
   for home in /tmp/none /dev/null "/tmp/$(printf 'a%.0s' {1..70})" relative; do
@@ -477,7 +477,7 @@ own_host() {
   [[ ! -e $BATS_TEST_TMPDIR/started ]]
 }
 
-@test "a folder above which others could replace another is refused" {
+@test "a folder is refused if others could replace one above it" {
   mkdir -m 777 "$BATS_TEST_TMPDIR/open"
   mkdir "$BATS_TEST_TMPDIR/open/ours"
   RLOCK_URL=local:$BATS_TEST_TMPDIR/open/ours/l run -78 --separate-stderr rlock run job -- touch "$BATS_TEST_TMPDIR/started"
@@ -485,7 +485,7 @@ own_host() {
   [[ ! -e $BATS_TEST_TMPDIR/started && ! -e $BATS_TEST_TMPDIR/open/ours/l ]]
 }
 
-# held: a job holds the lock until the file go is there; $job is its pid.
+# held: a job holds the lock until the file go exists; $job is its pid.
 held() {
   "$RLOCK" run "$@" job -- sh -c "touch $BATS_TEST_TMPDIR/started; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" \
     2>"$BATS_TEST_TMPDIR/err" 3>&- &
@@ -494,7 +494,7 @@ held() {
   wait_until test -S "$dir/redis.sock"
 }
 
-@test "a cleaner that takes socket and lock files away starts no second server" {
+@test "a cleaner that removes socket and lock files does not cause a second server" {
   held
   rm -f "$dir"/*.lock "$dir/redis.sock"
   run --separate-stderr rlock run -n --server-timeout 20s job -- touch "$BATS_TEST_TMPDIR/second"
@@ -506,14 +506,14 @@ held() {
   run -0 rlock run -n job -- true
 }
 
-@test "a cleaner that takes everything away starts no second server, and the job keeps its lock" {
+@test "a cleaner that removes everything does not cause a second server, and the job keeps its lock" {
   held
   local keeper
   keeper=$(keepers)
   rm -rf "$dir"/*
   run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   one_server
-  # A user who waits is told what to do.
+  # A waiting user is told what to do.
   WAIT_SECONDS=30 wait_until test -s "$dir/trouble"
   run -69 --separate-stderr rlock run -n --server-timeout 200ms job -- touch "$BATS_TEST_TMPDIR/second"
   assert_says "SIGTERM to process $keeper"
@@ -525,7 +525,7 @@ held() {
   run -0 rlock run -n job -- true
 }
 
-@test "a folder that is moved away or removed ends its server, and the job under it says so" {
+@test "a folder that is moved or removed ends its server, and the job using it says so" {
   held --lease 2s
   local server
   server=$(servers)
@@ -539,7 +539,7 @@ held() {
   run -0 rlock run -n job -- true
 }
 
-@test "a folder that cannot be looked at for a while keeps its server and its locks" {
+@test "a folder that is unreadable for a while keeps its server and its locks" {
   local above=$BATS_TEST_TMPDIR/above server
   mkdir "$above"
   dir=$above/l
@@ -556,7 +556,7 @@ held() {
   [[ $(grep -c 'its server continues' "$dir/redis.log") == 1 ]]
 }
 
-@test "a server that keeps crashing is started more and more rarely, and those who wait are told" {
+@test "a server that keeps crashing is started less and less often, and waiters are told" {
   mkdir "$BATS_TEST_TMPDIR/bin"
   printf '#!/bin/sh\necho x >>%s/starts\nkill -SEGV $$\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/bin/redis-server"
   chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Where messages go, and in which form: standard error, the journal of systemd, syslog.
+# Where messages go and in which form: standard error, systemd's journal, syslog.
 # shellcheck disable=SC2154 # stderr and output: set by run
 
 load ../lib/common
@@ -16,7 +16,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# to_journal OPTION...: rlock, whose standard error is the file err, which JOURNAL_STREAM names as systemd does.
+# to_journal OPTION...: rlock with the file err as standard error, which JOURNAL_STREAM names as systemd does.
 to_journal() {
   : >err
   JOURNAL_STREAM=$(stat -c '%d:%i' err) rlock "$@" 2>err
@@ -34,7 +34,7 @@ to_journal() {
   owner=$(rlock acquire --lease 1m x)
   to_journal run -w 3s x -- true || status=$?
   [[ $status == 75 && $(<err) == $'<6>rlock: waiting for x'*$'\n<3>rlock: x: not acquired'* ]]
-  # The journal takes the priority off a line of JSON, too.
+  # The journal removes the priority from a line of JSON, too.
   to_journal run -n --log-format json x -- true || true
   run -0 python3 -c 'import json; assert json.loads(open("err").read().removeprefix("<3>"))["level"] == "error"'
   rlock release --owner "$owner" x
@@ -50,7 +50,7 @@ to_journal() {
   done
 }
 
-@test "a job that goes well writes nothing" {
+@test "a job without problems writes nothing" {
   local command
   for command in 'run x -- true' 'run -n --min-hold 10ms x -- true' 'run -s x -- true' 'run --slots 2 s -- true' 'status x' 'config'; do
     # shellcheck disable=SC2086 # words
@@ -66,7 +66,7 @@ to_journal() {
   local time='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z' step
   run -1 grep -vE "^rlock: $time " <<<"$stderr"
   for step in 'option lease: 20s, from --lease' 'server [a-z+]+://.*, from RLOCK_URL' 'connected to [a-z+]+://.*' \
-    'x: granted after .*, fencing token [0-9]+' 'x: the command runs, pid [0-9]+' 'x: the command ended with 3' 'x: released'; do
+    'x: granted after .*, fencing token [0-9]+' 'x: the command runs, pid [0-9]+' 'x: the command exited with 3' 'x: released'; do
     grep -qE "^rlock: $time $step\$" <<<"$stderr" || {
       echo "$step"
       return 1
@@ -96,7 +96,7 @@ assert any(line["message"].startswith("waiting for x: held by") for line in line
 PYTHON
 }
 
-# with_syslog ARG...: rlock, with a /dev of its own, whose log we read into the file syslog.
+# with_syslog ARG...: rlock with its own /dev, whose log we read into the file syslog.
 with_syslog() {
   local own=(unshare -m)
   "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
@@ -138,7 +138,7 @@ syslog_says() { [[ -e syslog ]] && grep -qE -- "$1" syslog; }
   [[ $status == 64 && -s err ]]
 }
 
-@test "--syslog where nobody listens to it loses no error, and keeps no job from running" {
+@test "--syslog without a syslog daemon loses no error, and does not prevent a job" {
   local own=(unshare -m)
   "${own[@]}" true 2>/dev/null || own=(unshare -U -r -m)
   "${own[@]}" true 2>/dev/null || skip 'nobody lets us give a job a /dev of its own'

@@ -1,4 +1,4 @@
-# Values that somebody else has written into the keys beside a lock: rlock goes on, or says which key it is and what to do.
+# Values that somebody else has written into companion keys: rlock continues, or says which key it is and what to do.
 
 load ../lib/common
 
@@ -10,7 +10,7 @@ setup() {
   export RLOCK_URL
 }
 
-# each_kind TEST: with the options that make a lock of that kind.
+# each_kind TEST: with the options for a lock of each kind.
 each_kind() {
   local kind
   for kind in '' -s -x '--slots 2'; do
@@ -22,7 +22,7 @@ each_kind() {
   done
 }
 
-# Puts a list in place of every key beside the lock.
+# Puts a list in place of every companion key.
 poison() {
   local key
   while IFS= read -r key; do
@@ -41,13 +41,13 @@ forced() {
   rlock status job && rlock status --is-held job || return
   run -0 rlock force-unlock --yes job || return
   assert_says 'job: free' || return
-  # A semaphore without its mark could be anybody's: it is left alone.
+  # A semaphore without its mark could belong to anybody, so it is left alone.
   [[ $(redis srv exists job '{job}:timeout') == 0 || $(redis srv get job) == 2 ]]
 }
 
-@test "force-unlock and status need no key beside the lock" { each_kind forced; }
+@test "force-unlock and status need no other key than the lock" { each_kind forced; }
 
-@test "a description of more than a megabyte is shown in part, and in nobody's way" {
+@test "a description of more than a megabyte is shown in part, and does no harm" {
   local owner
   owner=$(rlock acquire job --lease 1m --reason spoilt)
   for field in command reason host; do
@@ -61,7 +61,7 @@ forced() {
   run -0 rlock force-unlock --yes job
 }
 
-@test "a waiter's record that is nested deeply, or of a megabyte, is in nobody's way" {
+@test "a waiter's record that is deeply nested, or a megabyte long, does no harm" {
   local record
   for record in "string.rep('\\145', 100) .. '\\1'" \
     "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', {{{{{{{{{{1}}}}}}}}}}}, ''})" \
@@ -76,7 +76,7 @@ forced() {
   done
 }
 
-@test "a fencing token that is none: 76, which key, and what to do" {
+@test "an invalid fencing token: 76, which key, and what to do" {
   local write
   for write in 'set redisson_lock_token:{job} junk' 'rpush redisson_lock_token:{job} 1'; do
     redis srv del 'redisson_lock_token:{job}'
@@ -90,7 +90,7 @@ forced() {
   done
 }
 
-@test "a key beside the lock that is of another type: 76, which key, and what to do" {
+@test "a companion key of another type: 76, which key, and what to do" {
   local key
   for key in 'rlock:queue:{job}' 'rlock:waiters:{job}'; do
     redis srv set "$key" junk
@@ -102,8 +102,8 @@ forced() {
   done
 }
 
-# Waiters that died all at once, a thousand in the queue: none keeps anybody waiting.
-@test "a free lock behind a thousand dead waiters is had at once, and a release finds who lives" {
+# A thousand waiters that died at once: none of them delays anybody.
+@test "a free lock behind a thousand dead waiters is granted at once, and a release finds the living ones" {
   dead() {
     redis srv eval "
       for i = 1, 1000 do
@@ -122,7 +122,7 @@ forced() {
   wait_until waits
   dead
   rlock release job --owner "$owner"
-  # It would look for itself later.
+  # It would look by itself later.
   WAIT_SECONDS=8 wait_until gone "$waiter"
   wait "$waiter"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --protocol set: one lock for rlock and for programs that take it by SET key value NX PX.
+# --protocol set: one lock for rlock and for programs that use SET key value NX PX.
 
 load ../lib/common
 load ../lib/job
@@ -23,15 +23,15 @@ teardown() {
 teardown_file() { redis_stop srv; }
 
 run_set() { rlock run --protocol set "$@"; }
-# foreign [MS]: another program takes it, as redis-py and its kin do; fails if it is held.
+# foreign [MS]: another program takes it, like redis-py; fails if it is held.
 foreign() { [[ $(redis srv set k 1f0a-random nx px "${1:-600000}") == OK ]]; }
-# let_go: and gives it back, by the script of the Redis documentation.
+# let_go: releases it, with the script from the Redis documentation.
 let_go() {
   [[ $(redis srv eval "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end" \
     1 k 1f0a-random) == 1 ]]
 }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{k}') == "$1" ]]; }
-# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; back when it waits.
+# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; returns when it waits.
 wait_in_line() {
   local id=$1 before
   before=$(redis srv zcard 'rlock:queue:{k}')
@@ -46,7 +46,7 @@ all_done() {
 }
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
-@test "the command runs under a string that SET NX of others finds, with a TTL and a token" {
+@test "the command runs under a string with a TTL and a token, which another program's SET NX finds" {
   # shellcheck disable=SC2016 # for the sh of the command
   run -0 --keep-empty-lines run_set k -- sh -c '
     redis-cli -s "$srv_sock" set k other nx px 1000
@@ -59,7 +59,7 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   [[ $(redis srv get 'redisson_lock_token:{k}') == "${lines[4]}" && $(redis srv exists k) == 0 ]]
 }
 
-@test "held by another program: 75, and who it is" {
+@test "held by another program: 75, and by which" {
   foreign
   run -75 --separate-stderr run_set -n k -- touch started
   assert_says 'k: not acquired: held by another program (1f0a-random)'
@@ -80,7 +80,7 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   (($(calls pttl) > before))
 }
 
-@test "a waiter notices the end of the TTL, and of one that was shortened" {
+@test "a waiter notices the end of the TTL, also if that was shortened" {
   foreign 700
   wait_in_line a
   all_done
@@ -91,10 +91,10 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   [[ $(xargs <log) == 'a b' ]]
 }
 
-# asked_at FILE: the milliseconds of each PTTL that a client has sent.
+# asked_at FILE: the time in milliseconds of each PTTL that a client has sent.
 asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\2/p' "$1"; }
 
-@test "the first waiter asks less and less often, up to each 200 ms; the others do not ask" {
+@test "the first waiter asks less and less often, at least every 200 ms; the others do not ask" {
   local watcher i asked
   foreign
   redis-cli -s "$srv_sock" monitor >monitor 3>&- &
@@ -108,7 +108,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   kill "$watcher"
   wait_until gone "$watcher"
   (($(redis srv client list | grep -c cmd=pttl) <= 1))
-  # Before the seventh question of one client there are pauses of 5 to 160 ms.
+  # Before the seventh request of a client there are pauses of 5 to 160 ms.
   mapfile -t asked < <(asked_at monitor)
   for i in 7 8 9 10 11; do
     ((asked[i + 1] - asked[i] >= 195)) || {
@@ -121,7 +121,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(xargs <log) == 'a b c' ]]
 }
 
-@test "first come, first served among rlock's own, and priorities" {
+@test "first come, first served among rlock's waiters, with priorities" {
   foreign
   local id
   for id in a b c; do wait_in_line $id; done
@@ -131,11 +131,11 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(xargs <log) == 'd a b c' ]]
 }
 
-@test "a program that asks often has its turn between rlock's jobs" {
+@test "a program that asks often gets its turn between rlock's jobs" {
   local owner n
   owner=$(rlock acquire --protocol set k --lease 10m)
   for n in 1 2 3 4 5 6; do wait_in_line $n; done
-  # It asks each 20 ms or so, and notes how many were served.
+  # It asks about every 20 ms, and records how many were served.
   poller() {
     until [[ $(redis srv set k 1f0a-random nx px 600000) == OK ]]; do sleep 0.01; done
     wc -l <log >turn
@@ -150,7 +150,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(xargs <log) == '1 2 3 4 5 6' ]]
 }
 
-@test "a job that is killed leaves the string until its lease ends, and no longer" {
+@test "a killed job leaves the string until its lease ends, but no longer" {
   job_start --protocol set --lease 5s k -- sleep 60
   job_parts
   kill_guards
@@ -159,7 +159,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $output == string ]]
 }
 
-@test "a string that is deleted, replaced, or made something else under a job is a loss: 74" {
+@test "a string that is deleted, replaced, or changed to another type during a job is a loss: 74" {
   local how
   for how in 'del k' 'set k other px 600000' 'lpush k 1'; do
     # shellcheck disable=SC2016 # for the sh of the command
@@ -171,12 +171,12 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   done
 }
 
-@test "a foreign client's release does not take it: the value is another" {
+@test "another client's release does not delete it, because the value differs" {
   run -0 run_set k -- bash -c "$(declare -f redis let_go); ! let_go && redis srv get k"
   [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
 }
 
-@test "a nested run is let in, to the same protocol, and leaves the string to the outer one" {
+@test "a nested run with the same protocol shares it, and leaves the string to the outer run" {
   run -0 run_set k -- "$RLOCK" run -n --protocol set k -- "$RLOCK" run -n --protocol set k -- redis-cli -s "$srv_sock" get k
   [[ $output =~ ^[0-9a-f-]{36}:[0-9]+$ ]]
   run -0 run_set k -- sh -c '"$RLOCK" run -n --protocol set k -- true; redis-cli -s "$srv_sock" get k'
@@ -193,7 +193,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   rlock force-unlock --yes k
 }
 
-@test "acquire, renew and release; no option is needed where the owner is known" {
+@test "acquire, renew and release need no option if the owner is known" {
   local owner
   owner=$(rlock acquire --protocol set k --lease 5s)
   [[ $(redis srv get k) == "$owner" ]]
@@ -236,7 +236,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $output == 2 ]]
 }
 
-@test "variable, configuration file, profile; the command line beats them" {
+@test "variable, configuration file, profile; the command line takes precedence" {
   RLOCK_PROTOCOL=set run -0 rlock run k -- redis-cli -s "$srv_sock" type k
   [[ $output == string ]]
   echo 'protocol = "set"' >c.toml
@@ -251,7 +251,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $output == hash ]]
 }
 
-@test "--shared, --exclusive and --slots contradict it: 64; so does a protocol that nobody knows" {
+@test "--shared, --exclusive and --slots contradict it: 64; an unknown protocol, too" {
   local option
   for option in -s -x '--slots 2'; do
     # shellcheck disable=SC2086 # words
@@ -269,7 +269,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ ! -e started ]]
 }
 
-@test "a lock of Redisson's is named: 76, with the option" {
+@test "a Redisson lock is named: 76, with the option" {
   local kind
   for kind in '' -s '--slots 2'; do
     # shellcheck disable=SC2086 # words
@@ -286,7 +286,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ ! -e started && $(redis srv hgetall k) == $'theme\ndark' ]]
 }
 
-@test "without the option a string with a TTL is named: 76, with the option; one without is not suggested" {
+@test "without the option, a string with a TTL is named: 76, with the option, which is not suggested without a TTL" {
   foreign
   run -76 --separate-stderr rlock run k -- touch started
   assert_says 'a string that expires in '
@@ -308,7 +308,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   rlock release k --owner "$owner"
 }
 
-@test "a string without a TTL: 76 unless -w says how long, and a warning" {
+@test "a string without a TTL: 76, unless -w limits the wait, with a warning" {
   redis srv set k 1f0a-random
   run -76 --separate-stderr run_set k -- touch started
   assert_says 'k: held by another program (1f0a-random), and never expires: its program may have died; wait for it with --wait DUR'
@@ -323,7 +323,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(cat log) == a && $(redis srv exists 'rlock:queue:{k}' 'rlock:waiters:{k}') == 0 ]]
 }
 
-@test "a string that loses its TTL while somebody waits without a limit: 76, and the place in the queue is free" {
+@test "a string that loses its TTL during an unlimited wait: 76, and the place in the queue is free" {
   local pid status=0
   foreign 3000
   wait_in_line a
@@ -336,7 +336,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   waiting 0
 }
 
-@test "a value of a megabyte with control characters: neither shown nor sent whole" {
+@test "a value of a megabyte with control characters is neither shown nor sent whole" {
   python3 -c 'import sys; sys.stdout.write("\x1b[31mx" * 200000)' | redis srv -x set k
   redis srv pexpire k 600000
   local before command
@@ -353,7 +353,7 @@ asked_at() { sed -nE 's/^([0-9]+)\.([0-9]{3})[0-9]* \[0 [^l][^]]*\] "PTTL".*/\1\
   [[ $(redis srv strlen k) == 1200001 || $(redis srv strlen k) == 1200000 ]]
 }
 
-@test "status: a foreign string by its name, ours with all that is known, and without names only ours" {
+@test "status: a foreign string by its name, ours with all details, and without names only ours" {
   foreign
   run -0 rlock status k
   [[ $output == *'kind      string lock'*'state     held'*'owner     1f0a-random  (not taken by rlock)'*'holder    another program'*'expires   in '* ]]
@@ -371,7 +371,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   [[ $output == *'kind      string lock'*'holder    '*' pid '*'reason    why'* && $output != *'another program'* ]]
   run -0 run_set k -- "$RLOCK" status --names
   [[ $output == k ]]
-  # Ours was lost, and another program has it: it is not listed because of what is left of ours.
+  # Ours was lost, and another program has it, so it is not listed because of what we left behind.
   redis srv hset 'rlock:holder:{k}' owner gone:1
   redis srv pexpire 'rlock:holder:{k}' 600000
   foreign
@@ -380,7 +380,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   redis srv del 'rlock:holder:{k}'
 }
 
-@test "status shows who waits behind another program" {
+@test "status shows waiters behind another program" {
   foreign
   wait_in_line a --reason behind
   run -0 rlock status k
@@ -389,7 +389,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   all_done
 }
 
-@test "force-unlock: a foreign string only with the option; ours without, and the job is stopped" {
+@test "force-unlock: a foreign string needs the option; ours does not, and the job is stopped" {
   foreign
   run -76 --separate-stderr rlock force-unlock --yes k
   assert_says 'if it is a lock, give --protocol set'
@@ -410,7 +410,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   [[ $status == 74 && $(redis srv exists k) == 0 ]]
 }
 
-@test "--supersede asks rlock's own holder to stop; another program cannot be asked" {
+@test "--supersede asks an rlock holder to stop; another program cannot be asked" {
   foreign
   run -75 --separate-stderr run_set --supersede -w 600ms k -- touch started
   assert_says 'it cannot be asked to stop'
@@ -423,7 +423,7 @@ assert k["taken_by_rlock"] is False and 500000 < k["expires_in_ms"] <= 600000, k
   [[ $status == 74 ]]
 }
 
-@test "-v and messages name the holder of a wait" {
+@test "-v and messages name the holder that is waited for" {
   foreign
   "$RLOCK" run -v --protocol set k -- touch started 2>err 3>&- &
   waiters+=($!)

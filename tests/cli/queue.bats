@@ -18,10 +18,10 @@ teardown() {
 teardown_file() { redis_stop srv; }
 
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
-# hold [OPTION ...]: somebody has the lock; sets $owner. let_go gives it back.
+# hold [OPTION ...]: another owner has the lock; sets $owner. let_go releases it.
 hold() { owner=$(rlock acquire x --lease 10m); }
 let_go() { rlock release x --owner "$owner"; }
-# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; back when it waits.
+# wait_in_line ID [OPTION ...]: a job that writes its id to the log when its turn has come; returns when it waits.
 wait_in_line() {
   local id=$1 before
   before=$(redis srv zcard 'rlock:queue:{x}')
@@ -45,7 +45,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'a b c d e'
 }
 
-@test "who waits is passed over by nobody who comes later, not even with -n" {
+@test "nobody overtakes a waiter, not even with -n" {
   hold
   wait_in_line a
   kill -STOP "$waiter_a" # it does not take what it is given yet
@@ -56,7 +56,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order a
 }
 
-@test "a hand-over takes two commands, and one of the next in line, however many wait" {
+@test "a hand-off takes two commands, plus one of the next waiter, regardless of how many wait" {
   local count commands
   for count in 3 30; do
     hold
@@ -75,8 +75,8 @@ order() { [[ $(xargs <log) == "$1" ]]; }
     kill "$watcher"
     wait_until gone "$watcher"
     [[ $(wc -l <log) == "$count" ]]
-    # Those of scripts are not clients' commands, what a new connection says first is none of a hand-over's, and a Sentinel
-    # talks to its server all the time.
+    # Without the commands of scripts, those that start a connection, and those that a Sentinel always sends to its
+    # server.
     commands=$(grep -v -e ' lua\]' -e "^OK" monitor-$count |
       grep -cvE '"(CLIENT" "SETNAME|AUTH|INFO|ROLE|PING|PUBLISH" "__sentinel__:hello|ASKING|CLUSTER" "SLOTS)"')
     echo "# $count waiters: $commands commands of clients" >&3
@@ -84,7 +84,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   done
 }
 
-@test "the first in line is killed: the next one is not held up" {
+@test "the first waiter is killed: the next one is not delayed" {
   hold
   wait_in_line a
   wait_in_line b
@@ -105,7 +105,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   (($(<token) >= before && $(<token) <= after))
 }
 
-@test "the first in line is stopped: the next one has the lock when the grant runs out, and the first one comes next" {
+@test "the first waiter is stopped: the next one has the lock when the grant runs out, and the first one comes next" {
   hold
   wait_in_line a
   wait_in_line b
@@ -118,7 +118,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'b a'
 }
 
-@test "the holder dies: the first in line has the lock within a moment of the end of the lease" {
+@test "the holder dies: the first waiter has the lock right after the lease has ended" {
   job_start --lease 6s x -- sleep 1000
   job_parts
   "$RLOCK" run x -- sh -c 'echo "$RLOCK_TOKEN" >token' 2>/dev/null 3>&- &
@@ -126,7 +126,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   wait_until waiting 1
   wait_in_line b
   kill_guards
-  # Nobody renews it any more. A token is the server's time at the grant.
+  # Nobody renews it any longer. A token is the server's time at the grant.
   local before left after
   before=$(server_us srv)
   left=$(($(redis srv pttl x) * 1000))
@@ -138,7 +138,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   (($(<token) <= after + left + 4000000)) # found out by looking then, not by a look each few seconds
 }
 
-@test "seven in line are killed just before the holder's lease ends: the eighth has the lock some seconds later" {
+@test "seven waiters are killed just before the holder's lease ends: the eighth has the lock some seconds later" {
   local waiter before left
   rlock acquire x --lease 20s
   for waiter in 1 2 3 4 5 6 7; do
@@ -156,11 +156,11 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   all_done
   local later=$((($(<token) - before) / 1000 - left))
   echo "# granted $later ms after the end of the lease" >&3
-  # Each of the dead costs a second at most. If each were given the lock for five seconds, it would be 35 s.
+  # Each dead waiter costs at most a second. If each were given the lock for five seconds, it would be 35 s.
   ((later >= 0 && later <= 20000)) && [[ ! -e ran ]]
 }
 
-@test "connections are cut while they wait: the order stays" {
+@test "connections are cut during the wait: the order stays" {
   hold
   local id
   for id in a b c; do wait_in_line $id; done
@@ -179,7 +179,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'a b c'
 }
 
-@test "the server is killed and back: the order stays" {
+@test "the server is killed and restarted: the order stays" {
   redis_start aof --appendonly yes --appendfsync always
   export RLOCK_URL
   RLOCK_URL=$(redis_url aof)
@@ -209,12 +209,12 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   redis_stop aof
 }
 
-@test "the queue is lost: who waited keeps its place" {
+@test "the queue is lost: the waiters keep their places" {
   hold
   local id
   for id in a b c; do wait_in_line $id; done
   redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
-  # Each comes back when it looks, which cutting its connection makes it do.
+  # Each is back when it looks, which it does when its connection is cut.
   redis srv client kill type pubsub
   wait_until waiting 3
   let_go
@@ -222,7 +222,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'a b c'
 }
 
-@test "--min-hold: the first in line has the lock when that is over" {
+@test "--min-hold: the first waiter gets the lock afterwards" {
   "$RLOCK" run --lease 10m --min-hold 700ms x -- sh -c 'echo up >>log; while [ ! -e go ]; do sleep 0.02; done' 3>&- &
   waiters=($!)
   wait_until test -s log
@@ -232,7 +232,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'up a'
 }
 
-@test "who gives up leaves the queue at once: by -w, by TERM" {
+@test "a waiter that gives up leaves the queue at once: by -w, by TERM" {
   hold
   run -75 rlock run -w 300ms x -- true
   waiting 0
@@ -246,7 +246,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   let_go
 }
 
-@test "--max-queue: busy at once when so many wait already" {
+@test "--max-queue: busy at once if the queue is full" {
   hold
   run -75 --separate-stderr rlock run --max-queue 0 x -- true
   assert_says '0 wait already'
@@ -260,7 +260,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   run -0 rlock run --max-queue 0 x -- true
 }
 
-@test "--replace-waiting: the newest takes the place of the one before, which ends with 75 and says by whom" {
+@test "--replace-waiting: the newest takes the place of the one before, which exits with 75 and says who replaced it" {
   hold
   wait_in_line a --replace-waiting
   wait_in_line b
@@ -275,7 +275,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order 'c b'
 }
 
-@test "--priority: higher ones stand in front" {
+@test "--priority: higher ones come first" {
   hold
   wait_in_line a
   wait_in_line b --priority 10
@@ -297,7 +297,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   assert_says -- --supersede
 }
 
-@test "--supersede: who cannot be asked is waited for, and that is said" {
+@test "--supersede: a holder that cannot be asked is waited for, with a message" {
   hold
   "$RLOCK" run --supersede x -- sh -c 'echo ran >>log' 2>err 3>&- &
   waiters=($!)
@@ -307,7 +307,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
   order ran
 }
 
-@test "status shows who waits, in order" {
+@test "status shows the waiters in order" {
   hold
   wait_in_line a --reason 'release 1'
   wait_in_line b
@@ -323,7 +323,7 @@ assert all(w["pid"] > 0 and w["waiting_for_ms"] >= 0 for w in lock["queue"]), lo
   all_done
 }
 
-@test "a log gets one line, with the place, and not one for each change" {
+@test "a log gets one line, with the place, instead of one for each change" {
   hold
   local id
   for id in a b c; do wait_in_line $id; done

@@ -24,10 +24,10 @@ holder() {
   wait_until test -e begun
 }
 
-# first_lock PYTHON: about the first lock of the list in $output.
+# first_lock PYTHON: checks the first lock of the list in $output.
 first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; $1" "$output"; }
 
-@test "the lock is taken on each server, and given back on each" {
+@test "the lock is taken and released on each server" {
   run --separate-stderr rlock run job -- bash -c 'echo "$RLOCK_URL"; for s in s1 s2 s3; do redis-cli -s "$(eval echo \$${s}_sock)" exists job; done'
   show
   [[ $status == 0 && $output == "$RLOCK_URL"$'\n'1$'\n'1$'\n'1 && -z $stderr ]]
@@ -35,7 +35,7 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
   assert_clean s1 && assert_clean s2 && assert_clean s3
 }
 
-@test "while one job has it another one is refused, or waits" {
+@test "while one job has it, another one is refused or waits" {
   holder
   run --separate-stderr rlock run -n job -- true
   show
@@ -51,7 +51,7 @@ first_lock() { python3 -c "import json, sys; lock = json.loads(sys.argv[1])[0]; 
 }
 listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
 
-@test "a majority is enough; a person is told once which server is missing, and the mail of cron is not" {
+@test "a majority is enough; on a terminal, one line says which server is missing, but not in cron's mail" {
   redis_stop s3
   run --separate-stderr rlock run job -- true
   show
@@ -68,7 +68,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $(grep -c . <<<"$output") == 1 ]]
 }
 
-@test "a server that goes while the job runs is a warning for everybody, where it leaves a bare majority" {
+@test "everybody is warned of a server that fails during the job, if a bare majority is left" {
   quorum_stop
   quorum_start 5
   redis_stop s5
@@ -81,7 +81,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 9 && $stderr == *"$(redis_url s4)"* && $stderr != *"$(redis_url s5)"* ]]
 }
 
-@test "and is none where more than a majority is left" {
+@test "and there is no warning if more than a majority is left" {
   quorum_stop
   quorum_start 5
   holder -v --lease 6s
@@ -93,7 +93,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 9 && $stderr != *warning* ]]
 }
 
-@test "a minority is not: 69, and nothing runs" {
+@test "a minority is not enough: 69, and nothing runs" {
   redis_stop s2
   redis_stop s3
   run --separate-stderr rlock run job -- touch ran
@@ -105,7 +105,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 69 && ! -e ran && $stderr == *'; still waiting'* ]]
 }
 
-@test "two servers that hang: 69, and one that hangs holds nobody up" {
+@test "two servers that hang: 69; a single one delays nobody" {
   redis_freeze s3
   run rlock run --lease 60s job -- true
   [[ $status == 0 ]]
@@ -133,7 +133,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   [[ $status == 0 ]]
 }
 
-# The rule is for this: s1 and s2 grant the lock to the holder, s2 is restarted empty, and s2 and s3 would be a majority.
+# Why the rule exists: s1 and s2 grant the lock to the holder, s2 is restarted empty, and s2 and s3 would be a majority.
 @test "a lock that a restarted server has forgotten is not granted again" {
   redis_stop s3
   job_start --lease 60s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
@@ -142,7 +142,7 @@ listens() { [[ $(listeners_on s1 'redisson_lock__channel:{job}') -gt 0 ]]; }
   aged_start s3
   redis_stop s2
   redis_start s2
-  # By the scripts alone it would be: both are free.
+  # The scripts alone would grant it, because both are free.
   [[ $(redis s1 exists job) == 1 && $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
   run rlock run -n job -- touch ran
   show
@@ -172,18 +172,18 @@ forgotten_by_s2() {
   [[ $status == 0 && -e ran ]]
 }
 
-@test "a holder's lease that is longer than ours counts for a restarted server, too" {
+@test "a restarted server also waits for another holder's longer lease" {
   forgotten_by_s2 rlock acquire job --lease 100s
 }
 
-@test "so does the time for which a holder keeps the lock after its end" {
+@test "and for the time for which a holder keeps the lock after its end" {
   forgotten_by_s2 rlock run --min-hold 100s job -- true
 }
 
 calls() { redis "$1" info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
 asked() { (($(calls "$1") >= $2)); }
 
-@test "a waiter knows that a server was restarted, whatever the server says" {
+@test "a waiter knows that a server was restarted, regardless of what the server says" {
   redis_stop s3
   holder --lease 10m
   aged_start s3
@@ -196,8 +196,8 @@ asked() { (($(calls "$1") >= $2)); }
   [[ ! -e ran ]]
 }
 
-# The frontend is stopped while the round is under way. When it goes on, s2 and s3 have granted the lock just now, but
-# what s1 has granted is over.
+# The frontend is stopped during the round. When it continues, s2 and s3 have just granted the lock, but the grant of s1
+# is over.
 @test "a grant whose validity is over starts nothing" {
   not_over tls 'a handshake takes more than one message'
   rlock run job -- true # the servers know the scripts: one message is a grant
@@ -218,7 +218,7 @@ asked() { (($(calls "$1") >= $2)); }
 }
 
 # The requests that it sends to s3 while that hangs are executed later.
-@test "what was granted late is given back when the server answers again" {
+@test "a late grant is given back when the server answers again" {
   rlock run job -- true
   RLOCK_URL=$(redis_url s1) rlock acquire job --lease 10m >one
   redis_freeze s3
@@ -230,14 +230,14 @@ asked() { (($(calls "$1") >= $2)); }
 }
 
 @test "the token grows over any majority" {
-  # The clock of s1 is ahead: its tokens are larger than those of the others.
+  # The clock of s1 is ahead, so its tokens are larger than the others'.
   redis s1 set 'redisson_lock_token:{job}' 9000000000000000 >/dev/null
   [[ $(rlock run job -- printenv RLOCK_TOKEN) == 9000000000000001 ]]
   redis_stop s1
   [[ $(rlock run -q job -- printenv RLOCK_TOKEN) == 9000000000000002 ]]
 }
 
-@test "a hold that a server has lost is put back there, and is not without a majority" {
+@test "a hold that a server has lost is put back there, but not without a majority" {
   holder --lease 6s
   redis s2 flushall >/dev/null
   wait_until eval '[[ $(redis s2 exists job) == 1 ]]'
@@ -267,7 +267,7 @@ asked() { (($(calls "$1") >= $2)); }
   ((output > token))
 }
 
-@test "readers are put back beside each other; a job below a daemon that an ancestor has left is put back, too" {
+@test "readers are put back beside each other; a job under an ancestor's daemon is put back, too" {
   holder -s --lease 5s
   # shellcheck disable=SC2030,SC2031 # for this one
   RLOCK_HELD='00000000-0000-4000-8000-000000000000:1 job' "$RLOCK" run -s --lease 5s job -- \
@@ -282,7 +282,7 @@ asked() { (($(calls "$1") >= $2)); }
   wait_until two_on s1
 }
 
-@test "a job outlives a server, and the next one, once the first is back for longer than a lease" {
+@test "a job survives the failure of a server, and of another one once the first is back for more than a lease" {
   holder --lease 5s
   redis_kill9 s1
   wait_until said "$(redis_url s1)"
@@ -324,7 +324,7 @@ asked() { (($(calls "$1") >= $2)); }
   [[ $status == 76 ]]
 }
 
-# put_back_by_renew OPTION...: rlock renew gives the lock to a server that has lost it, as it was granted.
+# put_back_by_renew OPTION...: rlock renew puts the lock back on a server that has lost it, as it was granted.
 put_back_by_renew() {
   local owner token
   owner=$(rlock acquire "$@" --reason 'for a while' --lease 60s job)
@@ -340,7 +340,7 @@ put_back_by_renew() {
   token=$(redis s3 get 'redisson_lock_token:{job}')
   ((token >= $(redis s1 get 'redisson_lock_token:{job}') && token >= $(redis s2 get 'redisson_lock_token:{job}')))
   (($(redis s3 pttl job) > 50000))
-  # The others may go now.
+  # The others may leave now.
   redis_stop s1
   rlock renew job --owner "$owner"
   run -75 rlock run -n "$@" job -- touch ran
@@ -348,18 +348,18 @@ put_back_by_renew() {
   [[ $(held_on job) == 0 && ! -e ran ]]
 }
 
-@test "rlock renew puts a hold back where it was lost" {
+@test "rlock renew puts a lost hold back" {
   put_back_by_renew
 }
 
-@test "rlock renew puts a writer back, and a string" {
+@test "rlock renew puts back a writer, and a string" {
   put_back_by_renew -x
   aged_start s1
   on_servers flushall >/dev/null
   put_back_by_renew --protocol set
 }
 
-@test "rlock renew puts a reader back beside others" {
+@test "rlock renew puts back a reader beside others" {
   local one
   one=$(rlock acquire -s --lease 60s job)
   rlock acquire -s --lease 60s job >two
@@ -378,7 +378,7 @@ put_back_by_renew() {
   [[ $(held_on job) == 2 ]]
 }
 
-@test "status tells a contested lock from one that is held, and a server that hangs" {
+@test "status distinguishes a contested lock from a held one, and a server that hangs" {
   RLOCK_URL=$(redis_url s1) rlock acquire job --lease 60s >one
   run rlock status job
   [[ $output == *'state     free'* ]]
@@ -404,7 +404,7 @@ put_back_by_renew() {
   [[ $(redis s3 exists job) == 0 ]]
 }
 
-@test "a contested lock, and a server that hangs: not eight times the time that it has to answer" {
+@test "a contested lock, and a server that hangs: its time to answer is not waited for eight times" {
   rlock run job -- true # the servers know the scripts
   RLOCK_URL=$(redis_url s1) rlock acquire job --lease 10m >one
   local before
@@ -413,12 +413,17 @@ put_back_by_renew() {
   run --separate-stderr rlock --server-timeout 1s run -n job -- touch ran
   redis_thaw s3
   show
+<<<<<<< HEAD
   # Nobody else asks for it: it is the server without an answer that is missing.
   [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and no one on a majority; '*"${RLOCK_URL##* }"* ]]
+=======
+  # Nobody else asks for it; only the server without an answer is missing.
+  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and nobody on a majority; '*"${RLOCK_URL##* }"* ]]
+>>>>>>> h-rest
   (($(calls s2) - before < 8)) # two for an attempt
 }
 
-@test "ten newcomers who do not wait: one of them has it at least" {
+@test "ten newcomers that do not wait: at least one gets the lock" {
   local i
   for i in {1..10}; do
     rlock run -q -n job -- bash -c 'echo got >>got; until [[ -e end ]]; do sleep 0.05; done' 3>&- &
@@ -439,7 +444,7 @@ put_back_by_renew() {
   [[ $(redis s2 exists job) == 0 && $(redis s3 exists job) == 0 ]]
 }
 
-# slow_s3 WORDS: the replies of s3 to commands with these words take 400 ms longer than those of the others.
+# slow_s3 WORDS: the replies of s3 to commands with these words are delayed by 400 ms.
 slow_s3() {
   PROXY_DELAY="$1:0.4" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$s3_sock" "$PWD/passed" 3>&- &
   proxy_pid=$!
@@ -447,7 +452,7 @@ slow_s3() {
   RLOCK_URL="$(redis_url s1) $(redis_url s2) unix://$PWD/p"
 }
 
-@test "a slow server decides where the others disagree: renewed, and released" {
+@test "a slow server decides if the others disagree: renewed, and released" {
   local owner
   owner=$(rlock acquire job --lease 60s)
   redis s1 del job >/dev/null
@@ -460,8 +465,8 @@ slow_s3() {
   [[ $(held_on job) == 0 ]]
 }
 
-# It has to be sent the script, too: that takes two messages.
-@test "a slow server hears of a release, though a majority has answered" {
+# It also has to be sent the script, which takes two messages.
+@test "a slow server gets the release, even after a majority has answered" {
   local owner
   owner=$(rlock acquire job --lease 60s)
   slow_s3 'rlock release'
@@ -473,7 +478,7 @@ slow_s3() {
   [[ $(held_on job) == 0 ]]
 }
 
-@test "a slow server hears of a force-unlock" {
+@test "a slow server gets the force-unlock" {
   rlock acquire job --lease 60s >owner
   slow_s3 'rlock force-unlock'
   redis s3 script flush >/dev/null
@@ -481,8 +486,8 @@ slow_s3() {
   [[ $(held_on job) == 0 ]]
 }
 
-# A round that waits for the server that hangs would be over after the wait.
-@test "--supersede asks within the wait, though a server hangs" {
+# A round that waited for the server that hangs would be over after the wait.
+@test "--supersede asks during the wait, even if a server hangs" {
   holder
   wait_until eval '[[ $(listeners_on s1 "rlock:control:{job}") -gt 0 && $(listeners_on s2 "rlock:control:{job}") -gt 0 ]]'
   redis_freeze s3
@@ -510,7 +515,7 @@ slow_s3() {
   wait_until eval '[[ $(held_on job) == 0 ]]'
 }
 
-@test "a nested job is let in, and its end does not free the lock" {
+@test "a nested job shares the lock, and its end does not free it" {
   run rlock run job -- bash -c '"$RLOCK" run job -- true; redis-cli -s "$s1_sock" exists job; redis-cli -s "$s3_sock" exists job'
   show
   [[ $status == 0 && $output == 1$'\n'1 ]]
@@ -541,7 +546,7 @@ slow_s3() {
   [[ $status == 75 ]]
 }
 
-@test "Ctrl-C during a round ends it, and gives back" {
+@test "Ctrl-C during a round ends it and gives back" {
   redis_freeze s2
   redis_freeze s3
   env --default-signal=INT "$RLOCK" run -w 10m --lease 60s job -- true 3>&- &
@@ -555,7 +560,7 @@ slow_s3() {
   wait_until eval '[[ $(redis s1 exists job) == 0 ]]'
 }
 
-@test "what cannot be a quorum is refused" {
+@test "an impossible quorum is refused" {
   local a=redis://127.0.0.1:1 b=redis://127.0.0.1:2 c=redis://127.0.0.1:3
   refused() {
     run --separate-stderr env -u RLOCK_URL "$RLOCK" "$@" run job -- true
@@ -582,14 +587,14 @@ slow_s3() {
   done
 }
 
-@test "a master behind Sentinels is none of a quorum" {
+@test "a master behind Sentinels cannot be part of a quorum" {
   run --separate-stderr -64 rlock run --url redis+sentinel://127.0.0.1:1/a --url redis+sentinel://127.0.0.1:1/b \
     --url redis+sentinel://127.0.0.1:1/c job -- touch ran
   assert_says 'a master behind Sentinels cannot be part of a quorum'
   [[ ! -e ran ]]
 }
 
-@test "clusters, and addresses that commas part, are no quorum" {
+@test "clusters, and addresses separated by commas, are no quorum" {
   run --separate-stderr -64 rlock run --url redis+cluster://127.0.0.1:1 --url redis+cluster://127.0.0.1:2 \
     --url redis+cluster://127.0.0.1:3 job -- touch ran
   assert_says 'a cluster cannot be part of a quorum'
@@ -649,7 +654,7 @@ slow_s3() {
   [[ $status == 0 ]]
 }
 
-@test "a password command runs no second time beside itself" {
+@test "a password command does not run twice at a time" {
   local i
   for i in 1 2 3; do redis s$i config set requirepass secret >/dev/null; done
   cat >password <<'SCRIPT'
@@ -665,7 +670,7 @@ SCRIPT
   for i in 1 2 3; do [[ $(redis-cli -s "$s1_sock" -a secret --no-auth-warning exists job) == 0 ]]; done
 }
 
-@test "servers that may evict locks are refused, unless the user takes the risk" {
+@test "servers that may evict locks are refused, unless the user accepts the risk" {
   on_servers config set maxmemory 100mb >/dev/null
   on_servers config set maxmemory-policy allkeys-lru >/dev/null
   run --separate-stderr rlock run job -- touch ran
@@ -675,13 +680,13 @@ SCRIPT
   [[ -e ran ]]
 }
 
-@test "doctor looks at each server, and at the quorum" {
+@test "doctor checks each server, and the quorum" {
   run rlock doctor
   show
   [[ $output == *"$(redis_url s1)"* && $output == *"$(redis_url s3)"* && $output == *'3 independent servers'* ]]
 }
 
-@test "a minority that is down is a warning of doctor, a line of status, and a measure; a majority is a failure" {
+@test "an unreachable minority is a warning of doctor, a line of status, and a metric; a majority is a failure" {
   local missing=${RLOCK_URL##* }
   rlock acquire job --lease 60s >owner
   run -0 rlock status --prometheus

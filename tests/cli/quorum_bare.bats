@@ -1,7 +1,7 @@
-# A hold that a bare majority of a quorum has granted, because another job had the vote of one server: that server gets
-# it as soon as the vote is given back, and then the loss of any server lets nobody else in.
+# A hold on a bare majority, because another job had the vote of one server: that server gets the hold as soon as the
+# vote is given back, and then the loss of any server lets nobody else in.
 #
-# The lease is ten minutes: nobody renews before that for a reason of time.
+# The lease is ten minutes, so no renewal before that is due to time.
 
 load ../lib/common
 load ../lib/job
@@ -19,7 +19,7 @@ teardown() {
   quorum_stop
 }
 
-# A loser of a contested start, whose vote on s3 is given back by give_back.
+# The loser of a contested start; give_back gives back its vote on s3.
 take_vote() { RLOCK_URL=$(redis_url s3) rlock acquire job --lease 10m >loser; }
 give_back() { RLOCK_URL=$(redis_url s3) rlock release job --owner "$(cat loser)"; }
 
@@ -32,7 +32,7 @@ bare_holder() {
   [[ $(owners) == 2 ]]
 }
 
-# On how many servers the owner in the file begun has the lock.
+# The number of servers with the owner in the file begun.
 owners() { on_servers hexists job "$(cat begun)" | grep -c '^1$'; }
 on_all() { [[ $(owners) == 3 ]]; }
 
@@ -42,7 +42,7 @@ nobody_else_gets_it() {
   [[ $status == 75 && ! -e ran ]]
 }
 
-@test "the server whose vote another had gets the hold at once, and may lose it again" {
+@test "a server whose vote another owner had gets the hold at once, and may lose it again" {
   bare_holder
   give_back
   wait_until on_all
@@ -56,7 +56,7 @@ nobody_else_gets_it() {
   [[ $(held_on job) == 0 ]]
 }
 
-@test "neither does a clock that jumps over the lease free it then" {
+@test "nor does a clock that jumps over the lease free it then" {
   # s1 has been up for an hour, and its clock can be stepped.
   redis_stop s1
   clock_step 0
@@ -74,7 +74,7 @@ nobody_else_gets_it() {
   nobody_else_gets_it
 }
 
-@test "a keeper puts it there, too" {
+@test "a keeper puts it back there, too" {
   sleep 600 3>&- &
   local process=$!
   jobs+=("$process")
@@ -87,13 +87,13 @@ nobody_else_gets_it() {
   wait_until eval '[[ $(held_on job) == 0 ]]'
 }
 
-# Nobody renews there: it is put there before anything else happens, where the vote is given back within a second.
+# Nobody renews there, so the hold is put there before anything else happens, if the vote is given back within a second.
 briefly_taken() {
   take_vote
   redis s3 pexpire job 200 >/dev/null
 }
 
-@test "acquire puts it there before it ends" {
+@test "acquire puts it back before it exits" {
   briefly_taken
   rlock acquire job --lease 10m >begun
   on_all
@@ -101,7 +101,7 @@ briefly_taken() {
   nobody_else_gets_it
 }
 
-@test "so does run --no-renew before the command begins" {
+@test "so does run --no-renew before the command starts" {
   briefly_taken
   run rlock run --no-renew --lease 10m job -- bash -c 'for s in $s1_sock $s2_sock $s3_sock; do redis-cli -s "$s" hexists job "$RLOCK_OWNER"; done'
   show
@@ -117,7 +117,7 @@ briefly_taken() {
   [[ $(held_on job) == 1 ]]
 }
 
-@test "several names: each is put there" {
+@test "several names: each is put back" {
   take_vote
   rlock run --lease 10m other job -- bash -c 'until [[ -e end ]]; do sleep 0.05; done' 3>&- &
   jobs+=($!)
@@ -126,7 +126,7 @@ briefly_taken() {
   wait_until eval '[[ $(held_on job) == 3 ]]'
 }
 
-@test "eight that start at once and end at once leave nothing behind" {
+@test "eight jobs that start and end at the same time leave nothing behind" {
   local i
   for i in {1..8}; do
     rlock run -q -w 10m --lease 10m job -- sh -c 'echo >>turns' 3>&- &
@@ -137,17 +137,17 @@ briefly_taken() {
   assert_clean s1 && assert_clean s2 && assert_clean s3
 }
 
-# Each renewal is one call of a script on each server.
+# Each renewal is one script call on each server.
 renewals() { redis s1 info commandstats | awk -F'[=,]' '/^cmdstat_eval/ { sum += $2 } END { print sum + 0 }'; }
 
-@test "a job that all servers have granted the lock renews no sooner than before" {
+@test "a job that all servers have granted the lock does not renew any earlier" {
   job_start --lease 10m job -- bash -c 'echo "$RLOCK_OWNER" >begun; until [[ -e end ]]; do sleep 0.05; done'
   jobs+=("$frontend")
   wait_until test -s begun
   on_all
   local before
   before=$(renewals)
-  # It listens to requests to stop after a second: by then an early renewal would be over.
+  # It listens for requests after a second; by then an early renewal would be over.
   wait_until eval '[[ $(listeners_on s1 "rlock:control:{job}") -gt 0 ]]'
   [[ $(renewals) == "$before" ]]
 }

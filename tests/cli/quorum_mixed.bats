@@ -12,7 +12,7 @@ setup_file() {
   tls_certificate server ca IP:127.0.0.1
 }
 
-# s1 is at a Unix socket, s2 speaks TLS alone, s3 is at a plain port; s1 and s3 have a password each.
+# s1 has a Unix socket, s2 only TLS, s3 a plain port; s1 and s3 have a password each.
 setup() {
   source "$TESTS_DIR/lib/tls.bash"
   local aged
@@ -68,7 +68,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   not grep -E ':(one|three)@' seen job.err
 }
 
-@test "a waiter hears of a release" {
+@test "a waiter is notified of a release" {
   local owner
   owner=$(rlock acquire job --lease 10m)
   job_start job -- echo ran
@@ -80,7 +80,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   [[ $status == 0 && $output == ran ]]
 }
 
-@test "a password that is wrong, or a certificate, costs one vote; two votes are a majority" {
+@test "a wrong password or certificate costs one vote; two votes are a majority" {
   config wrong-one three
   run --separate-stderr rlock run job -- true
   show
@@ -95,7 +95,7 @@ held_on_all() { [[ $(on_each exists job | paste -sd' ') == '1 1 1' ]]; }
   [[ $status == 77 && ! -e ran && $(redis s2 exists job) == 0 ]]
 }
 
-@test "--tls-ca is for the servers that speak TLS, and wants one" {
+@test "--tls-ca applies to the servers that use TLS, and needs one" {
   unset RLOCK_TLS_CA
   local url1=unix://:one@$s1_sock url3=redis://:three@127.0.0.1:$s3_port
   run -0 rlock run --tls-ca "$TLS_DIR/ca.crt" --url "$url1" --url "$S2" --url "$url3" job -- echo ran

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# rlock release: whom it obeys, and whom it wakes.
+# rlock release: whose request it accepts, and whom it wakes.
 
 load ../lib/common
 
@@ -23,14 +23,14 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   [[ $(redis srv exists a 'rlock:holder:{a}') == 0 && $(redis srv exists 'redisson_lock_token:{a}') == 1 ]]
 }
 
-@test "RLOCK_OWNER is used, and --owner beats it" {
+@test "RLOCK_OWNER is used, and --owner takes precedence" {
   RLOCK_OWNER=$(take a) run -0 rlock release a
   RLOCK_OWNER=$FOREIGN run -0 rlock release a --owner "$(take a)"
   run -0 rlock status --names a
   [[ -z $output ]]
 }
 
-@test "no owner is an error of the command line" {
+@test "no owner is a usage error" {
   local owner
   owner=$(take a)
   run -64 --separate-stderr rlock release a
@@ -39,12 +39,12 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   rlock release a --owner "$owner"
 }
 
-@test "a lock that is free gets 76" {
+@test "a free lock: 76" {
   run -76 --separate-stderr rlock release a --owner "$FOREIGN"
   assert_says 'not held'
 }
 
-@test "a second time gets 76" {
+@test "a second release: 76" {
   local owner
   owner=$(take a)
   rlock release a --owner "$owner"
@@ -52,7 +52,7 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   assert_says 'not held'
 }
 
-@test "another owner gets 76 and changes nothing" {
+@test "another owner: 76, and nothing is changed" {
   local owner description
   owner=$(take a)
   description=$(holder 'rlock:holder:{a}')
@@ -77,7 +77,7 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   [[ $(redis srv exists a) == 0 ]]
 }
 
-@test "a waiter is woken, long before the lease ends" {
+@test "a waiter is woken long before the lease ends" {
   local owner pid
   owner=$(rlock acquire --lease 10m a)
   "$RLOCK" run a -- touch started 3>&- &
@@ -88,7 +88,7 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   wait "$pid"
 }
 
-@test "one 0 is published by a release, and nothing by a refused one" {
+@test "a release publishes a single 0, a refused one nothing" {
   local owner pid
   redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
   pid=$!
@@ -103,7 +103,7 @@ waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
   [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
 }
 
-@test "a string, and a read-write lock of somebody else, are refused with 76 and kept" {
+@test "a string, and somebody else's read-write lock, are refused with 76 and kept" {
   redis srv set s text px 60000
   redis srv hset rw mode write "$FOREIGN:write" 1
   redis srv pexpire rw 60000

@@ -23,7 +23,7 @@ age() {
   redis srv pexpire "rlock:holder:{$1}" 9000
 }
 
-@test "the lease starts anew, as long as the granted one, and nothing is printed on standard error" {
+@test "the lease starts again at its granted length, and standard error is empty" {
   local owner
   owner=$(rlock acquire --lease 40s a)
   age a
@@ -50,7 +50,7 @@ age() {
   rlock release a --owner "$owner"
 }
 
-@test "RLOCK_OWNER is used, and --owner beats it" {
+@test "RLOCK_OWNER is used, and --owner takes precedence" {
   local owner
   owner=$(take a)
   age a
@@ -63,7 +63,7 @@ age() {
   rlock release a --owner "$owner"
 }
 
-@test "no owner, and an owner that is none, are errors of the command line" {
+@test "no owner, and an invalid one, are usage errors" {
   local owner
   owner=$(take a)
   run -64 --separate-stderr rlock renew a
@@ -72,7 +72,7 @@ age() {
   rlock release a --owner "$owner"
 }
 
-@test "another owner gets 76 and changes nothing" {
+@test "another owner: 76, and nothing is changed" {
   local owner
   owner=$(take a)
   age a
@@ -83,7 +83,7 @@ age() {
   rlock release a --owner "$owner"
 }
 
-@test "a lock that is not held gets 76, and none is made" {
+@test "a lock that is not held: 76, and none is created" {
   run -76 --separate-stderr rlock renew a --owner "$FOREIGN" --lease 1h
   assert_says 'not held'
   [[ $(redis srv exists a) == 0 ]]
@@ -110,7 +110,7 @@ age() {
   redis srv del a
 }
 
-@test "without --lease it is not, since nobody knows how long it was granted for" {
+@test "without --lease it is not, because nobody knows the length of its lease" {
   redis srv hset a "$FOREIGN" 1
   redis srv pexpire a 9000
   run -64 --separate-stderr rlock renew a --owner "$FOREIGN"

@@ -1,4 +1,4 @@
-# --wait-replicas: a lock counts only once so many replicas have it.
+# --wait-replicas: a lock counts only once that number of replicas has it.
 
 load ../lib/common
 load ../lib/job
@@ -35,7 +35,7 @@ replica() {
   assert_clean m
 }
 
-@test "too few replicas, and no time to wait: 69, nothing was started, the lock is free" {
+@test "too few replicas, and no time to wait: 69, nothing is started, the lock is free" {
   replica
   for wait in -n '-w 1500ms'; do
     # shellcheck disable=SC2086 # an option and its value
@@ -55,7 +55,7 @@ replica() {
   [[ $status == 0 && $output == 1 && $(grep -c replicas <<<"$stderr") == 1 ]]
 }
 
-@test "a waiter that is handed the lock has the replica acknowledge it" {
+@test "a handed-over lock is acknowledged by the replica, too" {
   replica
   local owner
   owner=$(rlock acquire --wait-replicas 1 job --lease 1m)
@@ -67,7 +67,7 @@ replica() {
   [[ $status == 0 && $output == 1 ]]
 }
 
-@test "a connection that is cut between the grant and its acknowledgement: begun again within the wait" {
+@test "a connection that is cut between the grant and its acknowledgement: tried again during the wait" {
   replica
   python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$m_sock" "$BATS_TEST_TMPDIR/passed" 'rlock renew' 1 3>&- &
   local proxy=$!
@@ -92,13 +92,13 @@ replica() {
 
 has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
 
-@test "--wait-aof: a server that has no WAITAOF, or no append-only file, ends it with 78" {
+@test "--wait-aof: a server without WAITAOF, or without an append-only file: 78" {
   run --separate-stderr -78 rlock run --wait-aof job -- touch "$BATS_TEST_TMPDIR/ran"
   assert_says 'wait-aof needs Redis 7.2 and appendonly yes'
   [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis m exists job) == 0 ]]
 }
 
-@test "--wait-aof: the lock is on the disk when the command runs, of the replicas, too" {
+@test "--wait-aof: the lock is on the disks, also those of replicas, when the command runs" {
   has_waitaof || skip 'this server has no WAITAOF'
   redis m config set appendonly yes
   # shellcheck disable=SC2016 # for the job
@@ -113,7 +113,7 @@ has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
   [[ ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-@test "-w covers a server that is not there yet, and one that goes away" {
+@test "-w includes the time until a server is there, and while it is gone" {
   redis_stop m
   job_start -w 1m job -- echo mine
   wait_until said 'still waiting'
@@ -124,7 +124,7 @@ has_waitaof() { [[ $(redis m command info waitaof) == *waitaof* ]]; }
   said 'the server answers again'
 }
 
-@test "-w is over and there was no server: 69" {
+@test "-w passes without a server: 69" {
   redis_stop m
   run --separate-stderr -69 rlock run -w 500ms job -- touch "$BATS_TEST_TMPDIR/ran"
   assert_says 'still waiting, for at most 0.5s'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# rlock run: what the command gets, waiting, nesting, and what is seen of it on the server.
+# rlock run: what the command gets, waiting, nesting, and what is visible on the server.
 
 load ../lib/common
 
@@ -23,7 +23,7 @@ foreign() {
 waiters() { [[ $(listeners_on srv "redisson_lock__channel:{$1}") == "$2" ]]; }
 take() { rlock acquire --lease 30s "$1"; }
 
-# start_waiter NAME: a `run` that makes the file `started` by its command; $waiter is its pid.
+# start_waiter NAME: a `run` whose command creates the file `started`; $waiter is its pid.
 start_waiter() {
   "$RLOCK" run "$1" -- touch started 2>waiter.err 3>&- &
   waiter=$!
@@ -46,14 +46,14 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
 }
 
 @test "a closed standard input is closed for the command" {
-  # Python's own view: a shell may say that it can duplicate what is not there.
+  # Uses Python, because a shell may claim to duplicate a closed descriptor.
   local look='import os; os.fstat(0)'
   run -1 bash -c '"$@" <&-' -- python3 -c "$look"
   run -1 bash -c '"$@" <&-' -- "$RLOCK" run a -- python3 -c "$look"
   run -0 rlock run a -- python3 -c "$look" </dev/null
 }
 
-@test "the command is told the name, the owner, the token, the held locks and the address" {
+@test "the command gets the name, the owner, the token, the held locks and the address" {
   run -0 --separate-stderr rlock run 'a b' -- sh -c 'printf "%s\n" "$RLOCK_NAME" "$RLOCK_OWNER" "$RLOCK_TOKEN" "$RLOCK_HELD" "$RLOCK_URL"'
   [[ ${lines[0]} == 'a b' ]]
   [[ ${lines[1]} =~ $OWNER_PATTERN ]]
@@ -62,7 +62,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   [[ ${lines[4]} == "$RLOCK_URL" ]]
 }
 
-@test "the password in the address is not given to the command, nor are the variables with one" {
+@test "the command gets neither the password in the address nor the variables with a password" {
   redis srv acl setuser bob on '>sesame-7' '~*' '&*' +@all
   unset RLOCK_PASSWORD_FILE # of TEST_OVER=acl
   RLOCK_PASSWORD=sesame-7 REDISCLI_AUTH=sesame-7 run -0 --separate-stderr \
@@ -80,23 +80,23 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   run -127 rlock run a -- -x
 }
 
-@test "an empty word is no command" {
+@test "an empty word is not a command" {
   run -64 rlock run a -- ''
 }
 
-@test "-c runs the text by SHELL" {
+@test "-c runs the text with SHELL" {
   printf '#!/bin/sh\nprintf "[%%s]" "$@"\n' >my-shell
   chmod +x my-shell
   SHELL=$PWD/my-shell run -0 rlock run a -c 'x  "$y"'
   [[ $output == '[-c][x  "$y"]' ]]
 }
 
-@test "-c runs the text by /bin/sh where SHELL is not set" {
+@test "-c runs the text with /bin/sh if SHELL is not set" {
   run -0 env -u SHELL timeout 60 "$RLOCK" run a -c 'echo "$RLOCK_NAME" | tr a b; exit 0'
   [[ $output == b ]]
 }
 
-@test "-n, -w 0 and a wait that is over end with 75, name the holder and start nothing" {
+@test "-n, -w 0 and an expired wait exit with 75, name the holder and start nothing" {
   local option
   foreign a
   for option in -n '-w 0' '-w 300ms' --wait=0 --nonblock; do
@@ -106,7 +106,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   redis srv del a
 }
 
-@test "-w waits for as long as it says" {
+@test "-w waits as long as it says" {
   local begin
   take a
   begin=$(now_ms)
@@ -116,14 +116,14 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   rlock force-unlock -y a
 }
 
-@test "-E gives the status of a lock that was not acquired" {
+@test "-E sets the status for a lock that was not acquired" {
   foreign a
   run -3 rlock run -n -E 3 a -- true
   run -3 rlock run -w 100ms --conflict-exit-code 3 a -- true
   redis srv del a
 }
 
-@test "-E changes no status of the command" {
+@test "-E does not change the command's status" {
   run -75 rlock run -n -E 3 a -- sh -c 'exit 75'
   run -0 rlock run -n -E 3 a -- true
 }
@@ -162,7 +162,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   [[ $output =~ $OWNER_PATTERN && $output != "$FOREIGN" ]]
 }
 
-@test "what never expires is no lock: it is not waited for" {
+@test "a key that never expires is no lock and is not waited for" {
   foreign a
   redis srv persist a
   run -76 --separate-stderr rlock run a -- touch started
@@ -177,7 +177,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   ((lines[2] > 0 && lines[2] <= 20000))
 }
 
-@test "a release publishes one 0" {
+@test "a release publishes a single 0" {
   redis-cli -s "$srv_sock" subscribe 'redisson_lock__channel:{a}' >heard 3>&- &
   local pid=$!
   wait_until waiters a 1
@@ -188,7 +188,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   [[ $(grep -A2 -x message heard | grep -cx 0) == 1 ]]
 }
 
-@test "another owner's lock is left as it is by release, renew and acquire" {
+@test "release, renew and acquire do not change another owner's lock" {
   foreign a 60000
   run -76 rlock release a --owner "$(take other)"
   run -76 rlock renew a --lease 1h --owner 99999999-2222-3333-4444-555555555555:1
@@ -199,13 +199,13 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   rlock force-unlock -y other
 }
 
-@test "a nested run of the same name is let in as the same hold" {
+@test "a nested run of the same name shares the hold" {
   run -0 --separate-stderr rlock run a -- sh -c 'echo $RLOCK_TOKEN; "$RLOCK" run a -- sh -c "echo \$RLOCK_TOKEN; redis-cli -s $srv_sock hvals a"; redis-cli -s "$srv_sock" hvals a'
   [[ ${#lines[@]} == 4 && ${lines[0]} == "${lines[1]}" && ${lines[2]} == 2 && ${lines[3]} == 1 ]]
   [[ $(redis srv exists a 'rlock:holder:{a}') == 0 ]]
 }
 
-@test "a nested run with -n is let in, and others are not" {
+@test "a nested run with -n shares it, others do not" {
   run -0 --separate-stderr rlock run a -- sh -c '"$RLOCK" run -n a -- sh -c "exit 4"; echo $?; env -u RLOCK_HELD "$RLOCK" run -n a -- touch started; echo $?'
   [[ $output == $'4\n75' && ! -e started ]]
 }
@@ -240,7 +240,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   assert_says '(sleep'
 }
 
-@test "there is one waiting line where standard error is a file, and none with -q" {
+@test "there is one waiting line if standard error is a file, and none with -q" {
   take a
   run -75 --separate-stderr rlock run -w 3s a -- true
   [[ $(grep -c 'waiting for' <<<"$stderr") == 1 ]]
@@ -251,7 +251,7 @@ token() { rlock run "$1" -- printenv RLOCK_TOKEN; }
   rlock force-unlock -y a
 }
 
-@test "a signal while waiting: it dies of that signal, starts nothing and leaves nothing" {
+@test "a signal while waiting: rlock dies of it, starts nothing and leaves nothing" {
   local name
   take a
   for name in TERM INT HUP QUIT; do
@@ -276,7 +276,7 @@ EOF
   rlock force-unlock -y a
 }
 
-@test "a hangup that is ignored from the start stays ignored while waiting" {
+@test "a SIGHUP that was ignored from the start stays ignored while waiting" {
   local owner pid
   owner=$(take a)
   sh -c 'trap "" HUP; exec "$RLOCK" run a -- touch started' 3>&- &

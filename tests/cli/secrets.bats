@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Passwords: every source, their order, and that none is ever seen again.
+# Passwords: every source, their order, and that none is ever shown.
 
 load ../lib/common
 
@@ -50,8 +50,8 @@ tree_of() {
   done
 }
 
-# watched [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, no secret can be seen in its processes,
-# nor in what they write.
+# watched [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, no secret is visible in its processes or their
+# output.
 watched() {
   local variables=() frontend pid what
   while [[ $1 != -- ]]; do
@@ -73,11 +73,11 @@ watched() {
   }
   for pid in "$frontend" $(tree_of "$frontend"); do
     for what in cmdline environ; do
-      # The environment of a guard is closed to an ordinary user.
+      # An ordinary user cannot read a guard's environment.
       [[ $what == cmdline || -r /proc/$pid/environ ]] || continue
       : >"seen.$what"
       tr '\0' '\n' <"/proc/$pid/$what" >"seen.$what" 2>/dev/null || true
-      # A nap of the command may be over by now.
+      # The command's nap may be over by now.
       [[ -s seen.$what ]] || {
         gone "$pid"
         continue
@@ -151,7 +151,7 @@ watched() {
   watched "RLOCK_URL=$(with_secret "$URL" ":$SECRET")" --
   grep -qxF "RLOCK_URL=$URL" child
 }
-@test "processes: RLOCK_URL, beaten by --url" {
+@test "processes: RLOCK_URL, while --url takes precedence" {
   watched "RLOCK_URL=$(with_secret "$URL" ":$OTHER")" "RLOCK_PASSWORD=$SECRET" -- --url "$URL"
 }
 @test "processes: --password-file" {
@@ -174,8 +174,8 @@ watched() {
   watched -- --config c.toml
 }
 
-# redis-cli takes the word alone in front of the @ for the password; rlock takes it for a user, and may be wrong.
-@test "a word alone in front of the @: no output has it, and it is said how to write a password" {
+# redis-cli takes a word alone before the @ for the password; rlock takes it for a user, and may be wrong.
+@test "a word alone before the @: no output shows it, and a message says how to write a password" {
   local url line
   url=$(with_secret "$URL" "$SECRET")
   for line in 'run x -- touch ran' 'acquire x --lease 5s' 'renew x --owner a:1 --lease 5s' 'release x --owner a:1' 'force-unlock --yes --now x' status \
@@ -192,12 +192,12 @@ watched() {
     [[ $output == *'***@'* ]]
     unseen "$SECRET"
   done
-  # A command line that lacks its --.
+  # A command line without --.
   run -64 --separate-stderr rlock run x --url "$url" true --no-such
   unseen "$SECRET"
 }
 
-@test "a word alone in front of the @: no error about the address has it" {
+@test "a word alone before the @: no error about the address shows it" {
   local address
   for address in "redis://$SECRET@127.0.0.1:0" "ftp://$SECRET@127.0.0.1" "redis://$SECRET@[::1" "redis://$SECRET@127.0.0.1/abc" \
     "unix://$SECRET@" "redis://$SECRET%zz@127.0.0.1" "redis:/$SECRET@127.0.0.1" "$SECRET@127.0.0.1" "redis:$SECRET@127.0.0.1" \
@@ -212,8 +212,13 @@ watched() {
   done
 }
 
+<<<<<<< HEAD
 @test "processes: a word alone in front of the @, of a server that wants no password" {
   not_over sentinel acl 'the server requires a password'
+=======
+@test "processes: a word alone before the @, of a server without a password" {
+  not_over sentinel acl 'the server wants a password'
+>>>>>>> h-rest
   redis_start turn
   local url
   url=$(redis_url turn)
@@ -223,7 +228,7 @@ watched() {
   redis_stop turn
 }
 
-@test "a user in the address and a password from elsewhere: it works, the command has the user, and no output has it" {
+@test "a user in the address and a password from elsewhere: it works, the command gets the user, and no output shows it" {
   REDISCLI_AUTH=$SECRET redis srv acl setuser "$OTHER" on '>sesame' '~*' '&*' +@all >/dev/null
   local url
   url=$(with_secret "$URL" "$OTHER")
@@ -236,7 +241,7 @@ watched() {
   REDISCLI_AUTH=$SECRET redis srv acl deluser "$OTHER" >/dev/null
 }
 
-@test "no message has it: the wrong password" {
+@test "no message shows it: the wrong password" {
   local format
   for format in text json; do
     RLOCK_URL=$(with_secret "$URL" ":$OTHER") run -77 --separate-stderr rlock run -v --log-format $format x -- true
@@ -248,7 +253,7 @@ watched() {
   done
 }
 
-@test "no message has it: no server, no host, no such path" {
+@test "no message shows it: no server, no host, no such path" {
   local address
   for address in "redis://:$SECRET@127.0.0.1:$(redis_free_port)" "redis://user:$SECRET@rlock-test.invalid" \
     "unix://:$SECRET@$PWD/none" "redis://:$SECRET@127.0.0.1:$(redis_free_port)/5"; do
@@ -261,7 +266,7 @@ watched() {
   done
 }
 
-@test "no message has it: an address that is wrong" {
+@test "no message shows it: a wrong address" {
   local address
   for address in "redis://:$SECRET@127.0.0.1:0" "redis://:$SECRET@127.0.0.1:70000" "ftp://:$SECRET@127.0.0.1" \
     "redis://:$SECRET@[::1" "redis://:$SECRET@" "redis://:$SECRET@127.0.0.1/abc" "unix://:$SECRET@" \
@@ -276,19 +281,19 @@ watched() {
   done
 }
 
-@test "no message has it: an address that ends after the password" {
+@test "no message shows it: an address that ends after the password" {
   run -64 --separate-stderr rlock status --url "redis://:$SECRET"
   unseen "$SECRET"
   RLOCK_URL=redis://user:$SECRET run -78 --separate-stderr rlock status
   unseen "$SECRET"
 }
 
-@test "no message has it: the corrected command line" {
+@test "no message shows it: the corrected command line" {
   run -64 --separate-stderr rlock run --url "$(with_secret "$URL" ":$SECRET")" x true
   unseen "$SECRET"
 }
 
-@test "no message has it: a misspelt option" {
+@test "no message shows it: a misspelled option" {
   run -64 --separate-stderr rlock run "--ulr=$(with_secret "$URL" ":$SECRET")" x -- true
   unseen "$SECRET"
 }
@@ -306,7 +311,7 @@ watched() {
   unseen "$SECRET"
 }
 
-@test "what others are shown of a command has no password of rlock's" {
+@test "what others see of a command has no password of rlock" {
   RLOCK_URL=$URL RLOCK_PASSWORD=$SECRET run -0 --separate-stderr rlock run x -- \
     bash -c 'REDISCLI_AUTH='"$SECRET"' redis-cli -s "$srv_sock" hgetall "rlock:holder:{x}"'
   not grep -qxF "$SECRET" <<<"$output"
@@ -323,7 +328,7 @@ watched() {
   [[ ! -e ran ]]
 }
 
-@test "a password file of root's that its group may read is good for a user in that group" {
+@test "root's password file that its group may read works for a user in that group" {
   ((EUID == 0)) || skip 'only root can give a file away'
   local folder as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   "${as[@]}" test -x "$RLOCK" || skip 'nobody may not run rlock here'
@@ -333,7 +338,7 @@ watched() {
   chown 0:65534 "$folder/pass"
   chmod 440 "$folder/pass"
   as+=(timeout -k 1 60 "$RLOCK" run --url unix:///none --password-file "$folder/pass" x -- true)
-  # Without a server: a file that is refused is said first.
+  # No server is needed, because a refused file is reported first.
   run -69 --separate-stderr "${as[@]}"
   run -78 --separate-stderr rlock run --url "$URL" --password-file "$folder/pass" x -- touch ran
   assert_says 'others may read it'
@@ -378,7 +383,7 @@ watched() {
   echo "$SECRET" | rlock run --url "$URL" --password-file /dev/stdin x -- true
 }
 
-@test "a password file of another user, or that others may write" {
+@test "a password file of another user, or one that others may write to" {
   secret_file "$SECRET"
   chmod 622 pass
   run -78 --separate-stderr rlock run --url "$URL" --password-file pass x -- touch ran
@@ -392,11 +397,11 @@ watched() {
   [[ ! -e ran ]]
 }
 
-# Nested runs: the inner one has the password from where the outer one has it, if the command can read that; else it is
-# told what to do. Both may be in any folder.
+# Nested runs: the inner one gets the password from the outer one's source if the command can read that; else it is told
+# what to do. Both may be in any folder.
 nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; cd elsewhere && "$RLOCK" run -n x -- "$RLOCK" status --is-held x'; }
 
-@test "nested: the user's configuration file has address and password" {
+@test "nested: address and password in the user's configuration file" {
   export XDG_CONFIG_HOME=$PWD/config
   mkdir -p config/rlock
   echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >config/rlock/rlock.toml
@@ -404,7 +409,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   nested
   show
   [[ $status == 0 && -z $stderr ]]
-  # It is for that server alone.
+  # It is only for that server.
   RLOCK_URL=$URL run -0 --separate-stderr rlock status x
   local another
   case $URL in
@@ -419,7 +424,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   unseen "$SECRET" "$OTHER"
 }
 
-@test "nested: the file of --config or RLOCK_CONFIG has address and password" {
+@test "nested: address and password in the file of --config or RLOCK_CONFIG" {
   echo "url = \"$(with_secret "$URL" ":$SECRET")\"" >c.toml
   chmod 600 c.toml
   nested --config c.toml
@@ -430,7 +435,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $status == 0 && -z $stderr ]]
 }
 
-@test "nested: a profile has address and password" {
+@test "nested: address and password in a profile" {
   export XDG_CONFIG_HOME=$PWD/config
   mkdir -p config/rlock
   {
@@ -444,19 +449,19 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   RLOCK_CONFIG=c.toml RLOCK_PROFILE=ci nested
   show
   [[ $status == 0 && -z $stderr ]]
-  # From a pipe nobody can read it again.
+  # A pipe cannot be read again.
   nested --config <(cat c.toml) --profile ci
   [[ $status == 77 && $stderr == *RLOCK_PASSWORD_FILE* ]]
   unseen "$SECRET" "$OTHER"
   cp c.toml config/rlock/rlock.toml
   nested --profile ci
   [[ $status == 0 && -z $stderr ]]
-  # A profile that is not chosen says nothing.
+  # A profile that is not chosen does not matter.
   RLOCK_URL=$URL run -77 --separate-stderr rlock status --profile other x
   assert_says 'requires a password'
 }
 
-@test "nested: an address outside of profiles has its password, whatever the profile's address is" {
+@test "nested: an address outside of profiles uses its own password, regardless of the profile's address" {
   {
     printf 'url = "%s"\n' "$(with_secret "$URL" ":$SECRET")"
     printf '[profile.ci]\nurl = "unix://:%s@%s/none"\n' "$OTHER" "$PWD"
@@ -480,7 +485,7 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $status == 0 && -z $stderr ]]
 }
 
-@test "nested: a password from elsewhere does not reach the command, and it is told what to do" {
+@test "nested: a password from elsewhere does not reach the command, which is told what to do" {
   told() {
     show
     [[ $status == 77 && $stderr == *'under `rlock run`, which does not pass passwords on'*RLOCK_PASSWORD_FILE* ]]
@@ -504,20 +509,20 @@ nested() { run --separate-stderr rlock run "$@" x -- sh -c 'mkdir -p elsewhere; 
   [[ $output == in ]]
 }
 
-@test "an empty password is none" {
+@test "an empty password counts as none" {
   RLOCK_PASSWORD='' run --separate-stderr rlock run --url "$URL" x -- touch ran
   [[ $status =~ ^7[78]$ && ! -e ran ]]
 }
 
-@test "local: pays no heed to REDISCLI_AUTH" {
+@test "local: ignores REDISCLI_AUTH" {
   REDISCLI_AUTH=$OTHER run -0 --separate-stderr rlock run --url "local:$BATS_TEST_TMPDIR/l" x -- echo ran
   [[ $output == ran ]]
   unseen "$OTHER"
   run -0 --separate-stderr rlock --url "local:$BATS_TEST_TMPDIR/l" local stop --yes
 }
 
-# in_memory PID...: how often the password stands in the memory of these processes altogether. One that has ended has
-# no memory; one that may not be read is an error.
+# in_memory PID...: how often the password is in the memory of these processes altogether. One that has ended has no
+# memory; one that is unreadable is an error.
 in_memory() {
   python3 - "$SECRET" "$@" <<'PYTHON'
 import sys
@@ -546,8 +551,8 @@ readable_memory() {
   ! grep -q __asan_init "$RLOCK" || skip 'with AddressSanitizer freed memory is not overwritten'
 }
 
-# remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left, and
-# all of its other processes have one at most. The same holds while a hook runs and the command waits for its end.
+# remembered [VARIABLE=VALUE ...] -- OPTION...: while such a job runs, its frontend has no copy of the password left,
+# and all of its other processes have one at most. The same while a hook runs and the command waits for its end.
 remembered() {
   readable_memory
   local variables=() frontend state
@@ -576,7 +581,7 @@ remembered() {
 }
 
 @test "memory: RLOCK_PASSWORD" { remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" --; }
-@test "memory: REDISCLI_AUTH, which another password beats" {
+@test "memory: REDISCLI_AUTH, while another password takes precedence" {
   local right=$SECRET
   local SECRET=$OTHER # looked for
   remembered "RLOCK_PASSWORD=$right" "REDISCLI_AUTH=$OTHER" "RLOCK_URL=$URL" --
@@ -607,7 +612,7 @@ remembered() {
   remembered "RLOCK_PASSWORD=$SECRET" "RLOCK_URL=$URL" -- --isolate
 }
 
-@test "memory: the keeper has one copy at most" {
+@test "memory: the keeper has at most one copy" {
   readable_memory
   local owner keeper
   sleep 100 3>&- &
@@ -620,7 +625,7 @@ remembered() {
   wait_until gone "$keeper"
 }
 
-@test "memory: a command of an ordinary user cannot read that of its guards" {
+@test "memory: an ordinary user's command cannot read that of its guards" {
   needs_nobody
   local look='import os
 def read(pid):
@@ -638,7 +643,7 @@ print(read(os.getpid()), read(monitor), read(frontend))'
   [[ $output == 'read refused refused' && -z $stderr ]]
 }
 
-@test "guards that nobody can read do all that others do, for an ordinary user" {
+@test "guards with unreadable memory work like others, for an ordinary user" {
   needs_nobody
   export RLOCK_URL=$URL
   as() { RLOCK_PASSWORD=$SECRET as_nobody timeout -k 1 60 "$RLOCK" run "$@"; }
@@ -648,7 +653,7 @@ print(read(os.getpid()), read(monitor), read(frontend))'
   # The command's leftovers are found and ended.
   run -0 --separate-stderr as x -- bash -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $!'
   wait_until gone "$output"
-  # A signal is the end of it, as it is of the command.
+  # A signal ends both it and the command.
   run -131 --separate-stderr as x -- sh -c 'kill -s QUIT $$'
   # Locks over several steps.
   run -0 --separate-stderr as x y -- true
@@ -660,11 +665,11 @@ print(read(os.getpid()), read(monitor), read(frontend))'
   }
 }
 
-# A password that is shown in another way than it is written: its parts are looked for.
+# A password may be shown in another form, so its parts are searched for.
 STRANGE=$'s3cr3t\\open\'s%41"\x1bs3same'
 
-# refused_unseen STATUS URL COMMAND...: with either password, from each source, by each way, the server's answer ends it,
-# and nothing of the password is in what is said.
+# refused_unseen STATUS URL COMMAND...: with either password, from each source, in each way, the server's answer ends
+# it, and no message contains any of the password.
 refused_unseen() {
   local expected=$1 url=$2 password from
   shift 2
@@ -693,7 +698,7 @@ odd_end() {
   wait_until gone "$odd_pid"
 }
 
-@test "a server that does not know AUTH repeats the password, and rlock does not" {
+@test "a server that does not know AUTH repeats the password, but rlock does not" {
   not_over acl 'redis-cli must log in'
   redis_start deaf --rename-command AUTH ''
   local url
@@ -702,12 +707,12 @@ odd_end() {
     assert_says 'AUTH: the server answered: ERR unknown command'
   done
   refused_unseen 69 "$url" doctor
-  # Neither can be one of a quorum.
+  # Neither can be part of a quorum.
   [[ ${TEST_OVER:-} == @(cluster|sentinel) ]] || refused_unseen 69 "$url unix:///nowhere/1 unix:///nowhere/2" status
   redis_stop deaf
 }
 
-@test "what is no Redis server and repeats the password: rlock does not show it" {
+@test "a server that is not Redis repeats the password, but rlock does not show it" {
   local text
   odd echo
   refused_unseen 69 "$url" run job -- touch ran
@@ -727,7 +732,7 @@ odd_end() {
   done
 }
 
-@test "the warnings of a job whose server does not know AUTH any more have no password" {
+@test "warnings show no password if the job's server no longer knows AUTH" {
   not_over sentinel acl 'neither a Sentinel nor redis-cli could log in'
   redis_start turn --requirepass "$SECRET"
   secret_file "$SECRET"

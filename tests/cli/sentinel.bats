@@ -12,19 +12,19 @@ teardown() {
   sentinels_stop
 }
 
-# refused STATUS TEXT URL: a job ends with STATUS, says TEXT, and was not started.
+# refused STATUS TEXT URL: a job exits with STATUS and TEXT before it starts.
 refused() {
   run --separate-stderr rlock run --url "$3" x -- touch "$BATS_TEST_TMPDIR/ran"
   echo "status=$status stderr=$stderr"
   [[ $status == "$1" && $stderr == *"$2"* && ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-# A Sentinel has to have seen a replica for a while before it makes it a master.
+# A Sentinel must have seen a replica for a while before it makes it a master.
 failover() { [[ $(redis s1 sentinel failover mymaster) == OK ]]; }
 held_on() { [[ $(redis "$1" exists job) == 1 ]]; }
 other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
 
-@test "a job, a nested one, a waiting one: the lock is on the master" {
+@test "a job, a nested one, and a waiter: the lock is on the master" {
   sentinels_start 1 3
   export RLOCK_URL
   RLOCK_URL=$(sentinels_url)
@@ -43,7 +43,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   assert_clean m
 }
 
-@test "Sentinels that are dead are passed over; without any: 69" {
+@test "dead Sentinels are skipped; without any: 69" {
   sentinels_start 1 3
   redis_stop s1
   run -0 --separate-stderr rlock run --url "$(sentinels_url)" job -- echo mine
@@ -54,7 +54,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 69 'Connection refused' "$(sentinels_url)"
 }
 
-@test "a Sentinel that hangs costs a second, not the lock" {
+@test "a Sentinel that hangs costs a second, but not the lock" {
   sentinels_start 1 3
   redis_freeze s1
   run -0 rlock run --url "$(sentinels_url)" job -- echo mine
@@ -80,7 +80,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $status == 3 ]]
 }
 
-@test "a master that nobody knows, an address that is no Sentinel" {
+@test "an unknown master, and an address that is not a Sentinel" {
   sentinels_start 0 1
   refused 78 "no Sentinel knows a master 'other'" "redis+sentinel://127.0.0.1:$s1_port/other"
   # The others may know it.
@@ -91,8 +91,8 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   refused 64 'write the scheme once, before all hosts' "redis+sentinel://127.0.0.1:1,redis://127.0.0.1:2/mymaster"
 }
 
-# A Sentinel that has slept goes on naming what was the master, until it hears from the others.
-@test "Sentinels that disagree: the one that has heard of the latest failover counts" {
+# A Sentinel that has slept still names the old master, until it hears from the others.
+@test "Sentinels disagree: the one that knows the latest failover counts" {
   sentinels_start 1 3
   redis_freeze s3
   wait_until failover
@@ -165,7 +165,7 @@ other_master() { [[ $(master_now "${1:-s1}") != m ]]; }
   [[ $(redis r1 exists job) == 0 ]]
 }
 
-@test "doctor fails a master that would go on granting without its replicas" {
+@test "doctor fails a master that would continue granting without its replicas" {
   sentinels_start 1 1
   local url
   url=$(sentinels_url)

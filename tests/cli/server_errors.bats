@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The errors that a server may answer, what rlock says then, and what it tells the user to do: the same with each
-# subcommand. Each error but LOADING comes from a real server that is in that state.
+# The errors of servers, what rlock says, and what it tells the user to do: the same with each subcommand. Each error
+# except LOADING comes from a real server in that state.
 #
 # | error      | what is said                                  | what to do                                          |
 # |------------|-----------------------------------------------|-----------------------------------------------------|
@@ -41,8 +41,8 @@ start() {
   url=unix://$srv_sock
 }
 
-# says STATUS WHAT ADVICE SUBCOMMAND...: each of them ends so, on one line that begins with what is said and ends with
-# what to do; rlock has the options of $options.
+# says STATUS WHAT ADVICE SUBCOMMAND...: each of them exits with STATUS, and prints one line that starts with WHAT and
+# ends with ADVICE; rlock has the options in $options.
 says() {
   local wanted=$1 what=$2 advice=$3 subcommand line
   shift 3
@@ -68,21 +68,21 @@ says() {
 all=(run acquire renew release force-unlock status listing history doctor)
 change=(run acquire)
 
-@test "no password: NOAUTH, also in the words of Redis 7 to a stranger with a long command" {
+@test "no password: NOAUTH, also as Redis 7 says it to an unauthenticated client with a long command" {
   start --requirepass s3cret
   options=(--url "$url")
   says 77 'the server requires a password: ' 'no password was given: give one by --password-file, --password-command, --ask-password or RLOCK_PASSWORD' "${all[@]}"
   RLOCK_HELD=1 says 77 'the server requires a password: ' 'no password was given: this runs under `rlock run`' status doctor
 }
 
-@test "no password, but a word alone in front of the @: how a password is written" {
+@test "no password, but a word alone before the @: how to write a password" {
   start --requirepass s3cret
   options=(--url "unix://s3cret@$srv_sock")
   says 77 'the server requires a password: ' 'a single word before the @ is taken for a user; if it is the password, write redis://:PASSWORD@host' "${all[@]}"
   [[ $stderr$output != *s3cret* ]]
 }
 
-@test "a wrong password: which of the sources it came from, and never the password" {
+@test "a wrong password: which source it came from, but never the password" {
   start --requirepass s3cret
   umask 077
   wrong() {
@@ -100,7 +100,7 @@ change=(run acquire)
   options=(--url "$url")
   RLOCK_PASSWORD=not-it wrong RLOCK_PASSWORD
   REDISCLI_AUTH=not-it wrong REDISCLI_AUTH
-  # The stronger one of two is the one that was sent.
+  # Of two, the one with the higher precedence was sent.
   RLOCK_PASSWORD=not-it REDISCLI_AUTH=s3cret wrong RLOCK_PASSWORD
   echo not-it >pass
   RLOCK_PASSWORD_FILE=pass wrong 'RLOCK_PASSWORD_FILE pass'
@@ -110,25 +110,25 @@ change=(run acquire)
   wrong --password-command
 }
 
-@test "a password for a user who has none" {
+@test "a password for a user without one" {
   start
   options=(--url "unix://:needless@$srv_sock")
   says 77 'without any password configured' 'the server has no password for this user: leave it out, or name a user' "${all[@]}"
 }
 
-@test "a right that is missing" {
+@test "a missing right" {
   start
   redis srv acl setuser worker on '>s3cret' '~*' +@connection +info >/dev/null
   options=(--url "unix://worker:s3cret@$srv_sock")
   says 77 NOPERM 'grant the rights that rlock doctor --acl prints' run acquire renew release force-unlock status listing history
-  # Without a password it is the user `default` who lacks it.
+  # Without a password the user `default` lacks it.
   redis srv acl setuser default -eval >/dev/null
   options=(--url "$url")
   says 77 NOPERM 'grant the rights that rlock doctor --acl prints; no password was given' run
   redis srv acl setuser default +eval >/dev/null
 }
 
-@test "a server without memory, or with too few replicas" {
+@test "a server without free memory, or with too few replicas" {
   start --maxmemory 1 --maxmemory-policy noeviction
   options=(--url "$url")
   says 69 OOM 'the server has no memory left: raise its maxmemory, or delete keys' "${change[@]}"
@@ -154,7 +154,7 @@ change=(run acquire)
   says 69 MASTERDOWN "it is a replica that does not reach its master: ${names/its/the}" "${change[@]}" status listing
 }
 
-@test "a server that is loading its data: doctor says nothing of rights or of the set-up" {
+@test "a server that is loading its data: doctor says nothing about rights or configuration" {
   python3 "$TESTS_DIR/lib/odd_server.py" loading >port 2>/dev/null </dev/null 3>&- &
   local odd_pid=$!
   wait_until test -s port
@@ -167,7 +167,7 @@ change=(run acquire)
 @test "a server that cannot write to its disk" {
   start
   redis srv config set save '3600 1' >/dev/null
-  # No snapshot can take the place of a folder.
+  # No snapshot can replace a folder.
   mkdir -p "$srv_dir/dump.rdb/in-the-way"
   redis srv set key value >/dev/null
   redis srv bgsave >/dev/null
@@ -188,7 +188,7 @@ change=(run acquire)
   redis srv script kill
 }
 
-@test "a database that is not there" {
+@test "a database that does not exist" {
   start
   options=(--url "$url?db=99")
   says 78 'DB index is out of range' 'name a database that the server has, as in redis://host/0' "${all[@]}"
@@ -199,7 +199,7 @@ change=(run acquire)
   port=$(redis_free_port)
   options=(--url "redis://127.0.0.1:$port")
   says 69 "redis://127.0.0.1:$port: connect: Connection refused" 'no server listens there: start it, or correct the address' "${all[@]}"
-  # With nothing named, in a network where nobody listens at all.
+  # Without any named address, in a network where nobody listens.
   local namespace=(unshare -n)
   "${namespace[@]}" true 2>/dev/null || namespace=(unshare -r -n)
   "${namespace[@]}" ip link set lo up 2>/dev/null || skip 'NETWORK NAMESPACES ARE NOT ALLOWED HERE: the default address is not tested'
@@ -208,7 +208,7 @@ change=(run acquire)
   says 69 'redis://127.0.0.1:6379: connect: Connection refused' 'give the address of Redis with --url or RLOCK_URL, or try --url local:' "${all[@]}"
 }
 
-@test "TLS where plain text is spoken, and plain text where TLS is" {
+@test "TLS to a plain-text port, and plain text to a TLS port" {
   tls_authority ca
   tls_certificate server ca DNS:localhost,IP:127.0.0.1
   tls_start srv
@@ -216,8 +216,13 @@ change=(run acquire)
   options=(--tls-ca "$TLS_DIR/ca.crt" --url "rediss://127.0.0.1:$port")
   says 69 'TLS: the server did not answer in time' 'if it does not use TLS on this port, write redis://' run status doctor
   options=(--url "redis://127.0.0.1:$srv_tls")
+<<<<<<< HEAD
   # It closes the connection, or resets it.
   says 69 "redis://127.0.0.1:$srv_tls: " 'if the server uses TLS, write rediss://' run status doctor
+=======
+  # It closes or resets the connection.
+  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server wants TLS, write rediss://' run status doctor
+>>>>>>> h-rest
 }
 
 @test "messages name options with their dashes" {
@@ -226,7 +231,7 @@ change=(run acquire)
     rlock "$subcommand" --help | grep -oE -- '--[a-z]+(-[a-z]+)+' | cut -c3-
   done | sort -u)
   (($(wc -l <<<"$names") >= 25))
-  # In what stands in quotes, not in an include nor a comment. As a line of a configuration file it has none.
+  # In quotes, but not in an include or a comment. The line of a configuration file has none.
   run -0 python3 - "$TESTS_DIR/.." $names <<'PY'
 import pathlib, re, sys
 names = "|".join(sys.argv[2:])

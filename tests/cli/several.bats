@@ -34,7 +34,7 @@ ends() {
   [[ ${lines[5]} == "${lines[2]} a" && ${lines[6]} == "${lines[2]} b" ]]
 }
 
-@test "one is held: none is taken, and it is said which" {
+@test "one is held: none is taken, and the message says which" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   run -75 --separate-stderr rlock run -n a b c -- touch ran
@@ -61,12 +61,12 @@ ends() {
   wait_until waiting_for b
   wait_until gone "${jobs[0]}"
   past 19900
-  not past 32000 # 35 s if the limit began anew
+  not past 32000 # 35 s if the limit started again
   rlock release b --owner "$other"
   free a
 }
 
-@test "those that are held already are kept while another is waited for" {
+@test "locks that are already held are kept while another is waited for" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job --lease 6s a b
@@ -80,7 +80,7 @@ ends() {
   held a b
 }
 
-@test "one that is taken away meanwhile is begun with again" {
+@test "if one is taken away meanwhile, the acquisition starts again" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job --lease 6s a b
@@ -92,7 +92,7 @@ ends() {
   wait_until test -e started
 }
 
-@test "one that somebody asks for meanwhile is given up, and the job is not started: 75" {
+@test "if somebody asks for one meanwhile, it is given up, and the job is not started: 75" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job a b
@@ -111,7 +111,7 @@ ends() {
   not test -e started
 }
 
-@test "what was lost with the server while waiting is taken again before the command starts" {
+@test "what the server has lost during the wait is taken again before the command starts" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job a b
@@ -123,7 +123,7 @@ ends() {
   grep -q 'a: lost while waiting for others; starting again' err
 }
 
-@test "--min-hold, longer than the lease: what is held while another is waited for is renewed in time all the same" {
+@test "--min-hold, longer than the lease: locks that are held during a wait are still renewed in time" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job --lease 6s --min-hold 12s a b
@@ -139,7 +139,7 @@ ends() {
   redis srv del a b 'rlock:holder:{a}' 'rlock:holder:{b}'
 }
 
-@test "opposite orders do not wait in a circle" {
+@test "opposite orders cause no deadlock" {
   local i
   for i in 1 2 3 4 5 6 7 8; do
     "$RLOCK" run a b -- sh -c 'echo in >>log; sleep 0.01; echo out >>log' 3>&- &
@@ -169,7 +169,7 @@ ends() {
   free a && free b && free c
 }
 
-@test "whoever asks for one of them to be given up is heard" {
+@test "requests to give up any of them are received" {
   job a b
   wait_until test -e started
   run -0 rlock force-unlock --yes b
@@ -177,7 +177,7 @@ ends() {
   free a
 }
 
-@test "a signal while waiting for the second gives the first back" {
+@test "a signal while waiting for the second lock releases the first" {
   local owner
   owner=$(rlock acquire b --lease 10m)
   job a b
@@ -188,7 +188,7 @@ ends() {
   rlock release b --owner "$owner"
 }
 
-@test "acquire, renew and release of several, for one owner" {
+@test "acquire, renew and release several for one owner" {
   local owner
   owner=$(rlock acquire b a --lease 20s)
   [[ $owner != *$'\n'* ]]
@@ -196,13 +196,13 @@ ends() {
   rlock renew a b --owner "$owner" --lease 1m
   (($(redis srv pttl a) > 25000 && $(redis srv pttl b) > 25000))
   rlock release a --owner "$owner"
-  # The rest is released all the same.
+  # The rest is still released.
   run -76 --separate-stderr rlock release a b --owner "$owner"
   [[ $stderr == 'rlock: a: not held'* ]]
   free b
 }
 
-@test "acquire --export and --json of several" {
+@test "acquire --export and --json for several" {
   eval "$(rlock acquire a b --lease 1m --export)"
   [[ $RLOCK_NAME == $'a\nb' && $RLOCK_TOKEN == *$'\n'* ]]
   rlock release a b
@@ -215,7 +215,7 @@ assert (a["name"], b["name"]) == ("a", "b") and a["owner"] == b["owner"]
 print(a["owner"])')"
 }
 
-@test "what a keeper keeps is released, all of it, however soon the keeper hears of it" {
+@test "a keeper releases all of its locks, regardless of how soon it is asked" {
   sleep 60 3>&- &
   local process=$! owner i
   for i in 1 2 3 4 5; do
@@ -238,7 +238,7 @@ print(a["owner"])')"
   [[ -n $owner ]]
 }
 
-@test "the lines of --status-fd say which was lost" {
+@test "the lines of --status-fd say which lock was lost" {
   "$RLOCK" run --lease 6s --status-fd 5 a b c -- sleep 30 5>lines 2>err 3>&- &
   jobs+=($!)
   job=$!
@@ -255,7 +255,7 @@ print(a["owner"])')"
   grep -q '"event":"lost".*"name":"b"' lines
 }
 
-@test "the lines of --status-fd say that all were lost, where none could be renewed" {
+@test "the lines of --status-fd say that all locks were lost, if none could be renewed" {
   "$RLOCK" run --lease 3s --status-fd 5 a b -- sleep 30 5>lines 2>err 3>&- &
   jobs+=($!)
   job=$!
@@ -278,7 +278,7 @@ assert lines[-1]["names"] == ["a", "b"], lines[-1]
 EOF
 }
 
-@test "nested: those of an ancestor are let in, the others are taken" {
+@test "nested: an ancestor's locks are shared, the others are taken" {
   run -0 rlock run b -- "$RLOCK" run -n a b -- "$RLOCK" status --names
   [[ $output == $'a\nb' ]]
   free a && free b

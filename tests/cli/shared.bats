@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# run and acquire with -s, -x and --slots: who runs beside whom, renewal, loss, force, status, nesting.
+# run and acquire with -s, -x and --slots: who runs at the same time, renewal, loss, force, status, nesting.
 # shellcheck disable=SC2016 # what stands in single quotes is for the sh of a command
 
 load ../lib/common
@@ -27,7 +27,7 @@ ends() {
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \([0-9]*\).*/\1/p'; }
 
-@test "readers run beside each other, a writer waits for all of them" {
+@test "readers run at the same time, and a writer waits for all of them" {
   job a -s
   job b -s
   wait_until started a
@@ -45,7 +45,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   [[ $stderr == *'not acquired: held by '* ]]
 }
 
-@test "readers behind a writer that waits do not overtake it, and start together after it" {
+@test "readers do not overtake a waiting writer, and start together after it" {
   job a -s
   wait_until started a
   job w -x
@@ -77,7 +77,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   done
 }
 
-@test "what is lost is noticed, and the command stopped" {
+@test "a loss is noticed, and the command stopped" {
   job a --lease 6s -s
   job b --lease 6s -s
   wait_until started a
@@ -90,7 +90,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   wait_until one_left
   [[ $(number_of_holders) == 1 ]]
   run -0 cat err-a err-b
-  assert_says 'the lock is lost: another holds it'
+  assert_says 'the lock is lost: another owner holds it'
   touch end
   wait "$job_a" || [[ $? == 74 ]]
 }
@@ -102,7 +102,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   ends a 74
 }
 
-@test "kill -9 of everything of one reader: its time runs out, that of the other goes on, then a writer has it" {
+@test "kill -9 of one reader's processes: its time runs out, the other one continues, then a writer gets the lock" {
   needs_pid_namespaces
   job a --lease 6s --isolate -s 2>/dev/null
   job b --lease 6s -s
@@ -117,7 +117,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   wait_until started w
 }
 
-@test "at most so many run at a time, and a slot goes to who has waited longest" {
+@test "at most N run at a time, and a slot goes to the one that has waited longest" {
   job a --slots 2
   job b --slots 2
   wait_until started a
@@ -135,12 +135,12 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   wait_until started d
 }
 
-@test "nested with another number of slots is refused" {
+@test "a nested run with another number of slots is refused" {
   run -76 --separate-stderr rlock run --slots 2 x -- "$RLOCK" run --slots 5 x -- true
   [[ $stderr == *'it has 2 slots, not 5; --resize changes that' ]]
 }
 
-@test "a writer that waited and was killed is in no reader's way" {
+@test "a writer that was killed while it waited does not delay readers" {
   job a -s
   wait_until started a
   "$RLOCK" run -x x -- true 2>/dev/null 3>&- &
@@ -154,7 +154,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   run -0 rlock run -n -s x -- true
 }
 
-@test "force-unlock of more readers than are shown says that there are more; one that has left is no fault" {
+@test "force-unlock of more readers than are shown says so; a reader that has left is no error" {
   local i
   for i in {1..130}; do
     redis srv hset x mode read "java:$i" 1
@@ -168,7 +168,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   assert_says 'state     free'
 }
 
-@test "more slots by --resize let more in" {
+@test "--resize to more slots lets more jobs run" {
   job a --slots 1
   wait_until started a
   run -76 --separate-stderr rlock run --slots 2 x -- true
@@ -178,7 +178,7 @@ number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \
   wait_until started b
 }
 
-@test "one who waits is not asked again how many slots there are" {
+@test "a waiter is not asked again how many slots there are" {
   job a --slots 1
   wait_until started a
   job b --slots 1
@@ -235,7 +235,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   ends b 74
 }
 
-@test "by hand: acquire, renew and release of each kind, without saying which" {
+@test "by hand: acquire, renew and release each kind, without naming it" {
   local option owner
   for option in -s -x '--slots 2'; do
     # shellcheck disable=SC2086 # one or two words
@@ -263,7 +263,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   kill "$process"
 }
 
-@test "nested runs are let in: reader in reader, reader in writer, slot in slot" {
+@test "nested runs share: reader in reader, reader in writer, slot in slot" {
   run -0 rlock run -s x -- "$RLOCK" run -n -s x -- echo in
   [[ $output == in ]]
   run -0 rlock run -x x -- "$RLOCK" run -n -x x -- "$RLOCK" run -n -s x -- echo in
@@ -272,12 +272,12 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   [[ $output == in ]]
 }
 
-@test "a reader that wants to write below itself is told that it would wait for ever" {
+@test "a writer inside its own reader is told that it would wait forever" {
   run -64 --separate-stderr rlock run -s x -- "$RLOCK" run -x x -- touch ran
   [[ $stderr == *'holds the lock for reading'*'for ever'* && ! -e ran ]]
 }
 
-@test "another kind below itself is refused, too" {
+@test "another kind inside itself is refused, too" {
   run -76 --separate-stderr rlock run x -- "$RLOCK" run -s x -- touch ran
   [[ $stderr == *'plain lock, held by '* && ! -e ran ]]
 }
@@ -294,7 +294,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   wait_until free_again
 }
 
-@test "--supersede: a reader leaves other readers alone, and of the slots one that can be asked is asked" {
+@test "--supersede: a reader does not ask other readers, and for a slot one holder that can be asked is asked" {
   job a -s
   wait_until started a
   job w -x
@@ -314,7 +314,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   rlock release x --owner "$owner"
 }
 
-@test "--supersede: a writer asks all readers, a slot is asked of the one who has it longest" {
+@test "--supersede: a writer asks all readers, and a slot asks the one that has it longest" {
   job a -s
   wait_until started a
   job b -s
@@ -332,12 +332,12 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   not gone "$job_b"
 }
 
-@test "--supersede: a reader that does not listen yet is asked again, though another has heard" {
+@test "--supersede: a reader that does not listen yet is asked again, even if another one was reached" {
   job a -s
   job b -s
   wait_until started a
   wait_until started b
-  # The guard of b is away, and so is its connection; a has come back to the channel.
+  # The guard of b is gone, and so is its connection; a is back on the channel.
   local guard
   guard=$(pgrep -o -P "$job_b")
   kill -STOP "$guard"
@@ -346,7 +346,7 @@ assert x["slots"] == 3 and x["holders"][0]["owner"].endswith(":%d" % x["holders"
   wait_until listeners 1
   "$RLOCK" run -x --supersede -w 1m x -- touch ran 2>err-w 3>&- &
   jobs+=($!)
-  # For each of them, unless a has gone before b is asked: then nobody has heard that.
+  # For each of them, unless a has left before b is asked: then nobody has received that.
   asked() { grep -q 'the holder has been asked to stop' err-w; }
   wait_until asked
   kill -CONT "$guard"

@@ -11,7 +11,7 @@ setup() {
   umask 077
 }
 
-# shown SETTING OPTION...: its line, with single blanks.
+# shown SETTING OPTION...: its line, with single spaces.
 shown() {
   local setting=$1
   shift
@@ -25,13 +25,13 @@ shown() {
   [[ $(shown server-timeout) == '5s default' && $(shown lease) == '30s default' && $(shown leftovers) == 'kill default' ]]
   [[ $(shown conflict-exit-code) == '75 default' && $(shown wait) == 'without limit default' ]]
   [[ $(shown quiet) == 'false default' && $(shown on-lost) == '- default' && $(shown config) == '- default' ]]
-  # All of those that a configuration file may have.
+  # All settings of a configuration file.
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$TESTS_DIR/../man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >known
   (($(wc -l <known) >= 30))
   diff known <(cut -d' ' -f1 <<<"$output" | grep -vxE 'password|config|profile' | sort)
 }
 
-@test "where a setting comes from: option, variable, profile, file; the strongest counts" {
+@test "where a setting comes from: option, variable, profile, file; the highest precedence counts" {
   printf '%s\n' 'lease = "41s"' 'server-timeout = "2s"' '[profile.ci]' 'lease = "42s"' 'wait = 5' >"$USER_FILE"
   [[ $(shown lease) == "41s $USER_FILE:1: lease" && $(shown wait) == 'without limit default' ]]
   [[ $(shown config) == "$USER_FILE default" ]]
@@ -45,7 +45,7 @@ shown() {
   [[ $(RLOCK_CONFIG=other.toml shown server-timeout) == '2s other.toml:2: server-timeout' ]]
 }
 
-@test "no password is shown, nor a text that may hold one" {
+@test "neither passwords nor texts that may contain one are shown" {
   local secret=K9nope3secret
   printf '%s\n' "url = \"redis://me:$secret@h\"" "on-acquire = \"curl $secret\"" "password-command = \"echo $secret\"" \
     "[profile.p]" "on-lost = \"$secret\"" >"$USER_FILE"
@@ -66,7 +66,7 @@ shown() {
   [[ $output != *"$secret"* && $output == *'redis://a:6379 redis://b:6379 redis://c:6379'* ]]
 }
 
-@test "where a setting comes from does not hang on the name of a file" {
+@test "where a setting comes from does not depend on the file's name" {
   local file
   for file in RLOCK_my.toml --lease 'a: profile.toml' 'b: profile.ci.toml'; do
     printf '%s\n' 'lease = "41s"' 'password-file = "pass"' '[profile.ci]' 'wait = 5' >"./$file"
@@ -101,7 +101,7 @@ assert of("tls-cert") == (None, False, "default")
 PYTHON
 }
 
-@test "what is wrong is said, as by the subcommand that it is for" {
+@test "errors are reported as by the subcommand concerned" {
   RLOCK_LEASE=10x run -78 --separate-stderr rlock config
   assert_says "RLOCK_LEASE: '10x'"
   [[ -z $output ]]
@@ -122,7 +122,7 @@ PYTHON
   run -71 sh -c '"$0" config >/dev/full' "$RLOCK"
 }
 
-@test "a value that a terminal could act on is escaped" {
+@test "a value that a terminal could interpret is escaped" {
   RLOCK_REASON=$'a\e[31mb\nc' run -0 --separate-stderr rlock config
   [[ $output == *'a\x1b[31mb\x0ac'* ]]
 }

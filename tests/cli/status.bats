@@ -24,7 +24,7 @@ free() { rlock force-unlock -y "$1" >/dev/null; }
 # As an address without a password.
 shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
 
-@test "the first line in full is the server that was asked, without the password" {
+@test "the first line of the full status is the server, without the password" {
   not_over acl 'another user than this one'
   redis_listen srv
   redis srv acl setuser alice on '>sesame' '~*' '&*' +@all
@@ -37,7 +37,7 @@ shown_server() { echo "${RLOCK_URL/:[^@\/]*@/@}"; }
   redis_listen_no_more srv
 }
 
-# forsaken OPTION...: the host of a job dies under it, as far as others see; then $1 ms of its lease are left of 60 s.
+# forsaken OPTION...: a job's host dies, as far as others can see; then $1 ms of its 60 s lease are left.
 forsaken() {
   source "$TESTS_DIR/lib/job.bash"
   job_start "${@:2}" x -- sleep 1000
@@ -47,7 +47,7 @@ forsaken() {
   redis srv pexpire x "$1"
 }
 
-@test "a holder that has not renewed its lease in time is overdue; in full, as a table, JSON, measures and to those who wait" {
+@test "a holder that has not renewed its lease in time is overdue: in full, as a table, in JSON, as a metric and to waiters" {
   forsaken 20000 --lease 60s
   run -0 --separate-stderr rlock status x
   [[ $output =~ renewal\ +'not renewed for '(4[0-9]|5[0-9])'s, overdue for '[23][0-9]'s: its host may be gone' ]]
@@ -62,7 +62,7 @@ forsaken() {
   redis srv del x 'rlock:holder:{x}'
 }
 
-@test "a holder that renews in time is not overdue, nor one with as much left" {
+@test "a holder that renews in time is not overdue, nor is one with that much time left" {
   forsaken 39000 --lease 60s
   run -0 --separate-stderr rlock status x
   [[ $output != *overdue* && $output != *renewal* ]]
@@ -71,7 +71,7 @@ forsaken() {
   redis srv del x 'rlock:holder:{x}'
 }
 
-@test "of a lease that nobody renews nothing is overdue" {
+@test "a lease that nobody renews is never overdue" {
   forsaken 20000 --lease 60s --no-renew
   run -0 --separate-stderr rlock status x
   [[ $output == *held* && $output != *overdue* ]]
@@ -84,7 +84,7 @@ forsaken() {
   redis srv del y 'rlock:holder:{y}'
 }
 
-@test "a name that nobody has used is not known, and a near one is named; one that was used is free" {
+@test "a name that nobody has used is unknown, and a similar one is shown; a used one is free" {
   rlock run deploy -- true
   run -0 --separate-stderr rlock status deploy
   [[ $output =~ state\ +free ]]
@@ -100,7 +100,7 @@ forsaken() {
   [[ -z $output ]]
 }
 
-@test "a lock that is known by its history or its queue alone is no name that nobody has used" {
+@test "a lock known only by its history or queue has been used" {
   redis srv xadd 'rlock:history:{h}' '*' outcome released
   redis srv hset 'rlock:totals:{t}' skips 1
   local name
@@ -111,7 +111,7 @@ forsaken() {
   redis srv del 'rlock:history:{h}' 'rlock:totals:{t}'
 }
 
-@test "a near name that others have made cannot act on the terminal" {
+@test "a similar name that others have chosen cannot control the terminal" {
   redis srv set $'redisson_lock_token:{depl\x1boy}' 1
   run -0 --separate-stderr rlock status depl
   [[ $output != *$'\x1b'* ]]
@@ -141,7 +141,7 @@ forsaken() {
   [[ $output =~ holds\ +2 ]]
 }
 
-@test "several names are a table, the free ones too" {
+@test "several names are a table, also the free ones" {
   take a
   foreign c
   run -0 --separate-stderr rlock status a b c
@@ -152,7 +152,7 @@ forsaken() {
   free a
 }
 
-@test "without a name all that rlock has taken are listed, and no others" {
+@test "without a name, all locks that rlock has taken are listed, and no others" {
   foreign c
   take a
   take 'with blank'
@@ -163,7 +163,7 @@ forsaken() {
   redis srv del c
 }
 
-@test "without a name and without a lock the list is empty, and says what it leaves out" {
+@test "without a name and without a lock, the list is empty and says what it omits" {
   foreign c
   run -0 --separate-stderr rlock status
   assert_says 'no locks are held through rlock; to see a lock of another program, name it: rlock status NAME'
@@ -194,7 +194,7 @@ forsaken() {
   done <<<"$names"
 }
 
-@test "a name with bytes that patterns know is listed as it is" {
+@test "a name with wildcard characters is listed as it is" {
   take 'a*[b]?\c'
   run -0 --separate-stderr rlock status --names
   [[ $output == 'a*[b]?\c' ]]
@@ -238,7 +238,7 @@ EOF
   free a
 }
 
-@test "--is-held prints nothing and tells by its status, all of the names together" {
+@test "--is-held prints nothing; its status covers all names" {
   take a
   foreign c
   run -0 rlock status --is-held a c
@@ -289,7 +289,7 @@ EOF
   redis srv del list s
 }
 
-@test "what others wrote cannot move the cursor of the terminal" {
+@test "text from others cannot control the terminal" {
   foreign a
   redis srv hset 'rlock:holder:{a}' owner "$FOREIGN" host $'h\e[2J' user $'u\nstate free' command $'c\r' reason $'\a'
   redis srv pexpire 'rlock:holder:{a}' 60000
@@ -298,7 +298,7 @@ EOF
   redis srv del a 'rlock:holder:{a}'
 }
 
-@test "names and reasons of any script are in line in the table" {
+@test "names and reasons in any script are aligned in the table" {
   local name
   for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock acquire "$name" --lease 1m; done
   run -0 rlock status
@@ -313,7 +313,7 @@ EOF
   for name in plain Büro 日本語 $'e\u0301t\u00e9'; do rlock force-unlock -y "$name"; done
 }
 
-@test "many thousand locks: found by SCAN, all of them, the first lines soon" {
+@test "thousands of locks: SCAN finds all of them, and the first lines come soon" {
   local number=${RLOCK_TEST_LOCKS:-10000} calls
   redis srv eval 'for i = 1, tonumber(ARGV[1]) do
     local name, owner = "lock-" .. i, "o:" .. i

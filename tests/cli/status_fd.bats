@@ -29,7 +29,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   events log "e[1]['free_in_ms'] == 0 and e[2]['status'] == 3 and e[2]['result'] == 'exited' and 'signal' not in e[2]"
 }
 
-@test "waiting says who is in the way, once" {
+@test "waiting names the holder, once" {
   owner=$(rlock acquire job --lease 1m --reason because)
   run -75 rlock run --wait 300ms --status-fd 1 job -- true
   echo "$output" | grep '^{' >log
@@ -38,13 +38,13 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   rlock release job --owner "$owner"
 }
 
-@test "lost, and then no released" {
+@test "lost, but then not released" {
   "$RLOCK" run --status-fd 7 --lease 6s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"
   events log "'nobody holds it' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
 }
 
-@test "lost by the monitor's death" {
+@test "lost when the monitor dies" {
   "$RLOCK" run --status-fd 7 --lease 6s job -- sleep 1000 7>log 3>&- &
   frontend=$!
   job_parts
@@ -54,7 +54,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   run -0 rlock run -w 1m job -- true
 }
 
-@test "released, when the job is refused after the lock was there" {
+@test "released, if the job is refused after the grant" {
   local limit
   for limit in {12..40}; do
     prlimit --nofile="$limit" "$RLOCK" run --status-fd 7 job -- true 7>log 2>err || true
@@ -63,7 +63,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   events log "[x['event'] for x in e] == ['acquired', 'released', 'exit'] and e[2]['status'] == 71"
 }
 
-@test "each other end" {
+@test "all other results" {
   end_of() {
     "$RLOCK" run --status-fd 7 "${@:2}" 7>log || true
     events log "(e[-1]['result'], e[-1]['status']) == $1"
@@ -78,7 +78,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   events log "len(e) == 1"
 }
 
-@test "a wait that is interrupted" {
+@test "an interrupted wait" {
   owner=$(rlock acquire job --lease 1m)
   "$RLOCK" run --status-fd 7 job -- true 7>log 3>&- &
   frontend=$!
@@ -89,7 +89,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   rlock release job --owner "$owner"
 }
 
-@test "--min-hold: released, with the time that is left" {
+@test "--min-hold: released, with the remaining time" {
   "$RLOCK" run --status-fd 7 --min-hold 1s job -- true 7>log
   events log "e[1]['event'] == 'released' and 0 < e[1]['free_in_ms'] <= 1000"
   run -0 rlock run -w 1m job -- true
@@ -102,7 +102,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   [[ ${lines[1]} == out ]]
 }
 
-@test "a descriptor that is closed, not for writing, or no number" {
+@test "a descriptor that is closed, not writable, or not a number" {
   run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7>&-'
   assert_says '--status-fd 7: Bad file descriptor'
   run -64 --separate-stderr bash -c '"$RLOCK" run --status-fd 7 job -- touch ran 7</dev/null'
@@ -115,7 +115,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
   [[ ! -e ran ]]
 }
 
-@test "a reader that has gone, or never reads, changes nothing of the job" {
+@test "a reader that is gone, or never reads, does not affect the job" {
   run -5 --separate-stderr bash -c '{ "$RLOCK" run --status-fd 7 job -- sh -c "exit 5"; echo "$?" >status; } 7>&1 >out 2>err | true; exit "$(cat status)"'
   mkfifo pipe
   exec 8<>pipe

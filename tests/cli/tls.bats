@@ -1,4 +1,4 @@
-# rediss:// addresses: the server is verified before it hears a word, and everything else is as without TLS.
+# rediss:// addresses: the server is verified before it gets any data, and everything else is the same as without TLS.
 
 load ../lib/common
 load ../lib/job
@@ -28,7 +28,7 @@ teardown() {
   redis_stop srv
 }
 
-# refused STATUS TEXT [OPTION ...]: a job ends with STATUS, says TEXT, and was not started.
+# refused STATUS TEXT [OPTION ...]: a job exits with STATUS and TEXT before it starts.
 refused() {
   local expected=$1 text=$2
   shift 2
@@ -37,7 +37,7 @@ refused() {
   [[ $status == "$expected" && $stderr == *"$text"* && ! -e $BATS_TEST_TMPDIR/ran ]]
 }
 
-@test "by the name of the host, by its address: the certificate has both" {
+@test "by the host's name and by its address: the certificate has both" {
   tls_start srv
   for host in localhost 127.0.0.1; do
     run -0 --separate-stderr rlock run --url "rediss://$host:$srv_tls" x -- echo mine
@@ -45,21 +45,21 @@ refused() {
   done
 }
 
-@test "a folder of authorities is as good as a file" {
+@test "a folder of CA certificates works like a file" {
   tls_start srv
   mkdir "$BATS_TEST_TMPDIR/authorities"
   cp "$TLS_DIR/ca.crt" "$BATS_TEST_TMPDIR/authorities/$(openssl x509 -hash -noout -in "$TLS_DIR/ca.crt").0"
   run -0 rlock run --url "rediss://localhost:$srv_tls" --tls-ca "$BATS_TEST_TMPDIR/authorities" x -- echo mine
 }
 
-@test "the system's authorities are trusted where none are named" {
+@test "the system's CAs are trusted if none are named" {
   tls_start srv
   unset RLOCK_TLS_CA
   refused 69 'not trusted' --url "rediss://localhost:$srv_tls"
   SSL_CERT_FILE=$TLS_DIR/ca.crt run -0 rlock run --url "rediss://localhost:$srv_tls" x -- echo mine
 }
 
-@test "a keeper trusts the authorities of its caller's variables, and hears requests" {
+@test "a keeper trusts the CAs in its caller's variables, and receives requests" {
   tls_start srv
   unset RLOCK_TLS_CA
   export SSL_CERT_FILE=$TLS_DIR/ca.crt RLOCK_URL=rediss://localhost:$srv_tls
@@ -82,23 +82,23 @@ refused() {
   refused 69 'mismatch' --url "rediss://127.0.0.1:$srv_tls"
 }
 
-@test "signed by an authority that nobody has named: 69" {
+@test "signed by an unknown CA: 69" {
   TLS_CERTIFICATE=unknown tls_start srv
   refused 69 'name the authority that has signed it (--tls-ca)' --url "rediss://localhost:$srv_tls"
 }
 
-@test "signed by itself: 69, and trusted only by who names it" {
+@test "self-signed: 69, and trusted only if it is named" {
   TLS_CERTIFICATE=alone tls_start srv
   refused 69 'not trusted' --url "rediss://localhost:$srv_tls" --tls-ca "$TLS_DIR/stranger.crt"
 }
 
-@test "--tls-insecure trusts whoever answers, and says so each time" {
+@test "--tls-insecure trusts any server, and says so each time" {
   TLS_CERTIFICATE=unknown tls_start srv
   run -0 --separate-stderr rlock run --url "rediss://localhost:$srv_tls" --tls-insecure x -- echo mine
   assert_says 'the server is not verified, and may be an impostor'
 }
 
-@test "a server that wants a certificate of ours gets it" {
+@test "a server that asks for our certificate gets it" {
   tls_start srv --tls-auth-clients yes
   local url=rediss://localhost:$srv_tls
   refused 69 'the server requires a client certificate; give one (--tls-cert, --tls-key)' --url "$url"
@@ -108,7 +108,7 @@ refused() {
   run -0 rlock run --url "$url" --tls-cert "$TLS_DIR/client.pem" x -- echo mine
 }
 
-@test "TLS where plain text is spoken, and the reverse: 69, and what to write" {
+@test "TLS to a plain-text port, and the reverse: 69, and what to write" {
   local port
   port=$(redis_free_port)
   tls_start srv --port "$port"
@@ -116,7 +116,7 @@ refused() {
   refused 69 'if the server uses TLS, write rediss://' --url "redis://localhost:$srv_tls"
 }
 
-@test "a server that accepts and never shakes hands: 69 within the time for an exchange" {
+@test "a server that accepts but never completes the handshake: 69 within the time for an exchange" {
   python3 "$TESTS_DIR/lib/odd_server.py" silent >"$BATS_TEST_TMPDIR/port" 3>&- &
   other=$!
   wait_until test -s "$BATS_TEST_TMPDIR/port"
@@ -126,30 +126,30 @@ refused() {
   (($(now_ms) - began < 10000))
 }
 
-@test "a server that speaks something else than TLS: 69" {
+@test "a server that speaks neither TLS nor Redis: 69" {
   python3 "$TESTS_DIR/lib/odd_server.py" http >"$BATS_TEST_TMPDIR/port" 3>&- &
   other=$!
   wait_until test -s "$BATS_TEST_TMPDIR/port"
   refused 69 'TLS: ' --url "rediss://localhost:$(cat "$BATS_TEST_TMPDIR/port")"
 }
 
-@test "a server that cannot be verified does not hear the password" {
+@test "a server that cannot be verified does not get the password" {
   local port
   port=$(redis_free_port)
   mkfifo "$BATS_TEST_TMPDIR/nothing"
-  # It reads whatever comes, with a certificate that nobody trusts, and writes it down.
+  # It has an untrusted certificate, and records everything that it reads.
   openssl s_server -quiet -accept 127.0.0.1:"$port" -cert "$TLS_DIR/unknown.crt" \
     -key "$TLS_DIR/unknown.key" >"$BATS_TEST_TMPDIR/heard" 2>/dev/null <>"$BATS_TEST_TMPDIR/nothing" 3>&- &
   other=$!
   reachable() { rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" x -- true 2>&1 | grep -q 'not trusted'; }
   wait_until reachable
   [[ ! -s $BATS_TEST_TMPDIR/heard ]]
-  # The same with an authority that knows it: now it would.
+  # The same with a known CA: now it receives something.
   run ! rlock run --server-timeout 1s --url "rediss://:s3cret@localhost:$port" --tls-ca "$TLS_DIR/stranger.crt" x -- true
   wait_until grep -q s3cret "$BATS_TEST_TMPDIR/heard"
 }
 
-@test "TLS 1.1 and older are not spoken" {
+@test "TLS 1.1 and older are refused" {
   local port
   port=$(redis_free_port)
   mkfifo "$BATS_TEST_TMPDIR/nothing"
@@ -161,7 +161,7 @@ refused() {
   run ! rlock run --server-timeout 1s --url "rediss://localhost:$port" x -- true
 }
 
-@test "files that are not there, are none, or are for everybody's eyes: 78" {
+@test "files that are missing, invalid, or readable by everyone: 78" {
   tls_start srv
   local url=rediss://localhost:$srv_tls
   refused 78 'No such file' --url "$url" --tls-ca /nonexistent/ca.crt
@@ -177,7 +177,7 @@ refused() {
   refused 64 'does not use TLS; write rediss://' --url "redis://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt"
 }
 
-@test "a folder of authorities that another user owns or may change: 78" {
+@test "a folder of CA certificates that another user owns or may change: 78" {
   [[ $(id -u) == 0 ]] || skip 'ONLY ROOT CAN GIVE FOLDERS TO OTHER USERS: foreign folders of authorities are not tested'
   tls_start srv
   local url=rediss://localhost:$srv_tls folder=$BATS_TEST_TMPDIR/authorities
@@ -197,7 +197,7 @@ refused() {
   refused 78 'it belongs to another user' --url "$url" --tls-ca "$BATS_TEST_TMPDIR/theirs/authorities"
 }
 
-@test "a start without TLS does nothing of it: no file of authorities is opened, nothing is asked for" {
+@test "a start without TLS opens no CA file, and prepares nothing" {
   strace -qq -o /dev/null true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'
   cd "$BATS_TEST_TMPDIR"
   tls_start srv
@@ -205,12 +205,12 @@ refused() {
   strace -f -qq -o tls "$RLOCK" run --url "rediss://localhost:$srv_tls" --tls-ca "$TLS_DIR/ca.crt" x -- true
   grep -q 'openat.*ca\.crt' tls
   run ! grep -E 'openat.*(ssl|\.crt|\.cnf|\.pem)' plain
-  # OpenSSL's tables and its generator of random numbers take memory, which is asked for when it begins.
+  # OpenSSL's tables and random number generator take memory, which they allocate at the start.
   asked_for() { grep -cE '(brk|mmap)\(' "$1"; }
   (($(asked_for plain) < $(asked_for tls)))
 }
 
-@test "a nested run finds the server and its authority, wherever it is" {
+@test "a nested run finds the server and its CA, regardless of its folder" {
   tls_start srv
   unset RLOCK_TLS_CA
   cd "$TLS_DIR"
@@ -218,7 +218,7 @@ refused() {
   [[ $output == both ]]
 }
 
-@test "a job is renewed and released; one whose connection is cut goes on over another" {
+@test "a job is renewed and released; if its connection is cut, it continues on another one" {
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
   cd "$TLS_DIR"
@@ -239,15 +239,15 @@ refused() {
   assert_clean srv
 }
 
-# The monitor of a waiter connects while it waits: nothing stands between the grant and the start of the command.
-@test "a hand-over costs as many commands as without TLS, and no connection" {
+# The monitor of a waiter connects during the wait, so nothing delays the command after the grant.
+@test "a hand-off costs as many commands as without TLS, and no connection" {
   not_over sentinel 'a Sentinel connects and listens, too'
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
   local owner connections
   owner=$(rlock acquire job --lease 60s)
   job_start job -- echo mine
-  # That of the waiter, the one on which it listens, and its monitor's.
+  # The waiter's, the one on which it listens, and its monitor's.
   three() { [[ $(redis srv client list type normal | grep -vc "addr=$srv_sock\|cmd=client") -ge 2 && $(redis srv client list type pubsub | wc -l) == 1 ]]; }
   wait_until three
   redis srv config resetstat
@@ -256,13 +256,13 @@ refused() {
   [[ $status == 0 ]]
   connections=$(redis srv info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   redis srv info commandstats | grep -E 'eval'
-  # That of `rlock release`, and that of redis-cli.
+  # Those of `rlock release` and of redis-cli.
   echo "connections: $connections"
   ((connections <= 2))
   [[ $(redis srv info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]*),.*/\1/p') == 3 ]]
 }
 
-@test "acquire --for-pid: the keeper goes on with the session" {
+@test "acquire --for-pid: the keeper continues the session" {
   tls_start srv
   export RLOCK_URL=rediss://localhost:$srv_tls
   sleep 1000 3>&- &

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The messages of a waiter, and when they come.
+# The messages of a waiter, and when they are shown.
 
 load ../lib/common
 
@@ -18,7 +18,7 @@ teardown() {
 
 in_line() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 
-# wait_for_x ID NUMBER OPTION...: one that waits for x, as the NUMBER-th in line; what it says is in err-ID.
+# wait_for_x ID NUMBER OPTION...: a waiter for x, the NUMBER-th in the queue; its messages go to err-ID.
 wait_for_x() {
   local id=$1 number=$2
   shift 2
@@ -27,7 +27,7 @@ wait_for_x() {
   wait_until in_line "$number"
 }
 
-# waited ID: for how long it did, in milliseconds, as it has recorded that itself.
+# waited ID: how long it waited, in milliseconds, by its own record.
 waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "events-$1"; }
 
 @test "without a terminal a short wait is silent" {
@@ -44,7 +44,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   ((short > 0))
 }
 
-@test "without a terminal there is one line after two seconds, whether anything happens in the queue or not" {
+@test "without a terminal there is one line after two seconds, regardless of the queue" {
   local owner first began
   owner=$(rlock acquire x --lease 1h --reason 'release 1.4')
   wait_for_x first 1
@@ -61,7 +61,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   [[ $(wc -l <err-first) == 1 && $(wc -l <err-second) == 1 ]]
 }
 
-@test "the time that the holder has had it is that of the moment when it is said" {
+@test "the holder's time is that of the moment when it is shown" {
   local owner since
   owner=$(rlock acquire x --lease 1h)
   wait_for_x a 1
@@ -72,7 +72,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   wait "$waiter"
 }
 
-@test "who is refused is told the holder's reason, escaped" {
+@test "a refused job is shown the holder's reason, escaped" {
   rlock acquire x --lease 1h --reason $'it\e[2J'
   run -75 --separate-stderr rlock run -n x -- true
   assert_says "not acquired: held by"
@@ -80,14 +80,14 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   rlock force-unlock -y x
 }
 
-@test "on a terminal the line comes at once" {
+@test "on a terminal the line appears at once" {
   rlock acquire x --lease 1h --reason 'release 1.4'
-  # It is ended as soon as it has said it, and has recorded that it waited no second for that.
+  # It is ended right after the message, and has recorded that it did not wait a second for it.
   run -143 python3 "$TESTS_DIR/lib/terminal.py" "reason 'release 1.4'" SIGTERM "$RLOCK" run -w 1900ms x -- true
   rlock force-unlock -y x
 }
 
-@test "a waiter whose server goes away says so once, and that it is back; and gets the lock" {
+@test "a waiter whose server becomes unreachable says so once, also that it is back, and gets the lock" {
   local owner round
   owner=$(rlock acquire x --lease 1h)
   wait_for_x a 1 --server-timeout 300ms
@@ -104,7 +104,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   said 'still waiting' 2
 }
 
-@test "the same of one that waits for the second of two locks" {
+@test "the same for a waiter for the second of two locks" {
   local owner
   owner=$(rlock acquire x --lease 1h)
   "$RLOCK" run --server-timeout 300ms w x -- true >/dev/null 2>err-a 3>&- &
@@ -118,7 +118,7 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   wait "$waiter"
 }
 
-@test "a server that stays away: the waiter ends with 69 when nobody knows its place any more" {
+@test "a server that stays unreachable: the waiter exits with 69 once its place is lost" {
   rlock acquire x --lease 1h
   wait_for_x a 1 --server-timeout 300ms --lease 2s
   redis_kill9 srv

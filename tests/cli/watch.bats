@@ -23,7 +23,7 @@ watch() {
 }
 times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
 
-@test "who holds it and who waits is printed when it changes, and only then" {
+@test "holder and waiters are printed when they change, and only then" {
   watch x
   wait_until times 'state     free' 1
   local owner waiter
@@ -52,7 +52,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   rlock release x --owner "$owner"
 }
 
-@test "it ends when nobody reads it any more, though nothing changes" {
+@test "it ends when its reader is gone, even if nothing changes" {
   run -0 timeout 20 bash -o pipefail -c '"$0" status --watch x | head -n 2' "$RLOCK"
   [[ ${lines[1]} == *x ]]
 }
@@ -68,7 +68,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   rlock release x --owner "$owner"
 }
 
-@test "a server that is away for a while is waited for; one that was never there is not" {
+@test "a server that is unreachable for a while is waited for; one that never answered is not" {
   watch x
   wait_until times free 1
   redis_stop srv
@@ -81,7 +81,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   run -69 rlock --url unix:///nowhere/s status --watch x
 }
 
-@test "a terminal is drawn anew, and Ctrl-C ends it" {
+@test "a terminal is redrawn, and Ctrl-C ends it" {
   run -130 python3 "$TESTS_DIR/lib/terminal.py" free $'\x03' "$RLOCK" status --watch x
   [[ $output == *$'\e[H\e[2J'*'state     free'* ]]
 }
@@ -110,7 +110,7 @@ times() { [[ $(grep -c "$1" seen) == "$2" ]]; }
   times 'slots taken' 1
 }
 
-# Locks a, b with a waiter, and c; more of them with a number.
+# Locks a, b with a waiter, and c; with a number, more of them.
 locks() {
   local name
   for name in a b c; do rlock acquire "$name" --lease 10m --reason "why $name"; done
@@ -123,17 +123,17 @@ locks() {
 at_terminal() { SOCKET=$srv_sock timeout -k 1 100 /usr/bin/python3 "$TESTS_DIR/lib/watching.py" "$1"; }
 
 @test "keys sort, show one, and quit" { locks && at_terminal keys; }
-@test "however it ends, the terminal has its modes back" { locks && at_terminal modes; }
+@test "regardless of how it ends, the terminal's modes are restored" { locks && at_terminal modes; }
 @test "Ctrl-Z gives the terminal back, and fg takes it again" { locks && at_terminal stop_and_fg; }
 @test "after a SIGSTOP fg takes the terminal again" { locks && at_terminal stop_from_outside; }
-@test "in the background it leaves the terminal alone, and ends; fg has its keys again" { locks && at_terminal background; }
-@test "Ctrl-Z at a terminal without a shell stops nobody" { locks && at_terminal nobody_to_go_on; }
-@test "the chosen lock stays chosen, whatever comes and goes above it" { locks && at_terminal choice; }
+@test "in the background it does not touch the terminal, and ends; after fg the keys work again" { locks && at_terminal background; }
+@test "Ctrl-Z at a terminal without a shell stops nothing" { locks && at_terminal nobody_to_go_on; }
+@test "the chosen lock stays chosen, regardless of changes above it" { locks && at_terminal choice; }
 @test "a terminal of 20 columns, and of 7: no line is wrapped" { locks && at_terminal narrow; }
 @test "a pane of ten columns, and of one" { locks && at_terminal tiny; }
-@test "by expiry it shows what expires next, until somebody moves" { locks 5 && at_terminal top; }
-@test "a terminal of six lines shows the chosen lock, and how many there are more" { locks 5 && at_terminal short; }
-@test "the time that it is held moves" { rlock acquire a --lease 10m && at_terminal moving; }
+@test "sorted by expiry, it shows what expires next, until the user moves" { locks 5 && at_terminal top; }
+@test "a terminal of six lines shows the chosen lock, and how many more there are" { locks 5 && at_terminal short; }
+@test "the holding time is updated" { rlock acquire a --lease 10m && at_terminal moving; }
 @test "colours on a terminal only, and not with NO_COLOR or TERM=dumb" {
   rlock acquire a --lease 10m
   at_terminal colours

@@ -1,4 +1,4 @@
-# The rights that docs/security.md grants are enough, and each of them is needed.
+# The rights that docs/security.md grants are sufficient, and each of them is necessary.
 
 load ../lib/common
 
@@ -11,20 +11,20 @@ acl_of_docs() {
   sed -n '/^ACL SETUSER rlock reset /,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed 's/>PASSWORD/>pw/'
 }
 
-# The patterns of docs/security.md for a team, for names that begin with $1.
+# The patterns of docs/security.md for a team, for names that start with $1.
 patterns_of_docs() {
   sed -n '/^~p:/,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed "s/p:/$1/g"
 }
 
-# grant [RIGHT]: the rights of docs/security.md but for one.
+# grant [RIGHT]: the rights in docs/security.md, except for one.
 grant() { # shellcheck disable=SC2046 # words of a command
   redis srv $(acl_of_docs | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }
 
-# printed [PREFIX]: what rlock prints, with the password of these tests.
+# printed [PREFIX]: what rlock prints, with these tests' password.
 printed() { rlock doctor --acl "$@" | sed 's/>PASSWORD/>pw/'; }
 
-# grant_team PREFIX: a user called after it, with the rights to these names that rlock prints.
+# grant_team PREFIX: a user of that name, with the rights that rlock prints for these names.
 grant_team() { # shellcheck disable=SC2046 # words of a command
   redis srv $(printed "$1" | sed "s/SETUSER rlock/SETUSER team-${1%:}/")
 }
@@ -32,7 +32,7 @@ grant_team() { # shellcheck disable=SC2046 # words of a command
 # one_a_line: the words of a text.
 one_a_line() { tr -s ' \n' '\n\n' | grep .; }
 
-@test "rlock prints the rights that the documents have" {
+@test "rlock prints the rights in the documents" {
   local man=$TESTS_DIR/../man/rlock.1
   diff <(acl_of_docs | one_a_line) <(printed | one_a_line)
   diff <(acl_of_docs | one_a_line | grep -v '^[~&]') <(printed p: | one_a_line | grep -v '^[~&]')
@@ -40,7 +40,7 @@ one_a_line() { tr -s ' \n' '\n\n' | grep .; }
   diff <(sed -n '/^\.Ss Rights/,/^\.Ss Java/p' "$man" | grep '^[~&]' | one_a_line) <(printed p: | one_a_line | grep '^[~&]')
 }
 
-# everything: what a user of rlock does. Quietly; fails with the first thing that fails.
+# everything: what users of rlock do. Silent; fails if anything fails.
 everything() {
   local owner
   rlock run job -- "$RLOCK" run -n job -- true &&
@@ -51,7 +51,7 @@ everything() {
     rlock run -s job -- "$RLOCK" run -n -s job -- true && rlock run -x job -- true && slots && beside_fair_locks
 }
 
-# A fair waiter of Redisson is called; and one of ours stands in its queue, and leaves it.
+# A fair waiter of Redisson is called; one of ours joins its queue, and leaves it.
 beside_fair_locks() {
   local waiter list='redisson_lock_queue:{job}' times='redisson_lock_timeout:{job}' fine=1
   is_in() { [[ $(redis srv -n 1 lrange "$list" 0 -1 | xargs) == $1 ]]; }
@@ -68,7 +68,7 @@ beside_fair_locks() {
   [[ $fine ]]
 }
 
-# F:1 stands in Redisson's queue, and hears of a release.
+# F:1 is in Redisson's queue, and is notified of a release.
 called() {
   local owner listener
   owner=$(rlock acquire job --lease 30s) || return
@@ -88,7 +88,7 @@ slots() {
     rlock release job --owner "$owner"
 }
 
-# A second job waits, and is given the lock by the release of the first.
+# A second job waits, and the release of the first gives it the lock.
 handed_over() {
   rlock run --wait 1m --reason handed job -- true 3>&- &
   local waiter=$!
@@ -102,7 +102,7 @@ released_before() {
   ((status == 76))
 }
 
-# silent: nothing was written but what belongs there.
+# silent: nothing unexpected was printed.
 silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err"; }
 
 @test "with the documented rights everything works, without a warning" {
@@ -120,7 +120,7 @@ silent() { ! grep -vE 'not acquired|not held|waiting for' "$BATS_TEST_TMPDIR/err
   silent
 }
 
-# protocol_set NAME: what a user of rlock does with a string that other programs lock, too.
+# protocol_set NAME: what users of rlock do with a string that other programs lock, too.
 protocol_set() {
   local owner waiter
   export RLOCK_PROTOCOL=set
@@ -134,7 +134,7 @@ protocol_set() {
   wait_until waiting "$1" && rlock status "$1" && rlock force-unlock --yes "$1" && wait "$waiter"
 }
 
-@test "--protocol set needs no other rights, of all names and of a team's" {
+@test "--protocol set needs no other rights, for all names and for a team's" {
   set -f
   grant
   grant_team p:
@@ -149,13 +149,13 @@ protocol_set() {
   silent
 }
 
-@test "each right is needed: without it something fails or is warned of" {
+@test "each right is necessary: without it, something fails or causes a warning" {
   set -f
   printf pw >"$BATS_TEST_TMPDIR/password"
   chmod 600 "$BATS_TEST_TMPDIR/password"
   export RLOCK_PASSWORD_FILE=$BATS_TEST_TMPDIR/password RLOCK_URL="unix://rlock@$srv_sock?db=1"
   local right
-  # Most of what a right is missing for is waited for in vain.
+  # Most of what lacks a right never comes.
   export WAIT_SECONDS=1
   # Without +evalsha everything works, by EVAL: tests/faults/scripts.bats. tests/cli/eviction.bats and client_name.bats
   # show +info and +client|setname.
@@ -193,7 +193,7 @@ refused_to() {
   }
 }
 
-@test "a team has all that it needs of its own names" {
+@test "a team has all rights that it needs for its own names" {
   set -f
   grant_team p:
   printf pw >"$BATS_TEST_TMPDIR/password"
@@ -209,7 +209,7 @@ refused_to() {
   silent
 }
 
-@test "no team gets at the names of another" {
+@test "no team can access another team's names" {
   set -f
   grant_team p:
   grant_team q:
@@ -223,8 +223,8 @@ refused_to() {
   local waiter=$!
   waiting() { [[ $(redis srv -n 1 zcard 'rlock:queue:{p:job}') == 1 ]]; }
   wait_until waiting
-  # A token that keeps the lock from being granted for ever, a place in the queue, a description without end, a record
-  # that nobody can read, a grant, a request to stop, a wake-up, the lock itself.
+  # A token that prevents grants forever, a place in the queue, an endless description, an unreadable record, a grant, a
+  # request to stop, a wake-up, the lock itself.
   refused_to q: set 'redisson_lock_token:{p:job}' junk
   refused_to q: zadd 'rlock:queue:{p:job}' 1 me
   refused_to q: hset 'rlock:waiters:{p:job}' me record
@@ -243,7 +243,7 @@ refused_to() {
   refused_to q: publish 'redisson_sc:{p:job}' 1
   refused_to q: subscribe 'rlock:grant:{p:job}:me'
   refused_to q: subscribe 'rlock:control:{p:job}'
-  # Where waiters listen says what they will be called as owners.
+  # The channels of waiters reveal their future owner ids.
   refused_to q: pubsub channels '*'
   refused_to q: pubsub numpat
   export RLOCK_URL="unix://team-q@$srv_sock?db=1"
@@ -253,7 +253,7 @@ refused_to() {
     run -77 rlock force-unlock --yes "$name"
     run -77 rlock release "$name" --owner "$owner"
   done
-  # Without names it is shown what is its own.
+  # Without names, it sees only its own.
   rlock acquire q:job --lease 1m
   run -0 rlock status
   [[ $output == *q:job* && $output != *p:job* ]]

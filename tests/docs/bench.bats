@@ -1,4 +1,4 @@
-# The benchmarks work. No figure is compared: those of a machine that does other things at the same time say nothing.
+# The benchmarks work. No figure is compared, because those of a busy machine mean nothing.
 
 load ../lib/common
 
@@ -18,7 +18,7 @@ setup_file() {
   }
 }
 
-# check PYTHON: the text runs without an error. It finds all results as `all`, and the figures of each program by its name.
+# check PYTHON: runs the text without an error. It finds all results as `all`, and each program's figures by its name.
 check() {
   python3 - "$(results)/latest.json" <<PYTHON
 import json, sys
@@ -44,7 +44,7 @@ assert {"rlock", "SET NX PX, DEL"} <= {row["design"] for row in server}
 '
 }
 
-@test "the results say where they are from, and what was not measured" {
+@test "the results say where they come from, and what was not measured" {
   check '
 assert all["mode"] == "rounds" and all["machine"]["cores"] > 0
 assert all["machine"]["programs"]["rlock"].startswith("rlock ")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Work that a command only commissions: by ssh on another host, by tmux in a server that runs already. The recipes of the
-# cookbook, with a real sshd and a real tmux; those for docker and systemd need an engine and a system that are not here.
+# Work that a command only commissions: on another host by ssh, or in a running tmux server. These are the cookbook's
+# recipes, with a real sshd and tmux; those for docker and systemd need an engine and a system that are not available
+# here.
 
 load ../lib/common
 
@@ -14,7 +15,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
-  # The job says which process it is, and goes on until somebody ends it.
+  # The job says which process it is, and continues until something ends it.
   printf '#!/bin/sh\necho $$ >"%s/job.pid"\nexec sleep 1000\n' "$PWD" >job.sh
   chmod +x job.sh
 }
@@ -29,8 +30,8 @@ teardown_file() { redis_stop srv; }
 held() { [[ $(redis srv exists nightly) == 1 ]]; }
 runs() { [[ -s job.pid ]] && ! gone "$(<job.pid)"; }
 
-# far_side: an sshd of this user at a loopback port, and bin/ssh, which goes there whatever the name of the host is, in
-# this folder, with the variables that the host would have of its own.
+# far_side: an sshd of this user at a loopback port, and bin/ssh, which connects to it for any host name, in this
+# folder, with the variables that the host would have.
 far_side() {
   local port
   port=$(redis_free_port)
@@ -53,13 +54,13 @@ SCRIPT
   wait_until ssh prod true
 }
 
-# recipe WORD: the line of the cookbook with it, for the job of this test.
+# recipe WORD: the line of the cookbook with WORD, for this test's job.
 recipe() {
   grep -hF -- "$1" "$BOOK" | grep -E '^(rlock|ssh|tmux) ' | head -n 1 | sed "s,\./job\.sh,$PWD/job.sh,; s,tmux new,tmux -S '$PWD/tmux' -f /dev/null new," >script
   [[ -s script ]]
 }
 
-@test "ssh: without a terminal there, the work goes on when the lock is free" {
+@test "ssh: without a terminal there, the work continues when the lock is free" {
   far_side
   rlock run nightly -- ssh prod "$PWD/job.sh" </dev/null >out 2>&1 3>&- &
   local job=$! status=0
@@ -82,7 +83,7 @@ recipe() {
   wait "$job" || [[ $? == 74 ]]
 }
 
-@test "ssh, with rlock on the far side: the lock stays for as long as the work, whatever becomes of the client" {
+@test "ssh, with rlock on the far side: the lock is held as long as the work, regardless of the client" {
   far_side
   recipe 'ssh prod rlock run nightly'
   sed -i 's/^/exec /' script
@@ -111,7 +112,7 @@ recipe() {
   wait_until not held
 }
 
-@test "tmux: rlock inside of the session holds the lock for as long as the work; the end of the session ends both" {
+@test "tmux: rlock inside the session holds the lock as long as the work; the end of the session ends both" {
   tmux -S "$PWD/tmux" -f /dev/null new-session -d -s other 'sleep 1000' # its server runs already
   recipe 'tmux new-session -d -s nightly'
   PATH=$PWD/bin:$PATH
@@ -124,7 +125,7 @@ recipe() {
   wait_until not held
 }
 
-@test "tmux: under rlock the client is all that the lock waits for" {
+@test "tmux: with rlock outside, the lock is held as long as the client" {
   tmux -S "$PWD/tmux" -f /dev/null new-session -d -s other 'sleep 1000'
   rlock run nightly -- tmux -S "$PWD/tmux" new-session -d "$PWD/job.sh"
   [[ $(redis srv exists nightly) == 0 ]]

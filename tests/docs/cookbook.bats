@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Every line of rlock in the cookbook does what it says there.
+# Every line with rlock in the cookbook does what it says there.
 
 load ../lib/common
 load ../lib/docs
@@ -23,7 +23,7 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-# block WORD: the first tested block that has it, as the file `script`.
+# block WORD: the first tested block that contains it, as the file `script`.
 block() {
   blocks "$BOOK"
   cp "$(grep -lF -- "$1" block.* | sort -V | head -n 1)" script
@@ -31,16 +31,16 @@ block() {
 
 follow() { run -0 --separate-stderr timeout -k 1 60 bash -euo pipefail "$1" </dev/null 3>&-; }
 
-# rows: the new commands of the tables, each row as a script row.1, row.2 … for the lock "job".
+# rows: the new commands in the tables, each row as a script row.1, row.2 … for the lock "job".
 rows() {
   sed -n '/^## The old command/,$p' "$BOOK" | grep -E '\| `(rlock|owner=)' | sed 's/\\|/\r/g' | awk -F' *[|] *' '
     { n++; count = split($3, part, "`"); for (i = 2; i <= count; i += 2) print part[i] > ("row." n) }'
   sed -i 's/\r/|/g; s/\bNAME\b/job/g' row.*
 }
 
-@test "every block and every row with rlock is one that is executed" {
+@test "every block and every row with rlock is executed" {
   [[ $(grep -c '^```sh$' "$BOOK") == $(grep -c '^# tested$' "$BOOK") ]]
-  # Beside these blocks: the crontab's file is a file, and one line is for a terminal.
+  # Besides these blocks: the crontab's file is a file, and one line is for a terminal.
   run -0 awk '/^```/ { fenced = !fenced } !fenced && /^ +.*rlock/ && !/COPY/' "$BOOK"
   [[ $output == '    rlock run --reason "Alice repairs the database" deploy -- bash' ]]
   rows
@@ -52,7 +52,7 @@ rows() {
   local script name
   blocks "$BOOK"
   for script in $(ls block.* | sort -V); do
-    # A lock that it takes away is held.
+    # It takes away a held lock.
     for name in $(sed -n 's/^rlock force-unlock --yes //p' "$script"); do rlock acquire "$name" --lease 1m >/dev/null; done
     follow "$script" || { show && cat "$script" && return 1; }
     redis srv flushall >/dev/null # kept by --min-hold
@@ -80,7 +80,7 @@ rows() {
   redis srv flushall
 }
 
-@test "a busy lock: no row runs the job, and each ends as it says" {
+@test "a busy lock: no row runs the job, and each exits as documented" {
   local script expected
   rows
   for script in $(grep -l 'run ' row.*); do
@@ -92,7 +92,7 @@ rows() {
       *--slots*) for _ in 1 2 3; do rlock acquire --slots 3 job --lease 10m; done ;;
       *) rlock acquire job --lease 10m ;;
     esac
-    # Some wait for ever, some for ten seconds.
+    # Some wait forever, some for ten seconds.
     case $(<"$script") in
       *' -w 10 '*) sed -i 's/-w 10 /-n /' "$script" ;;
       *' -w 10s '*) sed -i 's/-w 10s /-n /' "$script" ;;
@@ -106,7 +106,7 @@ rows() {
   redis srv flushall
 }
 
-@test "no block does anything where another has its lock" {
+@test "no block does anything while another owner has its lock" {
   local name script count=0
   blocks "$BOOK"
   for name in backup daily-report deploy leader nightly terraform-production; do rlock acquire "$name" --lease 10m; done
@@ -123,7 +123,7 @@ rows() {
   redis srv flushall
 }
 
-@test "one backup: a host that comes later is silent, and one that was too slow is told of" {
+@test "one backup: a later host is silent, and one that was too slow is reported" {
   block '--min-hold 1h backup -- ./backup.sh'
   rlock acquire backup --lease 10m >owner
   follow script
@@ -137,7 +137,7 @@ rows() {
   redis srv flushall
 }
 
-@test "once a day: another host does not run it again, until somebody frees the lock" {
+@test "once a day: another host does not run it again until somebody frees the lock" {
   block '--min-hold 12h'
   follow script
   follow script
@@ -151,7 +151,7 @@ rows() {
   redis srv del daily-report 'rlock:holder:{daily-report}'
 }
 
-@test "only the newest deploy: the one that waits gives way" {
+@test "only the newest deploy: the waiting one yields" {
   local owner older newer
   owner=$(rlock acquire deploy --lease 10m)
   block --replace-waiting
@@ -168,14 +168,14 @@ rows() {
   [[ $(<calls) == 'deploy.sh under deploy' ]]
 }
 
-@test "a shell under the lock: it is free when the shell is left" {
+@test "a shell under the lock: the lock is free when the shell exits" {
   grep '^    rlock run .*-- bash$' "$BOOK" >script
   run -0 bash script <<<'rlock status deploy'
   assert_says 'reason    Alice repairs the database'
   [[ $(redis srv exists deploy) == 0 ]]
 }
 
-@test "every file that the cookbook names is an example, and every link leads somewhere" {
+@test "every file that the cookbook names is an example, and every link works" {
   local name
   for name in $(grep -oE '`[A-Za-z-]+(\.(sh|service|timer|yml|conf)|file|/)`' "$BOOK" | tr -d '`' | sort -u) crontab; do
     [[ -e $TESTS_DIR/../packaging/examples/$name ]] || { echo "$name" && return 1; }

@@ -19,7 +19,7 @@ teardown_file() { redis_stop srv; }
 
 SUBCOMMANDS='run acquire renew release status force-unlock history doctor config local help version'
 
-# Long options, one a line.
+# Long options, one per line.
 of_help() {
   local subcommand
   {
@@ -60,7 +60,7 @@ shared() {
   esac
 }
 
-# flags: the long options that a part of the man page speaks of, those that it calls by their letter too.
+# flags: the long options in a part of the man page, also those that it only calls by their letter.
 flags() {
   local letters long
   grep -oE 'Fl [a-zA-Z-][a-zA-Z-]*( , -[a-z-]+)?' >found
@@ -76,21 +76,21 @@ flags() {
 # long_of LETTER: as the man pages explain it.
 long_of() { sed -nE "s/^\.It Fl $1 , (-[a-z-]+).*/\1/p" "${PAGES[@]}" | head -n 1; }
 
-# table_of_man, table_of_guarantees: the statuses in each, one a line.
+# table_of_man, table_of_guarantees: the statuses in each, one per line.
 table_of_man() { sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\).*/\2/p' "$MAN" | sort -n; }
 table_of_guarantees() {
   sed -n '/^## Exit status/,$s/^| \([0-9, ]*\) |.*/\1/p' "$ROOT/docs/guarantees.md" | tr -d ' ' | tr ',' '\n' | sort -n
 }
 statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_status.h" | sort -n; }
 
-@test "the man pages are without a fault" {
+@test "the man pages have no errors" {
   command -v mandoc >/dev/null || skip 'no mandoc'
   ((${#PAGES[@]} >= 7))
   run -0 mandoc -T lint -W warning "${PAGES[@]}"
   [[ -z $output ]]
 }
 
-@test "each page and each section that a man page refers to is there, and rlock(1) refers to all pages" {
+@test "every page and section that a man page refers to exists, and rlock(1) refers to all pages" {
   local page name section
   for page in "${PAGES[@]}"; do
     name=${page##*/}
@@ -113,7 +113,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
     <(sed -n '/^\.Sh SEE ALSO/,$s/^\.Xr \(rlock[a-z.-]*\) \([0-9]\).*/\1.\2/p' "$MAN" | LC_ALL=C sort)
 }
 
-@test "every subcommand is in rlock --help, in the man page, and has a help of its own" {
+@test "every subcommand is in rlock --help and in the man page, and has its own help" {
   local subcommand
   [[ $(rlock --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z-]*\) .*/\1/p') == "${SUBCOMMANDS// /$'\n'}" ]]
   for subcommand in $SUBCOMMANDS; do
@@ -128,7 +128,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
   diff <(of_help) <(of_man)
 }
 
-@test "the options of all subcommands are in the help of each, as in the man page" {
+@test "the options of all subcommands are in each help, as in the man page" {
   local subcommand
   sed -n '/^\.Ss Options of all/,/^\.El/s/^\.It.* -\(-*[a-z-]*\).*/--\1/p' "$MAN" | sort >of_all
   (($(wc -l <of_all) >= 9))
@@ -137,7 +137,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
   done
 }
 
-@test "--version and --help work behind each subcommand, as the man page says" {
+@test "--version and --help work after each subcommand, as the man page says" {
   local subcommand option
   for subcommand in $SUBCOMMANDS; do
     for option in --help -h --version -V; do
@@ -158,7 +158,7 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
   ((count >= 20))
 }
 
-@test "the man page's synopsis has the options of the subcommands, and no other" {
+@test "the man page's synopsis has the options of the subcommands, and no others" {
   local subcommand line option short long
   for subcommand in acquire renew release status force-unlock history doctor config local; do
     line=$(mandoc -T utf8 "$(page_of "$subcommand")" | col -bx | tr -s ' \n' '  ' | sed 's/DESCRIPTION.*//' | grep -oE "rlock $subcommand [^ ].*" | sed 's/ rlock .*//')
@@ -180,9 +180,9 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
   done
 }
 
-@test "a command that looks after the private server says which one" {
+@test "a command for the private server says which one it uses" {
   rlock local --help >help
-  # The default is a server on the network, which no `rlock local` looks after.
+  # The default is a server on the network, for which there is no `rlock local`.
   run -1 grep -nE 'rlock local (status|stop|serve)' help "$README" "$ROOT"/docs/{configuration,cookbook,guarantees,servers,upgrading}.md "${PAGES[@]}"
   grep -qF 'rlock --url local: local stop' help
 }
@@ -203,13 +203,13 @@ statuses() { sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$ROOT/src/base/exit_
   diff <(statuses) <(table_of_guarantees)
 }
 
-# settings: the names of the options that variables and configuration files stand for, too.
+# settings: the names of the options that variables and configuration files can set, too.
 settings() {
   tr '\n' ' ' <"$ROOT/src/options/option_rows.h" | grep -oE '\{"(-.,)?--[a-z-]+",[^{}]*\bkSetting' |
     sed -E 's/^\{"(-.,)?--([a-z-]+)".*/\2/' | sort -u
 }
 
-@test "every variable that stands for an option is in the man page" {
+@test "every variable for an option is in the man page" {
   local option count=0
   while IFS= read -r option; do
     option=${option//-/_}
@@ -224,11 +224,11 @@ settings() {
 
 @test "the settings of a configuration file are those that rlock.toml(5) lists" {
   sed -n 's/^The settings are \(.*\)\.$/\1/p' "$ROOT/man/rlock.toml.5" | sed 's/ and /, /; s/, /\n/g' | sort >listed
-  # --config and --profile, which fill nothing, are none of a file.
+  # --config and --profile set nothing and are not allowed in a file.
   settings | diff - listed
 }
 
-@test "rlock-protocol(7) has every key and channel that the rights name, and no other of ours" {
+@test "rlock-protocol(7) has every key and channel that the rights name, and no others of ours" {
   local page=$ROOT/man/rlock-protocol.7 word
   rlock doctor --acl p: | tr ' ' '\n' | sed -n 's/^[~&]\(.*\):{p:\*.*/\1/p' | sort -u >words
   (($(wc -l <words) >= 10))
@@ -241,7 +241,7 @@ settings() {
   diff <(grep -oE '\b(rlock|redisson)[a-z_:]+:\{N\}' "$page" | sed 's/:{N}//' | sort -u) words
 }
 
-@test "every variable of the man page is one that the program knows" {
+@test "the program knows every variable in the man page" {
   local variable
   for variable in $(grep -ohE '\bRLOCK_[A-Z_]+' "${PAGES[@]}" | sort -u); do
     grep -qaF "$variable" "$RLOCK" || {
@@ -252,17 +252,17 @@ settings() {
   done
 }
 
-@test "the README and docs name no option that there is not" {
+@test "the README and docs name no option that does not exist" {
   local subcommands=${SUBCOMMANDS// /|}
   of_help >known
-  # Behind `rlock SUBCOMMAND` or `rlock --`, up to the command.
+  # After `rlock SUBCOMMAND` or `rlock --`, up to the command.
   grep -ohE "(^|[^a-z/-])rlock ($subcommands|--)[^\`|;]*" "$README" "$ROOT"/docs/*.md "$ROOT"/docs/tldr/*.md "$ROOT"/packaging/rlock.toml |
     sed 's/ -- .*//' | grep -oE -- ' --[a-z][a-z-]+' | tr -d ' ' | sort -u >named
   (($(wc -l <named) >= 20))
   run -1 grep -vxFf known named
 }
 
-@test "the version is the same everywhere it is said" {
+@test "the version is the same everywhere" {
   local version
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ $version =~ ^[0-9]+\.[0-9]+ ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The examples of the man pages and of each --help do what they say.
+# The examples in the man pages and in each --help do what they say.
 
 load ../lib/common
 load ../lib/docs
@@ -25,13 +25,13 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# as_here: the text on standard input with the places of this test: nobody's own local: server is touched.
+# as_here: standard input with this test's paths, so that nobody's own local: server is touched.
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
 
-# PAGE:EXAMPLES of each man page that has some that a shell runs; a test below follows each.
+# PAGE:EXAMPLES for each man page with examples that a shell runs; a test below follows each.
 PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1 rlock-history.1:1'
 
-# example PAGE NUMBER: a line or a block of the page's EXAMPLES.
+# example PAGE NUMBER: a line or block of the page's EXAMPLES.
 example() {
   sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$MAN/$1" | awk -v wanted="$2" '
     /^\.Dl / { if (++n == wanted) { sub(/^\.Dl /, ""); print } next }
@@ -50,19 +50,19 @@ man_blocks() {
   done
 }
 
-# follow PAGE NUMBER: runs it, as a shell does that stops at the first fault.
+# follow PAGE NUMBER: runs it in a shell that stops at the first error.
 follow() {
   example "$1" "$2" >script
   [[ -s script ]]
   run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
 }
 
-# help_examples SUBCOMMAND: the lines below "Examples:", without what is said behind them.
+# help_examples SUBCOMMAND: the lines below "Examples:", without the remarks after them.
 help_examples() {
   rlock "$1" --help | sed -n '/^Examples\{0,1\}:/,/^Exit status/{/^  /p}' | sed -E 's/^  //; s/   +[a-z].*$//' | as_here
 }
 
-# by_another: somebody else holds every lock that the documents speak of, as the kind of lock that they speak of.
+# by_another: another owner holds every lock in the documents, with the kind that they use.
 by_another() {
   local name
   for name in hello nightly deploy tick database catalogue-db catalogue-files; do
@@ -72,7 +72,7 @@ by_another() {
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
 }
 
-# nothing_of SCRIPT: a shell that does not stop by itself has run it, and no step of it ran.
+# nothing_of SCRIPT: a shell without set -e has run it, and no step of it ran.
 nothing_of() {
   RLOCK_WAIT=0 timeout -k 1 60 sh "$1" </dev/null >out 2>&1 3>&- || true
   [[ ! -e calls ]] && ! grep -qF 'I have the lock' out || {
@@ -81,7 +81,7 @@ nothing_of() {
   }
 }
 
-@test "no documented script does anything where another has its lock" {
+@test "no documented script does anything while another owner has its lock" {
   local script subcommand count=0
   blocks
   man_blocks
@@ -91,7 +91,7 @@ nothing_of() {
   by_another
   for script in block.*; do
     [[ -s $script ]]
-    # Without the address of a server of its own, and without a wait of minutes.
+    # Without the address of its own server, and without a wait of minutes.
     sed -i "s,--url local:$PWD/l,,; s/--wait 10m/-n/" "$script"
     nothing_of "$script"
     count=$((count + 1))
@@ -100,7 +100,7 @@ nothing_of() {
   redis srv flushall
 }
 
-@test "no documented script does anything where Redis is away" {
+@test "no documented script does anything if Redis is unreachable" {
   local script subcommand
   blocks
   man_blocks
@@ -112,7 +112,7 @@ nothing_of() {
   for script in block.*; do nothing_of "$script"; done
 }
 
-@test "the man pages have no other examples than those that are followed here" {
+@test "the man pages have no other examples than those tested here" {
   local page found
   found=$(for page in "$MAN"/*.1; do
     sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$page" | grep -cE '^\.(Dl|Bd) ' | sed "s/^/${page##*/}:/"
@@ -130,7 +130,7 @@ nothing_of() {
 @test "rlock-run.1: in a crontab, run when free and silent when busy" {
   follow rlock-run.1 1
   [[ $(<calls) == 'backup  under nightly' ]]
-  # Kept for a minute, and then held by another.
+  # Kept for a minute, and then held by another owner.
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
   rlock force-unlock --yes nightly
@@ -140,9 +140,9 @@ nothing_of() {
   rlock release nightly --owner "$(<owner)"
 }
 
-# cron_lines: each documented line that one of many hosts is to run and the others are to skip: in a crontab, a unit of
-# systemd, a script. Without the fields of cron, and the marks of troff and tldr. Rows that say what a line of another
-# program means, which keeps no lock for longer than the job either, are none.
+# cron_lines: each documented line that one of many hosts has to run and the others skip: in a crontab, a systemd unit,
+# a script. Without cron's fields, and without the markup of troff and tldr. Does not include rows that explain another
+# program's line that holds its lock no longer than the job.
 cron_lines() {
   local root=$TESTS_DIR/..
   {
@@ -153,13 +153,13 @@ cron_lines() {
   } | grep -vE '^\| (`flock|`@SchedulerLock|`lockAt|the same lock)' | grep -E 'rlock run .*(-E|--conflict-exit-code) 0' | sed -E 's/^.*(rlock run )/\1/; s/ \|\| .*//'
 }
 
-@test "each documented line for many hosts at one time runs the job once where their clocks differ by more than the job takes" {
+@test "each documented line for many hosts at the same time runs the job once, even if their clocks differ by more than its duration" {
   local line count=0 host
   printf '#!/bin/sh\necho ran >>"%s/calls"\n' "$PWD" >once
   chmod +x once
   while IFS= read -r line; do
     : >calls
-    # Each host is there when the one before it is done.
+    # Each host comes when the one before it is done.
     for host in 1 2 3; do
       timeout -k 1 60 sh -c "${line%% -- *} -- '$PWD/once'" </dev/null >>said 2>&1 3>&- || { echo "$line" && cat said && return 1; }
     done
@@ -187,7 +187,7 @@ cron_lines() {
   [[ $(cut -d' ' -f1 calls) == $'step-one\nstep-two' && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "rlock-acquire.1: by hand, and another has the lock: nothing is done" {
+@test "rlock-acquire.1: by hand, while another owner has the lock: nothing is done" {
   local owner number
   owner=$(rlock acquire deploy --lease 1m)
   for number in 1 3; do
@@ -201,13 +201,13 @@ cron_lines() {
 @test "rlock-acquire.1: over the steps of a pipeline" {
   example rlock-acquire.1 2 >script
   [[ $(wc -l <script) == 2 ]]
-  # Each line in a shell of its own, whose parent is the runner.
+  # Each line in its own shell, whose parent is the runner.
   sed "s/.*/bash -euc '&'/" script >runner
   run -0 --separate-stderr bash -eu runner
   [[ -s owner && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "rlock-acquire.1: with the fencing token at hand" {
+@test "rlock-acquire.1: with the fencing token" {
   # shellcheck disable=SC2016 # for the stub
   printf 'echo "$RLOCK_TOKEN" >token\n' >>deploy.sh
   follow rlock-acquire.1 3
@@ -247,7 +247,7 @@ cron_lines() {
   # The configuration guide has the same one.
   diff example.toml <(sed -n '/^```toml$/,/^```$/{/^```/d;p}' "$TESTS_DIR/../docs/configuration.md")
   chmod go-w example.toml
-  # Its servers stand for two that are not there.
+  # Its servers stand for two that do not exist here.
   sed -i 's/cache\.example/127.0.0.1:1/; s/ci\.example/127.0.0.1:2/' example.toml
   unset RLOCK_URL
   run -69 --separate-stderr rlock --config example.toml run -n deploy -- touch ran
@@ -264,19 +264,19 @@ cron_lines() {
   [[ $(grep -c '^backup.sh  under .*nightly$' calls) == $(wc -l <script) && -z $stderr ]]
 }
 
-# tldr_examples: the commands of the tldr page, a line each, with what stands for the reader's own words.
+# tldr_examples: the commands of the tldr page, one per line, with values for the placeholders.
 tldr_examples() {
   sed -n 's/^`\(.*\)`$/\1/p' "$TESTS_DIR/../docs/tldr/rlock.md" |
     sed -E 's/\{\{\[(-.)\|(--[a-z-]+)\]\}\}/\1/g; s/\{\{name\}\}/deploy/g; s/\{\{command\}\}/deploy.sh/g; s/\{\{([^}]*)\}\}/\1/g' | as_here
 }
 
-@test "the tldr page has the form of those pages, and its options are there" {
+@test "the tldr page has the usual form, and its options exist" {
   local page=$TESTS_DIR/../docs/tldr/rlock.md pair
   # A title, a description, and up to eight examples: a sentence with a colon, an empty line, a line of code.
   [[ $(head -n 1 "$page") == '# rlock' && $(sed -n 2p "$page") == '' && $(sed -n 3p "$page") == '> '*. ]]
   grep -qE '^> More information: <https://.*>\.$' "$page"
   [[ $(sed -n '7,$p' "$page" | sed -E 's/^- .*:$/text/; s/^`[^`]+`$/code/' | paste -sd' ' | tr -s ' ') =~ ^(text\ code\ ?){1,8}$ ]]
-  # Both forms of an option are one option.
+  # Both forms of an option are the same option.
   for pair in $(grep -oE '\[-.\|--[a-z-]+\]' "$page" | tr -d '[]' | tr '|' ,); do
     rlock run --help | grep -qE "^ +$pair "
   done
@@ -290,7 +290,7 @@ tldr_examples() {
     /--min-hold/s/$/; rlock force-unlock --yes deploy/' examples >script
   run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
   [[ $output == *'state     held'*'deploy: free'* ]]
-  # Six commands ran, five of them under a lock that rlock run has told them of.
+  # Six commands ran, five of them under a lock that rlock run gave them.
   [[ $(wc -l <calls) == 6 && $(grep -c 'under deploy$' calls) == 5 ]]
 }
 
@@ -311,7 +311,7 @@ tldr_examples() {
   [[ $(<calls) == 'deploy.sh  under deploy' && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "renew --help and release --help: their examples" {
+@test "renew --help and release --help: each example" {
   {
     echo 'owner=$(rlock acquire deploy --lease 10s)'
     help_examples renew
@@ -332,7 +332,7 @@ tldr_examples() {
   rlock release deploy --owner "$owner"
 }
 
-@test "force-unlock --help: the example with an owner leaves another's lock alone" {
+@test "force-unlock --help: the example with an owner does not touch another owner's lock" {
   local owner
   owner=$(rlock acquire deploy --lease 10m)
   help_examples force-unlock | tail -n 1 >script
@@ -341,7 +341,7 @@ tldr_examples() {
   rlock release deploy --owner "$owner"
 }
 
-@test "the man page's way to be rid of old fencing tokens takes those, and no others" {
+@test "the man page's command for removing old fencing tokens removes those, and no others" {
   rlock run build-1 -- true
   rlock run build-2 -- true
   rlock run deploy -- true

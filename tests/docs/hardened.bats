@@ -1,4 +1,4 @@
-# The program is hardened: readelf(1) and nm(1) read what the compiler has made of it.
+# The program is hardened: readelf(1) and nm(1) show what the compiler has made of it.
 
 load ../lib/common
 
@@ -7,7 +7,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
 }
 
-# missing_in PROGRAM: a line for each thing that it lacks.
+# missing_in PROGRAM: a line for each missing thing.
 missing_in() {
   LC_ALL=C readelf -W -h -l -d "$1" >elf
   has() { grep -qE "$2" elf || echo "$1"; }
@@ -24,28 +24,28 @@ needs_own_build() {
   ! grep -q fsanitize "$BUILD/compile_commands.json" || skip 'the sanitizers look for such faults by themselves'
 }
 
-@test "the program is at another address in each run, and its tables cannot be written" {
+@test "the program is loaded at a different address each time, and its tables are read-only" {
   run -0 missing_in "$RLOCK"
   [[ -z $output ]] || { echo "missing: $output" && return 1; }
   if grep -qsx 'RLOCK_STATIC:BOOL=ON' "$BUILD/CMakeCache.txt"; then run -1 grep -E 'INTERP|NEEDED' elf; fi
-  # A program without all of it is told from one that has it.
+  # A program without all of this is recognized.
   echo 'int main() {}' >plain.c
   cc -no-pie -Wl,-z,norelro,-z,execstack -o plain plain.c
   [[ $(missing_in ./plain | wc -l) -ge 3 ]]
 }
 
-@test "code of rlock watches its stack, its buffers and its containers" {
+@test "rlock's code checks its stack, its buffers and its containers" {
   needs_own_build
   local flag
   # Nothing was compiled without them.
   for flag in -fPIE -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS; do
     run -1 grep -vE -e "$flag|\"(directory|file|output)\"|^[][{}, ]*$" "$BUILD/compile_commands.json"
   done
-  # And they did something: a canary, a copy that knows the size of its target (musl has no such functions).
+  # And they had an effect: a canary, a copy that knows the size of its target (musl has no such functions).
   nm -C "$BUILD"/librlock_*.a >symbols 2>/dev/null
   grep -q ' U __stack_chk_fail$' symbols
   [[ -n $(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt") ]] || grep -qE ' U __[a-z_]+_chk$' symbols
-  # The processor's own marks for jumps (Intel, AMD; on ARM the symbol is another, and the mark is the same section).
+  # The processor's own marks for jumps (Intel, AMD; on ARM the symbol differs, and the mark is the same section).
   ar p "$BUILD/librlock_base.a" log.cc.o >text.o
   LC_ALL=C readelf -nW text.o >notes
   case $(uname -m) in
@@ -54,7 +54,7 @@ needs_own_build() {
   esac
 }
 
-@test "an index and an optional beyond their end end the program" {
+@test "access beyond the end of a vector, or to an empty optional, ends the program" {
   needs_own_build
   local compile
   compile=$(sed -n 's/^ *"command": "\(.*\) -o [^ ]* -c [^ ]*log\.cc",*$/\1/p' "$BUILD/compile_commands.json")

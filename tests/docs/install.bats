@@ -2,12 +2,12 @@
 
 load ../lib/common
 
-@test "the install rules put program, man page and documents where they belong" {
+@test "the install rules put program, man page and documents in the right places" {
   local build
   build=$(dirname "$RLOCK")
   [[ -e $build/CMakeCache.txt ]] || skip "the program under test was not built here"
-  # CMake lists what it installs in the folder of the build. A list that root has left there is not ours to write, and
-  # none is lost by a test.
+  # CMake lists what it installs in the build folder. If root has left a list there, we cannot write it; no list is lost
+  # because of a test.
   local list=$build/install_manifest.txt
   [[ ! -e $list ]] || mv "$list" "$list.kept"
   cmake --install "$build" --prefix "$BATS_TEST_TMPDIR/usr" >/dev/null || status=$?
@@ -29,7 +29,7 @@ load ../lib/common
   diff expected found
 }
 
-@test "the crontab line of the README works in cron's bare environment, and is silent when busy" {
+@test "the README's crontab line works in cron's bare environment, and is silent if the lock is busy" {
   redis_start srv
   local line owner
   line=$(grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | sed -E 's/^([^ ]+ +){5}//; s,/usr/local/bin/backup,touch ran,')
@@ -45,7 +45,7 @@ load ../lib/common
   as_cron
   [[ -e ran ]]
   rm ran
-  # Kept for a minute, and then held by another.
+  # Kept for a minute, and then held by another owner.
   as_cron
   [[ ! -e ran ]]
   rlock --url "$(redis_url srv)" force-unlock --yes nightly
@@ -57,7 +57,7 @@ load ../lib/common
   redis_stop srv
 }
 
-@test "a job and a keeper go on while their program is replaced, and release their locks" {
+@test "a job and a keeper continue while their program is replaced, and release their locks" {
   cd "$BATS_TEST_TMPDIR"
   redis_start srv
   local program=$BATS_TEST_TMPDIR/rlock job
@@ -83,7 +83,7 @@ load ../lib/common
   redis_stop srv
 }
 
-# in_install TEXT: the text runs after packaging/install.sh, as an ordinary user who may not use sudo, in the test's folder.
+# in_install TEXT: runs the text after packaging/install.sh, as an ordinary user without sudo, in the test's folder.
 in_install() {
   local as=()
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -94,7 +94,7 @@ in_install() {
     $1" </dev/null
 }
 
-@test "a user who may not use sudo is told what root has to install, before anything else" {
+@test "a user without sudo is told first what root has to install" {
   command -v dpkg-query >/dev/null || skip 'no Debian here'
   run -1 in_install 'need_packages libc6 no-such-package-1 no-such-package-2'
   [[ ${lines[0]} == '!! packages are missing'* ]]
@@ -103,7 +103,7 @@ in_install() {
   [[ -z $output ]]
 }
 
-@test "a folder that root has built in is told of, one that root has only installed from is fine" {
+@test "a folder that root has built in is reported; one that root has only installed from is fine" {
   [[ $(id -u) == 0 ]] || skip 'only root can give files to another'
   mkdir "$BATS_TEST_TMPDIR/build"
   chown 65534 "$BATS_TEST_TMPDIR/build"

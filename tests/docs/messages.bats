@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The catalogue of messages: those in the source that a test produces, and those that only this file does.
+# The catalogue of messages: those in the source that some test produces, and those that only this file produces.
 
 load ../lib/common
 
@@ -13,7 +13,8 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-# says STATUS TEXT ARG...: rlock ends so, writes one message that has the text, and nothing to standard output.
+# says STATUS TEXT ARG...: rlock exits with STATUS and one message that contains TEXT, and prints nothing to standard
+# output.
 says() {
   local wanted=$1 text=$2
   shift 2
@@ -26,14 +27,14 @@ says() {
   }
 }
 
-# job STATUS TEXT OPTION...: the same of a run with these options, which starts nothing.
+# job STATUS TEXT OPTION...: the same for a run with these options, which starts nothing.
 job() {
   local wanted=$1 text=$2
   shift 2
   says "$wanted" "$text" run "$@" x -- touch ran
 }
 
-@test "each exit status is one that a test wants" {
+@test "a test covers each exit status" {
   local status
   for status in $(sed -n 's/^ *k[A-Za-z]* = \([0-9]*\),.*/\1/p' "$TESTS_DIR/../src/base/exit_status.h"); do
     ((status != 70)) || continue # a fault of rlock itself: none that a test knows of
@@ -44,12 +45,12 @@ job() {
   done
 }
 
-@test "most messages of the source are in a test" {
+@test "tests cover most messages of the source" {
   local silent all
   python3 "$TESTS_DIR/docs/messages.py" "$TESTS_DIR/.." >list
   read -r silent _ all _ < <(tail -n 1 list)
   ((all >= 250))
-  # The rest are mostly of calls of the system that do not fail here.
+  # The rest is mostly about system calls that do not fail here.
   ((silent * 100 <= all * 8)) || {
     cat list
     return 1
@@ -71,9 +72,15 @@ job() {
   job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
 }
 
+<<<<<<< HEAD
 @test "messages: options that contradict one another, or say nothing" {
   job 64 'cannot be used together' -s -x
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
+=======
+@test "messages: options that contradict each other or say nothing" {
+  job 64 'contradict each other; give one' -s -x
+  job 64 '--isolate and --leftovers ignore contradict each other: nothing outlives its namespace' --isolate --leftovers ignore
+>>>>>>> h-rest
   job 64 'is given twice' --lease 5s --lease 6s
   job 64 'a reason has at most 512 bytes' --reason "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml
@@ -109,7 +116,7 @@ job() {
   job 78 'write the settings of a profile below [profile.NAME]; --profile chooses it' --config c.toml
 }
 
-@test "messages: a hold that is another's, or gone" {
+@test "messages: a hold that belongs to another owner or is gone" {
   local owner
   says 76 'not held: its lease has expired, or it was already released' release x --owner a:1
   says 76 'not held: its lease has expired, or it was released' renew x --owner a:1 --lease 10s
@@ -119,14 +126,14 @@ job() {
   rlock release x --owner "$owner"
 }
 
-@test "messages: a token that is none" {
+@test "messages: an invalid token" {
   redis srv set 'redisson_lock_token:{x}' junk
   job 76 'does not contain a fencing token (a number below 2^53), so no token can follow it'
   [[ $stderr == 'rlock: x: redisson_lock_token:{x} does not contain'* ]] # the name once
   redis srv del 'redisson_lock_token:{x}'
 }
 
-# odd MODE TEXT: sets $url to a server that answers so.
+# odd MODE TEXT: sets $url to a server with such answers.
 odd() {
   [[ -z ${odd_pid:-} ]] || kill "$odd_pid"
   rm -f port
@@ -136,7 +143,7 @@ odd() {
   url=127.0.0.1:$(<port)
 }
 
-@test "messages: answers that no Redis gives" {
+@test "messages: answers that Redis never gives" {
   odd wrong 'SCAN *0'
   says 69 "redis://$url: unexpected reply to SCAN; is something between us and Redis?" status --url "redis://$url"
   odd wrong 'TIME *0'
@@ -156,7 +163,7 @@ odd() {
   kill "$odd_pid"
 }
 
-@test "messages: a settings file that is none" {
+@test "messages: an invalid configuration file" {
   printf 'lease = "5s"\nwait = {\n' >settings
   job 78 'settings:2: wait: unknown table' --config settings
 }

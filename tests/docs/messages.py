@@ -1,8 +1,8 @@
-"""Lists the messages in the source that no test speaks of: messages.py ROOT
+"""Lists the messages in the source that no test mentions: messages.py ROOT
 
-A message is what a call below writes or returns as an error. A test speaks of it if it has a piece of its text: three
-words in a row of a literal, or all of a shorter literal. One line each: file:line, a tab, the literals.
-The last line counts: "N of M messages without a test".
+A message is what a call below writes or returns as an error. A test mentions it if it contains three words in a row
+of a literal, or all of a shorter literal. One line each: file:line, a tab, the literals.
+The last line has the count: "N of M messages without a test".
 """
 import pathlib
 import re
@@ -13,7 +13,7 @@ LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def arguments(text, begin):
-    """What stands between the bracket that begins at `begin` and its partner."""
+    """The text between the bracket at `begin` and its partner."""
     depth, at = 0, begin
     while at < len(text):
         if text[at] == '"':

@@ -1,4 +1,5 @@
-# The content of packages, and the scripts that make them. packaging/release and packaging/try-package try the packages as a whole.
+# The contents of packages, and the scripts that make them. packaging/release and packaging/try-package test whole
+# packages.
 
 load ../lib/common
 
@@ -14,14 +15,14 @@ needs_static_build() {
   grep -qx 'RLOCK_STATIC:BOOL=ON' "$BUILD/CMakeCache.txt" || skip 'the program is not static'
 }
 
-@test "the scripts of packaging/ are without a fault" {
+@test "the scripts of packaging/ have no errors" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
   shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/recipes packaging/release packaging/try-arm64 packaging/try-on packaging/try-package \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
-@test "every script of packaging/ tells of itself by --help, or wants an argument" {
+@test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
   for script in musl recipes release try-arm64 try-on try-package; do
@@ -32,10 +33,10 @@ needs_static_build() {
   [[ $output == *'give the folder of a build'* ]]
 }
 
-@test "the example of a configuration file is accepted and changes nothing" {
-  # A copy: rlock refuses one that a group may write to, as in a clone under umask 002.
+@test "the example configuration file is accepted and changes nothing" {
+  # A copy, because rlock refuses a file that a group may write to, as in a clone with umask 002.
   install -m 644 "$ROOT/packaging/rlock.toml" example.toml
-  # -v tells where each setting comes from, and when it is told; nobody listens there.
+  # -v reports where each setting comes from at the right time; nobody listens there.
   export RLOCK_URL=unix://$PWD/none
   local file
   for file in "$PWD/example.toml" /dev/null; do
@@ -45,15 +46,15 @@ needs_static_build() {
   grep -q 'config: FILE' said.null
   diff said.example.toml said.null
   unset RLOCK_URL
-  # No line but comments and empty ones.
+  # Only comments and empty lines.
   run -1 grep -nvE '^(#.*)?$' "$ROOT/packaging/rlock.toml"
 }
 
-@test "each line of the example is accepted when its mark is taken away" {
+@test "each line of the example is accepted when it is uncommented" {
   sed -nE 's/^# ([a-z-]+ = .*|\[profile\..*)/\1/p' "$ROOT/packaging/rlock.toml" >all.toml
   (($(wc -l <all.toml) >= 7))
   chmod 600 all.toml
-  # The configuration is read as a whole, and then the first thing that is missing is the password file.
+  # The configuration is read completely, and then the first missing thing is the password file.
   run -78 --separate-stderr rlock --config all.toml run x -- true
   assert_says /etc/rlock/password
   sed -i '/^password-file\|^tls-ca/d' all.toml
@@ -63,13 +64,13 @@ needs_static_build() {
   assert_says no-such-setting
 }
 
-@test "the version is that of the changelog's newest section, if it has one, and stands in no recipe" {
+@test "the version is that of the newest section in the changelog, if that has one, and no recipe contains it" {
   local version newest
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ -n $version ]]
   newest=$(sed -nE 's/^## \[([0-9][0-9.]*)\].*/\1/p' "$ROOT/CHANGELOG.md" | head -n 1)
   [[ -z $newest || $newest == "$version" ]]
-  # Nowhere else: packaging/release writes it.
+  # Nowhere else, because packaging/release writes it.
   run -1 grep -rnF "$version" "$ROOT/packaging"
 }
 
@@ -83,7 +84,7 @@ write_recipes() {
   sh "$ROOT/packaging/recipes" "$folder" 7.8.9~preview
 }
 
-@test "recipes have the syntax of their tools, and name the archives that lie beside them, with their sums" {
+@test "recipes have the syntax of their tools, and name the archives next to them, with their checksums" {
   local folder recipe archive
   write_recipes one amd64
   write_recipes both amd64 arm64
@@ -91,7 +92,7 @@ write_recipes() {
     bash -n "$folder/PKGBUILD"
     sh -n "$folder/APKBUILD"
     if command -v ruby >/dev/null; then ruby -c "$folder/rlock.rb"; fi
-    # Each mark is filled in.
+    # Each placeholder is replaced.
     run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{PKGBUILD,APKBUILD,rlock.rb,Dockerfile}
     grep -qx '  version "7.8.9"' "$folder/rlock.rb"
     for archive in "$folder"/rlock-*-linux-*.tar.gz; do
@@ -105,18 +106,18 @@ write_recipes() {
       sha256sum -c <<<"${sha256sums[0]}  ${source[0]}"
     )
   done
-  # apk CARCH FOLDER: abuild's view: architectures, archive, and whether the sum is right.
+  # apk CARCH FOLDER: abuild's view: architectures, archive, and whether the checksum is right.
   apk() { (cd "$2" && CARCH=$1 srcdir=src sh -euc '. ./APKBUILD; echo "$arch: $source $builddir"; echo "$sha512sums" | sha512sum -c >&2'); }
   [[ $(apk x86_64 one) == 'x86_64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
   [[ $(apk x86_64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-amd64.tar.gz src/rlock-7.8.9~preview-linux-amd64' ]]
   [[ $(apk aarch64 both) == 'x86_64 aarch64: rlock-7.8.9~preview-linux-arm64.tar.gz src/rlock-7.8.9~preview-linux-arm64' ]]
-  # No word of the other processor where there is no program for it.
+  # It does not mention the other processor if there is no program for it.
   run -1 grep -niE 'arm|aarch' one/{APKBUILD,rlock.rb}
   [[ $(grep -cE '^  (on_arm do|end)$' both/rlock.rb) == 5 && $(grep -cE '^  (on_intel do|end)$' one/rlock.rb) == 4 ]]
   run -1 grep -n 'depends_on arch' both/rlock.rb
 }
 
-@test "the recipe for Homebrew installs the completions from where the install rules put them" {
+@test "the recipe for Homebrew takes the completions from where the install rules put them" {
   local shell file
   for shell in bash zsh fish; do
     file=$(sed -n "s/^ *${shell}_completion\.install \"share\/\(.*\)\"$/\1/p" "$ROOT/packaging/homebrew/rlock.rb")
@@ -124,13 +125,13 @@ write_recipes() {
   done
 }
 
-@test "the addresses of the maintainers and of the source stand in one place" {
+@test "the addresses of the maintainers and of the source are in one place" {
   cd "$ROOT"
   [[ $(grep -cE '^set\(RLOCK_(MAINTAINER|HOMEPAGE) "[^"]+" CACHE' packaging/cpack.cmake) == 2 ]]
   run -1 grep -rnF --exclude=cpack.cmake -e "$(sed -n 's/^set(RLOCK_HOMEPAGE "\([^"]*\)".*/\1/p' packaging/cpack.cmake)" \
     -e "$(sed -n 's/^set(RLOCK_MAINTAINER "[^"]*<\([^"]*\)>".*/\1/p' packaging/cpack.cmake)" \
     --exclude-dir=tldr CMakeLists.txt README.md SECURITY.md docs lua man packaging src
-  # The page for tldr is sent to other people as it is.
+  # The page for tldr is sent to others unchanged.
   grep -qF "<$(sed -n 's/^set(RLOCK_HOMEPAGE "\([^"]*\)".*/\1/p' packaging/cpack.cmake)>" docs/tldr/rlock.md
   [[ -e $BUILD/CPackConfig.cmake ]] || skip 'the program under test was not built here'
   grep -q '^set(CPACK_PACKAGE_HOMEPAGE_URL "http' "$BUILD/CPackConfig.cmake"
@@ -147,7 +148,7 @@ write_recipes() {
     grep -qE "^$source [^ ]* [^ ]* [^ ]* [^ ]" linked || { echo "$source is missing" && cat linked && return 1; }
   done
   grep -qE '^gcc-[0-9]* .* libstdc\+\+-|^libcxx ' linked
-  # Nothing of the tests.
+  # No tests.
   run -1 grep googletest linked
   sh "$ROOT/packaging/linked" --notices "$BUILD" >notices
   grep -q 'Apache License' notices
@@ -170,10 +171,10 @@ for part in parts:
 END
 }
 
-@test "a program with the libraries of packaging/musl names no folder of those who made them" {
+@test "a program with the libraries of packaging/musl does not contain its builder's folders" {
   local parts
   parts=$(sed -n 's/^RLOCK_PARTS:PATH=//p' "$BUILD/CMakeCache.txt" 2>/dev/null) || true
-  [[ $parts ]] || skip 'the program under test has not the libraries of packaging/musl'
+  [[ $parts ]] || skip 'the program under test was not built with the libraries of packaging/musl'
   run -1 grep -aoE "[ -~]*${parts}[ -~]*" "$RLOCK"
 }
 
@@ -187,7 +188,7 @@ toolchain() {
   eval "$(sed -n '/^cat >"$folder\/toolchain.cmake" <<END$/,/^END$/p' "$ROOT/packaging/musl")"
 }
 
-@test "the line that packaging/musl prints builds with its compiler and libraries, and wants no GTest" {
+@test "the command that packaging/musl prints builds with its compiler and libraries, and needs no GTest" {
   local line
   line=$(sed -n 's/^#   \(cmake .*\)/\1/p' "$ROOT/packaging/musl")
   [[ $line == *FOLDER/toolchain.cmake* ]]
@@ -195,7 +196,7 @@ toolchain() {
   grep -qF "${line//FOLDER/'$folder'}\"" "$ROOT/packaging/musl"
   toolchain
   cd "$ROOT"
-  # Its first half, where no GTest is; the second takes minutes.
+  # Its first half, where no GTest is needed; the second takes minutes.
   line=${line%% && *}
   line=${line//FOLDER/$folder}
   eval "$line -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON" >"$folder/log" 2>&1 || { cat "$folder/log" && return 1; }
@@ -203,7 +204,7 @@ toolchain() {
   run -1 grep -c unit_tests "$folder/build/build.ninja"
 }
 
-# A project whose build takes three steps, and what shows how far it is.
+# A project whose build takes three steps, and what shows its progress.
 small_project() {
   mkdir small
   cd small || return
@@ -214,7 +215,7 @@ small_project() {
   printf '. "%s/packaging/install.sh"\nbuild p b everything "$@"\necho went on\n' "$ROOT" >script
 }
 
-@test "on a terminal a build shows how far it is; elsewhere it is silent" {
+@test "a build shows its progress on a terminal, and is silent elsewhere" {
   small_project
   run -0 sh script
   [[ $output == "went on" && ! -e build.log ]]
@@ -223,7 +224,7 @@ small_project() {
   [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
 }
 
-@test "a build that fails shows why, keeps its output, and the script ends" {
+@test "a build that fails shows why and keeps its output, and the script stops" {
   small_project
   run -1 sh script -DBAD=2
   [[ $output == *FAILED*'the whole output is in build.log'* && $output != *"went on"* && -s build.log ]]
@@ -234,7 +235,7 @@ small_project() {
   [[ $output == *'Parse error'*'the whole output is in build.log'* && $output != *"went on"* ]]
 }
 
-@test "a library whose licence is not known is told of, not passed over" {
+@test "a library with an unknown licence is reported" {
   needs_static_build
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sed 's/fmtlib | //' "$ROOT/packaging/linked" >linked
@@ -242,7 +243,7 @@ small_project() {
   assert_says 'the licence of fmtlib is not known'
 }
 
-@test "the static program runs a command under a lock where there is nothing else" {
+@test "the static program runs a command under a lock on a system with nothing else" {
   needs_static_build
   local in=(chroot)
   [[ $(id -u) == 0 ]] || in=(unshare -r chroot)
@@ -259,7 +260,7 @@ small_project() {
   redis_stop srv
 }
 
-@test "the .deb and the .rpm hold what they should, as root's, and need nothing" {
+@test "the .deb and the .rpm contain the right files, owned by root, and need nothing" {
   needs_static_build
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-deb >/dev/null || skip 'no build by Ninja on Debian'
   [[ ! -e $BUILD/install_manifest.txt || -w $BUILD/install_manifest.txt ]] || skip 'another user has installed this build'
@@ -276,7 +277,7 @@ small_project() {
   done
   # Debian's zsh does not look there.
   run -1 grep site-functions list
-  # Whatever the umask of the builder.
+  # Regardless of the builder's umask.
   run -1 grep -vE '^(drwxr-xr-x|-rw-r--r--) root/root .* 2001-09-09|^-rwxr-xr-x root/root .* \./usr/bin/rlock$' list
   mkdir control
   dpkg-deb -e "${deb[0]}" control
@@ -289,7 +290,7 @@ small_project() {
   for file in man/man{1/rlock{,-run,-history}.1,5/rlock.toml.5,7/rlock-protocol.7}.gz bash-completion/completions/rlock zsh/site-functions/_rlock fish/vendor_completions.d/rlock.fish; do
     grep -qx "/usr/share/$file" list || { echo "$file is missing" && cat list && return 1; }
   done
-  # No prefix to choose: the host's settings and the completions are at fixed places.
+  # The prefix is fixed, because the host's settings and the completions are at fixed places.
   [[ -z $(rpm -qp --queryformat '[%{PREFIXES}\n]' packed/*.rpm | grep -v '(none)') ]]
   rpm -qip packed/*.rpm | grep -q 'Build Host *: localhost'
   run -1 grep -qx /usr/bin list

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The pictures of the documents show what the program shows today.
+# The pictures in the documents show what the program shows today.
 
 load ../lib/common
 
@@ -8,7 +8,7 @@ setup() {
   export TMPDIR=$BATS_TEST_TMPDIR
 }
 
-@test "the same scenes, played again, have the same text" {
+@test "the same scenes, played again, show the same text" {
   run -0 python3 "$PICTURES/record.py" --check || {
     echo 'If that is what rlock shall show: run docs/pictures/record.py as root, and look at the pictures.'
     return 1
@@ -28,7 +28,7 @@ setup() {
   local picture
   for picture in "$PICTURES"/*.svg; do
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
-    # No script, and nothing from elsewhere: pages that show pictures allow neither.
+    # No script and nothing from elsewhere, because pages that show pictures allow neither.
     run -1 grep -nE '<script|href|url\(|@import' "$picture"
     (($(stat -c %s "$picture") < 60000))
     grep -qF "pictures/${picture##*/}" "$TESTS_DIR"/../README.md "$TESTS_DIR"/../docs/*.md

@@ -1,4 +1,4 @@
-# The JSON of rlock fits docs/schema; measures, alerts and the dashboard agree.
+# rlock's JSON fits docs/schema; metrics, alerts and the dashboard agree.
 
 load ../lib/common
 load ../lib/quorum
@@ -63,7 +63,7 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   fits doctor <doctor
 }
 
-@test "what does not fit is seen" {
+@test "data that does not match the schema is noticed" {
   local bad
   for bad in '{}' '[{}]' '[{"check": "x", "result": "good", "seen": "", "advice": ""}]' \
     '[{"check": 1, "result": "ok", "seen": "", "advice": ""}]' \
@@ -72,10 +72,10 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   done
 }
 
-# measures: the names that alerts, the dashboard and the man page use, one a line.
+# measures: the names that alerts, the dashboard and the man page use, one per line.
 measures() { grep -ohE '\brlock_[a-z_]+\b' "$@" | sort -u; }
 
-@test "--prometheus prints measures, with those of the history" {
+@test "--prometheus prints metrics, with those of the history" {
   rlock run a -- true
   run -3 rlock run a -- sh -c 'exit 3'
   rlock acquire 'q"\ü' --lease 1m
@@ -114,7 +114,7 @@ foreign() {
   redis "$1" pexpire "$2" 600000
 }
 
-@test "without names, locks of other programs count as held where a history, totals or a queue names them" {
+@test "without names, locks of other programs count as held if a history, totals or a queue names them" {
   local waiter name
   rlock run deploy -- true
   foreign srv deploy
@@ -140,7 +140,7 @@ foreign() {
   wait "${waiter[@]}" || true
 }
 
-@test "without names, all of many locks that only a history knows are looked at" {
+@test "without names, all of many locks that only a history knows are checked" {
   local i
   for i in {1..300}; do printf 'xadd rlock:history:{old-%s} * outcome released end exited value 0\n' "$i"; done | redis srv >/dev/null
   foreign srv old-7
@@ -149,7 +149,7 @@ foreign() {
   [[ $(grep -c '^rlock_held{.* 1$' <<<"$output") == 1 ]]
 }
 
-@test "of a quorum, locks of other programs count as held where totals name them" {
+@test "in a quorum, locks of other programs count as held if totals name them" {
   local one
   for one in two three; do redis_start "$one"; done
   RLOCK_URL="$RLOCK_URL $(redis_url two) $(redis_url three)"
@@ -160,7 +160,7 @@ foreign() {
   for one in two three; do redis_stop "$one"; done
 }
 
-@test "labels are the names, each once, and the text is UTF-8" {
+@test "labels are the names, each one once, and the text is UTF-8" {
   local bytes name
   bytes=$(printf '\xff%.0s' {1..300})
   for name in 'ba"d\name' "${bytes}a" "${bytes}b" 'Büro'; do rlock acquire "$name" --lease 1m; done
@@ -175,7 +175,7 @@ assert 'ba"d\\name' in names and "Büro" in names and "\\xff" * 300 + "a" in nam
 PYTHON
 }
 
-@test "status --json: a holder with times that cannot be" {
+@test "status --json: a holder with impossible times" {
   local name
   for name in a b c; do
     redis srv hset "$name" o:1 1
@@ -191,7 +191,7 @@ PYTHON
   [[ $output == "[(None, None), (None, None), ('2023-11-14T22:13:20Z', 30000)]" ]]
 }
 
-@test "alerts and dashboard use measures that there are, and all of the man page" {
+@test "alerts and dashboard only use existing metrics, and all those in the man page" {
   rlock run a -- true
   rlock acquire a --lease 1m
   rlock run renewed -- "$RLOCK" status --prometheus >text
@@ -213,7 +213,7 @@ for panel in board["panels"]:
     assert at["x"] + at["w"] <= 24 and not cells & places, panel["title"]
     places |= cells
     for target in panel["targets"]:
-        # One measure each, which several hosts may have of the same server.
+        # One metric each, which several hosts may export for the same server.
         assert len(re.findall(r"\brlock_\w+", target["expr"])) == 1, target
         assert target["expr"].startswith("max by (name) ("), target
     if panel["type"] == "table":
@@ -221,14 +221,14 @@ for panel in board["panels"]:
         organized = [one["options"] for one in panel["transformations"] if one["id"] == "organize"]
         assert organized and organized[0]["excludeByName"] == {"Time": True}, panel
         assert organized[0]["renameByName"] == {"name": "Lock", "Value": "Status"}, panel
-# A loss stands out among hundreds of skips.
+# A loss is visible among hundreds of skips.
 for counter in ("losses", "skips", "forced"):
     of = [panel for panel in board["panels"] if counter + "_total" in json.dumps(panel)]
     assert len(of) == 1 and len(of[0]["targets"]) == 1, counter
 PYTHON
 }
 
-@test "an alert is one for each lock, however many hosts measure it" {
+@test "each lock has one alert, regardless of how many hosts export it" {
   python3 - "$ROOT/packaging/prometheus/alerts.yml" <<'PYTHON'
 import re, sys, yaml
 for group in yaml.safe_load(open(sys.argv[1]))["groups"]:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The examples of packaging/examples, each in what can be had of its surroundings: cron, systemd, CI systems, containers.
+# The examples in packaging/examples, each with as much of its surroundings as is available: cron, systemd, CI systems,
+# containers.
 
 load ../lib/common
 
@@ -19,16 +20,16 @@ teardown_file() { redis_stop srv; }
 held() { [[ $(redis srv exists "$1") == 1 ]]; }
 waits() { (($(redis srv zcard "rlock:queue:{$1}") == ${2:-1})); }
 
-# stub NAME: bin/NAME writes its name and its lock to `calls`, and does what is on standard input.
+# stub NAME: bin/NAME writes its name and its lock to `calls`, and executes standard input.
 stub() {
   { echo '#!/bin/sh' && printf 'echo "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "$1" "$PWD" && cat; } >"bin/$1"
   chmod +x "bin/$1"
 }
 
-# here: standard input, an example, with the paths of this test.
+# here: standard input, an example, with this test's paths.
 here() { sed "s,/usr/local/bin/,$PWD/bin/,g; s,/srv/,$PWD/srv/,g"; }
 
-# yaml FILE EXPRESSION: prints it, the words of a list one a line; `doc` is the document.
+# yaml FILE EXPRESSION: prints it, the words of a list one per line; `doc` is the document.
 yaml() {
   here <"$EXAMPLES/$1" | python3 -c '
 import sys, yaml
@@ -39,12 +40,12 @@ print(*(value if isinstance(value, list) else [value]), sep="\n")' "$2"
 
 needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for GitHub is not tested'; }
 
-@test "the table of the examples has every file, and no other" {
+@test "the table of the examples has every file, and no others" {
   diff <(grep -oE '^\| `.*` \|' "$EXAMPLES/README.md" | grep -oE '`[^`]*`' | tr -d '`/' | sort) \
     <(ls "$EXAMPLES" | grep -vx README.md | sort)
 }
 
-@test "each example that takes a lock, and the first lines of the documents, say where the server is named" {
+@test "each example that takes a lock, and the start of each document, say where to name the server" {
   local file
   for file in $(grep -rlE '\brlock (run|acquire) |"rlock", "run"' "$EXAMPLES"); do
     grep -qE 'RLOCK_URL|/etc/rlock/rlock\.toml' "$file" || { echo "$file" && return 1; }
@@ -58,17 +59,17 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   done
 }
 
-@test "the scripts of the examples are without a fault" {
+@test "the scripts of the examples have no errors" {
   local script
   for script in "$EXAMPLES"/*.sh; do sh -n "$script"; done
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   shellcheck "$EXAMPLES"/*.sh
 }
 
-@test "crontab: one host runs the job, and there is a mail only where something fails" {
+@test "crontab: one host runs the job, and there is mail only after a failure" {
   here <"$EXAMPLES/crontab" >crontab
   [[ $(grep -vcE '^(#.*)?$' crontab) == 4 ]]
-  # cron gives the text behind the user to /bin/sh, with no more variables than these.
+  # cron runs the text after the user with /bin/sh, with only these variables.
   as_cron() {
     run --separate-stderr "$1" env -i HOME="$HOME" SHELL=/bin/sh PATH="$PWD/bin:/usr/bin:/bin" RLOCK_URL="$2" \
       /bin/sh -c "$(sed -nE 's/^30 3 \* \* \*  backup  //p' crontab)" </dev/null
@@ -76,7 +77,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   stub backup.sh </dev/null
   as_cron -0 "$RLOCK_URL"
   [[ -z $output$stderr && $(<calls) == 'backup.sh under backup' ]]
-  # A host whose clock is late, and one where the job runs for long.
+  # A host whose clock is late, and one where the job takes long.
   as_cron -0 "$RLOCK_URL"
   [[ -z $output$stderr && $(wc -l <calls) == 1 ]]
   as_cron -0 "unix://$PWD/none"
@@ -85,7 +86,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   stub backup.sh <<<'echo "the disk is full" >&2; exit 3'
   as_cron -0 "$RLOCK_URL"
   [[ $stderr == 'the disk is full' && $output == 'backup failed: 3' ]]
-  # The next try is silent until somebody frees the lock, as the file says; a job may fail without a word.
+  # As the file says, the next attempt is silent until somebody frees the lock; a job may fail without a message.
   as_cron -0 "$RLOCK_URL"
   [[ -z $output$stderr ]]
   rlock status backup | grep -q 'reason    nightly backup'
@@ -96,7 +97,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   redis srv flushall
 }
 
-@test "backup.sh: files in the order of the grants, the last seven; never without the lock" {
+@test "backup.sh: files in the order of the grants, seven are kept; never without the lock" {
   local number
   mkdir -p srv/data srv/backup
   here <"$EXAMPLES/backup.sh" >backup.sh
@@ -111,10 +112,10 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   [[ $(tar -xOzf "srv/backup/$(ls srv/backup | head -n 1)" ./number) == 3 ]]
 }
 
-@test "systemd: the units are without a fault" {
+@test "systemd: the units have no errors" {
   command -v systemd-analyze >/dev/null || skip 'NO SYSTEMD HERE: the units are not verified'
   local unit
-  # systemd looks for a program in its own PATH.
+  # systemd looks for programs in its own PATH.
   for unit in backup.service backup.timer leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
   run -0 systemd-analyze verify --man=no ./backup.service ./backup.timer ./leader.service
   [[ $output != *"$PWD"* ]] || { show && return 1; }
@@ -142,7 +143,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   done
 }
 
-@test "systemd: kill -9 of the leader, and the next host is the leader" {
+@test "systemd: after kill -9 of the leader, the next host becomes the leader" {
   local first second
   stub daemon <<<'exec sleep 1000'
   sh -c "exec $(exec_start leader.service)" 3>&- &
@@ -158,7 +159,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   [[ $(redis srv exists leader) == 0 ]]
 }
 
-@test "logrotate: one host rotates, the next finds it done" {
+@test "logrotate: one host rotates, and the next finds it done" {
   command -v logrotate >/dev/null || skip 'NO LOGROTATE HERE'
   mkdir -p srv/logs
   echo text >srv/logs/a.log
@@ -167,7 +168,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   chmod 755 srv/logs
   sed -n 's/^#.* root  //p' shared.conf | sed "s,/etc/logrotate-shared.conf,-f $PWD/shared.conf," >job
   [[ $(grep -cE '^#   15 0 \* \* \*  root  ' shared.conf) == 1 ]] && grep -q '/etc/cron\.d/' shared.conf # the one with users
-  # cron's PATH has no sbin.
+  # cron's PATH does not contain sbin.
   as_cron() { env -i PATH="$PWD/bin:/usr/bin:/bin" RLOCK_URL="$RLOCK_URL" sh -eu job; }
   run -0 as_cron
   [[ $(zcat srv/logs/a.log-*.gz) == text && ! -s srv/logs/a.log ]]
@@ -177,14 +178,14 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   redis srv del logs 'rlock:holder:{logs}'
 }
 
-@test "CI: two steps, each a shell of its own; a job that is cancelled leaves nothing" {
+@test "CI: two steps in separate shells; a cancelled job leaves nothing behind" {
   local call renew
   cp "$EXAMPLES"/ci-*-step.sh .
   chmod +x ci-*-step.sh
   renew=$(sed -n 's/^#   \(rlock renew .*\)/\1/p' ci-first-step.sh)
   [[ -n $renew ]]
   grep -qF "\`${renew//|/\\|}\`" "$EXAMPLES/../../docs/cookbook.md"
-  # Each way to call it that the file has, in a shell whose parent is the runner.
+  # Each way to call it in the file, in a shell whose parent is the runner.
   sed -nE 's/^#   (LOCK_PID=[^#]*[^# ]).*/\1/p' ci-first-step.sh >calls
   [[ $(wc -l <calls) == 2 ]]
   while IFS= read -r call; do
@@ -198,7 +199,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   sed -i '2i kill -KILL $$' runner
   run -137 bash -eu runner
   wait_until not held deploy
-  # Lost between the steps: the next one does not begin, and the last one says so, too.
+  # Lost between the steps: the next one does not start, and the last one says so, too.
   rm status
   sed -i '2s/.*/redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"/' runner
   run -76 bash -eu runner
@@ -210,7 +211,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   [[ $stderr == *'LOCK_PID=$PPID'* && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "GitLab: the lock is held for as long as the script's shell lives" {
+@test "GitLab: the lock is held as long as the script's shell lives" {
   yaml gitlab.yml 'doc[".rlock"]["before_script"]' >script
   [[ $(yaml gitlab.yml 'doc[".rlock"]["variables"]["LOCK"]') == '$CI_PROJECT_PATH_SLUG' ]]
   export LOCK=team-application CI_JOB_URL=https://gitlab.example/1 LOCK_WAIT
@@ -219,7 +220,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   run -4 bash -eu script
   assert_says 'reason    https://gitlab.example/1'
   wait_until not held team-application
-  # Another job has it: the script is not begun.
+  # Another job has it, so the script does not start.
   local owner
   owner=$(rlock acquire team-application --lease 10m)
   LOCK_WAIT=0 run -75 bash -eu script
@@ -227,7 +228,7 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   rlock release team-application --owner "$owner"
 }
 
-@test "GitLab: in a container, whose first process is the script's shell, the lock is free at its end; a loss fails the job" {
+@test "GitLab: in a container whose first process is the script's shell, the lock is free at its end; a loss fails the job" {
   needs_pid_namespaces
   local shell status want as=()
   [[ $(id -u) == 0 ]] || as=(--user --map-root-user)
@@ -248,12 +249,12 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
     done
     run -1 in_container <<<"$(<before)"$'\nfalse\necho not reached'
     [[ $output != *'not reached'* && $(redis srv exists deploy) == 0 ]]
-    # Another job may have run beside this one.
+    # Another job may have run at the same time.
     run -76 in_container <<<"$(<before)"$'\nredis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
   done
 }
 
-@test "Jenkins: each step a shell of its own, and post releases in any case" {
+@test "Jenkins: each step has its own shell, and post releases in any case" {
   local text texts=()
   mapfile -t texts < <(sed -nE "s/.*(sh '|script: ')(.*)'.*/\2/p" "$EXAMPLES/Jenkinsfile")
   ((${#texts[@]} == 4))
@@ -265,10 +266,10 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   run -0 sh -xec "${texts[2]}"
   run -0 sh -xec "${texts[3]}"
   [[ $(redis srv exists deploy) == 0 ]]
-  # Taken away between two stages: the next one does not begin.
+  # Taken away between two stages: the next one does not start.
   run -76 sh -xec "${texts[1]}"
   [[ $output != *'state '* ]]
-  # The first stage has failed: there is nothing to release.
+  # The first stage has failed, so there is nothing to release.
   RLOCK_OWNER='' run -0 sh -xec "${texts[3]}"
 }
 
@@ -287,11 +288,11 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ $output != *'left behind'* && $(redis srv exists deploy) == 0 ]]
 }
 
-@test "GitHub: the keeper is not among those that the runner kills, and ends with the runner" {
+@test "GitHub: the runner does not kill the keeper, which ends with the runner" {
   needs_node
   run -137 action name=deploy -- 'kill -KILL $PPID'
   wait_until not held deploy
-  # The runner's cleaning, in the middle of the job.
+  # The runner cleans up in the middle of the job.
   run -0 action name=deploy -- 'for p in /proc/[0-9]*; do
       case $p in /proc/$$ | /proc/$PPID) continue ;; esac
       if tr "\0" "\n" <$p/environ 2>/dev/null | grep -qx "RUNNER_TRACKING_ID=$RUNNER_TRACKING_ID"; then
@@ -324,10 +325,10 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ ! -e ran ]]
 }
 
-@test "GitHub: where the runner cannot be told of the lock, none is taken, and none is left" {
+@test "GitHub: if the runner cannot be told about the lock, none is taken or left" {
   needs_node
   mkdir place
-  # main FILE=PATH...: main.js with a runner that says so.
+  # main FILE=PATH...: main.js with a runner that provides these.
   main() { env -u GITHUB_STATE -u GITHUB_OUTPUT INPUT_NAME=deploy "$@" node "$EXAMPLES/github/main.js"; }
   touch state output
   redis srv flushall
@@ -336,12 +337,12 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   run -1 main GITHUB_OUTPUT="$PWD/output" GITHUB_STATE="$PWD/place"
   assert_says '::error title=rlock::GITHUB_STATE'
   [[ $(redis srv exists deploy 'redisson_lock_token:{deploy}') == 0 && ! -s output ]]
-  # A disk that is full tells it too late.
+  # A full disk reports it too late.
   run -1 main GITHUB_OUTPUT=/dev/full GITHUB_STATE="$PWD/state"
   assert_says 'GITHUB_OUTPUT'
   assert_says 'ENOSPC'
   [[ $(redis srv exists deploy) == 0 ]]
-  # The post step comes all the same.
+  # The post step still runs.
   run -0 env $(sed 's/^/STATE_/' state) node "$EXAMPLES/github/post.js"
 }
 
@@ -356,7 +357,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ $(redis srv exists -x) == 0 ]]
 }
 
-@test "GitHub: the workflow uses inputs that there are" {
+@test "GitHub: the workflow uses inputs that exist" {
   local name
   for name in $(yaml github-workflow.yml '[k for s in doc["jobs"]["deploy"]["steps"] for k in s.get("with", {})]'); do
     [[ $(yaml github/action.yml "'$name' in doc['inputs']") == True ]]
@@ -366,7 +367,7 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ $(yaml github/action.yml '[f for f in (doc["runs"]["main"], doc["runs"]["post"])]') == $'main.js\npost.js' ]]
 }
 
-# first_process COMMAND...: as the first process of a container. Its pid, seen from outside, is $first.
+# first_process COMMAND...: as the first process of a container. $first is its pid outside.
 first_process() {
   local as=()
   [[ $(id -u) == 0 ]] || as=(--user --map-root-user)
@@ -393,7 +394,7 @@ first_process() {
     redis srv del backup 'rlock:holder:{backup}' >/dev/null # --min-hold
     [[ $(redis srv exists leader) == 0 ]]
   done
-  # One that waits ends as well, and is no replica too many.
+  # A waiting one ends as well, and is no extra replica.
   owner=$(rlock acquire leader --lease 10m)
   first_process "${job[@]}"
   wait_until waits leader
@@ -404,11 +405,11 @@ first_process() {
   rlock release leader --owner "$owner"
 }
 
-@test "Docker: the image has the program where the example takes it from" {
+@test "Docker: the image has the program where the example expects it" {
   local from
   from=$(sed -n 's/^COPY --from=rlock \([^ ]*\) .*/\1/p' "$EXAMPLES/Dockerfile")
   grep -qE "^COPY --from=unpacked .* $from\$" "$EXAMPLES/../Dockerfile"
-  # The entry point and the command, put together as Docker does it.
+  # The entry point and the command, combined as Docker does.
   stub daemon </dev/null
   here <"$EXAMPLES/Dockerfile" | sed -nE 's/^(ENTRYPOINT|CMD) //p' | python3 -c '
 import json, shlex, sys
@@ -421,12 +422,12 @@ print(shlex.join(json.loads(sys.stdin.readline()) + json.loads(sys.stdin.readlin
   local number job=()
   for number in restart migrate; do stub "$number" </dev/null; done
   for number in 0 1; do
-    # The module `command` splits the text as a shell does, and starts none.
+    # The module `command` splits the text like a shell, but starts none.
     mapfile -t job < <(yaml ansible.yml "__import__('shlex').split(doc[$number]['ansible.builtin.command']['cmd'])")
     run -0 "${job[@]/'{{ ansible_user_id }}'/alice}"
   done
   [[ $(<calls) == $'restart under restart\nmigrate under migrate' ]]
-  # The second host of the play; failed_when lets 75 pass.
+  # The second host of the play; failed_when accepts 75.
   run -75 "${job[@]}"
   [[ $(yaml ansible.yml 'doc[1]["failed_when"]') == 'migration.rc not in [0, 75]' ]]
   redis srv del migrate 'rlock:holder:{migrate}'

@@ -2,10 +2,9 @@
 
 usage: bare_majority.py RLOCK [ROUNDS [JOBS [OPTION ...]]]; the options are for `rlock run`, `-w 60s` if there are none
 
-In each round JOBS (8) begin at one time, and none has the lock before. From then on the program looks at the three servers
-again and again, every 0.3 ms on an idle machine. The time counts from when two of them name one owner until all three
-do, and is "never" if that has not come after LIMIT seconds. The jobs that wait take the lock one after the other then, without a
-measure.
+In each round, JOBS (8) start at the same time, while nobody has the lock. From then on the program polls the three servers,
+every 0.3 ms on an idle machine. The time counts from when two of them name one owner until all three
+do, and is "never" after LIMIT seconds. Then the waiting jobs take the lock one after the other, which is not measured.
 """
 import os
 import socket
@@ -20,7 +19,7 @@ LIMIT = 3
 class Server:
     def __init__(self, folder):
         self.path = folder
-        # Its clock is an hour behind when it starts (aged_shim.c): it may vote at once.
+        # Its clock is an hour behind at the start (aged_shim.c), so it may vote at once.
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.path, "--save", ""],
             env={**os.environ, "LD_PRELOAD": SHIM, "AGED_SECONDS": "3600"}, stdout=subprocess.DEVNULL)
@@ -30,7 +29,7 @@ class Server:
             time.sleep(0.02)
 
     def owner(self, name):
-        """Of a plain lock: the only field of its hash. None: it is free."""
+        """The owner of a plain lock: the only field of its hash. None if it is free."""
         self.line.sendall(f"HKEYS {name}\r\n".encode())
         text = self.line.recv(4096)
         return text.split(b"\r\n")[2] if text.startswith(b"*1") else None

@@ -1,4 +1,4 @@
-# The server's clock is stepped while a job runs. It shows in what is left of the lease at the next renewal.
+# The server's clock is stepped while a job runs. What is left of the lease at the next renewal shows it.
 
 load ../lib/common
 load ../lib/job
@@ -18,7 +18,7 @@ held_job() {
   wait_until held
 }
 
-@test "a step forward that the deadline allows for is warned of, and the job goes on" {
+@test "a step forward that the deadline allows for causes a warning, and the job continues" {
   held_job
   clock_step 450
   wait_until said "the server's clock ran ahead of ours by"
@@ -48,7 +48,7 @@ held_job() {
   assert_says 'nobody holds it any more'
 }
 
-@test "a step back makes the lease longer, and is no reason to stop" {
+@test "a step back makes the lease longer and does not stop the job" {
   held_job
   clock_step -5000
   ttl_grew() { (($(redis srv pttl job) > 6000)); }

@@ -1,6 +1,6 @@
-# A cluster under jobs: slots move to and fro, and a master dies. RUNS=N says how many jobs there are (60 in a run of all
-# tests). Each runs alone or ends with a status that the documents name, and nothing is left. MOVES=N says how often a slot
-# moves below a queue (2 in a run of all tests).
+# A cluster used by jobs: slots move back and forth, and a master dies. RUNS=N sets how many jobs there are (60 in a run
+# of all tests). Each runs alone or exits with a documented status, and nothing is left. MOVES=N sets how often a slot
+# with a queue moves (2 in a run of all tests).
 
 unset TEST_OVER # these have clusters of their own
 
@@ -18,8 +18,8 @@ teardown() {
   cluster_stop
 }
 
-# work NTH: many jobs, one after the other, for one of four names or two of them; notes how each ended, and who was there
-# twice.
+# work NTH: many jobs, one after the other, for one of four names or two of them; records how each ended, and which ran
+# at the same time as another.
 work() {
   local nth=$1 i status names
   for ((i = nth; i <= ${RUNS:-60}; i += 4)); do
@@ -38,7 +38,7 @@ work() {
   done
 }
 
-# done_working: all have come to their ends, as they may; prints how.
+# done_working: waits until all have ended in a permitted way; prints how.
 done_working() {
   local worker
   for worker in "${workers[@]}"; do wait "$worker"; done
@@ -73,7 +73,7 @@ move_to_and_fro() {
     to=c$((RANDOM % 3 + 1))
     [[ $to != "$at" ]] || continue
     cluster_begin_move "$slot" "$at" "$to"
-    # In between the keys are on both sides; a key that a job makes meanwhile comes along in the next round.
+    # Meanwhile the keys are on both sides; a key that a job creates in the meantime is moved in the next round.
     cluster_move_keys "$slot" "$at" "$to"
     while [[ $(redis "$at" cluster countkeysinslot "$slot") != 0 ]]; do cluster_move_keys "$slot" "$at" "$to"; done
     cluster_end_move "$slot" "$at" "$to"
@@ -83,7 +83,7 @@ move_to_and_fro() {
   done
 }
 
-@test "slots move to and fro under jobs that hold and wait: never two at once, and nothing is left" {
+@test "slots move back and forth during jobs that hold and wait: never two at once, and nothing is left" {
   cluster_start
   NAMES=()
   local nth
@@ -102,7 +102,7 @@ move_to_and_fro() {
   for name in c1 c2 c3; do wait_until clean_in_time "$name"; done
 }
 
-@test "a master dies under jobs that hold and wait: each job comes to an end, and nothing is left" {
+@test "a master dies during jobs that hold and wait: each job comes to an end, and nothing is left" {
   cluster_start 3 1
   NAMES=("$(cluster_name c1)" "$(cluster_name c2)" "$(cluster_name c2 2)" "$(cluster_name c3)")
   RLOCK_URL=$(cluster_url)
@@ -112,7 +112,7 @@ move_to_and_fro() {
   wait_until begun
   redis_kill9 c2
   wait_until eval '[[ $(redis c2r1 role) == master* ]]'
-  # A lock that the replica had not heard of may be granted again: that no lease can promise.
+  # A lock that the replica did not know may be granted again, which no lease can prevent.
   done_working
   # The clocks of both servers are the same.
   tokens_grow tokens-*
@@ -120,7 +120,7 @@ move_to_and_fro() {
   for name in c1 c2r1 c3; do wait_until clean_in_time "$name"; done
 }
 
-@test "a slot moves, and the lock is released before one of its waiters is there again: they keep their order" {
+@test "a slot moves, and the lock is released before one of its waiters is back: they keep their order" {
   cluster_start 2
   RLOCK_URL=$(cluster_url)
   export RLOCK_URL
@@ -154,7 +154,7 @@ move_to_and_fro() {
   done
 }
 
-@test "a waiter that dies while its slot moves holds the next one up for five seconds at most" {
+@test "a waiter that dies while its slot moves delays the next one for at most five seconds" {
   cluster_start 2
   RLOCK_URL=$(cluster_url)
   export RLOCK_URL

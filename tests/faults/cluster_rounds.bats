@@ -1,4 +1,4 @@
-# One exchange with several servers of a cluster, of which one hangs, forgets, or has given its slot away.
+# One exchange with several servers of a cluster, one of which hangs, forgets, or has lost its slot.
 
 unset TEST_OVER # these have a cluster of their own
 
@@ -15,7 +15,7 @@ setup() {
   source "$TESTS_DIR/lib/cluster.bash"
   CLUSTER_MASTERS=(c1 c2 c3) CLUSTER_NODES=(c1 c2 c3)
   cd "$BATS_TEST_TMPDIR" || return
-  # Names of two servers, which no other test has. rlock takes its locks in the order of their names.
+  # Names on two servers, which no other test uses. rlock takes its locks in the order of their names.
   one="1-{$(cluster_name c1 "$BATS_TEST_NUMBER")}"
   other="2-{$(cluster_name c2 "$BATS_TEST_NUMBER")}"
 }
@@ -39,7 +39,7 @@ calls() {
 scripts() { calls "$1" eval evalsha; }
 # scripts_beyond SERVER NUMBER
 scripts_beyond() { (($(scripts "$1") > $2)); }
-# job_holds OPTION ... NAME ...: a job has them all, until it is told to end.
+# job_holds OPTION ... NAME ...: a job holds them all until it is told to end.
 job_holds() {
   job_start "$@" -- bash -c "$(until_told)"
   job_parts
@@ -62,7 +62,7 @@ job_holds() {
   [[ $status == 0 && -z $stderr ]]
 }
 
-@test "the time is over while half of a lock's keys have moved: 69, and the server's word" {
+@test "the time is up while half of a lock's keys have moved: 69, and the server's message" {
   local slot id
   slot=$(cluster_slot "$one")
   id=$(rlock acquire "$one" --lease 60s)
@@ -77,7 +77,7 @@ job_holds() {
   run -0 rlock release "$one" --owner "$id"
 }
 
-@test "a server says that its lock is gone while another one hangs: the job hears of it" {
+@test "a server says that its lock is gone while another one hangs: the job is told" {
   job_holds --lease 6s "$one" "$other"
   redis_freeze c2
   redis c1 del "$one"
@@ -87,7 +87,7 @@ job_holds() {
   [[ $status == 74 && $stderr == *"$one"*'nobody holds it any more'* ]]
 }
 
-@test "a waiter listens on, while its locks on other servers are renewed" {
+@test "a waiter still listens while its locks on other servers are renewed" {
   local id asked so_far
   id=$(rlock acquire "$other" --lease 60s)
   job_start --lease 5s "$one" "$other" -- true
@@ -103,11 +103,11 @@ job_holds() {
   [[ $status == 0 ]]
 }
 
-@test "a connection on which the reply to ASKING did not come is not used again" {
+@test "a connection without the reply to ASKING is not used again" {
   local slot connection
   slot=$(cluster_slot "$one")
   cluster_begin_move "$slot" c1 c2
-  # Redis refuses a script on both sides until the move is over: keys that it names do not exist.
+  # Redis refuses a script on both sides until the move is over, because keys that it names do not exist.
   job_start -v -w 10m --server-timeout 2s "$one" -- true
   ours() { redis c2 client list | sed -n "s/^id=\([0-9]*\) .* name=rlock:.*/\1/p" | grep -vx "${1:-}"; }
   wait_until ours
@@ -122,7 +122,7 @@ job_holds() {
   [[ $status == 0 ]]
 }
 
-@test "a server that has forgotten the scripts is sent them again, and it alone" {
+@test "only a server that has forgotten the scripts is sent them again" {
   "$RLOCK" run "$one" "$other" -- true
   redis c1 config resetstat
   redis c2 config resetstat

@@ -1,4 +1,4 @@
-# Never two at once: the one thing that a lock is for.
+# Never two at once: the one purpose of a lock.
 
 load ../lib/common
 load ../lib/job
@@ -15,7 +15,7 @@ teardown() {
   redis_stop srv
 }
 
-# workers COUNT JOBS: that many workers, which start so many jobs in all, each with its number as an argument.
+# workers COUNT JOBS: COUNT workers, which start JOBS jobs in all, each with its number as an argument.
 workers() {
   local worker pids=()
   for ((worker = 0; worker < $1; worker++)); do
@@ -34,17 +34,17 @@ workers() {
   [[ $(cat counter) == 200 ]]
 }
 
-@test "the checker of the next test finds two that run at once" {
+@test "the next test's checker notices two jobs that run at once" {
   printf 'begin a 1\nend a 2\nbegin b 3\nbegin c 4\nend c 5\n' >log
   run -0 python3 "$TESTS_DIR/lib/overlap.py" log
   printf 'begin a 1\nbegin b 2\nend a 3\nend b 4\n' >log
   run -1 python3 "$TESTS_DIR/lib/overlap.py" log
 }
 
-@test "two hundred jobs, a random tenth killed with -9 in the middle: never two at once" {
+@test "two hundred jobs, a random tenth killed with -9: never two at once" {
   local seed=${SEED:-$RANDOM}
   echo "SEED=$seed"
-  # Which part is killed is drawn too: the job, or the frontend of its rlock.
+  # What is killed is random, too: the job, or its rlock's frontend.
   python3 - "$seed" >fates <<'PYTHON'
 import random, sys
 random.seed(int(sys.argv[1]))
@@ -57,7 +57,7 @@ echo "begin $1 $EPOCHREALTIME" >>log
 read -r n <counter
 case $2 in
   kill-command) kill -9 $$ ;;
-  # The frontend is the parent of the monitor, which is our parent. A line of ours after that would convict us.
+  # The frontend is the parent of the monitor, which is our parent. Any line that we write after that is an error.
   kill-frontend) kill -9 "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$PPID/status")"; sleep 5 ;;
 esac
 sleep 0.00$((RANDOM % 9))
@@ -74,7 +74,7 @@ JOB
   [[ $(grep -c ^end log) == 180 && $(cat counter) == 180 ]]
 }
 
-@test "a job three times as long as its lease keeps its lock, renewed about every third of it; the next starts after it" {
+@test "a job three times as long as its lease keeps its lock, with renewals about every third of it; the next one starts after it" {
   redis srv monitor >monitor 3>&- &
   local watcher=$!
   wait_until grep -q OK monitor

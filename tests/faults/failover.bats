@@ -1,5 +1,5 @@
-# The master dies while jobs hold and others wait. FAILOVERS=N says how often (once in a run of all tests), LOCKS=N with
-# how many holders and as many waiters, REPLICAS=N how many acknowledge a lock (both).
+# The master dies while jobs hold and others wait. FAILOVERS=N sets how often (once in a run of all tests), LOCKS=N the
+# number of holders and of waiters, REPLICAS=N how many acknowledge a lock (both).
 
 load ../lib/common
 
@@ -20,22 +20,22 @@ queued() {
   ((number == $2))
 }
 
-# hold OPTION ... I: job I holds its lock until the file go is there, or it is stopped.
+# hold OPTION ... I: job I holds its lock until the file go exists, or until it is stopped.
 hold() {
   local i=${*: -1}
   "$RLOCK" run -q --lease 10s "${@:1:$#-1}" "job$i" -- bash -c "exec 9>>place$i; flock -n 9 || echo overlap a$i >>log; echo \$RLOCK_TOKEN >token$i.1; echo begun >>log; until [[ -e go ]]; do sleep 0.5; done" 3>&- &
   holders+=($!)
 }
 
-# The replicas hear nothing more from the master, until it is dead.
+# The replicas are cut off from the master until it is dead.
 cut_off_replicas() {
   redis_freeze r1 && redis_freeze r2
   redis m client kill type replica >/dev/null
 }
 
-# failover LOCKS REPLICAS [LATE]: each lock is held by one job, which wants that many replicas, and waited for by another,
-# which wants one less, because there is one less then; the master is killed; jobs that have the lock then end. LATE
-# more locks are granted after the replicas are cut off, and each of these is granted twice. Prints how many ran beside
+# failover LOCKS REPLICAS [LATE]: one job holds each lock, acknowledged by REPLICAS replicas, and another waits for it,
+# with one fewer, because there is one fewer then. The master is killed, and then the holders end. LATE more locks are
+# granted after the replicas are cut off, and each of these is granted twice. Prints how many ran at the same time as
 # another, and how many were lost.
 failover() {
   local locks=$1 replicas=$2 late=${3:-0} i holders=() waiters=() overlaps
@@ -68,7 +68,7 @@ failover() {
   done
   overlaps=$(grep -c ^overlap log || true)
   echo "# $((locks + late)) locks, $replicas replicas: granted twice $overlaps, lost $(grep -c ' 74$' ends || true), other statuses:$(grep -vE ' (0|74)$' ends | cut -d' ' -f2 | sort | uniq -c | paste -sd,)" >&3
-  # Each was granted after the one before, and each that was lost says so: also each that was granted a second time.
+  # Each was granted after the one before, and each lost one says so, even one that was granted a second time.
   for ((i = 1; i <= locks + late; i++)); do
     [[ ! -e token$i.2 ]] || (($(cat "token$i.1") < $(cat "token$i.2")))
     ! grep -qx "overlap b$i" log || grep -qx "a$i 74" ends
@@ -79,7 +79,7 @@ failover() {
   SENTINELS=() SENTINEL_REPLICAS=()
 }
 
-# wait_for I: job I of those that wait runs for a moment, and notes whether it ran beside the holder.
+# wait_for I: waiting job I runs for a moment, and records whether it ran at the same time as the holder.
 wait_for() {
   "$RLOCK" run -q --lease 10s -w 2m --wait-replicas "$((replicas > 0 ? replicas - 1 : 0))" "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap b$1 >>log; echo \$RLOCK_TOKEN >token$1.2; echo second >>log" 3>&- &
   waiters+=($!)
@@ -95,7 +95,7 @@ ended() {
   for pid in "${holders[@]: -$1}"; do gone "$pid" || return 1; done
 }
 
-@test "with --wait-replicas a master that is killed loses no lock: never two at once" {
+@test "with --wait-replicas, a killed master loses no lock: never two at once" {
   local round
   for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
     failover "${LOCKS:-10}" "${REPLICAS:-2}"
@@ -103,7 +103,7 @@ ended() {
   done
 }
 
-@test "without it locks are granted twice, none in silence, and the tokens grow" {
+@test "without it locks are granted twice, never silently, and the tokens grow" {
   local round
   for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
     failover "$((${LOCKS:-10} / 2))" 0 "$((${LOCKS:-10} - ${LOCKS:-10} / 2))"

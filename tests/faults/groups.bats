@@ -1,8 +1,8 @@
-# Where no shell does job control, as in cron, in CI and below ssh(1), the process group of a job is orphaned, and the
-# script that calls rlock is in it. It fares as it would without rlock.
+# Without a shell's job control, as in cron, in CI and with ssh(1), the process group of a job is orphaned, and the
+# script that calls rlock is in it. It has to be treated as it would be without rlock.
 #
-# When a group becomes orphaned by the end of a process, and somebody in it is stopped, the kernel sends all of it a
-# SIGHUP (POSIX, _Exit()). A group that is orphaned must never look as if it was not.
+# When the end of a process makes a group orphaned that has a stopped member, the kernel sends SIGHUP to all of it
+# (POSIX, _Exit()). So an orphaned group must never look as if it were not.
 
 load ../lib/common
 load ../lib/job
@@ -17,7 +17,7 @@ setup() {
 teardown() { assert_clean srv; }
 teardown_file() { redis_stop srv; }
 
-# in_script TEXT: runs it as a script in an orphaned group, beside somebody who is stopped. Says "hangup" for a SIGHUP.
+# in_script TEXT: runs it as a script in an orphaned group, with a stopped process in it. Prints "hangup" for a SIGHUP.
 in_script() {
   run -0 --separate-stderr setsid -w timeout --foreground -k 1 30 bash -c '
     trap "echo hangup" HUP
@@ -28,23 +28,23 @@ in_script() {
     eval "$1"' script "$1"
 }
 
-@test "a job ends beside somebody who is stopped: the script goes on" {
+@test "a job ends while another process in its group is stopped: the script continues" {
   in_script '"$RLOCK" run x -- sh -c "exit 3"; echo "status $?"'
   [[ $output == 'status 3' ]]
 }
 
-@test "a job with hooks does" {
+@test "a job with hooks ends so" {
   in_script '"$RLOCK" run --on-acquire "echo one" --on-release "echo three" x -- echo two 2>&1; echo "status $?"'
   [[ $output == $'one\ntwo\nthree\nstatus 0' ]]
 }
 
-@test "a job with a namespace of its own does" {
+@test "a job with its own namespace ends so" {
   needs_pid_namespaces
   in_script '"$RLOCK" run --isolate x -- echo inside; echo "status $?"'
   [[ $output == $'inside\nstatus 0' ]]
 }
 
-@test "a job with a namespace of its own and orphans in it does" {
+@test "a job with its own namespace and orphans in it ends so" {
   needs_pid_namespaces
   in_script '"$RLOCK" run --isolate x -- sh -c "
       (true & echo \$! >orphan)
@@ -54,12 +54,12 @@ in_script() {
   [[ $output == 'status 3' ]]
 }
 
-@test "a job leaves somebody behind who is stopped: that one is ended, the status is the command's" {
+@test "a job leaves a stopped process behind: that is ended, and the status is the command's" {
   in_script '"$RLOCK" run x -- sh -c "sleep 1000 & kill -STOP \$!; exit 3"; echo "status $?"'
   [[ $output == 'status 3' ]]
 }
 
-@test "a command is stopped, and rlock with it, and then killed" {
+@test "a command is stopped together with rlock, and then killed" {
   in_script '"$RLOCK" run x -- sh -c "kill -STOP \$\$" &
     while kill -0 "$!"; do
       command=$(pgrep -P "$(pgrep -o -P "$!")") && grep -q "^State:.T" "/proc/$!/status" && break
@@ -71,7 +71,7 @@ in_script() {
   [[ $output == 'status 137' ]]
 }
 
-@test "a waiter that was ready gives up" {
+@test "a waiter with guards gives up" {
   local owner
   owner=$(rlock acquire x --lease 1m)
   in_script '"$RLOCK" run -q -w 300ms x -- true; echo "status $?"'

@@ -32,7 +32,7 @@ start_tree() {
   run -0 rlock run -n job -- true # long before the lease ends
 }
 
-@test "kill -9 of the monitor: the tree is dead, the status is 74, the lock is left to its lease" {
+@test "kill -9 of the monitor: the tree is dead, the status is 74, and the lock is kept until its lease ends" {
   start_tree
   kill -9 "$monitor"
   job_status
@@ -43,7 +43,7 @@ start_tree() {
   (($(redis srv pttl job) > 0))
 }
 
-@test "kill -9 of the command: its tree is ended, the lock is free, and the shell sees the kill" {
+@test "kill -9 of the command: its tree is ended, the lock is free, and the shell sees the signal" {
   start_tree
   kill -9 "$command"
   job_status
@@ -53,7 +53,7 @@ start_tree() {
   run -0 rlock run -n job -- true
 }
 
-@test "kill -9 of both guards at once: the command dies with them, and the lock is left to its lease" {
+@test "kill -9 of both guards at once: the command dies with them, and the lock is kept until its lease ends" {
   job_start job -- sleep 1000
   job_parts
   local inner=$command
@@ -78,13 +78,13 @@ start_tree() {
   (($(tail -n 1 "$BATS_TEST_TMPDIR/beats") < stopped + 6000))
 }
 
-@test "SIGSTOP of the frontend: the lock is kept, and the job ends as it would" {
+@test "SIGSTOP of the frontend: the lock is kept, and the job ends normally" {
   job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 3"
   job_parts
   kill -STOP "$frontend"
   local token
   token=$(redis srv hget 'rlock:holder:{job}' token)
-  # Renewed beyond its first lease.
+  # Renewed for longer than its first lease.
   sleep_until_past_first_lease() { (($(now_ms) > started + 13000)); }
   started=$(now_ms)
   wait_until sleep_until_past_first_lease
@@ -95,7 +95,7 @@ start_tree() {
   [[ $status == 3 ]]
 }
 
-@test "what the command leaves behind is ended before the lock is released" {
+@test "leftovers are ended before the lock is released" {
   run -0 rlock run -k 300ms job -- bash -c "
     setsid bash -c \"trap '' TERM; echo \\\$\\\$ >>$pids; while :; do sleep 0.1; done\" </dev/null >/dev/null 2>&1 &
     until [[ -s $pids ]]; do sleep 0.02; done"
@@ -103,7 +103,7 @@ start_tree() {
   run -0 rlock run -n job -- true
 }
 
-@test "the lock is not released while anything of the tree lives" {
+@test "the lock is not released while any process of the tree lives" {
   job_start -k 2s job -- bash -c "(trap '' TERM; echo \$BASHPID >>$pids; while :; do sleep 0.1; done) & 
     until [[ -s $pids ]]; do sleep 0.02; done; exit 0"
   wait_until lines_in "$pids" 1
@@ -117,11 +117,11 @@ start_tree() {
   [[ $status == 0 ]]
 }
 
-@test "each signal is seen by the command exactly once" {
+@test "the command receives each signal exactly once" {
   local signal
   for signal in HUP INT QUIT TERM USR1 USR2 ALRM WINCH RTMIN; do
     : >"$BATS_TEST_TMPDIR/seen"
-    # Signals that an & or the runner of the tests has ignored would stay so.
+    # Signals that an & or the tests' runner has ignored would stay ignored.
     env --default-signal "$RLOCK" run job -- bash -c "
       trap 'echo $signal >>$BATS_TEST_TMPDIR/seen' $signal
       trap 'exit 0' SYS
@@ -166,7 +166,7 @@ sys.exit(seen)"
   [[ $status == 143 ]]
 }
 
-@test "a stopped job keeps its lock and goes on" {
+@test "a stopped job keeps its lock and continues" {
   job_start --lease 12s job -- bash -c "touch $BATS_TEST_TMPDIR/up; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 4"
   wait_until test -e "$BATS_TEST_TMPDIR/up"
   job_parts

@@ -1,4 +1,4 @@
-# The guards do their part when something is in their way: a stuck reader, a stopped frontend, an odd process.
+# The guards do their work under difficult conditions: a stuck reader, a stopped frontend, an odd process.
 
 load ../lib/common
 load ../lib/job
@@ -20,7 +20,7 @@ teardown() {
 }
 
 lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
-# A command whose child in a session of its own dies of SIGKILL only.
+# A command whose child, in its own session, only dies of SIGKILL.
 with_daemon() { echo "setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 & ${1:-sleep 1000}"; }
 stuck() { python3 "$TESTS_DIR/lib/stuck_pipe.py" "$@"; }
 
@@ -57,7 +57,7 @@ PROGRAM
   [[ ! -d /proc/$(cat "$pids") ]]
 }
 
-@test "nobody reads standard error: the tree is stopped in time all the same" {
+@test "standard error is not read: the tree is still stopped in time" {
   local pipe
   stuck 2 "$RLOCK" run --lease 6s -k 200ms job -- bash -c "$(with_daemon)" 3>&- &
   frontend=$!
@@ -69,7 +69,7 @@ PROGRAM
   [[ $status == 74 ]]
 }
 
-@test "nobody reads standard error: a short outage does no harm" {
+@test "standard error is not read: a short outage does no harm" {
   stuck 2 "$RLOCK" run --lease 24s job -- sh -c 'while [ ! -e go ]; do sleep 0.05; done; exit 6' 3>&- &
   frontend=$!
   held() { [[ $(redis srv exists job) == 1 ]]; }
@@ -111,7 +111,7 @@ PROGRAM
   [[ $status == 74 ]]
 }
 
-@test "a command that is stopped and let go by others than a terminal: rlock goes on with it" {
+@test "a command that is stopped and continued, but not by a terminal: rlock follows it" {
   job_start job -- bash -c 'trap "exit 3" TERM; touch ready; while :; do sleep 0.05; done'
   job_parts
   wait_until test -e ready
@@ -128,7 +128,7 @@ PROGRAM
   [[ $status == 3 ]]
 }
 
-@test "processes that were there before the job are left alone, whatever happens to it" {
+@test "processes from before the job are left alone in all cases" {
   local how before
   for how in lose 'kill -9 $monitor'; do
     bash -c "exec -a before-the-job sleep 1000 & echo \$! >before; exec \"$RLOCK\" run --lease 6s --on-lost true job -- sleep 1000" 3>&- &
@@ -149,7 +149,7 @@ PROGRAM
   done
 }
 
-@test "the monitor is killed while it releases: the status is the command's, nothing was lost" {
+@test "the monitor is killed while it releases: the status is the command's, and nothing was lost" {
   job_start --on-lost 'touch lost' job -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; exit 6'
   job_parts
   redis_freeze srv
@@ -165,7 +165,7 @@ PROGRAM
   assert_says 'killed before the lock was released'
 }
 
-@test "a hook that is over its time costs no time of the processor" {
+@test "a hook whose time is up uses no processor time" {
   job_start --hook-timeout 100ms -k 6s --lease 60s --on-acquire 'trap "" TERM; touch hangs; while :; do sleep 0.1; done' job -- true
   wait_until test -e hangs
   wait_until child_of "$frontend"
@@ -186,13 +186,13 @@ PROGRAM
 
 listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
 
-@test "a job that runs wakes up for nothing but its renewals" {
+@test "a running job only wakes up for its renewals" {
   job_start --lease 30s job -- sleep 1000
   job_parts
   wait_until listening
   local began before after
   began=$(now_ms)
-  # The thread that renews begins after 10 s, and renews again after 20.
+  # The thread that renews starts after 10 s, and renews again after 20 s.
   wait_until past 9600
   before=$(naps "$frontend" "$monitor")
   wait_until past 17600
@@ -203,7 +203,7 @@ listening() { [[ $(listeners_on srv 'rlock:control:{job}') == 1 ]]; }
   ((before > 0 && after - before <= 3))
 }
 
-@test "the frontend sleeps for as long as the lock is renewed" {
+@test "the frontend sleeps as long as the lock is renewed" {
   job_start --lease 2s job -- sleep 1000
   job_parts
   wait_until listening

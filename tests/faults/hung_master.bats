@@ -1,6 +1,6 @@
-# The master hangs until the Sentinels have made another server the master, and goes on: for some ten seconds it takes
-# itself for the master still, and so does everybody who is connected to it. FAILOVERS=N says how often (once in a run of
-# all tests), LOCKS=N with how many locks.
+# The master hangs until the Sentinels have made another server the master, and continues: for about ten seconds it
+# still believes that it is the master, and so do all its clients. FAILOVERS=N sets how often (once in a run of all
+# tests), LOCKS=N the number of locks.
 
 load ../lib/common
 load ../lib/job
@@ -22,12 +22,12 @@ queued() {
   ((number == $2))
 }
 begun() { [[ $(cat log 2>/dev/null | grep -c "^begun $1") -ge $2 ]]; }
-# The Sentinels were asked long ago: an answer of a moment ago would count.
+# The Sentinels were asked long ago, because a recent answer would still count.
 connected_for_long() { redis m client list | grep -q ' name=rlock:job age=[1-9]'; }
 held_on() { [[ $(redis "$1" exists "$2") == 1 ]]; }
 
-# Three Sentinels, a master that never becomes a replica again, for as long as a test may take, and two replicas. Its
-# address is in RLOCK_URL.
+# Three Sentinels, a master that never becomes a replica again during the test, and two replicas. RLOCK_URL is its
+# address.
 servers() {
   SENTINELS=() SENTINEL_REPLICAS=()
   sentinels_start 2 3
@@ -36,7 +36,7 @@ servers() {
   export RLOCK_URL
 }
 
-# It hangs until another server is the master, whose name is in $master then, and goes on.
+# It hangs until another server is the master, named in $master, and continues.
 hang() {
   redis_freeze m
   wait_until other_master
@@ -44,7 +44,7 @@ hang() {
   master=$(master_now)
 }
 
-# The same for locks that no replica has heard of: `also` is done when they hear nothing more.
+# The same for locks that no replica knows: `also` is run when the replicas are cut off.
 hang_after() {
   redis_freeze r1 && redis_freeze r2
   redis m client kill type replica >/dev/null
@@ -56,7 +56,8 @@ hang_after() {
   master=$(master_now)
 }
 
-# job I LETTER FILE: job I.LETTER holds lock job$I until FILE is there, and notes whether it ran beside another.
+# job I LETTER FILE: job I.LETTER holds lock job$I until FILE exists, and records whether it ran at the same time as
+# another.
 job() {
   "$RLOCK" run -q --lease 12s -w 5m "job$1" -- bash -c "exec 9>>place$1; flock -n 9 || echo overlap $1 >>log
     echo \$RLOCK_TOKEN >token$1.$2; echo begun $2 >>log; until [[ -e $3 ]]; do sleep 0.1; done" 2>"err$1.$2" 3>&- &
@@ -72,8 +73,8 @@ ends() {
   done
 }
 
-# pairs LOCKS: each lock is held by job a and waited for by job b when the master hangs; a ends when it goes on, and job c
-# comes. Those that ran beside another, where none of the three says that, are in silent.
+# pairs LOCKS: job a holds each lock and job b waits for it when the master hangs; a ends when it continues, and job c
+# comes. Jobs that ran at the same time without any of the three saying so count as silent.
 pairs() {
   local locks=$1 i
   jobs=()
@@ -86,7 +87,7 @@ pairs() {
   hang
   for ((i = 1; i <= locks; i++)); do job "$i" c all-end; done
   touch a-ends
-  # On the old master and on the new one, or on the new one.
+  # On the old master and on the new one, or only on the new one.
   wait_until begun '[bc]' "$locks"
   settled() { begun b "$locks" && begun c "$locks" || queued "$master" "$locks"; }
   wait_until settled
@@ -98,7 +99,7 @@ pairs() {
   echo "# $locks locks: ran together $(grep ^overlap log | sort -u | wc -l), without a word $(cat silent 2>/dev/null | wc -l), lost $(grep -c ' 74$' ends || true)" >&3
 }
 
-@test "the master hangs and comes back: of two that run together one ends with 74" {
+@test "the master hangs and comes back: of two jobs that run at once, one exits with 74" {
   local round
   for ((round = 1; round <= ${FAILOVERS:-1}; round++)); do
     pairs "${LOCKS:-5}"
@@ -108,13 +109,13 @@ pairs() {
   done
 }
 
-@test "a Sentinel that still waits for a replica to follow names the new master" {
+@test "a Sentinel that still waits for a replica to follow already names the new master" {
   local name leader
   servers
   # One replica becomes the master, and the other never follows it.
   for name in r1 r2; do redis "$name" acl setuser default -replicaof -slaveof '+slaveof|no' >/dev/null; done
   hang
-  # Its epoch is the new one, and its SENTINEL MASTER has the old address.
+  # It has the new epoch, but its SENTINEL MASTER has the old address.
   waiting() {
     for leader in s1 s2 s3; do [[ $(redis "$leader" sentinel master mymaster) == *failover_in_progress* ]] && return; done
     return 1
@@ -125,7 +126,7 @@ pairs() {
   held_on "$master" job
 }
 
-@test "a waiter that the old master grants the lock goes to the new one, and waits there" {
+@test "a waiter with a grant from the old master goes to the new one, and waits there" {
   local owner
   servers
   owner=$(rlock acquire --lease 10m job)
@@ -135,7 +136,7 @@ pairs() {
   waits() { [[ $(redis "$1" zcard 'rlock:queue:{job}') == 1 ]]; }
   wait_until waits m
   hang
-  # The old master hands the lock over; the new one has it under its holder.
+  # The old master hands the lock over; on the new one it still has its holder.
   rlock release --url "redis://127.0.0.1:$m_port" --owner "$owner" job
   listens() { [[ -n $(redis "$master" pubsub channels 'rlock:grant:*') ]]; }
   wait_until listens
@@ -147,7 +148,7 @@ pairs() {
   [[ $status == 0 && -e ran && $stderr == *'the Sentinels name another master now; waiting there'* ]]
 }
 
-@test "a waiter starts nothing while no Sentinel says who is the master" {
+@test "a waiter starts nothing until a Sentinel names the master" {
   local owner name
   servers
   owner=$(rlock acquire --lease 10m job)
@@ -166,7 +167,7 @@ pairs() {
   [[ $status == 0 && -e ran ]]
 }
 
-@test "a job that ends while the old master still has its lock, and the new one does not: 74, and a word" {
+@test "a job that ends while only the old master has its lock: 74, and a message" {
   servers
   start() {
     job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done'
@@ -180,7 +181,7 @@ pairs() {
   [[ $status == 74 && $stderr == *'the lock was lost while the command ran'* ]]
 }
 
-@test "a renewal goes to the new master, though the old one would take it: the lock stays" {
+@test "a renewal goes to the new master, even if the old one would accept it: the lock is kept" {
   servers
   job_start --lease 12s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
   wait_until held_on m job
@@ -195,7 +196,7 @@ pairs() {
   touch go
   job_status
   show
-  # A renewal that met the master while it hung is told of, and comes again.
+  # A renewal that met the hung master is reported, and repeated.
   [[ $status == 3 && $stderr != *lost* ]]
   [[ $(redis "$master" exists job) == 0 ]]
 }
@@ -212,7 +213,7 @@ pairs() {
   [[ $status == 74 && $stderr == *'nobody holds it any more'* ]]
 }
 
-@test "no more than half of the Sentinels answer at the release: the status stays, and a line says what is not known" {
+@test "at most half of the Sentinels answer at the release: the status stays, and a message says what is unknown" {
   servers
   job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
   wait_until held_on m job
@@ -226,7 +227,7 @@ pairs() {
   [[ $(redis m exists job) == 0 ]]
 }
 
-@test "a few Sentinels that missed the failover name the old master: the job stays with the new one, and is told of a doubt" {
+@test "a few Sentinels that missed the failover name the old master: the job stays with the new one, and is warned" {
   servers
   redis_stop s3
   redis_freeze m
@@ -237,14 +238,14 @@ pairs() {
   new=$(master_now s1)
   promoted() { [[ $(redis "$new" role) == master* ]]; }
   wait_until promoted
-  # The job's lock is at the new master, which two of three have named.
+  # The job's lock is on the new master, which two of three have named.
   job_start --lease 60s job -- bash -c 'until [[ -e go ]]; do sleep 0.1; done; exit 3'
   wait_until held_on "$new" job
   connected_there() { redis "$new" client list | grep -q ' name=rlock:job age=[1-9]'; }
   wait_until connected_there
   redis_freeze s1
   redis_freeze s2
-  # It begins with the configuration from before, and hears nothing of the others.
+  # It starts with the old configuration, and is cut off from the others.
   sentinel_start s3
   [[ $(master_now s3) == m ]]
   touch go

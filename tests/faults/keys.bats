@@ -1,5 +1,5 @@
-# Each key that a script touches and that its caller can know is declared in KEYS: Redis Cluster, Dragonfly and managed
-# services count on it. The server says what was touched (MONITOR).
+# KEYS declares each key that a script uses and its caller can know, because Redis Cluster, Dragonfly and managed
+# services rely on it. The server says which keys were used (MONITOR).
 
 load ../lib/common
 
@@ -7,7 +7,7 @@ setup_file() { redis_start srv; }
 setup() { export RLOCK_URL=unix://$srv_sock; }
 teardown_file() { redis_stop srv; }
 
-# undeclared FILE: the keys that scripts have touched and not declared, of what MONITOR has said.
+# undeclared FILE: the keys that scripts have used without declaring them, from the output of MONITOR.
 undeclared() {
   python3 - "$1" <<'PYTHON'
 import re
@@ -15,11 +15,11 @@ import sys
 
 NO_KEY = {"time", "publish", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
-# A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same is true of
-# the marks that a hold was taken away, and that an entry is due, which are the history's.
+# A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same
+# applies to the history's marks that a hold was taken away, and that an entry is due.
 EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:")
-# The description of a holder, and the time of a reader's first hold, whose owner is no argument of the call: only the script
-# knows it. The other holds of a reader are counted on the server.
+# The description of a holder, and the time of a reader's first hold, because only the script knows that owner. The
+# other holds of a reader are counted on the server.
 BY_OWNER = re.compile(r"rlock:hold:\{job\}:([^:]+(?::\d+)?)$|\{job\}:(.+):rwlock_timeout:1$")
 LATER_HOLD = re.compile(r":rwlock_timeout:([2-9]|\d\d+)$")
 
@@ -48,7 +48,7 @@ assert scripts > 0
 PYTHON
 }
 
-# watch COMMAND...: runs it; fails if a script of it touches what it has not declared.
+# watch COMMAND...: runs it; fails if one of its scripts uses an undeclared key.
 watch() {
   local monitor=$BATS_TEST_TMPDIR/monitor pid
   redis-cli -s "$srv_sock" monitor >"$monitor" 3>&- &

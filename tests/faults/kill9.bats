@@ -4,7 +4,7 @@ load ../lib/common
 
 killed() {
   run python3 "$TESTS_DIR/faults/kill9.py" --rlock "$RLOCK" --victim "$1" --count "${KILL9_COUNT:-30}" --p99 10000
-  # The bar of 50 ms is for a quiet machine: see kill9.sh. Here it is that all die at all.
+  # The limit of 50 ms is for a quiet machine: see kill9.sh. Here it only matters that all die.
   echo "$output" | sed 's/^/# /' >&3
   [[ $status == 0 ]]
 }

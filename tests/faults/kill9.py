@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """kill9.py --rlock PROGRAM [--count N] [--victim frontend|monitor|command] [--p99 MS] [--lanes N]
 
-Kills one process of a running job with SIGKILL, N times each, and looks at what becomes of the rest: a command, a
-grandchild in its process group and a daemon in a session of its own, which all ignore SIGTERM. A second job waits for
-the lock. Prints for each victim how long the tree lived on and when the second job got the lock, and fails if
+Kills one process of a running job with SIGKILL, N times each, and checks what happens to the rest: a command, a
+grandchild in its process group and a daemon in its own session, which all ignore SIGTERM. A second job waits for
+the lock. Prints for each victim how long the tree survived it and when the second job got the lock, and fails if
 
   - a process of the tree survives,
   - the second job starts while one is alive,
   - the status of rlock is not the documented one,
   - the lock is not free at once (frontend, command) or when its lease has run out (monitor),
-  - the 99th percentile of the time until the tree is dead exceeds --p99 (50 ms if not given).
+  - the 99th percentile of the time until the tree is dead exceeds --p99 (default 50 ms).
 
-Starts a redis-server of its own on a Unix socket in a temporary folder, and stops it.
+Starts its own redis-server on a Unix socket in a temporary folder, and stops it.
 """
 import argparse
 import concurrent.futures
@@ -28,16 +28,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.dont_write_bytecode = True
 import chaos
 
-# Seconds. A wait for a lease that a killed monitor has left must not take long; a wait that should not be would.
+# Seconds. Short if the test waits for the lease of a killed monitor; long, so that a wrong wait would be noticed.
 LEASE = {"frontend": 120.0, "monitor": 6.0, "command": 120.0}
-AT_ONCE = 30.0  # a busy machine is not what is measured
+AT_ONCE = 30.0  # does not measure how busy the machine is
 TREE = """trap '' TERM
 (trap '' TERM; exec sleep 1001) & echo $! >&{fd}
 setsid bash -c 'trap "" TERM; echo $$ >&{fd}; exec sleep 1002' </dev/null >/dev/null 2>&1 &
 echo $$ >&{fd}
 exec {fd}>&-
 exec sleep 1003"""
-# The second job: whom does it find alive?
+# The second job: which processes does it find alive?
 SECOND = 'for pid in {pids}; do kill -0 $pid 2>/dev/null && echo "alive $pid"; done; echo begin'
 STATUS = {"frontend": -signal.SIGKILL, "monitor": 74, "command": -signal.SIGKILL}
 
@@ -75,7 +75,7 @@ def survivors(name):
 
 
 def start_job(rlock, name, lease):
-    # Not inheritable until here: another thread's job must not get it.
+    # Not inheritable until here, because another thread's job must not get it.
     end, begin = os.pipe()
     job = subprocess.Popen(
         [rlock, "run", "--lease", f"{lease}s", "-k", "300ms", name, "--", "bash", "-c", TREE.format(fd=begin)],
@@ -93,7 +93,7 @@ def one_round(rlock, victim, number):
     job, pids = start_job(rlock, name, lease)
     monitor = only_child(job.pid)
     target = {"frontend": job.pid, "monitor": monitor, "command": pids[-1]}
-    # The last pid that was written may be the daemon's: ask who is the child.
+    # The last pid may be the daemon's, so look for the child.
     target["command"] = only_child(monitor)
     second = subprocess.Popen(
         [rlock, "run", "--lease", f"{lease}s", name, "--", "sh", "-c", SECOND.format(pids=" ".join(map(str, pids)))],

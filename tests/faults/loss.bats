@@ -1,4 +1,4 @@
-# The lock is lost, or in doubt, while the command runs: the tree is stopped, and rlock says so with 74.
+# The lock is lost, or may be lost, while the command runs: the tree is stopped, and rlock exits with 74 and a message.
 
 load ../lib/common
 load ../lib/job
@@ -17,7 +17,7 @@ teardown() {
   all_gone "$pids"
 }
 
-# start_tree LEASE: a job with a tree of three that is hard to end.
+# start_tree LEASE: a job with a tree of three processes that is hard to end.
 start_tree() {
   job_start --lease "$1" -k 300ms job -- bash -c "$(tree "$pids")"
   wait_until lines_in "$pids" 3
@@ -30,8 +30,8 @@ stopped_with_74() {
   all_gone "$pids"
 }
 
-# at_once COMMAND: it is executed, and the server counts anew, in one step.
-# told_at_once: since then the server was asked to renew the lock once, and that was enough.
+# at_once COMMAND: executes it and resets the server's counters in one step.
+# told_at_once: since then, a single request to renew was enough.
 at_once() { printf 'multi\n%s\nconfig resetstat\nexec\n' "$1" | redis srv; }
 told_at_once() {
   local calls
@@ -56,23 +56,23 @@ told_at_once() {
   told_at_once
 }
 
-@test "another owner's key in its place: the tree is stopped, and the key is left alone" {
+@test "replaced by another owner's key: the tree is stopped, and that key is left alone" {
   start_tree 6s
   redis srv eval "redis.call('del', KEYS[1]); redis.call('hset', KEYS[1], 'other:1', 1); redis.call('pexpire', KEYS[1], 60000)" 1 job
   stopped_with_74
-  assert_says 'another holds it'
+  assert_says 'another owner holds it'
   [[ $(redis srv hgetall job) == $'other:1\n1' ]]
   (($(redis srv pttl job) > 50000))
 }
 
-@test "a key of another type in its place: the tree is stopped" {
+@test "replaced by a key of another type: the tree is stopped" {
   start_tree 6s
   redis srv eval "redis.call('del', KEYS[1]); redis.call('set', KEYS[1], 'x', 'px', 60000)" 1 job
   stopped_with_74
   [[ $(redis srv get job) == x ]]
 }
 
-@test "the right to renew is taken away: the tree is stopped at once" {
+@test "the right to renew is revoked: the tree is stopped at once" {
   redis srv acl setuser worker reset on '>pw' '~*' '&*' +@all
   export RLOCK_PASSWORD=pw
   RLOCK_URL=unix://worker@$srv_sock
@@ -82,7 +82,7 @@ told_at_once() {
   assert_says 'the lock is lost'
 }
 
-@test "server killed and back without its data: the tree is stopped" {
+@test "server killed and restarted without its data: the tree is stopped" {
   start_tree 15s
   redis_kill9 srv
   redis_start srv
@@ -90,7 +90,7 @@ told_at_once() {
   assert_says 'nobody holds it any more'
 }
 
-@test "server killed and back with its data: the job goes on" {
+@test "server killed and restarted with its data: the job continues" {
   redis_stop srv
   redis_start srv --appendonly yes
   job_start --lease 12s job -- bash -c "until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.05; done; exit 9"
@@ -107,18 +107,18 @@ told_at_once() {
   assert_clean srv
 }
 
-@test "server killed and not back: stopped at the deadline, not before" {
+@test "server killed and not restarted: the tree is stopped at the deadline, not before" {
   start_tree 5s
   began=$(now_ms)
   redis_kill9 srv
   stopped_with_74
-  # SIGTERM 3.15 s after the last renewal was sent, which was up to 1.7 s before the kill. How much later at most:
-  # outage.bats.
+  # SIGTERM 3.15 s after the last renewal was sent, which was up to 1.7 s before the kill. outage.bats tests how much
+  # later at most.
   (($(now_ms) - began > 1300))
   assert_says 'could not be renewed in time'
 }
 
-@test "server stopped for longer than the lease: the tree is dead before it ends, and nobody else starts before" {
+@test "server stopped for longer than the lease: the tree is dead before the lease ends, and no other job starts before" {
   job_start --lease 6s -k 300ms job -- python3 -c "$(heartbeat "$BATS_TEST_TMPDIR/beats")"
   wait_until lines_in "$BATS_TEST_TMPDIR/beats" 3
   local granted
@@ -140,20 +140,20 @@ told_at_once() {
   (($(cat "$BATS_TEST_TMPDIR/second") > last))
 }
 
-@test "a lock that was lost unnoticed is not passed over in silence when the job ends" {
+@test "a lock that was lost without notice is reported when the job ends" {
   run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
   assert_says 'lost while the command ran'
 }
 
-# The next four end before a renewal is due: only the release can notice.
+# The next four end before a renewal is due, so only the release can notice.
 
-# job_until_go [OPTION ...]: a job that ends with 3 once the file go is there; has begun.
+# job_until_go [OPTION ...]: a job that exits with 3 once the file go exists; has started.
 job_until_go() {
   job_start "$@" job -- bash -c "touch $BATS_TEST_TMPDIR/begun; until [[ -e $BATS_TEST_TMPDIR/go ]]; do sleep 0.02; done; exit 3"
   wait_until test -e "$BATS_TEST_TMPDIR/begun"
 }
 
-# ends_with STATUS: it is told to go.
+# ends_with STATUS: lets it end.
 ends_with() {
   touch "$BATS_TEST_TMPDIR/go"
   job_status
@@ -172,7 +172,7 @@ lost_with_the_server() {
   rlock release job --owner "$next"
 }
 
-@test "server killed and back without its data, and the lock another's, before a renewal was due: 74" {
+@test "server restarted without its data, and another owner has the lock, before a renewal was due: 74" {
   lost_with_the_server
 }
 
@@ -184,12 +184,12 @@ server_over_tcp() {
   RLOCK_URL=redis://127.0.0.1:$port
 }
 
-@test "the same over TCP, where a dead connection still takes what is sent" {
+@test "the same over TCP, where a dead connection still accepts data" {
   server_over_tcp
   lost_with_the_server --port "$port"
 }
 
-@test "server killed and back without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
+@test "server restarted without its data over TCP, and nobody has the lock, before a renewal was due: 74" {
   server_over_tcp
   job_until_go
   redis_kill9 srv
@@ -206,7 +206,7 @@ server_over_tcp() {
   assert_says 'lost while the command ran'
 }
 
-@test "the connection cut before a renewal was due: the lock is released, and nobody hears of it" {
+@test "the connection cut before a renewal was due: the lock is released without a message" {
   job_until_go
   redis srv client kill type normal skipme yes
   ends_with 3
@@ -215,7 +215,7 @@ server_over_tcp() {
 
 renewed_since() { (($(redis srv pttl job) > $1)); }
 
-@test "the connection cut before a renewal is due: the lock is renewed over another one, and nobody hears of it" {
+@test "the connection cut before a renewal is due: the lock is renewed over another one without a message" {
   local left
   job_until_go --lease 3s
   redis srv client kill type normal skipme yes
@@ -225,7 +225,7 @@ renewed_since() { (($(redis srv pttl job) > $1)); }
   ! said 'cannot renew'
 }
 
-@test "a connection that died unseen costs the release half of its time, not the lock" {
+@test "a connection that died unnoticed costs the release half of its time, but not the lock" {
   PROXY_DEAD=$BATS_TEST_TMPDIR/dead python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" 3>&- &
   proxy=$!
   wait_until test -S "$BATS_TEST_TMPDIR/p"
@@ -248,19 +248,19 @@ job_that_stops_the_server() {
   show
 }
 
-@test "a release that is answered when the lease is over, and nobody has had the lock since: the job's own status" {
+@test "a release that is answered after the lease has ended, and nobody has had the lock since: the job's own status" {
   job_that_stops_the_server true
   [[ $status == 3 ]]
   assert_says 'only when the lease had run out'
 }
 
-@test "a release that is answered when the lease is over, and somebody may have had the lock since: 74" {
+@test "a release that is answered after the lease has ended, and somebody may have had the lock since: 74" {
   job_that_stops_the_server "redis-cli -s $srv_sock del job; env -u RLOCK_HELD $RLOCK acquire job --lease 1s"
   [[ $status == 74 ]]
   assert_says 'lost while the command ran'
 }
 
-@test "a server that is gone at the release changes nothing of the job's status" {
+@test "a server that is unreachable at the release does not change the job's status" {
   job_start --server-timeout 1s job -- bash -c "kill -9 $srv_pid; exit 5"
   job_status
   show

@@ -20,7 +20,7 @@ teardown() {
   redis_stop srv
 }
 
-# lose WORD COUNT: from now on the replies to the first COUNT commands with WORD are lost.
+# lose WORD COUNT: from now on, the replies to the first COUNT commands with WORD are lost.
 lose() {
   python3 "$TESTS_DIR/lib/proxy.py" "$BATS_TEST_TMPDIR/p" "$srv_sock" "$BATS_TEST_TMPDIR/passed" "$@" 3>&- &
   proxy=$!
@@ -28,7 +28,7 @@ lose() {
 }
 
 commands_of() { grep -c -- "rlock $1" "$BATS_TEST_TMPDIR/passed"; }
-# releases: how many the server has published so far. Later messages are heard after them.
+# releases: how many the server has published so far. Later messages come after them.
 releases() {
   local mark=mark-$RANDOM$RANDOM
   redis srv publish 'redisson_lock__channel:{job}' "$mark" >/dev/null
@@ -43,13 +43,13 @@ releases() {
   [[ $(commands_of acquire) == 3 && $(commands_of release) == 1 && $(releases) == 1 ]]
 }
 
-@test "every reply lost after acquire: given up in time, and what it may have taken is given back" {
+@test "every reply lost after acquire: it gives up in time, and releases what it may have got" {
   lose 'rlock acquire' 1000
   run -69 --separate-stderr rlock run -n --server-timeout 1s job -- touch "$BATS_TEST_TMPDIR/ran"
   [[ ! -e $BATS_TEST_TMPDIR/ran && $(redis srv exists job) == 0 ]]
 }
 
-@test "a reply lost after renew: the job goes on" {
+@test "a reply lost after renew: the job continues" {
   lose 'rlock renew' 2
   run --separate-stderr -7 rlock run --lease 18s job -- bash -c '
     until (($(grep -cF -- "rlock renew" "$0") >= 4)); do sleep 0.05; done; redis-cli -s "$1" hvals job; exit 7' \
@@ -68,7 +68,7 @@ releases() {
   [[ -z $stderr ]]
 }
 
-@test "a reply lost after release that another owner follows: still the job's own status" {
+@test "a reply lost after release, and another owner follows: still the job's own status" {
   lose 'rlock release' 1
   "$RLOCK" --url "$(redis_url srv)" run job -- sleep 0.2 3>&- &
   local other=$!
@@ -77,14 +77,14 @@ releases() {
   [[ $(releases) == 2 ]]
 }
 
-@test "the reply to a release is lost, and so was the lock, before it: 74" {
+@test "the reply to a release is lost, and the lock was lost before it: 74" {
   lose 'rlock release' 1
   run --separate-stderr -74 rlock run job -- redis-cli -s "$srv_sock" del job
   [[ $(commands_of release) == 2 ]]
   assert_says 'lost while the command ran'
 }
 
-@test "the reply to a release by hand is lost, and so was the lock, before it: 76" {
+@test "the reply to a release by hand is lost, and the lock was lost before it: 76" {
   local owner
   lose 'rlock release' 1
   owner=$(rlock acquire job --lease 30s)
@@ -105,7 +105,7 @@ releases() {
   [[ $(releases) == 1 ]]
 }
 
-@test "a reply lost after an inner acquire and release: the outer hold is left as it was" {
+@test "a reply lost after an inner acquire and release: the outer hold is unchanged" {
   lose 'rlock acquire' 2
   run --separate-stderr -0 rlock run job -- "$RLOCK" run job -- redis-cli -s "$srv_sock" hvals job
   [[ $output == 2 ]]

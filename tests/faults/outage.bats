@@ -1,5 +1,5 @@
-# The server is away for a while: shorter than the deadline, the job does not notice; longer, it is stopped at the
-# times that the man page gives.
+# The server is unreachable for a while: if the outage is shorter than the deadline, the job does not notice; if it is
+# longer, the job is stopped at the times that the man page gives.
 
 load ../lib/common
 load ../lib/job
@@ -18,9 +18,9 @@ teardown() {
   redis_stop srv
 }
 
-# Of a lease of 15 s the command gets SIGTERM 10.85 s after the last renewal was sent, and a renewal is sent after 5 s:
-# what is shorter than 700 ms leaves room for more tries, also on a busy machine.
-@test "fifty outages shorter than the deadline: the job is untouched, and the status its own" {
+# With a lease of 15 s the command gets SIGTERM 10.85 s after the last renewal was sent, and a renewal is sent after 5
+# s: an outage of less than 700 ms leaves room for more attempts, also on a busy machine.
+@test "fifty outages shorter than the deadline: the job is not affected" {
   local seed=${SEED:-$RANDOM} count=${OUTAGES:-50} kind i
   echo "# seed $seed" >&3
   RANDOM=$seed
@@ -52,20 +52,20 @@ teardown() {
   assert_clean srv
 }
 
-# A proxy that writes down when requests pass, and whose replies to renewals leave so many seconds later.
+# A proxy that records when requests pass, and delays the replies to renewals by that many seconds.
 through_proxy() {
   PROXY_DELAY="rlock renew:$1" python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/passed" 3>&- &
   proxy=$!
   wait_until test -S p
   RLOCK_URL=unix://$PWD/p
 }
-# last_answered: when the last request that extended the lease was sent, and when its reply left. Both are seen by the
-# proxy: the first a moment after rlock's own time.
+# last_answered: when the last request that extended the lease was sent, and when its reply left. Both by the proxy's
+# time, so the first is a moment after rlock's own.
 last_answered() {
   read -r sent answered _ < <(grep -e acquire -e renew passed.answered | tail -n 1)
 }
 
-# Writes the time of SIGTERM and, about each millisecond, of its life.
+# Writes the time of SIGTERM and, about each millisecond, that it is alive.
 witness() {
   printf '%s' "import os, signal, time
 now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
@@ -76,8 +76,8 @@ while True:
     time.sleep(0.001)"
 }
 
-# A second is what safety leaves to the scheduler.
-@test "an outage that does not end: TERM and KILL at the computed times, and before the lease ends" {
+# The safety margin leaves a second to the scheduler.
+@test "an outage that lasts: TERM and KILL at the computed times, and before the lease ends" {
   local sent answered term kill
   through_proxy 0
   job_start --lease 6s job -- python3 -c "$(witness)"
@@ -93,7 +93,7 @@ while True:
   ((kill >= sent + 4440 - 1000 && kill <= sent + 4440 + 1000))
 }
 
-@test "replies that come late: the deadline counts from before the renewal was sent" {
+@test "late replies: the deadline counts from before the renewal was sent" {
   local sent answered kill owner
   owner=$(rlock acquire --lease 20s job)
   rlock renew job --owner "$owner"
@@ -113,7 +113,7 @@ while True:
   ((kill >= sent + 18300 - 1000 && kill <= sent + 18300 + 1000))
 }
 
-@test "the server restarts with its data, and the lock is released before one of its waiters is there again: they keep their order" {
+@test "the server restarts with its data, and the lock is released before one of its waiters is back: they keep their order" {
   local owner
   owner=$(rlock acquire --lease 10m job)
   line_up job srv 4

@@ -1,5 +1,5 @@
 # The network is cut between the master, with jobs beside it, and its replicas, with others. Two network namespaces with
-# a cable between them. PARTITIONS=N says how often (once in a run of all tests), LOCKS=N with how many locks.
+# a cable between them. PARTITIONS=N sets how often (once in a run of all tests), LOCKS=N the number of locks.
 
 load ../lib/common
 
@@ -47,7 +47,7 @@ other_master() { [[ $(master_now s2) != m ]]; }
 old_one_is_replica() { [[ $(redis m role) == slave* ]]; }
 lost() { grep -c '^74$' statuses || true; }
 
-# job SIDE OPTION ... LOCK LETTER: notes that it has begun; LETTER a runs for as long as it may, b for a moment.
+# job SIDE OPTION ... LOCK LETTER: records that it has started; LETTER a runs as long as it may, b for a moment.
 job() {
   local side=$1 letter=${*: -1} lock=${*: -2:1} what=:
   [[ $letter != a ]] || what='until [[ -e go ]]; do sleep 0.5; done'
@@ -81,7 +81,7 @@ ends() {
   done
 }
 
-# Servers whose failover is safe: the delay is more than the lag, a second and the lease (docs/servers.md).
+# Servers with a safe failover: the delay is longer than the lag, a second and the lease together (docs/servers.md).
 safe_servers() {
   local name
   SENTINELS=() SENTINEL_REPLICAS=() SENTINEL_DOWN_AFTER=8000
@@ -94,7 +94,7 @@ safe_servers() {
   for ((round = 1; round <= ${PARTITIONS:-1}; round++)); do
     safe_servers
     partition "$locks" --wait-replicas 2
-    # A newcomer here, with the Sentinel that is cut off, too, is not let in by the old master.
+    # The old master does not grant the lock to a newcomer here, with the Sentinel that is cut off, either.
     RLOCK_URL=$(sentinels_url s1) run -69 ./here.sh "$RLOCK" run -n free -- touch ran
     [[ ! -e ran ]]
     wait_until lines_are begun-b "$locks"
@@ -111,7 +111,7 @@ safe_servers() {
   done
 }
 
-@test "without them two may run at once: each that was overtaken ends with 74, and its token is lower" {
+@test "without them, two may run at once: each that was overtaken exits with 74, and its token is lower" {
   local round locks=${LOCKS:-5} i
   for ((round = 1; round <= ${PARTITIONS:-1}; round++)); do
     SENTINELS=() SENTINEL_REPLICAS=()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """pauses.py --rlock PROGRAM [--count N] [--longest MS]
 
-Stops all three processes of a job for longer than the lease, as the pause of a whole machine does, and lets them go on
-in each of the six orders, N times. Prints for how long the command ran on after that, and fails if that was longer
-than --longest (a second, which safety leaves to the scheduler; 50 ms is the bar on a quiet machine), if the status is
+Stops all three processes of a job for longer than the lease, like a pause of the whole machine, and continues them
+in each of the six orders, N times. Prints how long the command ran after that, and fails if that was longer
+than --longest (a second, which the safety margin leaves to the scheduler; 50 ms is the limit on a quiet machine), if the status is
 not 74, or if anything is left.
 """
 import argparse
@@ -55,7 +55,7 @@ def one_round(rlock, order, folder):
     for who in order:
         try:
             os.kill(pids[who], signal.SIGCONT)
-        except ProcessLookupError:  # a guard that was let go before has killed it
+        except ProcessLookupError:  # a guard that was continued before has killed it
             pass
     status = job.wait(timeout=60)
     with open(path, "rb") as beats:

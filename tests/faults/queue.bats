@@ -5,11 +5,11 @@
 load ../lib/common
 load ../lib/chaos
 
-@test "waiters killed, stopped and cut off, scripts forgotten, the server restarted: never two, and everyone has it in the end" {
+@test "waiters killed, stopped and cut off, scripts forgotten, the server restarted: never two at once, and all get the lock in the end" {
   chaos queue "${SECONDS_UNDER_FIRE:-20}" "${WORKERS:-12}"
 }
 
-# witness RULE FILE: a job until the end of the test; it is there when this returns.
+# witness RULE FILE: a job until the end of the test; it runs when this returns.
 witness() {
   local id=$((++witnesses))
   bash "$TESTS_DIR/lib/witness.sh" "$id" infinity "$@" 3>&- &
@@ -17,7 +17,7 @@ witness() {
   wait_until grep -q "^begin $id " log
 }
 
-@test "the witness of these tests finds those who must not be there at once, and nobody else" {
+@test "the witness of these tests notices jobs that must not run, and no others" {
   cd "$BATS_TEST_TMPDIR"
   local job there=()
   witness beside a
@@ -35,7 +35,7 @@ witness() {
   [[ $(grep overlap log | cut -d' ' -f2 | xargs) == '5 7 9 10' ]]
 }
 
-@test "the witness counts what a job has left running" {
+@test "the witness notices leftovers of a job" {
   cd "$BATS_TEST_TMPDIR"
   bash "$TESTS_DIR/lib/witness.sh" 1 infinity alone a 3>&- &
   local job=$!

@@ -10,7 +10,7 @@ load ../lib/quorum
   chaos quorum "${SECONDS_UNDER_FIRE:-20}" "$aged"
 }
 
-@test "how long a hold is on a bare majority, where eight jobs start at once" {
+@test "how long a hold is on a bare majority if eight jobs start at once" {
   run python3 -B "$TESTS_DIR/faults/bare_majority.py" "$RLOCK" "${STARTS:-5}" 3>&-
   echo "# $output" >&3
   [[ $status == 0 && $output == *'starts of 8 jobs; p50 '* ]]

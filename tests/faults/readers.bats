@@ -20,8 +20,8 @@ reader() {
   wait_until test -e "$1.started"
 }
 
-# renewed_by_java NAME MS: as a Java reader's watchdog leaves the lock; renewed_by_old_java NAME MS: and, before Redisson
-# 4.4.0, other readers, too.
+# renewed_by_java NAME MS: leaves the lock as a Java reader's watchdog does; renewed_by_old_java NAME MS: also other
+# readers, as before Redisson 4.4.0.
 renewed_by_java() { [[ $(redis srv pexpire "$1" "$2") == 1 ]]; }
 renewed_by_old_java() {
   local owner
@@ -29,10 +29,10 @@ renewed_by_old_java() {
   [[ $(redis srv pexpire "{$1}:$owner:rwlock_timeout:1" "$2") == 1 ]] && renewed_by_java "$1" "$2"
 }
 
-# tries_for NAME: the seconds for which it tries to renew before it stops the command.
+# tries_for NAME: how many seconds it tries to renew before it stops the command.
 tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1.err"; }
 
-@test "a reader counts on no more than a Java reader's renewal leaves it, and takes that for no clock that runs ahead" {
+@test "a reader relies on no more time than a Java reader's renewal leaves it, and does not blame the clock" {
   cd "$BATS_TEST_TMPDIR" || return
   local proxy readers=() name pid
   redis_start srv
@@ -47,7 +47,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   kill "$proxy"
   wait_until gone "$proxy"
   for name in long old; do WAIT_SECONDS=30 wait_until grep -q 'trying again for' "$name.err"; done
-  # The third one gives up first: it has been told that its time may be short.
+  # The third one gives up first, because it was told that its time may be short.
   for pid in "${readers[@]}"; do kill "$pid" 2>/dev/null || gone "$pid"; done
   for pid in "${readers[@]}"; do wait_until gone "$pid"; done
   redis_stop srv
@@ -60,7 +60,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   grep -q -- '--lease 2m counts as 30s with --shared' long.err
 }
 
-@test "the lease that a reader has is the one that is shown and sent; who is not renewed has what it asked for" {
+@test "the lease that a reader has is the one shown and sent; without renewals it is what it asked for" {
   cd "$BATS_TEST_TMPDIR" || return
   redis_start srv
   RLOCK_URL=$(redis_url srv)
@@ -84,6 +84,6 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   redis_stop srv
 }
 
-@test "readers and writers killed, stopped and cut off: writers alone, readers together, and no writer starves" {
+@test "readers and writers killed, stopped and cut off: writers run alone, readers together, and no writer starves" {
   chaos readers "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-20}"
 }

@@ -1,5 +1,5 @@
-# A waiter whose turn is next has its guards and its command ready. Whatever becomes of them, the lock is taken once, the
-# command runs once, and nothing is left behind.
+# A waiter whose turn is next has its guards and its command ready. Regardless of what happens to them, the lock is
+# taken once, the command runs once, and nothing is left behind.
 
 load ../lib/common
 load ../lib/job
@@ -28,7 +28,7 @@ wait_first() {
 }
 sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 
-@test "the first waiter is ready, the second is one process" {
+@test "the first waiter has guards, the second is a single process" {
   wait_first x -- true
   "$RLOCK" run -w 1m x -- true 2>/dev/null 3>&- &
   local second=$!
@@ -42,7 +42,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   wait "$second"
 }
 
-@test "what is ready has no connection: who dies is not taken for somebody who listens" {
+@test "guards have no connection, so a dead waiter is not taken for a listener" {
   wait_first x -- true
   [[ $(sockets_of "$frontend") -ge 3 ]]
   wait_until eval '[[ $(sockets_of "$monitor") == 1 && $(sockets_of "$command") == 1 ]]' # to the frontend
@@ -61,7 +61,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   printf '%s %s %s\n' hook "$(<token)" "$(<owner)" command "$(<token)" "$(<owner)" | diff - log
 }
 
-@test "the waiter is killed: what was ready is gone, and has executed nothing" {
+@test "the waiter is killed: its guards are gone, and have executed nothing" {
   local signal began
   for signal in KILL TERM HUP; do
     wait_first x -- touch ran
@@ -71,7 +71,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
     [[ $status == $((128 + $(kill -l "$signal"))) ]]
     wait_until gone "$monitor"
     wait_until gone "$command"
-    # Nobody has to find out that it is dead, but where the server took longer than who leaves may wait for it.
+    # Nobody has to find out that it is dead, unless the server took longer than a leaving waiter may wait for it.
     [[ $(redis srv exists 'rlock:queue:{x}') == 0 ]] || past 500
     redis srv del 'rlock:queue:{x}' 'rlock:waiters:{x}'
   done
@@ -79,7 +79,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ ! -e ran ]]
 }
 
-@test "the wait is over: what was ready is gone" {
+@test "the wait is over: the guards are gone" {
   wait_first -w 10s x -- touch ran
   job_status
   [[ $status == 75 && ! -e ran ]]
@@ -88,7 +88,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   let_go
 }
 
-@test "what was ready is killed: the command runs all the same, once" {
+@test "the guards are killed: the command still runs, once" {
   local part
   for part in monitor command; do
     wait_first x -- sh -c 'echo "$RLOCK_TOKEN" >>log; exit 7'
@@ -103,7 +103,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   let_go
 }
 
-@test "what was ready is killed, and nobody has noticed when the lock comes: refused, and the lock is free" {
+@test "the guards are killed unnoticed just before the lock comes: refused, and the lock is free" {
   wait_first x -- touch ran
   kill -STOP "$monitor"
   kill -KILL "$command"
@@ -127,7 +127,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $status == 143 && ! -e hook && ! -e ran && $(redis srv exists x) == 0 ]]
 }
 
-@test "a waiter that was stopped stays so when what was ready is killed" {
+@test "a waiter that was stopped stays stopped when its guards are killed" {
   wait_first x -- sh -c 'exit 7'
   kill -STOP "$frontend"
   wait_until in_state "$frontend" T
@@ -141,7 +141,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $status == 7 ]]
 }
 
-@test "a command that was stopped before it began is let go on" {
+@test "a command that was stopped before its start is continued" {
   wait_first x -- sh -c 'exit 7'
   kill -STOP "$command"
   wait_until in_state "$command" T
@@ -150,7 +150,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $status == 7 ]]
 }
 
-@test "the server cuts connections and forgets who waits: the command runs all the same" {
+@test "the server cuts connections and forgets the waiters: the command still runs" {
   wait_first x -- sh -c 'exit 7'
   redis srv client kill type normal skipme yes
   redis srv client kill type pubsub
@@ -163,7 +163,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
 
 @test "a Ctrl-Z while waiting stops the waiter, not the command later" {
   wait_first x -- sh -c 'exit 7'
-  # As a terminal sends it to the group; who goes on is told alone.
+  # As a terminal sends it to the group; only the continued process gets SIGCONT.
   kill -TSTP "$frontend" "$command"
   wait_until in_state "$frontend" T
   kill -CONT "$frontend"
@@ -172,7 +172,7 @@ sockets_of() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }
   [[ $status == 7 ]]
 }
 
-@test "--isolate for a waiter: its namespace is ready too, and ends with it" {
+@test "--isolate for a waiter: its namespace is ready, too, and ends with it" {
   pid_namespaces || let_go
   needs_pid_namespaces
   wait_first --isolate x -- touch ran

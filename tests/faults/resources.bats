@@ -1,4 +1,4 @@
-# Little is left of what a job needs, or it runs in an odd place: it is never run without the lock, and never leaks.
+# A job lacks resources, or runs in an odd place: it never runs without the lock, and never leaks.
 
 load ../lib/common
 load ../lib/job
@@ -20,7 +20,7 @@ root_only() { [[ $(id -u) == 0 ]] || skip 'only root can do this'; }
 free() { [[ $(redis srv exists x) == 0 ]]; }
 held() { ! free; }
 
-# The command has run and all is well, or it has not, and the status says why.
+# Either the command has run and all is well, or it has not, and the status says why.
 ran_or_refused() {
   show
   if ((status == 0)); then
@@ -37,7 +37,7 @@ ran_or_refused() {
 @test "with few descriptors left: refused in time, or all is well" {
   local limit refused=0 fine=0
   for limit in {4..80}; do
-    # Under some number it is the dynamic linker that fails.
+    # Below some number, the dynamic linker fails.
     prlimit --nofile="$limit" "$RLOCK" --version >/dev/null 2>&1 || continue
     run --separate-stderr timeout 20 prlimit --nofile="$limit" "$RLOCK" run -n x -- touch ran
     if ((status == 0)); then fine=$((fine + 1)); else refused=$((refused + 1)); fi
@@ -55,10 +55,12 @@ few_enough() {
   return 1
 }
 
-@test "a job that runs with few descriptors has them for all that may come: reconnecting, hooks, killing" {
+@test "a job that runs with few descriptors has enough for everything that may come: reconnecting, hooks, killing" {
   local limit job
   few_enough
   echo "# $limit descriptors" >&3
+  run -71 --separate-stderr prlimit --nofile=$((limit - 1)) "$RLOCK" run -n x -- true
+  assert_says 'file descriptors: Too many open files; raise the limit with ulimit -n'
   set -- --lease 3s -k 100ms --on-acquire 'true <hook' --on-release 'true <hook'
   touch hook
   prlimit --nofile="$limit" "$RLOCK" run "$@" x -- bash -c "exec 3>&-; $(tree pids)" 2>err 3>&- &
@@ -77,7 +79,7 @@ few_enough() {
   all_gone pids
 }
 
-# As a user of its own: the limit counts all processes of a user, and root has none.
+# As a separate user, because the limit counts all processes of a user, and root has none.
 @test "with few processes left: refused in time, or all is well" {
   root_only
   local port limit refused=0 fine=0 unstarted=0
@@ -98,7 +100,7 @@ few_enough() {
   echo "# $refused refused, $fine fine" >&3
   ((refused > 1 && fine > 1 && unstarted > 0))
 
-  # A waiter that cannot have its guards ready still has until its turn comes.
+  # A waiter that cannot have its guards ready can try again when its turn comes.
   local owner waiter
   refused=0 fine=0
   for limit in {1..6}; do
@@ -120,14 +122,14 @@ few_enough() {
 
 hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 
-@test "without /proc: the job runs, and the lock is kept until what it left behind has ended by itself" {
+@test "without /proc: the job runs, and the lock is kept until its leftovers have ended by themselves" {
   root_only
   hide_proc true || skip 'mount(8) is not allowed here'
   run -5 --separate-stderr hide_proc timeout 30 "$RLOCK" run x -- sh -c 'exit 5'
   [[ -z $stderr ]]
   hide_proc "$RLOCK" run -k 100ms x -- sh -c '(until [ -e go ]; do sleep 0.05; done) & exit 6' 2>err 3>&- &
   local job=$!
-  wait_until grep -q 'cannot be seen' err
+  wait_until grep -q 'that /proc does not show' err
   [[ $(redis srv exists x) == 1 ]]
   not gone "$job"
   touch go
@@ -144,14 +146,14 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   assert_says 'the lock is lost'
 }
 
-# As a kernel or a container engine does that is older than a system call.
-@test "a system call is refused: the job runs without it, or nothing runs and the message names it" {
+# Like a kernel or container engine that is older than a system call.
+@test "a refused system call: the job runs without it, or nothing runs and the message names it" {
   cc -O1 -o deny_call "$TESTS_DIR/lib/deny_call.c"
   local call error
   for error in ENOSYS EPERM; do
-    # Where descriptors are closed: in the first process of a namespace, behind a password command, and in a daemon.
+    # Where descriptors are closed: in the first process of a namespace, with a password command, and in a daemon.
     run -78 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" run --isolate --on-acquire false x -- touch ran
-    assert_says 'on-acquire hook ended with 1'
+    assert_says 'on-acquire hook exited with 1'
     [[ ! -e ran ]]
     free
     run -77 --separate-stderr timeout 20 ./deny_call close_range "$error" "$RLOCK" --password-command 'echo secret' status --names
@@ -180,7 +182,7 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   done
 }
 
-@test "as process 1 of a container: orphans are reaped, statuses and signals pass" {
+@test "as process 1 of a container: orphans are reaped, statuses and signals pass through" {
   root_only
   unshare -pf --mount-proc true || skip 'unshare(1) is not allowed here'
   run -5 --separate-stderr unshare -pf --mount-proc "$RLOCK" run x -- sh -c '
@@ -208,8 +210,8 @@ hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@";
   free
 }
 
-# unstoppable: a command in the current folder that becomes root altogether, as sudo does, and waits for the file
-# "go"; rlock is there too, for a user who is not root: as_user COMMAND ... Skips where this cannot be had.
+# unstoppable: a command in the current folder that becomes root completely, like sudo, and waits for the file "go";
+# rlock is there, too, for a user who is not root: as_user COMMAND ... Skips if this is not possible.
 unstoppable() {
   root_only
   local port probe
@@ -240,12 +242,12 @@ PROGRAM
 }
 as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
 
-@test "a command that has become root cannot be stopped: that is said, and the lock is kept until it ends" {
+@test "a command that has become root cannot be stopped: there is a message, and the lock is kept until it ends" {
   unstoppable
   as_user ./rlock run --lease 6s --max-hold 500ms x -- ./become 2>err 3>&- &
   local job=$! began
-  wait_until grep -q 'runs as another user and cannot be stopped' err
-  # Kept beyond its first lease, and nobody kills the guard that renews it.
+  wait_until grep -q 'runs as another user, so rlock cannot stop it' err
+  # Kept for longer than its first lease, and nobody kills the guard that renews it.
   began=$(now_ms)
   wait_until past 7000
   [[ $(redis srv exists x) == 1 ]]
@@ -257,7 +259,7 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   free
 }
 
-@test "SIGCONT does not reach a command that has become root in another session: nothing to complain of" {
+@test "SIGCONT does not reach a command that has become root in another session: no message" {
   unstoppable
   as_user setsid ./rlock run x -- ./become 2>err 3>&- &
   local job=$!
@@ -270,11 +272,11 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   [[ ! -s err ]]
 }
 
-@test "the same without renewal: the guard that cannot kill is left alone, and the loss is told once" {
+@test "the same without renewal: the guard that cannot kill is left alone, and the loss is reported once" {
   unstoppable
   as_user ./rlock run --lease 6s --no-renew --status-fd 5 x -- ./become 2>err 5>lines 3>&- &
   local job=$! began
-  wait_until grep -q 'runs as another user and cannot be stopped' err
+  wait_until grep -q 'runs as another user, so rlock cannot stop it' err
   began=$(now_ms)
   wait_until past 3500
   free # nothing renews it
@@ -283,11 +285,11 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   wait "$job" || status=$?
   cat err lines
   [[ $status == 74 ]]
-  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"nobody was to renew it"* ]]
+  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"forbids renewing it"* ]]
   [[ $(<err) != *'monitor of this job'* ]]
 }
 
-@test "a command that leaves room for no thread: the lock is renewed all the same" {
+@test "no room for another thread: the lock is still renewed" {
   root_only
   local port
   port=$(redis_free_port)

@@ -2,7 +2,7 @@
 
 load ../lib/common
 
-@test "an uncontended run takes one connection and two exchanges: acquire, with what goes along, and release" {
+@test "an uncontended run takes one connection and two exchanges: acquire with what comes along, and release" {
   redis_start srv
   know_scripts srv
   export RLOCK_URL="unix://$BATS_TEST_TMPDIR/p"

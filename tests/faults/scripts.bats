@@ -12,17 +12,17 @@ teardown() {
   redis_stop srv
 }
 
-# calls COMMAND: how often the server was sent it.
+# calls COMMAND: how often it was sent to the server.
 calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; }
 
-@test "a script is sent as a whole once, and named from then on" {
+@test "a script is sent as a whole once, and then by its name" {
   rlock run job -- true
   [[ $(calls eval) == 2 && $(calls evalsha) == 2 ]]
   rlock run job -- true
   [[ $(calls eval) == 2 && $(calls evalsha) == 4 ]]
 }
 
-@test "the server forgets its scripts while a job runs: it is renewed and released" {
+@test "the server forgets its scripts during a job: it is renewed and released" {
   rlock run job -- true
   run -5 rlock run --lease 6s job -- bash -c '
     redis-cli -s "$0" script flush
@@ -34,7 +34,7 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   [[ $(calls eval) == 4 && $(redis srv exists job) == 0 ]]
 }
 
-@test "several locks are renewed in one exchange, which sends their scripts once the server has forgotten them" {
+@test "several locks are renewed in one exchange, which sends their scripts if the server has forgotten them" {
   run -0 rlock run --lease 6s a b -- bash -c '
     redis-cli -s "$0" script flush && redis-cli -s "$0" config resetstat
     until redis-cli -s "$0" info commandstats | grep -q "cmdstat_eval:calls=2,"; do sleep 0.1; done' "$srv_sock"
@@ -55,7 +55,7 @@ calls() { redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.
   [[ -z $stderr ]]
 }
 
-@test "the words of other servers for a command that they do not know" {
+@test "how other servers report an unknown command" {
   local words
   for words in 'ERR unknown command `EVALSHA`, with args beginning with: `0`' "ERR unknown command 'evalsha'" \
     "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand"; do

@@ -1,4 +1,4 @@
-# Signals, descriptors and pipes: the command has them as without rlock.
+# Signals, descriptors and pipes: the command gets them as it would without rlock.
 
 load ../lib/common
 load ../lib/job
@@ -29,7 +29,7 @@ every_signal() {
   rlock release job --owner "$owner"
 }
 
-@test "every catchable signal while the command runs: it sees each exactly once" { every_signal running; }
+@test "every catchable signal while the command runs: it receives each exactly once" { every_signal running; }
 @test "every catchable signal while the lock is released: the status is the command's own" { every_signal releasing; }
 @test "every catchable signal that was ignored at the start stays so" { every_signal ignored; }
 
@@ -48,7 +48,7 @@ PYTHON
   diff without with
 }
 
-# Prints what each descriptor is; its own look at the folder apart.
+# Prints what each descriptor is, except for the one that reads the folder.
 own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo "$n $(readlink "/proc/$$/fd/$n")"; done | grep -v "/proc/"'
 
 @test "the command has the descriptors that rlock was given, and no others" {
@@ -60,7 +60,7 @@ own_descriptors='for fd in /proc/self/fd/*; do n=${fd##*/}; [[ -e $fd ]] && echo
   diff <(sed 's/with\(out\)*$//; s/pipe:.*//' without) <(sed 's/with\(out\)*$//; s/pipe:.*//' with)
 }
 
-@test "a pipe ends when the command closes it, while rlock lives on" {
+@test "a pipe ends when the command closes it, while rlock still runs" {
   mkfifo pipe
   "$RLOCK" run job -- bash -c "exec >&-; until [[ -e go ]]; do sleep 0.02; done" >pipe 3>&- &
   local job=$!

@@ -3,9 +3,9 @@
 
 waiting    the lock is held by another (job, see the caller): a signal that ends a process ends rlock, and no command
            is started; the others change nothing
-running    the command sees each signal exactly once
-releasing  the server does not answer the release (the caller has no part in it): the status is the command's own
-ignored    signals that are ignored when rlock is started stay so in the command, which sees none
+running    the command receives each signal exactly once
+releasing  the server does not answer the release (the caller does not take part): the status is the command's own
+ignored    signals that are ignored when rlock is started stay ignored in the command, which receives none
 """
 import argparse
 import os
@@ -15,16 +15,16 @@ import sys
 import tempfile
 import time
 
-# Stopping is the terminal's business (session.py); SIGCHLD of rlock is about its own children.
+# Stopping is tested at a terminal (session.py); SIGCHLD of rlock concerns its own children.
 LEFT_OUT = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD}
 ALL = [s for s in signal.valid_signals() if s not in LEFT_OUT]
 HARMLESS = {signal.SIGCONT, signal.SIGWINCH, signal.SIGURG}  # their default action ends nothing
-# Writes down each signal that it gets, and ends with 9 when the file "go" is there and it has seen one.
+# Records each signal that it gets, and exits with 9 when the file "go" exists and it has received one.
 WITNESS = """import os, signal, sys, time
 for s in signal.valid_signals():
     if s not in (9, 19, 17, 20, 21, 22):
         if signal.getsignal(s) != signal.SIG_IGN or s in (13, 25): signal.signal(s, lambda n, f: os.write(1, b'%d\\n' % n))
-os.write(1, b'ready\\n')  # a print could be interrupted in its middle
+os.write(1, b'ready\\n')  # a print could be interrupted
 while not os.path.exists('go'): time.sleep(0.002)
 sys.exit(9)
 """
@@ -34,7 +34,7 @@ def until(condition, what):
     end = time.monotonic() + 60
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"waited in vain for: {what}")
+            raise RuntimeError(f"waited without success for: {what}")
         time.sleep(0.002)
 
 
@@ -84,7 +84,7 @@ def children_of(pid):
 
 
 def releasing(options, sig):
-    # The command stops the server as its last act; nobody answers the release until its time is over.
+    # The command stops the server at its end, so the release gets no answer until its time is over.
     job = start(options, "sh", "-c", f"kill -STOP {options.server}; exit 9")
     stat = f"/proc/{options.server}/stat"
     until(lambda: open(stat).read().split()[2] == "T", "the last act of the command")
@@ -101,7 +101,7 @@ def ignored(options, sig):
     until(lambda: "ready" in lines_of("out"), "the command")
     pythons_own = sig in (signal.SIGPIPE, signal.SIGXFSZ)
     job.send_signal(sig)
-    if pythons_own:  # at its end it would die of them
+    if pythons_own:  # otherwise it would die of them at its end
         until(lambda: len(lines_of("out")) > 1, f"signal {sig}")
     else:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-# Signals that come when nobody seems to be there for them.
+# Signals that come when no process seems to read them.
 
 load ../lib/common
 load ../lib/job
@@ -14,18 +14,18 @@ teardown() {
   redis_stop srv
 }
 
-# A job waits, and hears of releases.
+# A job waits, and listens for releases.
 listened() { [[ $(listeners_on srv 'redisson_lock__channel:{job}') == 1 ]]; }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
-@test "a signal during --on-acquire that does not end: the command gets it" {
+@test "a signal during an endless --on-acquire: the command gets it" {
   env --default-signal "$RLOCK" run --on-acquire 'touch hook; while [ ! -e go ]; do sleep 0.02; done' job -- \
     python3 -c 'import signal, sys
 signal.signal(signal.SIGUSR1, lambda *_: sys.exit(5))
 signal.pause()' 3>&- &
   frontend=$!
   wait_until test -e hook
-  # Blocked until the program could set its handler: the signal would end it before.
+  # Blocked until the program has set its handler, because the signal would end it before.
   kill -USR1 "$frontend"
   touch go
   status=0
@@ -34,8 +34,8 @@ signal.pause()' 3>&- &
   free
 }
 
-@test "no signal is lost while the monitor does not read them" {
-  # Real-time signals are queued, so that each can be counted.
+@test "no signal is lost while the monitor does not read" {
+  # Real-time signals are queued, so each can be counted.
   job_start job -- python3 -c 'import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [40, 41])
 open("ready", "w")
@@ -54,7 +54,7 @@ for i in range(1000): os.kill($frontend, 40)"
 }
 
 @test "a signal that was ignored at the start reaches a command that wants it, and does nothing to rlock" {
-  # No pause(2): a signal that comes just before it is not seen until the next one.
+  # No pause(2), because a signal just before it would not be noticed until the next one.
   local wants='import signal, sys, time
 signal.signal(signal.SIGHUP, lambda *_: sys.exit(9))
 open("ready", "w")
@@ -101,7 +101,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   [[ -e cleaned ]]
 }
 
-@test "TERM when the command has ended and something is left of it: rlock dies of it" {
+@test "TERM after the command has ended but left processes: rlock dies of it" {
   job_start --leftovers wait job -- bash -c 'sleep 1000 & while [ ! -e go ]; do sleep 0.02; done; exit 3'
   job_parts
   touch go
@@ -127,7 +127,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$RLOCK" run job -- touch ran 3>&- &
   free
 }
 
-@test "the reader of --status-fd is gone: the job is waited for, and run" {
+@test "the reader of --status-fd is gone: the job still waits and runs" {
   local owner
   owner=$(rlock acquire job --lease 1m)
   python3 -c 'import os, signal, sys

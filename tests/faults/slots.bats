@@ -5,6 +5,6 @@
 load ../lib/common
 load ../lib/chaos
 
-@test "three slots, one of twelve killed each second: never more than three at once, and no slot stands empty" {
+@test "three slots, one of twelve jobs killed each second: never more than three at once, and no slot stays empty" {
   chaos slots "${SECONDS_UNDER_FIRE:-15}" "${WORKERS:-12}"
 }

@@ -1,4 +1,4 @@
-# Killing costs what the tree costs, whatever else runs on the host; a tree that keeps forking is ended, too.
+# Killing costs what the tree costs, regardless of other processes on the host; a tree that keeps forking is ended, too.
 
 load ../lib/common
 load ../lib/job
@@ -14,7 +14,7 @@ setup() {
   pids=$BATS_TEST_TMPDIR/pids
   touch "$pids"
   hopper=$BATS_FILE_TMPDIR/hopper
-  # Nobody of the job, nor above it: a guard that looks for its tree has no business there.
+  # Neither in the job nor above it, so a guard that looks for its tree must not read it.
   sleep 1000 3>&- &
   stranger=$!
 }
@@ -31,7 +31,7 @@ teardown_file() { redis_stop srv; }
 traced=(env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0" strace -f -qq --seccomp-bpf -o trace)
 can_trace() { "${traced[@]}" true 2>/dev/null || skip 'PROCESSES CANNOT BE TRACED HERE: strace(1) is missing or not allowed'; }
 lists_children() { [[ -r /proc/thread-self/children ]] || skip 'THIS KERNEL DOES NOT LIST CHILDREN (CONFIG_PROC_CHILDREN)'; }
-# watched [OPTION ...] NAME -- COMMAND ...: a job like that of job_start; what its processes open is noted in `trace`.
+# watched [OPTION ...] NAME -- COMMAND ...: a job as with job_start; `trace` records what its processes open.
 watched() {
   "${traced[@]}" -e trace=open,openat "$RLOCK" run "$@" >job.out 2>job.err 3>&- &
   frontend=$!
@@ -41,13 +41,13 @@ nothing_of_strangers() {
   ! grep -F "/proc/$stranger/" trace
 }
 lose() { redis srv del job 'rlock:holder:{job}' >/dev/null; }
-# daemons N: so many processes in sessions of their own, which die of SIGKILL only; their pids are in the file.
+# daemons N: N processes in their own sessions, which only die of SIGKILL; their pids are in the file.
 daemons() {
   echo "trap '' TERM; for i in {1..$1}; do setsid bash -c 'trap \"\" TERM; echo \$\$ >>$pids; while :; do read -t 1000 <>fifo; done' </dev/null >/dev/null 2>&1 & done; while :; do read -t 1000 <>fifo; done"
 }
 free() { [[ $(redis srv exists job) == 0 ]]; }
 
-@test "a lost lock: only processes of the tree are looked at" {
+@test "a lost lock: only processes of the tree are read" {
   can_trace
   lists_children
   mkfifo fifo
@@ -61,7 +61,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   nothing_of_strangers
 }
 
-@test "a monitor that is killed: only processes of the tree are looked at" {
+@test "a killed monitor: only processes of the tree are read" {
   can_trace
   lists_children
   mkfifo fifo
@@ -76,7 +76,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   nothing_of_strangers
 }
 
-@test "the end of a job, and of what it has left behind: only processes of the tree are looked at" {
+@test "the end of a job and its leftovers: only processes of the tree are read" {
   can_trace
   lists_children
   local isolate
@@ -91,7 +91,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   done
 }
 
-@test "where the kernel does not list children, the tree is found all the same" {
+@test "the tree is found even if the kernel does not list children" {
   can_trace
   mkfifo fifo
   "${traced[@]}" -P /proc/thread-self/children -e trace='?access,?faccessat,?faccessat2' \
@@ -107,10 +107,10 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   grep -q INJECTED trace
 }
 
-@test "the monitor takes long to kill many: the frontend sees that it is about it" {
+@test "the monitor takes long to kill many processes: the frontend sees that it is still killing" {
   can_trace
   mkfifo fifo
-  # 80 signals at the begin of the end, which come in time; then each SIGKILL takes 50 ms.
+  # 80 signals at the start of the end, which come in time; then each SIGKILL takes 50 ms.
   "${traced[@]}" -e trace=kill -e inject=kill:delay_enter=50000:when=82+ \
     "$RLOCK" run --no-renew --lease 10s -k 3s job -- bash -c "$(daemons 40)" >job.out 2>job.err 3>&- &
   frontend=$!
@@ -139,13 +139,13 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   last=$("$hopper" page read | cut -d' ' -f1)
   echo "the next one began $((began - last)) ms after the last sign of life"
   ((last < began))
-  # Nobody of the tree is left who could write that.
+  # No process of the tree that could write this is left.
   [[ $("$hopper" page read) == "$last "* ]]
 }
 
-@test "a tree that forks faster than it is killed: that is said, with some of its pids, and that it cannot be killed is not" {
+@test "a tree that forks faster than it can be killed: the message says so, names some pids, and does not call it unkillable" {
   can_trace
-  # A hopper lives for 10 ms, or a few times that on a busy machine, and no signal goes out in less than 300 ms.
+  # A hopper lives for 10 ms, or a few times that on a busy machine, and no signal is sent in less than 300 ms.
   "${traced[@]}" -e trace=kill -e inject=kill:delay_enter=300000 \
     "$RLOCK" run --max-hold 300ms -k 100ms job -- "$hopper" page 7 10 5000 >job.out 2>job.err 3>&- &
   frontend=$!
@@ -158,12 +158,12 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   [[ $(grep -c 'keeps forking, faster than it can be killed' job.err) == 1 ]]
   [[ $(grep 'keeps forking' job.err | grep -o '(hopper)' | wc -l) -le 5 ]]
   not said 'cannot be killed;'
-  not said 'does not show it'
+  not said 'that /proc does not show'
 }
 
-@test "a stop that is part of the killing stops nobody but the tree" {
+@test "the stop that is part of the killing only stops the tree" {
   job_start --max-hold 500ms -k 100ms job -- "$hopper" page 50 10 5000
-  # The frontend would wait for somebody to let it go on.
+  # The frontend would wait for somebody to continue it.
   job_status
   show
   [[ $status == 124 ]]
@@ -175,7 +175,7 @@ free() { [[ $(redis srv exists job) == 0 ]]; }
   # The command's leftover does not end by SIGTERM, which it does not get, but by itself.
   unshare -p -f --kill-child "$RLOCK" run -k 100ms job -- sh -c 'until [ -e go ]; do sleep 0.05; done & exit 6' >job.out 2>job.err 3>&- &
   frontend=$!
-  wait_until said 'a process that cannot be seen'
+  wait_until said 'a process that /proc does not show'
   [[ $(grep -c 'cannot be killed' job.err) == 1 ]]
   touch go
   job_status

@@ -1,4 +1,4 @@
-# Waiters and fresh holders are killed at random moments: nothing of them stays for longer than a lease.
+# Waiters and new holders are killed at random moments: nothing of them stays for longer than a lease.
 
 load ../lib/common
 
@@ -14,7 +14,7 @@ teardown() {
   redis_stop srv
 }
 
-# kill_some COUNT LONGEST_MS: starts that many `rlock run x -- touch started-N`, eight at a time, and kills each with
+# kill_some COUNT LONGEST_MS: starts COUNT times `rlock run x -- touch started-N`, eight at a time, and kills each with
 # -9 or TERM after a random time.
 kill_some() {
   local seed=${SEED:-$RANDOM}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock --like LIBRARY and the real libraries on one lock: each pair both ways (pairs.py), and all of them on one counter.
-# README.md says what the variables INTEROP_ALL, SAMPLES, SECTIONS and INTEROP_TABLE do.
+# rlock --like LIBRARY and the real libraries on one lock: each pair both ways (pairs.py), and all of them on one
+# counter. README.md explains the variables INTEROP_ALL, SAMPLES, SECTIONS and INTEROP_TABLE.
 
 load ../lib/common
 load ../lib/quorum
@@ -8,8 +8,8 @@ load clients
 
 LIBRARIES='redis-py redlock-py pottery python-redis-lock redlock4 redlock5 ioredis-lock redis-semaphore spring spring-pubsub shedlock redsync bsm-redislock rslock'
 
-# Go and Rust take minutes to build, and want compilers that no distribution has: they are built where somebody asks for
-# that, and in CI where such compilers are.
+# Go and Rust take minutes to build, and need compilers that no distribution has, so they are only built on request, and
+# in CI if such compilers are installed.
 by_hand() {
   local compiler=go
   [[ $1 == @(go|rust) && -z ${INTEROP_ALL:-} ]] || return
@@ -27,7 +27,7 @@ setup_file() {
     # A CI run that tested nothing would look like one that passed.
     [[ -z ${CI:-} ]] || return 1
   done
-  # All at once: they wait most of the time. Each has a server of its own.
+  # All at once, because they mostly wait. Each has its own server.
   for library in $LIBRARIES; do
     missing "$library" && continue
     local port
@@ -63,7 +63,7 @@ run_pair() {
   echo "$status" >"$BATS_FILE_TMPDIR/status.$1"
 }
 
-# pair LIBRARY: its checks have come to an end, and found nothing.
+# pair LIBRARY: its checks have ended without finding anything.
 pair() {
   local language
   language=$(language_of "$1")
@@ -104,12 +104,12 @@ on_one_counter() {
   [[ -z $failed && $(cat counter) == $((${#parts[@]} * sections)) ]]
 }
 
-# First: the pairs go on meanwhile.
-@test "one at a time, and no section is lost: five libraries and more, and rlock" {
+# First, because the pairs continue meanwhile.
+@test "one at a time, and no section is lost: five libraries or more, and rlock" {
   on_one_counter counter "unix://$load_sock" redis-py redlock5 ioredis-lock redlock4 redlock-py redsync bsm-redislock rslock
 }
 
-@test "the same on three servers, a majority of which has the lock" {
+@test "the same on three servers, with a majority" {
   quorum_start 3
   on_one_counter counter "$RLOCK_URL" redlock5 redlock4 redlock-py redsync rslock
   quorum_stop

@@ -1,5 +1,5 @@
-# Many of rlock and of Redisson on one lock: none of their sections is lost, and nobody starves. README.md says what the
-# variables SECTIONS and FAIR_SECONDS do.
+# Many rlock and Redisson clients on one lock: no section is lost, and nobody starves. README.md explains the variables
+# SECTIONS and FAIR_SECONDS.
 
 load ../lib/common
 load interop
@@ -20,13 +20,13 @@ teardown() {
   interop_teardown
 }
 
-# loop ID SCRIPT: bash runs SCRIPT in the background, with the name of the lock as $1 and ID as $2.
+# loop ID SCRIPT: bash runs SCRIPT in the background, with the lock's name as $1 and ID as $2.
 loop() {
   bash -c "$2" bash "$name" "$1" </dev/null >"$1.log" 2>&1 3>&- &
   job_pids[$1]=$!
 }
 
-@test "four threads in two JVMs and eight workers of rlock on one counter: no section is lost" {
+@test "four threads in two JVMs and eight rlock workers on one counter: no section is lost" {
   local all=${SECTIONS:-400} id jvm thread
   export each=$((all * 3 / 40))
   echo 0 >counter
@@ -51,7 +51,7 @@ loop() {
   wait_until lock_free
 }
 
-# rlock_competes ID: as `compete` of the driver does.
+# rlock_competes ID: like `compete` of the driver.
 rlock_competes() {
   # shellcheck disable=SC2016 # for the shells of the loop
   loop "$1" 'until [[ -e end ]]; do
@@ -73,13 +73,14 @@ of_each() {
   printf 'least share %d.%d %%, longest wait %d ms' $((least * 100 / all)) $((least * 1000 / all % 10)) "$longest"
 }
 
-# nobody_starves PREFIX RLOCKS THREADS: so many loops of rlock and threads of Redisson, with this kind of its locks.
+# nobody_starves PREFIX RLOCKS THREADS: RLOCKS loops of rlock and THREADS threads of Redisson, with this kind of its
+# locks.
 nobody_starves() {
   local i
   for ((i = 1; i <= $2; i++)); do rlock_competes "rlock$i"; done
   for ((i = 1; i <= $3; i++)); do redisson_send "java$i" "$1compete" "$name" 20 "$PWD/waits.java$i" "$PWD/end"; done
   sleep "${FAIR_SECONDS:-5}"
-  # RLock itself is not fair among its threads: any of them.
+  # RLock itself is not fair to its threads, so any of them counts.
   all_had_it() { (($(cat waits.java* | wc -l) > 1 && $(wc -l waits.rlock* | grep -c 'waits.rlock') == $1)); }
   wait_until all_had_it "$2"
   touch end
@@ -88,7 +89,7 @@ nobody_starves() {
   echo "# of $(cat waits.* | wc -l) grants in ${FAIR_SECONDS:-5} s: rlock × $2: $(of_each waits.rlock*); Redisson × $3: $(of_each waits.java*)" >&3
 }
 
-@test "RLock: ten of rlock do not starve a thread of Redisson" { nobody_starves '' 10 1; }
-@test "RLock: ten threads of Redisson do not starve a loop of rlock" { nobody_starves '' 1 10; }
-@test "RFairLock: ten of rlock do not starve a thread of Redisson" { nobody_starves fair- 10 1; }
-@test "RFairLock: ten threads of Redisson do not starve a loop of rlock" { nobody_starves fair- 1 10; }
+@test "RLock: ten rlock jobs do not starve a Redisson thread" { nobody_starves '' 10 1; }
+@test "RLock: ten Redisson threads do not starve a loop of rlock" { nobody_starves '' 1 10; }
+@test "RFairLock: ten rlock jobs do not starve a Redisson thread" { nobody_starves fair- 10 1; }
+@test "RFairLock: ten Redisson threads do not starve a loop of rlock" { nobody_starves fair- 1 10; }

@@ -1,4 +1,4 @@
-# rlock and Redisson's RFairLock, which has a queue of its own: turns for both sides.
+# rlock and Redisson's RFairLock, which has its own queue: turns for both sides.
 
 load ../lib/common
 load interop
@@ -18,7 +18,7 @@ teardown() {
   interop_teardown
 }
 
-# That number of Java threads stand in Redisson's queue, and listen for their turn.
+# That number of Java threads wait in Redisson's queue, and listen for their turn.
 fair_waiters() {
   [[ $(redis r pubsub channels "redisson_lock__channel:{$name}:*" | grep -c .) == "$1" ]]
 }
@@ -35,7 +35,7 @@ jobs_keep_coming() {
 jobs_so_far() { wc -l <"$BATS_TEST_TMPDIR/jobs"; }
 jobs_done() { (($(jobs_so_far) >= $1)); }
 
-# Turns of a fair lock while LOOPS loops of rlock jobs go on: at most so many jobs come between.
+# Turns of a fair lock beside LOOPS loops of rlock jobs: a limited number of jobs comes between.
 fair_turns_beside() {
   local i before=0 most=0 between
   : >"$BATS_TEST_TMPDIR/jobs"
@@ -49,7 +49,7 @@ fair_turns_beside() {
     redisson f fair-unlock "$name"
   done
   echo "# $1 loops: a fair waiter let at most $most jobs pass" >&3
-  # A JVM that the machine does not let run may miss its turn now and then.
+  # A JVM that gets no processor time may miss its turn now and then.
   ((most <= 12))
   before=$(jobs_so_far)
   wait_until jobs_done $((before + 3))
@@ -57,8 +57,8 @@ fair_turns_beside() {
   for ((i = 0; i < $1; i++)); do job_ends "loop$i" 0; done
 }
 
-@test "a fair waiter gets its turns while one job comes after the other" { fair_turns_beside 1; }
-@test "a fair waiter gets its turns while jobs stand in rlock's queue" { fair_turns_beside 4; }
+@test "a fair waiter gets its turns while jobs run one after the other" { fair_turns_beside 1; }
+@test "a fair waiter gets its turns while jobs wait in rlock's queue" { fair_turns_beside 4; }
 
 @test "the release of the last job wakes a fair waiter" {
   start_job a
@@ -136,7 +136,7 @@ fair_turns_beside() {
   wait_until lock_free
 }
 
-@test "status shows who waits in Redisson's queue" {
+@test "status shows the waiters in Redisson's queue" {
   start_job a
   wait_until job_runs a
   redisson_send f fair-lock "$name"

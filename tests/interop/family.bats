@@ -1,4 +1,5 @@
-# The rest of Redisson's family: locks that are not told of a release, several names at a time, and what is no lock.
+# The rest of Redisson's family: locks that are not notified of a release, several names at a time, and objects that are
+# no locks.
 
 load ../lib/common
 load interop
@@ -17,7 +18,7 @@ teardown() { interop_teardown; }
 asks() { redis r info commandstats | sed -n 's/^cmdstat_pttl:calls=\([0-9]*\).*/\1/p'; }
 has_asked() { (($(asks) > $1 + 3)); }
 
-# they_exclude_each_other PREFIX: a lock of Redisson's that is a plain lock, each way.
+# they_exclude_each_other PREFIX: a Redisson lock that is a plain lock, each way.
 they_exclude_each_other() {
   redisson a "$1lock" "$name"
   [[ $(redis r hgetall "$name") == "$(reply owner)"$'\n1' ]]
@@ -46,7 +47,7 @@ who_dies_leaves_it() {
   crash_job rlock
   [[ $(redis r pttl "$name") -gt 0 ]]
   redis r pexpire "$name" 500
-  # A waiter has been told how long the lease was.
+  # A waiter was told how long the lease was.
   [[ -n $1 && $1 != nonreentrant-* ]] || redis r publish "$channel" 0
   wait_until redisson_replies b
   redisson b "$1unlock" "$name"
@@ -58,7 +59,7 @@ who_dies_leaves_it() {
   who_dies_leaves_it spin-
 }
 
-@test "RSpinLock: it finds the lock free that rlock has released, and rlock looks though nobody tells it" {
+@test "RSpinLock finds a lock that rlock has released, and rlock looks without being notified" {
   local before
   start_job rlock
   wait_until job_runs rlock
@@ -121,7 +122,7 @@ who_dies_leaves_it() {
   wait_until lock_free
 }
 
-@test "RedissonMultiLock and a job of several names: all or none, and each wakes the other" {
+@test "RedissonMultiLock and a job with several names: all or none, and each wakes the other" {
   local other=other-$name at
   redisson a multi-lock "$other,$name"
   run -75 rlock run -n "$name" -- true
@@ -134,7 +135,7 @@ who_dies_leaves_it() {
   job_wakes rlock "$at"
   [[ $(redis r exists "$name" "$other") == 2 ]]
 
-  # A name of it that is free is given back while the other is not.
+  # A free name of it is released while the other is not.
   [[ $(value a multi-trylock "free-$name,$name" 0 30000) == false ]]
   [[ $(redis r exists "free-$name") == 0 ]]
   redisson_send a multi-lock "$other,$name"
@@ -146,7 +147,7 @@ who_dies_leaves_it() {
   wait_until lock_free
 }
 
-@test "RedissonMultiLock of write locks and a job with -x of the same names" {
+@test "RedissonMultiLock of write locks, and a job with -x and the same names" {
   local other=other-$name
   redisson a multi-write-lock "$name,$other"
   run -75 rlock run -n -x "$name" -- true
@@ -168,13 +169,14 @@ contents() {
   if [[ $(redis r type "$name") == hash ]]; then redis r hgetall "$name" | paste - - | sort; else redis r get "$name"; fi
 }
 
-# refused TEXT: whatever takes, frees or asks for the lock ends with 76 and says TEXT, and the key stays as it is.
+# refused TEXT: every command that takes, frees or asks for the lock exits with 76 and TEXT, and the key stays
+# unchanged.
 refused() {
   local before command
   before=$(contents)
   for command in run 'run -n' 'run -s' 'run -x' 'run --slots 2' 'acquire --lease 5s' 'force-unlock --yes' \
     'run --protocol set' 'status --is-held'; do
-    # `run --protocol set` wants a string that expires, and says so.
+    # `run --protocol set` needs a string that expires, and says so.
     [[ $command != *set || $(redis r type "$name") == hash ]] || continue
     # shellcheck disable=SC2046,SC2086 # words
     run -76 rlock $command "$name" $([[ $command != run* ]] || echo '-- touch ran')
@@ -185,7 +187,7 @@ refused() {
   [[ $(contents) == "$before" && ! -e ran ]]
 }
 
-@test "an RSemaphore is refused with its name, and stays as it is" {
+@test "an RSemaphore is named, refused, and left as it is" {
   redisson a set-semaphore "$name" 2
   refused "Redisson's RSemaphore"
   [[ $(value a try-semaphore "$name") == true && $(redis r get "$name") == 1 ]]
@@ -194,14 +196,14 @@ refused() {
   redis r del "$name"
 }
 
-@test "an RCountDownLatch is refused with its name, and counts on" {
+@test "an RCountDownLatch is named, refused, and still counts" {
   redisson a set-latch "$name" 2
   refused "RCountDownLatch"
   [[ $(value a count-down "$name") == 1 && $(value a count-down "$name") == 0 ]]
   wait_until lock_free
 }
 
-@test "the lock of one group, getMultiLock(group, values), is refused with its name" {
+@test "the lock of a group, getMultiLock(group, values), is named and refused" {
   needs_redisson 3.38.0
   redisson a group-lock "$name,one,two"
   refused "Redisson's RMultiLock of one group"
@@ -213,8 +215,8 @@ refused() {
   rlock run "$name" -- true
 }
 
-# Redisson's script looks for its own fields alone.
-@test "the lock of one group does not keep out of a name that rlock holds; the release of each leaves the other's" {
+# Redisson's script only looks for its own fields.
+@test "the lock of a group may be taken beside a name that rlock holds; the release of each leaves the other's" {
   needs_redisson 3.38.0
   start_job rlock
   wait_until job_runs rlock

@@ -40,11 +40,11 @@
 #   value THREAD COMMAND ...       the same as redisson, and prints what Redisson has returned
 #   redisson_wakes THREAD START    the reply has come, it is a good one, and it came by what happened at START
 
-# A waiting rlock looks for itself every 5 s, Redisson when the lease is over: who starts sooner was woken.
+# A waiting rlock looks by itself every 5 s, Redisson when the lease is over: a client that starts sooner was woken.
 WOKEN_MS=3500
 
 DRIVER=$TESTS_DIR/interop/driver
-# Below that folder: the version of its pom.xml, or another one.
+# Below that folder: the version in its pom.xml, or another one.
 REDISSON_TARGET=target${REDISSON_VERSION:+/$REDISSON_VERSION}
 declare -gA replies_before job_pids
 
@@ -54,7 +54,7 @@ interop_setup_file() {
   # A CI run that tested nothing would look like one that passed.
   [[ -z $REDISSON_MISSING ]] || {
     echo "$REDISSON_MISSING" >&2
-    # The countdown of bats 1.11 outlives a test that is over at once, and bats waits for it.
+    # The countdown of bats 1.11 outlives a test that ends at once, and bats waits for it.
     export BATS_TEST_TIMEOUT=
     [[ -z ${CI:-} ]]
     return
@@ -170,7 +170,7 @@ redisson_gets_turns() {
     after=$(wc -l <"$log")
     turns+=" $before-$after"
     ((after - before <= $3)) || {
-      echo "asked and had it after so many of ${#queued[@]} jobs:$turns" >&2
+      echo "asked, and got it after this many of ${#queued[@]} jobs:$turns" >&2
       return 1
     }
     "$2"
@@ -178,7 +178,7 @@ redisson_gets_turns() {
     ((before == ${#queued[@]})) || redisson_send turns "$1" "$name"
     after=$before
   done
-  echo "# $1: asked and had it after so many of ${#queued[@]} jobs:$turns" >&3
+  echo "# $1: asked, and got it after this many of ${#queued[@]} jobs:$turns" >&3
   for pid in "${queued[@]}"; do wait "$pid"; done
 }
 
@@ -187,10 +187,10 @@ redisson_missing() {
     echo 'not tested: that rlock and Redisson share locks. To test it: apt-get install maven default-jdk-headless'
 }
 
-# Maven needs seconds even if there is nothing to do, so it is asked only after a change.
+# Maven needs seconds even if there is nothing to do, so it only runs after a change.
 redisson_build() {
   local built=$DRIVER/$REDISSON_TARGET/built log version=()
-  # Test files run beside each other.
+  # Test files run in parallel.
   local turn
   exec {turn}<"$DRIVER/pom.xml"
   flock "$turn"
@@ -209,7 +209,7 @@ redisson_start() {
   local driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   mkdir "$driver_dir"
   mkfifo "$driver_dir/in"
-  # Opened for reading and writing: no end of file comes when a test that has sent a command ends.
+  # Opened for reading and writing, so that no end of file comes when a test that has sent a command ends.
   java -XX:+UseSerialGC -Xshare:auto -XX:TieredStopAtLevel=1 \
     -cp "$DRIVER/$REDISSON_TARGET/classes:$DRIVER/$REDISSON_TARGET/lib/*" Driver "$@" \
     <>"$driver_dir/in" >"$driver_dir/out" 2>"$driver_dir/err" 3>&- &
@@ -234,12 +234,12 @@ needs_redisson() {
   printf '%s\n' "$1" "${REDISSON_VERSION:-$1}" | sort -CV || skip "not with Redisson ${REDISSON_VERSION:-}: ${2:-it has this since $1}"
 }
 
-# Each test has threads of its own: one that a failed test left waiting must not stand in the way of the next.
+# Each test has its own threads, so that one that a failed test left waiting does not affect the next.
 redisson_send() {
   local thread=$BATS_TEST_NUMBER.$1 driver_dir=$BATS_FILE_TMPDIR/jvm${JVM:-1}
   shift
   replies_before[$thread]=$(wc -l <"$driver_dir/out")
-  # <> because a plain > would block for ever once the driver has died.
+  # <> because a plain > would block forever if the driver has died.
   echo "$thread $*" 1<>"$driver_dir/in"
 }
 

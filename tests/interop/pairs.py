@@ -1,8 +1,8 @@
-"""rlock and one library on one lock, each way: pairs.py LIBRARY SERVER_URL DRIVER [ARG ...]
+"""Tests rlock and one library on one lock, each way: pairs.py LIBRARY SERVER_URL DRIVER [ARG ...]
 
 DRIVER [ARG ...] LIBRARY URL starts the library behind the line protocol of README.md. $RLOCK is the program. Prints what was
-measured, and at the end one line for the table of docs/interop.md, which begins with "| LIBRARY |". Ends with 1, and says
-why, where one of the checks fails. $SAMPLES hand-offs are measured each way, 3 if not given.
+measured, and at the end one line for the table of docs/interop.md, which begins with "| LIBRARY |". Exits with 1 and the
+reason if one of the checks fails. $SAMPLES hand-offs are measured each way, 3 by default.
 """
 import contextlib
 import json
@@ -24,7 +24,7 @@ NAME = "pair-" + library
 KEY = FORMS.get(preset, "%").replace("%", NAME)
 SAMPLES = int(os.environ.get("SAMPLES", "3"))
 LONG = 600000
-# These hear of releases, but of no end of a TTL: then they ask again after their own time.
+# These are notified of releases, but not of the end of a TTL: they ask again after their own time.
 SOON = 2000 if library in ("python-redis-lock", "spring-pubsub") else LONG
 server = redis.Redis.from_url(url)
 environment = {**os.environ, "RLOCK_URL": url, "RLOCK_LIKE": preset}
@@ -40,10 +40,10 @@ def check(fine, what, *seen):
 
 
 def until(state, what):
-    """Asks for a state, for a minute at most: no measure of time."""
+    """Waits for a state, at most a minute, which does not measure time."""
     end = time.time() + 60
     while not state():
-        check(time.time() < end, "waited in vain: " + what)
+        check(time.time() < end, "waited without success: " + what)
         time.sleep(0.01)
 
 
@@ -77,7 +77,7 @@ class Library:
 
 
 class Job:
-    """An rlock run in the background; its command writes the time to a file, and runs until it is to end."""
+    """An rlock run in the background; its command writes the time to a file, and runs until it is told to end."""
 
     def __init__(self, *options):
         self.begun = os.path.join(folder, f"begun-{len(started)}")
@@ -120,7 +120,7 @@ def waits():
 
 
 def asked_again():
-    """The library has asked a few times: what it does while it waits is seen by the commands of its kinds."""
+    """The library has asked a few times, as the counts of its commands show."""
     stats = server.info("commandstats")
     return sum(stats.get("cmdstat_" + name, {}).get("calls", 0) for name in ("set", "setnx", "get", "exists", "blpop"))
 
@@ -182,7 +182,7 @@ def library_wakes():
 
 
 def late_release_of_the_library():
-    """Its lock runs out; what it does too late changes nothing of rlock's."""
+    """Its lock runs out, and what it does too late does not affect rlock's."""
     if library == "shedlock":
         return late_release_of_shedlock()
     other.must("lock", NAME, 1000)
@@ -197,7 +197,7 @@ def late_release_of_the_library():
 
 
 def late_release_of_shedlock():
-    """It looks at no value: its release and its extension are for whoever has the lock, and rlock notices."""
+    """It ignores the value, so it releases and extends any holder's lock, and rlock notices."""
     for words in (("unlock",), ("extend", LONG)):
         other.must("lock", NAME, 1000)
         job = Job("--lease", "5s")
@@ -257,7 +257,7 @@ def forced():
 
 
 def deaths():
-    """Who dies leaves the lock for its time, and no longer."""
+    """A client that dies leaves the lock for its lease, and no longer."""
     global other
     owner_time = 1000
     other.must("lock", NAME, owner_time)

@@ -12,7 +12,7 @@ setup() {
 }
 teardown() { interop_teardown; }
 
-# use_name NAME: the semaphore of this test. Redisson adds braces to its channel unless the name has some.
+# use_name NAME: this test's semaphore. Redisson adds braces to its channel unless the name has some.
 use_name() {
   name=$1
   channel="redisson_sc:{$name}" permits="{$name}:timeout"
@@ -30,10 +30,10 @@ full() {
   [[ $(value count try-acquire-permit "$name" 0 1000) == null ]]
 }
 
-# hex OWNER: the permit's id of an owner of ours.
+# hex OWNER: the permit's id for one of our owners.
 hex() { tr -d - <<<"${1%:*}"; }
 
-# permit_ids: what Redisson calls those that are taken, sorted.
+# permit_ids: Redisson's ids of those that are taken, sorted.
 permit_ids() {
   # shellcheck disable=SC2016 # Lua
   redis r eval 'local ids = redis.call("zrange", KEYS[1], 0, -1)
@@ -43,7 +43,7 @@ permit_ids() {
     return ids' 1 "$permits" | sort
 }
 
-# has_one THREAD START: it has a permit, and was woken by what happened at START.
+# has_one THREAD START: it has a permit, and what happened at START woke it.
 has_one() {
   redisson_wakes "$@"
   [[ $(reply value) =~ ^[0-9a-f]{32}$ ]]
@@ -69,13 +69,13 @@ counted_together() {
   seats 1 3
   redisson j release-permit "$name" "$second"
   end_job b
-  # A semaphore that a Java program has made stays.
+  # A semaphore that a Java program has created stays.
   seats 3 3
   redis r del "$name" >&2
 }
 
-# A number is all that is left of a semaphore when nobody holds a permit.
-@test "a semaphore of Redisson's is one while a permit is held, and with --java-semaphore at any time" {
+# Only a number is left of a semaphore if nobody holds a permit.
+@test "a Redisson semaphore exists while a permit is held, and with --java-semaphore at any time" {
   local id before
   [[ $(value j try-set-permits "$name" 2) == true ]]
   before=$(redis r --no-raw dump "$name")
@@ -89,7 +89,7 @@ counted_together() {
   wait_until job_runs a
   start_job b --slots 2
   wait_until jobs_wait 1
-  # The one that waits goes on although nobody of Java is in it any more.
+  # The waiting one continues although no Java client is in it any longer.
   redisson j release-permit "$name" "$id"
   wait_until job_runs b
   end_job a
@@ -98,7 +98,7 @@ counted_together() {
   run -76 rlock run --slots 2 "$name" -- true
 }
 
-@test "permits of both count together" {
+@test "permits of both are counted together" {
   counted_together
 }
 
@@ -109,7 +109,7 @@ counted_together() {
   counted_together
 }
 
-@test "what rlock gives back wakes a thread of Redisson that waits, and the other way round" {
+@test "an rlock release wakes a waiting Redisson thread, and the other way round" {
   local freed id
   redisson j try-set-permits "$name" 1
   start_job a --slots 1 --java-semaphore
@@ -131,7 +131,7 @@ counted_together() {
   seats 1 1
 }
 
-@test "Redisson takes back the slot of an rlock that crashed, when its lease is over" {
+@test "Redisson takes back the slot of a crashed rlock when its lease is over" {
   local crashed
   redisson j try-set-permits "$name" 2
   start_job dead --slots 2 --java-semaphore --lease 2s
@@ -148,7 +148,7 @@ counted_together() {
   seats 0 2
 }
 
-@test "rlock takes back a permit of Redisson's whose lease is over" {
+@test "rlock takes back a Redisson permit whose lease is over" {
   local id
   redisson j try-set-permits "$name" 1
   id=$(value j acquire-permit "$name" 1500)
@@ -164,7 +164,7 @@ counted_together() {
   seats 1 1
 }
 
-@test "our renewals keep a slot from a thread of Redisson that waits for the first lease to end" {
+@test "our renewals keep a slot from a Redisson thread that waits for the first lease to end" {
   redisson j try-set-permits "$name" 1
   start_job a --slots 1 --java-semaphore --lease 2s
   wait_until job_runs a
@@ -175,7 +175,7 @@ counted_together() {
   seats 1 1
 }
 
-@test "another number of slots than Redisson's is refused; --resize changes it for both" {
+@test "a number of slots other than Redisson's is refused; --resize changes it for both" {
   redisson j try-set-permits "$name" 2
   run -76 rlock run -n --slots 3 --java-semaphore "$name" -- true
   assert_says 2
@@ -199,7 +199,7 @@ counted_together() {
   seats 3 5
 }
 
-@test "Redisson's trySetPermits does not change the number of a semaphore that rlock has made; setPermits does" {
+@test "Redisson's trySetPermits does not change the number of an rlock semaphore, but setPermits does" {
   start_job a --slots 2 --java-semaphore
   wait_until job_runs a
   [[ $(value j try-set-permits "$name" 7) == false ]]
@@ -210,7 +210,7 @@ counted_together() {
   end_job a
 }
 
-@test "--resize to more slots wakes a thread of Redisson that waits" {
+@test "--resize to more slots wakes a waiting Redisson thread" {
   redisson j try-set-permits "$name" 1
   redisson j acquire-permit "$name"
   redisson_send k acquire-permit "$name"
@@ -221,7 +221,7 @@ counted_together() {
   end_job a
 }
 
-@test "a semaphore that rlock makes wakes a thread of Redisson that waits for one" {
+@test "a semaphore created by rlock wakes a Redisson thread that waits for one" {
   redisson_send j acquire-permit "$name"
   wait_until waiters 1
   start_job a --slots 3 --java-semaphore
@@ -231,7 +231,7 @@ counted_together() {
 }
 
 # A Java service sets the number when it starts, and is told that there is one.
-@test "a semaphore that Redisson has wanted to make outlives rlock's jobs" {
+@test "a semaphore that Redisson tried to create outlives rlock's jobs" {
   start_job a --slots 3 --java-semaphore
   wait_until job_runs a
   redisson j try-set-permits "$name" 3
@@ -239,7 +239,7 @@ counted_together() {
   [[ $(value j try-acquire-permit "$name" 0 1000) != null ]]
 }
 
-@test "a semaphore that Redisson has made stays, even where rlock had made one of that name before" {
+@test "a semaphore created by Redisson is kept, even if rlock had created one of that name before" {
   rlock acquire --slots 3 --java-semaphore "$name" --lease 1m
   redis r del "$name" "$permits"
   [[ $(value j try-set-permits "$name" 3) == true ]]
@@ -247,7 +247,7 @@ counted_together() {
   seats 3 3
 }
 
-@test "a semaphore that rlock has made lasts as long as Redisson's permits" {
+@test "a semaphore created by rlock lasts as long as Redisson's permits" {
   local owner
   owner=$(rlock acquire --slots 3 --java-semaphore "$name" --lease 1m)
   redisson j acquire-permit "$name" $((3 * 24 * 3600 * 1000))
@@ -255,7 +255,7 @@ counted_together() {
   (($(redis r pttl "$name") > 2 * 24 * 3600 * 1000))
 }
 
-@test "Redisson uses a semaphore that rlock has made, also when rlock's jobs have ended" {
+@test "Redisson uses a semaphore created by rlock, also after rlock's jobs have ended" {
   local id
   start_job a --slots 2 --java-semaphore
   wait_until job_runs a
@@ -293,14 +293,14 @@ counted_together() {
   run -76 rlock renew "$name" --owner "$owner"
   seats 2 2
 
-  # Given back already.
+  # Already released.
   owner=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1m)
   rlock release "$name" --owner "$owner"
   not redisson j release-permit "$name" "$(hex "$owner")"
   seats 2 2
 }
 
-@test "rlock run stops its command, with status 74, after Redisson has given back its slot" {
+@test "rlock run stops its command with status 74 after Redisson has given back its slot" {
   local ids
   redisson j try-set-permits "$name" 1
   start_job a --slots 1 --java-semaphore --lease 3s
@@ -337,12 +337,12 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   run -0 rlock status "$name"
   assert_says "3 of 4 slots taken"
   assert_says "$theirs"
-  # The id that status shows gives it back.
+  # The id that status shows releases it.
   redisson j release-permit "$name" "$(hex "$ours")"
   seats 2 4
 }
 
-@test "force-unlock by rlock takes the slots from Redisson, and wakes a thread that waits" {
+@test "force-unlock by rlock takes the slots from Redisson, and wakes a waiting thread" {
   local first second forced
   redisson j try-set-permits "$name" 2
   first=$(value j acquire-permit "$name")
@@ -363,7 +363,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   seats 1 2
 }
 
-@test "who knows the name as another kind of lock does not share it" {
+@test "a client for another kind of lock does not share the name" {
   redisson j lock "$name"
   run -76 rlock run -n --slots 2 --java-semaphore "$name" -- true
   redisson j unlock "$name"
@@ -373,7 +373,7 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   run -76 rlock run -n -s "$name" -- true
 }
 
-# turns SLOTS: a thread of Redisson among ten jobs.
+# turns SLOTS: a Redisson thread among ten jobs.
 turns() {
   local owners=() owner option=--slots=$1
   give_back() { redisson turns release-permit "$name" "$(reply value)"; }
@@ -385,14 +385,14 @@ turns() {
   redisson_gets_turns acquire-permit give_back 5
 }
 
-@test "Redisson does not starve behind those who stand in rlock's queue" {
+@test "Redisson does not starve behind rlock's queue" {
   redisson j try-set-permits "$name" 1
   turns 1
 }
 
-# Jobs that were let in together end together. Everybody but the two that release is frozen, so that it does not matter who
-# is faster.
-@test "a slot that was released for whoever comes first is not given to the queue by the next release" {
+# Jobs that started together end together. Everybody except the two that release is frozen, so that it does not matter
+# which one is faster.
+@test "a slot released for whichever client comes first is not given to the queue by the next release" {
   local first second ids=(a b c) id pids starved=''
   redisson j try-set-permits "$name" 2
   first=$(rlock acquire --slots 2 --java-semaphore "$name" --lease 1m)

@@ -3,7 +3,7 @@
 load ../lib/common
 load interop
 
-# Without a renewal Redisson's locks last so long here, so that tests see more than one.
+# How long Redisson's locks last here without a renewal, so that tests see more than one.
 WATCHDOG_MS=3000
 
 setup_file() { interop_setup_file "$WATCHDOG_MS"; }
@@ -14,7 +14,7 @@ setup() {
 }
 teardown() { interop_teardown; }
 
-# use_name NAME: the lock of this test. Redisson adds braces to its channel unless the name has some.
+# use_name NAME: this test's lock. Redisson adds braces to its channel unless the name has some.
 use_name() {
   name=$1
   channel="redisson_rwlock:{$name}"
@@ -23,7 +23,7 @@ use_name() {
 
 lock_field() { redis r hget "$name" "$1"; }
 
-# gone_by_redisson: its last unlock leaves notes of ours, with a TTL.
+# gone_by_redisson: its last unlock leaves our notes, with a TTL.
 gone_by_redisson() { [[ $(redis r exists "$name") == 0 ]]; }
 
 readers_share() {
@@ -136,7 +136,7 @@ readers_share() {
   redisson j write-unlock "$name"
 }
 
-@test "Redisson's reader keeps our writer away until it has given back every hold, and that wakes it" {
+@test "Redisson's reader keeps our writer away until it has released every hold, which wakes it" {
   redisson j read-lock "$name"
   redisson j read-lock "$name"
   start_job writer -x
@@ -150,7 +150,7 @@ readers_share() {
   end_job writer
 }
 
-@test "neither releases what the other holds" {
+@test "neither releases the other's holds" {
   local ours theirs
   ours=$(rlock acquire -s "$name" --lease 1m)
   redisson j read-lock "$name"
@@ -169,7 +169,7 @@ readers_share() {
   ours=$(rlock acquire -s "$name" --lease 1m)
   redisson j read-unlock "$name"
   [[ $(redis r hgetall "$name") == $'mode\nread\n'"$ours"$'\n1' ]]
-  # Where Redisson has let go, the lock lasts as long as we were promised.
+  # If Redisson has released, the lock lasts as long as we were promised.
   (($(redis r pttl "$name") > 50000))
   rlock release "$name" --owner "$ours"
 
@@ -186,7 +186,7 @@ readers_share() {
   wait_until lock_free
 }
 
-@test "what Redisson holds twice, as a reader or as a writer, it still holds twice after we were there" {
+@test "what Redisson holds twice, as a reader or writer, it still holds twice after we were there" {
   redisson j read-lock "$name"
   redisson j read-lock "$name"
   rlock run -s "$name" -- true
@@ -212,7 +212,7 @@ readers_share() {
   gone_by_redisson
 }
 
-@test "a reader of ours that crashes: its time runs out, while Redisson's reader goes on" {
+@test "one of our readers crashes: its time runs out, while Redisson's reader continues" {
   needs_redisson 3.45.1 'its renewals keep every reader alive'
   local crashed
   start_job dead -s --lease 2s
@@ -230,7 +230,7 @@ readers_share() {
   redisson_wakes k "$(now_ms)"
   redisson k write-unlock "$name"
 
-  # Alone: Redisson asks again when the lease is over.
+  # Alone, because Redisson asks again when the lease is over.
   start_job dead -s --lease 2s
   wait_until job_runs dead
   redisson_send k write-lock "$name"
@@ -242,7 +242,7 @@ readers_share() {
   redisson k write-unlock "$name"
 }
 
-@test "a reader of Redisson's whose time runs out, while ours goes on" {
+@test "a Redisson reader's time runs out, while ours continues" {
   start_job reader -s
   wait_until job_runs reader
   redisson j read-lock-lease "$name" 1500
@@ -268,7 +268,7 @@ readers_share() {
   redisson j read-lock "$name"
   local began
   began=$(now_ms)
-  # Three halves of either's lease.
+  # One and a half times either lease.
   until past $((WATCHDOG_MS * 3 / 2)); do
     held_by 2
     run -75 rlock run -n -x "$name" -- true
@@ -279,7 +279,7 @@ readers_share() {
   gone_by_redisson
 }
 
-@test "a writer that crashes, on either side: the other one has the lock when the lease is over" {
+@test "a writer crashes, on either side: the other one gets the lock when the lease is over" {
   local began
   redisson j write-lock-lease "$name" 1500
   began=$(now_ms)
@@ -299,7 +299,7 @@ readers_share() {
   redisson j read-unlock "$name"
 }
 
-@test "a writer of Redisson that goes on as a reader lets our readers in, and no writer" {
+@test "a Redisson writer that continues as a reader lets our readers in, but no writer" {
   redisson j write-lock "$name"
   redisson j read-lock "$name"
   run -75 rlock run -n -s "$name" -- true
@@ -310,7 +310,7 @@ readers_share() {
   redisson j write-unlock "$name"
   local unlocked
   unlocked=$(now_ms)
-  # Redisson tells nobody.
+  # Redisson notifies nobody.
   wait_until job_runs reader
   echo "# our reader is in $(($(now_ms) - unlocked)) ms later" >&3
   held_by 2
@@ -323,9 +323,9 @@ readers_share() {
   end_job writer
 }
 
-# Redisson's renewal of a reader sets the time of the whole lock, 30 s as it comes. If that reader crashes then, the lock
-# goes with it, under our readers: they count on no more.
-@test "a renewal by Redisson sets the time of the lock, and a reader of ours counts on no more than 30 s" {
+# Redisson's renewal of a reader sets the TTL of the whole lock, 30 s by default. If that reader crashes then, the lock
+# expires under our readers, so they rely on no more.
+@test "a renewal by Redisson sets the lock's TTL, and our reader relies on no more than 30 s" {
   needs_redisson 4.4.0 'its renewals set the time of every reader'
   start_job reader -s --lease 2m
   wait_until job_runs reader
@@ -373,7 +373,7 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
   run -1 rlock status --is-held "$name"
 }
 
-@test "force-unlock by rlock takes the lock from Redisson, and wakes a Redisson that waits" {
+@test "force-unlock by rlock takes the lock from Redisson, and wakes a waiting Redisson thread" {
   local ours forced
   redisson j read-lock "$name"
   redisson j read-lock "$name"
@@ -402,7 +402,7 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
   redisson k read-unlock "$name"
 }
 
-@test "force-unlock --owner takes it from one reader of Redisson, and from no other" {
+@test "force-unlock --owner takes it from one Redisson reader, and from no other" {
   redisson j read-lock "$name"
   local first
   first=$(reply owner)
@@ -412,14 +412,14 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
   redisson k read-unlock "$name"
 }
 
-@test "force-unlock takes the lock from a writer of Redisson that reads, too" {
+@test "force-unlock takes the lock from a Redisson writer that also reads" {
   redisson j write-lock "$name"
   redisson j read-lock "$name"
   rlock force-unlock --yes "$name"
   run -1 rlock status --is-held "$name"
 }
 
-@test "forceUnlock by Redisson takes the lock from rlock, wakes who waits, and has the job stopped" {
+@test "forceUnlock by Redisson takes the lock from rlock, wakes waiters, and has the job stopped" {
   local forced
   start_job reader -s --lease 3s
   wait_until job_runs reader
@@ -445,7 +445,7 @@ assert 0 < theirs["expires_in_ms"] <= int(sys.argv[4]) < ours["expires_in_ms"] <
   wait_until lock_free
 }
 
-@test "who knows the name as a plain lock does not share it" {
+@test "a client for a plain lock does not share the name" {
   redisson j lock "$name"
   run -76 rlock run -n -s "$name" -- true
   redisson j unlock "$name"
@@ -468,13 +468,13 @@ turns() {
   redisson_gets_turns "$verb" give_back 5
 }
 
-@test "Redisson does not starve behind those who stand in rlock's queue" {
+@test "Redisson does not starve behind rlock's queue" {
   turns write-lock -x -x -x -x -x -x -x -x
   turns read-lock -x -x -x -x -x -x -x -x
   turns write-lock -x -s -x -s -s -x -s -x
 }
 
-@test "both compete for one lock: no writer beside a reader, no two writers" {
+@test "both compete for one lock: no writer beside a reader, never two writers" {
   local inside=$BATS_TEST_TMPDIR/inside jobs=() rounds=8 round mode pid
   mkdir "$inside"
   # A writer finds the folder empty; a reader finds no writer there.

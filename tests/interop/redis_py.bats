@@ -2,7 +2,7 @@
 
 load ../lib/common
 
-# The Python that has redis-py: the system's package is for the system's one.
+# The Python that has redis-py; the system's package is for the system's Python.
 find_python() {
   local python
   for python in python3 /usr/bin/python3; do
@@ -45,14 +45,14 @@ py_holds() {
   py=$!
   jobs+=($py)
 }
-# rlock_holds [OPTION ...]: the same by rlock, until end exists.
+# rlock_holds [OPTION ...]: the same with rlock, until end exists.
 rlock_holds() {
   # shellcheck disable=SC2016 # for the sh of the command
   "$RLOCK" run "$@" k -- sh -c 'echo "$RLOCK_TOKEN" >started; until [ -e end ]; do sleep 0.02; done' 2>err 3>&- &
   job=$!
   jobs+=($job)
 }
-# ends PID STATUS: the process ends so.
+# ends PID STATUS: the process exits with STATUS.
 ends() {
   local status=0
   wait_until gone "$1"
@@ -66,7 +66,7 @@ ends() {
 waiting() { [[ $(redis srv zcard 'rlock:queue:{k}') == "$1" ]]; }
 sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p' | grep . || echo 0; }
 
-@test "rlock waits for redis-py, and has the lock when that has released it" {
+@test "rlock waits for redis-py, and gets the lock when redis-py has released it" {
   py_holds 600
   wait_until test -s started-py
   run -75 --separate-stderr rlock run -n k -- true
@@ -83,7 +83,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   ends "$job" 0
 }
 
-@test "redis-py waits for rlock, and has the lock when rlock has released it" {
+@test "redis-py waits for rlock, and gets the lock when rlock has released it" {
   rlock_holds
   wait_until test -s started
   run -1 redis_py try k
@@ -102,7 +102,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   run -0 rlock run -n k -- true
 }
 
-@test "redis-py sees that the lock is held, and can neither extend nor release what is rlock's" {
+@test "redis-py sees that the lock is held, and can neither extend nor release rlock's hold" {
   rlock_holds
   wait_until test -s started
   run -0 redis_py ask k
@@ -111,7 +111,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   ends "$job" 0
 }
 
-@test "a lock of redis-py that runs out is rlock's, and redis-py's late release does not take it away" {
+@test "rlock gets an expired redis-py lock, and redis-py's late release does not take it away" {
   py_holds 0.5
   wait_until test -s started-py
   rlock_holds
@@ -123,7 +123,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   ends "$job" 0
 }
 
-@test "a lock of rlock that runs out is redis-py's" {
+@test "redis-py gets an expired rlock lock" {
   local owner
   owner=$(rlock acquire --lease 2s k)
   py_holds 600
@@ -134,7 +134,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   ends "$py" 0
 }
 
-@test "a lock of redis-py without a timeout never expires: rlock says that, and waits for as long as -w says" {
+@test "a redis-py lock without a timeout never expires: rlock says so, and waits as long as -w says" {
   py_holds 0
   wait_until test -s started-py
   run -76 --separate-stderr rlock run k -- true
@@ -148,7 +148,7 @@ sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.
   ends "$job" 0
 }
 
-@test "one at a time: 400 sections by two of redis-py and two of rlock, and none is lost" {
+@test "one at a time: 400 sections by two redis-py and two rlock clients, and none is lost" {
   local i
   echo 0 >counter
   for i in 1 2; do

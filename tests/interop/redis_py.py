@@ -1,11 +1,11 @@
 """The Lock of redis-py, for redis_py.bats.
 
-redis_py.py SOCKET COMMAND NAME ...        ends with 0, or with 3 where redis-py says that the lock is not its own
-  hold NAME SECONDS STARTED END            takes the lock for SECONDS (0: without a time), writes its token to STARTED,
+redis_py.py SOCKET COMMAND NAME ...        exits with 0, or with 3 if redis-py says that the lock is not its own
+  hold NAME SECONDS STARTED END            takes the lock for SECONDS (0: without a TTL), writes its token to STARTED,
                                            waits until END exists, and releases
-  try NAME                                 ends with 0 if it can be taken, and with 1 if not
-  ask NAME                                 prints locked() and owned(), and tries to extend and to release it with a token
-                                           of its own
+  try NAME                                 exits with 0 if it can be taken, and with 1 if not
+  ask NAME                                 prints locked() and owned(), and tries to extend and release it with its own
+                                           token
   sections NAME COUNT FILE                 COUNT times adds 1 to the number in FILE, by reading and writing, under the lock
 """
 import os

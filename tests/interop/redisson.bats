@@ -16,21 +16,21 @@ setup() {
 
 teardown() { interop_teardown; }
 
-# use_name NAME: the lock of this test. Redisson adds braces to its channel unless the name has some.
+# use_name NAME: this test's lock. Redisson adds braces to its channel unless the name has some.
 use_name() {
   name=$1
   channel="redisson_lock__channel:{$name}"
   [[ $name != *'{'* ]] || channel=redisson_lock__channel:$name
 }
 
-# Most tests need one rlock only.
+# Most tests only need one rlock.
 start_rlock() { start_job rlock "$@"; }
 command_started() { job_runs rlock; }
 rlock_ends() { job_ends rlock "$1"; }
 
 lock_hash() { redis r hgetall "$name"; }
 
-# rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release lets its command start.
+# rlock_waits_for_redisson: Redisson holds the lock, rlock waits, and Redisson's release starts its command.
 rlock_waits_for_redisson() {
   redisson a lock "$name"
   start_rlock
@@ -92,7 +92,7 @@ redisson_waits_for_rlock() {
   redisson_waits_for_rlock
 }
 
-@test "rlock gets a lock whose lease Redisson let run out" {
+@test "rlock gets a lock after Redisson's lease has expired" {
   redisson a lock-lease "$name" 3000
   start_rlock
   wait_until command_started
@@ -102,7 +102,7 @@ redisson_waits_for_rlock() {
   rlock_ends 0
 }
 
-@test "Redisson gets a lock whose lease rlock let run out" {
+@test "Redisson gets a lock after rlock's lease has expired" {
   local owner
   owner=$(rlock acquire "$name" --lease 3s)
   redisson a lock "$name"
@@ -111,7 +111,7 @@ redisson_waits_for_rlock() {
   redisson a unlock "$name"
 }
 
-@test "rlock waits until Redisson has given back every hold of a re-entered lock" {
+@test "rlock waits until Redisson has released every hold of a re-entered lock" {
   redisson a lock "$name"
   redisson a lock "$name"
   start_rlock
@@ -159,7 +159,7 @@ redisson_waits_for_rlock() {
   rlock_ends 0
 }
 
-@test "Redisson sees that rlock holds the lock, and for how long" {
+@test "Redisson sees that rlock holds the lock, and how long" {
   local owner
   owner=$(rlock acquire "$name" --lease 30s)
   [[ $(lock_hash) == "$owner"$'\n1' ]]
@@ -192,7 +192,7 @@ assert lock["holds"] == 2
 assert lock["taken_by_rlock"] is False
 assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   rlock status --is-held "$name"
-  # Without a name only the locks that rlock took are listed.
+  # Without a name, only the locks that rlock took are listed.
   run -0 rlock status --names
   [[ $output != *"$name"* ]]
 
@@ -201,7 +201,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   run -1 rlock status --is-held "$name"
 }
 
-@test "status shows that Redisson waits, and does not count rlock's own waiter" {
+@test "status shows that Redisson waits, but does not count rlock's own waiter" {
   redisson a lock "$name"
   run -0 rlock status "$name"
   [[ $output != *listens* ]]
@@ -222,7 +222,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   end_job rlock
 }
 
-@test "status does not give Redisson's hold the description of an earlier one by rlock" {
+@test "status does not show an earlier rlock hold's description for Redisson's hold" {
   rlock acquire "$name" --lease 1m --reason "nightly backup"
   redisson a force-unlock "$name"
   redisson a lock "$name"
@@ -246,7 +246,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   second=$(<"$started")
   redisson a token "$name"
   [[ $(reply value) == "$second" ]]
-  # RFencedLock counts on in the key, and would begin again at 1 without it.
+  # RFencedLock counts in the key, and would start again at 1 without it.
   [[ $(redis r pttl "redisson_lock_token:{$name}") == -1 ]]
   touch "$end"
   rlock_ends 0
@@ -259,7 +259,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   rlock run "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ]' sh "$third"
 }
 
-@test "force-unlock by rlock takes the lock from Redisson and wakes a Redisson that waits" {
+@test "force-unlock by rlock takes the lock from Redisson and wakes a waiting Redisson thread" {
   redisson a lock "$name"
   redisson_send b lock "$name"
   wait_until waiters 1
@@ -277,7 +277,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   redisson b unlock "$name"
 }
 
-@test "forceUnlock by Redisson takes the lock from rlock and wakes an rlock that waits" {
+@test "forceUnlock by Redisson takes the lock from rlock and wakes a waiting rlock" {
   local owner
   owner=$(rlock acquire "$name" --lease 1m)
   start_rlock
@@ -323,7 +323,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   WAIT_SECONDS=60 rlock_ends 0
 }
 
-@test "Redisson does not starve behind those who stand in rlock's queue" {
+@test "Redisson does not starve behind rlock's queue" {
   local owner id waiter pids=()
   touch "$BATS_TEST_TMPDIR/log"
   owner=$(rlock acquire "$name" --lease 1m)

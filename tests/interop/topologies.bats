@@ -1,4 +1,4 @@
-# rlock and Redisson on one lock where it is not on one server: Redis Cluster, Sentinel, and a majority of three servers.
+# rlock and Redisson on one lock that is not on one server: Redis Cluster, Sentinel, and a majority of three servers.
 
 load ../lib/common
 load ../lib/cluster
@@ -21,7 +21,7 @@ setup() {
   [[ -z $REDISSON_MISSING ]] || skip "$REDISSON_MISSING"
   name=place-$BATS_TEST_NUMBER.
   channel="redisson_lock__channel:{$name}"
-  # Each test has servers of its own, and so a Redisson of its own.
+  # Each test has its own servers, and so its own Redisson.
   export JVM=$BATS_TEST_NUMBER
 }
 teardown() {
@@ -33,8 +33,8 @@ teardown() {
   [[ -z ${QUORUM:-} ]] || quorum_stop
 }
 
-# they_take_turns LISTENING [PREFIX]: exclusion, wake-ups, foreign releases and force, each way. LISTENING N: so many clients
-# wait for a message.
+# they_take_turns LISTENING [PREFIX]: exclusion, wake-ups, foreign releases and force, each way. LISTENING: how many
+# clients wait for a message.
 they_take_turns() {
   local listening=$1 prefix=${2:-} at
   redisson a "${prefix}lock" "$name"
@@ -92,7 +92,7 @@ on_majority() {
   done
   ((number >= $1))
 }
-@test "RedissonRedLock on three servers is the lock of rlock with the same three addresses" {
+@test "RedissonRedLock on three servers is the same lock as rlock's with these addresses" {
   local i addresses=''
   quorum_start 3
   for i in 1 2 3; do
@@ -103,7 +103,7 @@ on_majority() {
   redisson_start "$addresses"
   they_take_turns on_majority red-
 
-  # It has another owner id on each server, and is one holder.
+  # It has another owner id on each server, but is one holder.
   redisson a red-lock "$name"
   [[ $(on_servers hvals "$name" | paste -sd' ') == '1 1 1' && $(on_servers hkeys "$name" | sort -u | wc -l) == 3 ]]
   rlock status --is-held "$name"
@@ -112,7 +112,7 @@ on_majority() {
   rlock force-unlock --yes "$name"
   [[ $(held_on "$name") == 0 ]]
 
-  # Neither has a majority beside the other's, also where that is two of three.
+  # Neither has a majority beside the other's, even if that is two of three.
   redisson a red-lock "$name"
   redis s3 del "$name"
   run -75 rlock run -n "$name" -- true

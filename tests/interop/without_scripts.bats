@@ -1,5 +1,5 @@
-# --protocol set where the server lets nobody run scripts: SET … NX and SET … IFEQ of a real Valkey 9, or of the server
-# $WITH_IFEQ, as a Redis from 8.4 on.
+# --protocol set on a server that does not allow scripts: SET … NX and SET … IFEQ of a real Valkey 9, or of the server
+# $WITH_IFEQ, such as Redis 8.4 and later.
 
 load ../lib/common
 load ../lib/job
@@ -16,7 +16,7 @@ setup_file() {
   }
   VALKEY=${WITH_IFEQ:-$(clients_folder)/valkey/valkey-server}
   REDIS_SERVER=$VALKEY redis_start srv
-  # Exactly what docs/interop.md names, and what a connection begins with.
+  # Exactly what docs/interop.md names, and what starts a connection.
   redis srv acl setuser worker on '>secret-one' '~k*' '&*' +set +getrange +pttl >/dev/null
   redis srv acl setuser hand on '>secret-two' '~*' '&*' +@all -@scripting >/dev/null
 }
@@ -37,7 +37,7 @@ held_by() { redis srv get k; }
 is_free() { [[ $(redis srv exists k) == 0 ]]; }
 sets() { redis srv info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p' | grep . || echo 0; }
 more_sets_than() { (($(sets) > $1)); }
-# begin [OPTION…]: a job that runs until the file `end` is there.
+# begin [OPTION…]: a job that runs until the file `end` exists.
 begin() {
   rm -f began end
   "$RLOCK" run "$@" k -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN" >began; until [ -e end ]; do sleep 0.02; done' 2>err 3>&- &
@@ -50,7 +50,7 @@ end() {
   wait "$job"
 }
 
-@test "the command runs under a string with a TTL, which nobody else can take; it is gone when the command ends" {
+@test "the command runs under a string with a TTL, which nobody else can take, and which is gone when the command ends" {
   begin
   [[ $(cat began) == "$(held_by) 0" ]]
   (($(redis srv pttl k) > 20000 && $(redis srv pttl k) <= 30000))
@@ -63,7 +63,7 @@ end() {
   [[ ! -s err && -z $(redis srv keys '*') ]]
 }
 
-@test "the lease is renewed for as long as the command runs" {
+@test "the lease is renewed as long as the command runs" {
   begin --lease 2s
   local before
   before=$(sets)
@@ -72,7 +72,7 @@ end() {
   end
 }
 
-@test "a waiter gets the lock when a foreign holder deletes it, and when a job of ours ends" {
+@test "a waiter gets the lock when a foreign holder deletes it, and when one of our jobs ends" {
   redis srv set k foreign nx px 600000
   "$RLOCK" run -w 1m k -- touch done 2>err 3>&- &
   jobs+=("$!")
@@ -115,7 +115,7 @@ end() {
   wait_until is_free
 }
 
-@test "a renewal by hand shortens no lease" {
+@test "a renewal by hand never shortens a lease" {
   local owner
   owner=$(rlock acquire k --lease 10m)
   run -0 rlock renew k --owner "$owner" --lease 1s
@@ -142,12 +142,12 @@ end() {
   assert_says 'never expires'
 }
 
-@test "--min-hold leaves the string to run out" {
+@test "--min-hold lets the string run out" {
   run -0 rlock run --min-hold 1m k -- true
   (($(redis srv pttl k) > 50000))
 }
 
-@test "all processes killed: another job has the lock when the lease is over" {
+@test "all processes killed: another job gets the lock when the lease is over" {
   begin --lease 2s
   local processes
   mapfile -t processes < <(pgrep -P "$job")
@@ -176,7 +176,7 @@ END
   [[ $(cat count) == 160 && ! -e faults ]]
 }
 
-# loses WORD COUNT: a server that executes the first COUNT commands with WORD, and does not answer them.
+# loses WORD COUNT: a server that executes the first COUNT commands with WORD, but does not answer them.
 loses() {
   python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/log" "$1" "$2" 3>&- &
   jobs+=("$!")
@@ -184,13 +184,13 @@ loses() {
   RLOCK_URL=unix://worker:secret-one@$PWD/p
 }
 
-@test "the reply to the acquire is lost: the lock is ours once" {
+@test "the reply to the acquire is lost: we have the lock once" {
   loses NX 1
   run -0 rlock run k -- touch ran
   [[ -e ran ]] && wait_until is_free
 }
 
-@test "the refusal of the first script is lost: the second one is believed" {
+@test "the refusal of the first script is lost: the second one counts" {
   loses EVAL 1
   run -0 rlock run k -- touch ran
   [[ -e ran ]] && wait_until is_free
@@ -213,7 +213,7 @@ loses() {
   [[ -e ran && -z $stderr ]] && wait_until is_free
 }
 
-@test "what needs a script is refused, and says so: places in a queue, re-entry; a list or a hash is no lock" {
+@test "what needs a script is refused with a message: places in a queue, re-entry; a list or a hash is no lock" {
   redis srv set k foreign nx px 60000
   RLOCK_URL=unix://hand:secret-two@$srv_sock run -78 --separate-stderr rlock run -w 1m --priority 3 k -- true
   assert_says 'without scripts there is no queue'
@@ -228,7 +228,7 @@ loses() {
   assert_says "'eval'"
 }
 
-@test "waiters of Spring are woken; that those of python-redis-lock are not, and no history is written, is said" {
+@test "Spring's waiters are woken; a message says that those of python-redis-lock are not, and that no history is written" {
   RLOCK_URL=unix://hand:secret-two@$srv_sock
   redis srv subscribe REGISTRY-channel >heard 3>&- &
   jobs+=("$!")
@@ -241,14 +241,14 @@ loses() {
   assert_says 'the history could not be written'
 }
 
-@test "doctor says that only locks of this kind work" {
+@test "doctor says that only this kind of lock works" {
   RLOCK_URL=unix://hand:secret-two@$srv_sock run -78 rlock doctor
   grep -q '^ok  *SET IFEQ ' <<<"$output"
   grep -q '^warn  *EVAL .*only string locks work' <<<"$output"
   grep -q '^fail  *acquire ' <<<"$output"
 }
 
-@test "the right to scripts is taken away below a nested run: its end does not release the outer one's lock" {
+@test "the right to scripts is revoked inside a nested run: its end does not release the outer run's lock" {
   redis srv acl setuser fickle on '>secret-three' '~*' '&*' +@all >/dev/null
   RLOCK_URL=unix://fickle:secret-three@$srv_sock
   cat >nested <<END
@@ -272,7 +272,7 @@ END
 looks() { redis "$1" info commandstats | sed -n 's/^cmdstat_pttl:calls=\([0-9]*\),.*/\1/p' | grep . || echo 0; }
 more_looks_than() { (($(looks "$1") > $2)); }
 
-@test "a refusal of scripts holds for as long as the connection: it is asked for once" {
+@test "a refusal of scripts is remembered as long as the connection, so it happens once" {
   redis srv set k foreign nx px 600000
   redis srv acl log reset
   "$RLOCK" run -w 1m k -- true 2>err 3>&- &
@@ -283,7 +283,7 @@ more_looks_than() { (($(looks "$1") > $2)); }
     grep eval | sort) == $'eval 1\nevalsha 1' ]]
 }
 
-@test "a server that does not know EVAL: one connection does for all looks" {
+@test "a server that does not know EVAL: one connection serves all looks" {
   REDIS_SERVER=$VALKEY redis_start bare --rename-command EVAL '' --rename-command EVALSHA ''
   RLOCK_URL=unix://$bare_sock
   redis bare set k foreign nx px 600000

@@ -1,5 +1,5 @@
 # chaos NAME ARG...: runs tests/lib/NAME_chaos.py on the program under test, in the test's folder, with the arguments
-# and a seed ($SEED, else a new one) behind them. Prints the seed before and the figures after; fails if it does.
+# and a seed ($SEED, or a new one). Prints the seed first and the figures at the end; fails if it does.
 chaos() {
   cd "$BATS_TEST_TMPDIR" || return
   local seed=${SEED:-$RANDOM}

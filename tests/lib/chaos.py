@@ -1,5 +1,5 @@
 """What the *_chaos.py scripts share: a real server in the current folder, jobs under `rlock run` that are killed,
-stopped and cut off at random, and figures from what the jobs have logged (see witness.sh).
+stopped and cut off at random, and figures from the jobs' logs (see witness.sh).
 """
 import os
 import random
@@ -9,8 +9,8 @@ import sys
 import time
 
 WITNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "witness.sh")
-LEASE = 5  # seconds, which a busy machine can keep; so long has a waiter to take the lock that it was given, too
-LONGEST_LOOK = 35  # after so long each waiter looks by itself, whatever it has missed; see src/lock/wait.cc
+LEASE = 5  # seconds that a busy machine can keep; also the time for a waiter to take the lock that it was given
+LONGEST_LOOK = 35  # after this long each waiter looks by itself, regardless of missed messages; see src/lock/wait.cc
 BOUND = 60  # longer than any lease, grant and look together
 
 
@@ -30,7 +30,7 @@ class Server:
 
     def start(self):
         self.process = subprocess.Popen(
-            # It ends with this script, however that ends.
+            # It ends with this script in all cases.
             ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
              "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--logfile", "server.log"])
         if not wait_until(lambda: self.cli("ping") == "PONG", 60):
@@ -46,7 +46,7 @@ class Server:
         self.restarts += 1
 
     def keys(self):
-        """All but what stays: fencing tokens, and semaphores that nobody uses."""
+        """All keys except permanent ones: fencing tokens, and unused semaphores."""
         keys = [key for key in self.cli("keys", "*").split() if not key.startswith("redisson_lock_token:")]
         idle = [key for key in keys if self.cli("hget", f"rlock:holder:{{{key}}}", "made") == "1"
                 and f"{{{key}}}:timeout" not in keys]
@@ -62,9 +62,9 @@ class Job:
 
     def __init__(self, number, command, kind):
         self.number, self.kind = number, kind
-        self.started = self.alive_since = time.time()  # alive: it was not stopped from then on
+        self.started = self.alive_since = time.time()  # alive: it was not stopped after that
         self.ended_at = None  # or killed
-        # A message would be one for each restart of the server.
+        # A message would come with each restart of the server.
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
 
@@ -75,7 +75,7 @@ class Jobs:
         open("log", "w").close()  # there even if none of them ever runs
 
     def start(self, options, rule, files, seconds, kind=""):
-        """`options`: of rlock run, and the names; the rest is for witness.sh."""
+        """`options` are for rlock run, with the names; the rest is for witness.sh."""
         number = len(self.all)
         job = Job(number, [self.rlock, "run", "-q", "-k", "200ms", *options, "--", "bash", WITNESS, str(number),
                            str(seconds), rule, *files], kind)
@@ -105,7 +105,7 @@ class Jobs:
                 entry[1].alive_since = time.time()
 
     def drain(self):
-        """Nothing happens to them any more: everyone who lives gets the lock and ends."""
+        """From now on nothing disturbs them: every living job gets the lock and ends."""
         self.let_go(everyone=True)
 
         def none_left():
@@ -115,7 +115,7 @@ class Jobs:
         wait_until(none_left, BOUND)
 
     def ends(self):
-        """Statuses, and how many ended with each."""
+        """The number of jobs for each exit status."""
         statuses = [job.process.returncode for job in self.all if job.process.returncode is not None]
         return {status: statuses.count(status) for status in sorted(set(statuses))}
 
@@ -125,7 +125,7 @@ class Jobs:
 
 
 def under_fire(server, jobs, seconds, workers, start_one, odds):
-    """Keeps so many jobs alive, by start_one(), and does one thing of `odds` to one of them about every 50 ms, or to
+    """Keeps that many jobs alive with start_one(), and does one thing of `odds` to one of them about every 50 ms, or to
     the server. Then waits until all have ended.
     """
     end = time.monotonic() + seconds
@@ -151,7 +151,7 @@ def under_fire(server, jobs, seconds, workers, start_one, odds):
 
 
 class Log:
-    """What the jobs have written: when each began and ended, and how many found somebody beside them."""
+    """The log of the jobs: when each began and ended, and how many found another one at the same time."""
 
     def __init__(self):
         self.begins, self.ends, self.overlaps = {}, {}, 0
@@ -178,7 +178,7 @@ class Log:
                     for job in jobs), default=0)
 
     def peak(self, jobs):
-        """How many of them ran at once, as far as they came to their end."""
+        """How many of them ran at once, of those that finished."""
         steps = []
         for job in jobs:
             if job.number in self.ends:
@@ -209,13 +209,13 @@ def bound_on_overtaking(workers):
 
 
 def gone(server):
-    """Asks until nothing is left, for as long as what the dead have held may stay. Returns what is left then."""
+    """Waits until nothing is left, as long as the holds of dead jobs may stay. Returns what is left then."""
     wait_until(lambda: not server.keys(), 3 * LEASE)
     return server.keys()
 
 
 def verdict(figures, faults):
-    """Prints both, and ends with 1 if any of the faults is one. They are pairs of what it is and whether it is."""
+    """Prints both, and exits with 1 if a fault is true. The faults are pairs of a description and its truth."""
     print(figures)
     found = [what for what, is_one in faults.items() if is_one]
     if found:

@@ -34,7 +34,7 @@ cluster_node() {
 cluster_id() { redis "$1" cluster myid; }
 cluster_knows() { [[ $(redis "$1" cluster nodes | grep -cE ' (myself,)?(master|slave) .* connected') -ge $2 ]]; }
 cluster_ok() { [[ $(redis "$1" cluster info) == *cluster_state:ok* ]]; }
-# All of them agree on who keeps what.
+# All of them agree on which server keeps what.
 cluster_view() { redis "$1" cluster slots | grep -vE '^(|hostname|127\..*)$' | paste -sd' '; }
 cluster_agrees() {
   local name view
@@ -118,8 +118,8 @@ cluster_move() {
   cluster_end_move "$@"
 }
 
-# It begins with what it has written down, but for the ports at which the others talk about the cluster; and these do not
-# know its own.
+# It starts with the configuration that it has written, except for the ports at which the others communicate, which do
+# not know its own.
 cluster_cut_off() {
   local dir=${1}_dir
   redis_stop "$1"

@@ -8,8 +8,8 @@ TESTS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export TESTS_DIR
 export RLOCK=${RLOCK:-$TESTS_DIR/../build/rlock}
 
-# Bats notes the stack before each command, which takes a third of the processor time of all tests: here only where a
-# command fails. BATS_OWN_TRACE=1 leaves it as it is: the trace is exact then also where a test returns or exits.
+# Bats records the stack before each command, which takes a third of the tests' processor time: here only if a command
+# fails. With BATS_OWN_TRACE=1 it does so always, and the trace is also exact where a test returns or exits.
 if [[ -z ${BATS_OWN_TRACE:-} ]]; then
   bats_debug_trap() { trap - DEBUG; }
   bats_error_trap() {
@@ -21,13 +21,13 @@ fi
 
 source "$TESTS_DIR/lib/redis.bash"
 
-# Variables that a user has set must not reach the tests. Once only: those that setup_file exports must.
+# Variables that a user has set must not reach the tests. Only once, because those that setup_file exports must.
 if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
   for variable in $(compgen -e RLOCK_) REDISCLI_AUTH; do
     unset "$variable"
   done
   export TESTS_ENVIRONMENT_IS_CLEAN=1
-  # One that is a script, as that of a version manager, takes ten times as long to start as the distribution's.
+  # A script, such as that of a version manager, takes ten times as long to start as the distribution's.
   if [[ $(command -v python3) != /usr/bin/python3 && -x /usr/bin/python3 ]]; then
     mkdir -p "$BATS_RUN_TMPDIR/python"
     ln -sf /usr/bin/python3 "$BATS_RUN_TMPDIR/python/python3"
@@ -37,24 +37,24 @@ if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
 fi
 export XDG_CONFIG_HOME=/nonexistent
 
-# rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, as
-# timeout's own 124 is one of rlock's, too.
+# rlock ARG...: the program, ended by force after two minutes so that a hang fails the test: with 143, because timeout's
+# own 124 is also one of rlock's.
 rlock() {
   timeout --preserve-status -k 1 120 "$RLOCK" "$@"
 }
 
-# nap SECONDS: as sleep(1), without a process.
+# nap SECONDS: like sleep(1), without a process.
 nap() { read -rt "$1" <>"$BATS_RUN_TMPDIR/never" || true; }
 
-# wait_until COMMAND...: asks again and again, for a minute at most ($WAIT_SECONDS), until the command succeeds: every 5 ms
-# at first, then after a twelfth of the time that has passed, at most every 100 ms. That is no measure of time: it is there
-# so that what never comes fails the test.
+# wait_until COMMAND...: tries again and again until the command succeeds, for at most a minute ($WAIT_SECONDS): every 5
+# ms at first, then after a twelfth of the time that has passed, and at least every 100 ms. The limit does not measure
+# time: it fails a test whose state never comes.
 wait_until() {
   local waits_since=${EPOCHREALTIME/[.,]/} waits_for waits_pause
   until "$@" >/dev/null 2>&1; do
     waits_for=$((${EPOCHREALTIME/[.,]/} - waits_since))
     ((waits_for < ${WAIT_SECONDS:-60} * 1000000)) || {
-      echo "waited in vain for: $*" >&2
+      echo "waited without success for: $*" >&2
       return 1
     }
     waits_pause=$((waits_for / 12))
@@ -66,7 +66,7 @@ wait_until() {
 # not COMMAND...: for wait_until.
 not() { ! "$@"; }
 
-# read_state PID: $state is its letter in /proc, as T for one that is stopped; nothing if there is no such process.
+# read_state PID: $state is its letter in /proc, such as T for a stopped one; empty if there is no such process.
 read_state() {
   state=
   { read -r state <"/proc/$1/stat"; } 2>/dev/null || return 0
@@ -85,7 +85,7 @@ in_state() {
   [[ $state == "$2" ]]
 }
 
-# gone PID: the process has ended (a zombie has).
+# gone PID: the process has ended (also if it is a zombie).
 gone() {
   local state
   read_state "$1"
@@ -99,7 +99,7 @@ now_ms() {
   echo "${up/./}0"
 }
 
-# past MS: so much time has gone by since $began, a value of now_ms.
+# past MS: that much time has passed since $began, a value of now_ms.
 past() { (($(now_ms) > began + $1)); }
 
 # assert_says TEXT: the last run wrote TEXT, on standard output or standard error.
@@ -112,22 +112,23 @@ assert_says() {
   }
 }
 
-# show: status and both outputs of the last run, seen only when the test fails.
+# show: status and both outputs of the last run, visible only if the test fails.
 show() {
   echo "status=$status"
   echo "output=$output"
   echo "stderr=${stderr:-}"
 }
 
-# as_nobody COMMAND...: as an ordinary user, with nothing of root's.
+# as_nobody COMMAND...: as an ordinary user, without root's rights.
 as_nobody() {
   local as=()
   [[ $(id -u) != 0 ]] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   HOME=/nonexistent "${as[@]}" "$@"
 }
 
-# needs_nobody: $RLOCK is one that another user can run, a copy where the program's folder is closed to others. Skips the
-# test where that user cannot reach the folder of the tests either. By env: setpriv itself still has root's capabilities.
+# needs_nobody: $RLOCK is a program that another user can run, a copy if the program's folder is closed to others. Skips
+# the test if that user cannot reach the tests' folder, either. With env, because setpriv itself still has root's
+# capabilities.
 needs_nobody() {
   as_nobody env "$RLOCK" --version >/dev/null 2>&1 || {
     install -m 755 "$RLOCK" "$BATS_FILE_TMPDIR/rlock"
@@ -137,6 +138,6 @@ needs_nobody() {
     skip 'the folders of the tests are closed to other users'
 }
 
-# needs_pid_namespaces: skips the test where nobody lets us make one.
+# needs_pid_namespaces: skips the test if we may not create one.
 pid_namespaces() { unshare -p -f true 2>/dev/null || unshare -U -r -p -f true 2>/dev/null; }
 needs_pid_namespaces() { pid_namespaces || skip 'PID NAMESPACES ARE NOT ALLOWED HERE: --isolate is not tested'; }

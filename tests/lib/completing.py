@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""completing.py SHELL SCRIPT KEYS...: somebody types KEYS, with Tabs, at the prompt of a SHELL on a terminal.
+"""completing.py SHELL SCRIPT KEYS...: types KEYS, with Tabs, at the prompt of a SHELL on a terminal.
 
 SHELL is bash, bash-completion (bash with the package of that name), zsh or fish; SCRIPT is rlock's completion for it.
-For each KEYS a line is printed: the words that the shell then has on its line, as a program gets them, with | between them.
-The file "screen" in the current folder has what the terminal has shown meanwhile; with $SHOWN in the environment the line
-is not taken before that text has been shown. Needs Debian's python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
+For each KEYS, prints a line with the words on the shell's line, as a program would get them, with | between them.
+The file "screen" in the current folder gets what the terminal shows; with $SHOWN in the environment, the line is only
+read after that text was shown. Needs Debian's python3-pexpect. "rlock" and "show", which PATH must have, are run from it.
 """
 import os
 import re
@@ -61,14 +61,14 @@ class Terminal:
     def until(self, condition, what):
         end = time.monotonic() + SECONDS
         while not condition():
-            assert time.monotonic() < end, f"{shell}: waited in vain for {what}; on the screen: {self.screen!r}"
+            assert time.monotonic() < end, f"{shell}: waited without success for {what}; on the screen: {self.screen!r}"
             try:
                 self.screen += self.child.read_nonblocking(65536, 0.05)
             except pexpect.TIMEOUT:
                 pass
 
     def completed(self, keys):
-        """The line that is made of `keys`: it is given to a program instead of being executed."""
+        """The line that results from `keys`: a program gets it instead of being executed."""
         self.until(lambda: PROMPT in self.screen, "the prompt")
         self.screen = ""
         self.child.send(keys)

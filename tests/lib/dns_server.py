@@ -1,8 +1,8 @@
 """A name server, on port 53 of an address of the loopback network: dns_server.py ADDRESS FOLDER
 
-Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; of names below bad.test it
-says that it cannot tell (SERVFAIL); no other name exists. both.rlock.test has the address 2001:db8:1::1, too. While FOLDER holds a file `silent`, no question is answered; with
-`drops-ipv6` only those for addresses of IPv6 are not, with `drops-known` those for names below rlock.test; with `garbage` the answers are random. Each question's name becomes
+Names below rlock.test have the address 127.0.0.1 and no other, but empty.rlock.test has none; for names below bad.test it
+answers SERVFAIL; no other name exists. both.rlock.test has the address 2001:db8:1::1, too. While FOLDER contains a file `silent`, no question is answered; with
+`drops-ipv6` only those for IPv6 addresses are not, with `drops-known` those for names below rlock.test; with `garbage` the answers are random. Each question's name becomes
 a line of FOLDER/asked.
 """
 import os

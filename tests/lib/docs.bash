@@ -1,7 +1,7 @@
 # The examples in the documents. Source it after common.
 
-# blocks [DOCUMENT]: its shell blocks marked as tested, as block.1, block.2 … in this folder; by default those of the README
-# and of guarantees.md.
+# blocks [DOCUMENT]: its shell blocks that are marked as tested, as block.1, block.2 … in this folder; by default those
+# of the README and of guarantees.md.
 blocks() {
   local root=$TESTS_DIR/..
   (($#)) || set -- "$root/README.md" "$root/docs/guarantees.md"

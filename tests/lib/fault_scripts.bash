@@ -23,14 +23,14 @@
 
 LUA_DIR=$TESTS_DIR/../lua
 
-# Every command that some script uses.
+# Every command that a script uses.
 SCRIPT_COMMANDS='time get set hget hset hsetnx hexists hdel hmget hgetall hlen pttl pexpire exists del publish type
   getrange hscan zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyscore zrevrange zrevrangebyscore zscore pubsub hkeys incrby
   lrange rpush lrem persist info'
 
 use_lock() {
   lock=$1
-  # As Redisson has it: a name with braces brings its own.
+  # As in Redisson: a name with braces provides its own.
   local tag="{$1}"
   [[ $1 != *\{* ]] || tag=$1
   layout=${2:-plain}
@@ -70,7 +70,7 @@ script() {
   return "$status"
 }
 
-# in_others_turn COMMAND ...: the scripts that it runs run in the turn of others, however slow this test is.
+# in_others_turn COMMAND ...: its scripts run in the turn of others, regardless of how slow this test is.
 in_others_turn() {
   local first_line="do local t = redis.call('time')
     redis.call('hset', KEYS[5], 'open', string.format('%.0f', math.floor(t[1] * 1000 + t[2] / 1000))) end"
@@ -100,7 +100,8 @@ as_weak_user() {
   script_user=(--user weak --pass pw --no-auth-warning)
 }
 
-# In a script Redis 7.0 says it with the first words, later ones and Valkey with the second, 6.2 as outside of one.
+# In a script, Redis 7.0 says it with the first words, later versions and Valkey with the second, and 6.2 as outside of
+# one.
 lacks_a_right() { [[ $1 == *"can't run this command"* || $1 == *'ACL failure'* || $1 == *NOPERM* ]]; }
 
 as_full_user() { script_user=(); }
@@ -133,27 +134,27 @@ count_calls() {
   redis srv info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0
 }
 
-# listen ID...: somebody is on the channels of these waiters; what they hear goes to heard-ID.
+# listen ID...: listens on the channels of these waiters; what they receive goes to heard-ID.
 listen() {
   local id
   for id; do
-    # No function: its end must be the end of the connection.
+    # Not a function, because its end must be the end of the connection.
     redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$grant_channels$(id_of "$id")" >"heard-$id" 3>&- &
     listeners+=($!)
     declare -g "listener_${id//[^a-z0-9]/_}=$!"
     wait_until grep -q subscribe "heard-$id"
   done
 }
-# hear_releases FILE: somebody is on the lock's channel, as Redisson is; what it hears goes to the file.
+# hear_releases FILE: listens on the lock's channel, like Redisson; what it receives goes to the file.
 hear_releases() {
   redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "$channel" >"$1" 3>&- &
   listeners+=($!)
   wait_until grep -q subscribe "$1"
 }
-# hears ID TEXT: that waiter hears it.
+# hears ID TEXT: that waiter receives it.
 hears() { wait_until grep -qx -- "$2" "heard-$1"; }
 heard_nothing() { ! grep -q message "heard-$1"; }
-# leaves_the_line ID: nobody is on its channel any more.
+# leaves_the_line ID: nobody listens on its channel any longer.
 leaves_the_line() {
   local name=listener_${1//[^a-z0-9]/_}
   kill "${!name}"
@@ -162,10 +163,10 @@ leaves_the_line() {
 }
 in_queue() { redis srv zrange "$queue" 0 -1 | sed 's/:0$//' | xargs; }
 
-# The parts that the files share: a server for the file, a lock and a clean database for each test.
+# What the files share: a server for the file, a lock and a clean database for each test.
 start_script_server() {
   redis_start srv
-  # As rlock has it in a cluster from Redis 7 on.
+  # As rlock does in a cluster from Redis 7 on.
   export sharded=''
   [[ ${TEST_OVER:-} != cluster || $(redis srv command info spublish) != *spublish* ]] || sharded=', sharded'
   # Sentinel publishes on the server, too, where some tests count.
@@ -187,13 +188,13 @@ fresh_lock() {
   listeners=()
 } >/dev/null
 
-# end_listeners: those that listen and hear_releases have started.
+# end_listeners: ends those that listen and hear_releases have started.
 end_listeners() {
   local listener
   for listener in "${listeners[@]}"; do kill "$listener" 2>/dev/null || true; done
 }
 
-# script_is_well_formed FILE: begins with its contract, and the server can compile it.
+# script_is_well_formed FILE: it starts with its contract, and the server can compile it.
 script_is_well_formed() {
   local file=$LUA_DIR/verb/$1.lua
   [[ $(head -n 1 "$file") == "-- $1: "* ]]

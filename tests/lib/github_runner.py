@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""github_runner.py ACTION [INPUT=VALUE...] -- STEP: does with an action's folder what GitHub's runner does with it.
+"""github_runner.py ACTION [INPUT=VALUE...] -- STEP: runs an action's folder as GitHub's runner does.
 
 Reads action.yml, gives the inputs and their defaults as INPUT_*, and runs main; then STEP by sh, with the action's outputs
-as OUTPUT_*; then post, with the state that main has saved as STATE_*; if main fails, no STEP. At the end it kills what still
-has RUNNER_TRACKING_ID in its environment, and prints "left behind: PID" for each. The status is the first that is not 0.
+as OUTPUT_*; then post, with the state that main has saved as STATE_*; if main fails, no STEP. At the end it kills processes that still
+have RUNNER_TRACKING_ID in their environment, and prints "left behind: PID" for each. The status is the first that is not 0.
 """
 import os
 import signal
@@ -25,12 +25,12 @@ tracking = "github_" + str(uuid.uuid4())
 environment = dict(os.environ, RUNNER_TRACKING_ID=tracking, GITHUB_SERVER_URL="https://github.example",
                    GITHUB_REPOSITORY="team/application", GITHUB_RUN_ID="17")
 for name, about in action["inputs"].items():
-    # The runner refuses nothing: `required` is for readers. A missing input is empty.
+    # The runner refuses nothing, because `required` is for readers. A missing input is empty.
     environment["INPUT_" + name.upper().replace(" ", "_")] = given.get(name, str(about.get("default", "")))
 
 
 def node(script, **more):
-    """Runs it as a child of ours; what it has written to the files of state and outputs."""
+    """Runs it as our child, and returns what it has written to the files of state and outputs."""
     files = {}
     with tempfile.TemporaryDirectory() as place:
         for name in "GITHUB_STATE", "GITHUB_OUTPUT":
@@ -45,7 +45,7 @@ def node(script, **more):
 
 
 def left_behind():
-    """Those with our id in the environment with which they began."""
+    """Processes that were started with our id in their environment."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A tree that keeps forking. Each hopper sleeps, forks, and ends, so that no pid of it lives for long.
 //
-//   hopper FILE COUNT PERIOD_MS MOST   COUNT of them, until somebody says end, or they have forked MOST times: whoever
-//                                      starts them must not run out of pids; this process waits for ever
+//   hopper FILE COUNT PERIOD_MS MOST   COUNT of them, until told to end, or they have forked MOST times, so that
+//                                      the test cannot run out of pids; this process waits forever
 //   hopper FILE read                   prints when one of them ran last, in ms on CLOCK_BOOTTIME, and how often they forked
 //   hopper FILE end                    they end
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #   stop_waiters                                 SIGSTOP for all of these
 #   had_their_turns NUMBER                       waits for their ends: they have run in the order in which they came
 #   tree FILE                                    a command: a tree of processes that is hard to end
-#   heartbeat FILE                               a command: writes the time every 20 ms, for ever
+#   heartbeat FILE                               a command: writes the time every 20 ms, forever
 #   naps PID ...                                 how often the threads of these processes have gone to sleep so far
 
 job_start() {
@@ -17,7 +17,7 @@ job_start() {
   frontend=$!
 }
 
-# child_of PID: its oldest child; fails while there is none.
+# child_of PID: its oldest child; fails while it has none.
 child_of() { pgrep -o -P "$1"; }
 
 job_parts() {
@@ -34,8 +34,8 @@ job_status() {
   output=$(cat "$BATS_TEST_TMPDIR/job.out")
 }
 
-# The frontend cannot act on the monitor's death: it is stopped before that. (The other way round the kernel itself
-# would let the monitor go on: its group is orphaned when the frontend dies.)
+# The frontend is stopped first, so it cannot act on the monitor's death. (The other way round, the kernel would
+# continue the monitor, because its group is orphaned when the frontend dies.)
 kill_guards() {
   kill -STOP "$frontend"
   wait_until in_state "$frontend" T
@@ -68,7 +68,7 @@ had_their_turns() {
   rm order
 }
 
-# The command, a grandchild that ignores TERM, a daemon in a session of its own; each writes its pid to the file.
+# The command, a grandchild that ignores TERM, and a daemon in its own session; each writes its pid to the file.
 tree() {
   cat <<SCRIPT
     trap '' TERM

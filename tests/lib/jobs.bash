@@ -1,4 +1,4 @@
-# For files whose tests run many jobs beside each other on one server, srv: their pids are in $jobs, and they end when the
+# For files whose tests run many jobs at the same time on one server, srv: $jobs has their pids, and they end when the
 # file end exists in the test's folder, or with the test. Source it after common.
 
 setup_file() { redis_start srv; }

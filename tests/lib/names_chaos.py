@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""names_chaos.py RLOCK ROUNDS WORKERS SEED: so many workers at a time take four names of six together, in any order.
+"""names_chaos.py RLOCK ROUNDS WORKERS SEED: WORKERS at a time take four names of six together, in any order.
 
-Ends with 0 if each had its names to itself, all came to their end and nothing is left.
+Exits with 0 if each had its names to itself, all finished, and nothing is left.
 """
 import random
 import sys

@@ -1,42 +1,42 @@
 #!/usr/bin/env python3
-"""odd_server.py MODE [TEXT]: a server on a loopback port that is no Redis. Prints its port, runs until killed.
+"""odd_server.py MODE [TEXT]: a server on a loopback port that is not Redis. Prints its port, runs until killed.
 
-These do not speak its language:
+These do not speak its protocol:
 
-garbage  answers bytes that mean nothing, with terminal controls among them
-echo     answers "502 unknown: " and all that it was sent, in one line
+garbage  answers random bytes with terminal control sequences
+echo     answers "502 unknown: " and everything that it was sent, in one line
 http     answers as a web server does
 silent   accepts and never answers
 close    accepts and closes at once
 trickle  answers one byte at a time, a line that never ends
-line     answers a line without an end, as fast as it can
+line     answers an endless line, as fast as it can
 bulk     announces a string of half a gigabyte and sends it
 array    announces a long array and sends it
 nest     answers arrays in arrays in arrays
-huge     announces an array of more elements than any memory holds, and sends nothing
+huge     announces an array with more elements than fit into memory, and sends nothing
 negative announces a string of length -5
 
-These speak it, and answer as the scripts do, with one lock that is free, but:
+These speak it, and answer like the scripts for one free lock, except:
 grant      the lock is granted to the owner TEXT, with the token 9
 token      the lock is granted with the token TEXT
 twice      a grant is followed by a second reply, in the same packet
-fault      TEXT is why waiters could not be told of a release
-wrong      the answer to a command is another than it has: TEXT is "COMMAND ANSWER", as it is sent, with | between lines
-once       all that the first connection gets is the error TEXT
+fault      TEXT is the reason why waiters could not be told of a release
+wrong      a command gets a wrong answer: TEXT is "COMMAND ANSWER", as it is sent, with | between lines
+once       the first connection only gets the error TEXT
 repeat     the answer to AUTH is an error that begins with TEXT and repeats the words of the command
-behind     the answer to AUTH is OK and, behind it, such an error
-forget     the first connection is taken for one without a password from its second script on
-confirm    the lock is held; whoever subscribes gets confirmations without end
-refuse     the lock is held; whoever subscribes gets the error TEXT without end
-message    the lock is held; whoever subscribes gets the message TEXT without end
+behind     the answer to AUTH is OK, followed by such an error
+forget     from its second script on, the first connection counts as unauthenticated
+confirm    the lock is held; subscribers get endless confirmations
+refuse     the lock is held; subscribers get the error TEXT again and again
+message    the lock is held; subscribers get the message TEXT again and again
 scan       a SCAN never ends, and finds nothing
 names      a SCAN never ends, and finds other names of 500 bytes each time
-moved, ask  it is a cluster of one, and sends on to a new host with each command: it is that one, too. Here and below
-           TEXT is a file that gets a line for each AUTH: the host that it was sent to
+moved, ask  it is a cluster of one, and redirects each command to a new host, which it is, too. Here and below
+           TEXT is a file that gets a line for each AUTH: the host to which it was sent
 crowd      the same with MOVED, and the list of slots has a thousand hosts
-masters    it is a Sentinel, and names a new master at each question; it is all of them, and none of them has a script
+masters    it is a Sentinel that names a new master each time; it is all of them, and none of them knows a script
 masters-grant  the same, but the masters grant
-loading    it says what a Redis says that loads its data after a start, which a real one does too slowly or too soon for a test
+loading    it answers like a Redis that is loading its data, which a real one does too slowly or too soon for a test
 """
 import itertools
 import os
@@ -85,7 +85,7 @@ def new_host():
 
 
 def answer_of_many(mode, here, words):
-    """None: as the others do."""
+    """None: the usual answer."""
     host, port = here
     if words[0] == b"CLUSTER":
         names = [b"127.2.%d.%d" % (i // 250, i % 250 + 1) for i in range(1000)] if mode == "crowd" else [host.encode()]
@@ -103,7 +103,7 @@ def answer_of_many(mode, here, words):
 
 
 def answer(mode, text, words, here):
-    """To one command."""
+    """The answer to one command."""
     if mode == "wrong" and words[0] == text.split()[0]:
         return text.split(maxsplit=1)[1].replace(b"|", b"\r\n") + b"\r\n"
     if mode in MANY:

@@ -1,7 +1,7 @@
-"""Reads a log of begins and ends and fails where two jobs ran at once.
+"""Reads a log of begins and ends, and fails if two jobs ran at once.
 
-Lines: "begin ID TIME" and "end ID TIME", each appended in one write. A job that was killed has no end: then its
-begin may be followed by another's begin, but nothing more may come from it.
+Lines: "begin ID TIME" and "end ID TIME", each appended in one write. A job that was killed has no end: its
+begin may be followed by another job's, but it may write nothing more.
 """
 import sys
 
@@ -11,7 +11,7 @@ for line in open(sys.argv[1]):
     if what == "begin":
         jobs += 1
         if running is not None:
-            ended.add(running)  # it must have been killed: an end that comes now convicts it
+            ended.add(running)  # it must have been killed, so an end that comes now is an error
         running = job
     elif job in ended or job != running:
         overlaps += 1

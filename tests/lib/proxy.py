@@ -3,17 +3,17 @@
 proxy.py LISTEN SERVER LOG [WORD COUNT]
 
 Both are paths of Unix sockets. Each command that passes is written to LOG as a line
-"CONNECTION NAME ARGUMENT"; of a script, the argument is what rlock calls it, as b'rlock acquire'.
-The first COUNT commands that hold WORD reach the server and are executed there, but instead of their reply
+"CONNECTION NAME ARGUMENT"; for a script, the argument is rlock's name for it, such as b'rlock acquire'.
+The first COUNT commands that contain WORD reach the server and are executed there, but instead of their reply
 the client sees its connection closed.
 
-PROXY_DELAY=WORD:SECONDS holds the replies to commands with WORD back for so long. LOG.answered gets a line for each
-reply that the client was sent: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
+PROXY_DELAY=WORD:SECONDS delays the replies to commands with WORD. LOG.answered gets a line for each
+reply that was sent to the client: when the command came, when the reply left, in milliseconds of CLOCK_BOOTTIME, and the
 command's first words.
 
-PROXY_DEAD=FILE: connections that stand when FILE appears are dead without a sign: what comes over them goes nowhere.
+PROXY_DEAD=FILE: connections that exist when FILE appears die silently: what they receive is dropped.
 
-NO_EVALSHA=TEXT answers EVALSHA with this error, as a server that does not have it.
+NO_EVALSHA=TEXT answers EVALSHA with this error, like a server without it.
 """
 import os
 import socket
@@ -91,7 +91,7 @@ def forward(source, target):
 
 
 acceptor = socket.socket(socket.AF_UNIX)
-# The socket is seen only when it can be connected to.
+# The socket is visible only once it accepts connections.
 acceptor.bind(listen + ".new")
 acceptor.listen(100)
 os.rename(listen + ".new", listen)

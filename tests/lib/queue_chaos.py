@@ -2,7 +2,7 @@
 """queue_chaos.py RLOCK SECONDS WORKERS SEED: waiters of one lock are killed, stopped and cut off, and their server
 forgets scripts and is restarted, at random.
 
-Ends with 0 if no two jobs ever ran at once, everyone who lived had the lock in the end, nobody waited for too long and
+Exits with 0 if no two jobs ever ran at once, every living one got the lock in the end, nobody waited too long, and
 nothing of the queue is left.
 """
 import random
@@ -34,8 +34,8 @@ try:
              "someone was overtaken too often": overtaken > most,
              f"{len(jobs.running)} still waiting": jobs.running,
              "keys left": left,
-             # 0: it ran. -9: we killed it. 74: the lock was in doubt while the server was away. 69: it was away at the
-             # start, or for longer than a lease.
+             # 0: it ran. -9: we killed it. 74: the lock may have been lost while the server was unreachable. 69: the
+             # server was unreachable at the start, or for longer than a lease.
              "an odd end": set(ends) - {0, -9, 74, 69}})
 finally:
     jobs.end()

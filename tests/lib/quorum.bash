@@ -6,7 +6,7 @@
 #   on_servers COMMAND ...              redis-cli on each; one line of output each
 #   held_on LOCK                        on how many servers the lock is held
 
-# Makes $aged, a program that starts such a server.
+# Creates $aged, a program that starts such a server.
 make_aged() {
   local shim=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/aged
   aged=$shim-server

@@ -86,7 +86,7 @@ class Server:
 
 
 def harm(servers, figures):
-    """One fault, if no side has two servers that are bad; when and how it is mended."""
+    """One fault, if no side has two servers that are bad; when and how it is repaired."""
     what, sides = random.choice(("stop", "kill", "wipe", "cut", "cut")), SIDES
     if what == "cut":
         sides = [random.choice(SIDES)]
@@ -97,19 +97,19 @@ def harm(servers, figures):
     figures[what] = figures.get(what, 0) + 1
     if what == "cut":
         server.part(sides[0])
-        mend = lambda: server.join(sides[0])
+        repair = lambda: server.join(sides[0])
     elif what == "stop":
         server.process.send_signal(signal.SIGSTOP)
-        mend = server.go_on
+        repair = server.go_on
     else:
         server.stop()
-        mend = lambda: server.restart(what == "wipe")
+        repair = lambda: server.restart(what == "wipe")
     if what != "cut":
         server.bad_until = float("inf")
-    server.repairs.append((time.monotonic() + random.uniform(0.2, 3), mend))
+    server.repairs.append((time.monotonic() + random.uniform(0.2, 3), repair))
 
 
-def mend(servers, everything=False):
+def repair_due(servers, everything=False):
     for server in servers:
         due = [one for one in server.repairs if everything or time.monotonic() > one[0]]
         for one in due:
@@ -141,13 +141,13 @@ def under_fire(servers, figures):
         while len(workers) < 10:
             here = sum(one.side == SIDES[0] for one in workers)
             workers.append(worker(servers, SIDES[here >= 5]))
-        mend(servers)
+        repair_due(servers)
         if random.random() < 0.2:
             harm(servers, figures)
         if random.random() < 0.02:
             random.choice(workers).kill()
         time.sleep(0.05)
-    mend(servers, everything=True)
+    repair_due(servers, everything=True)
     wait_until(lambda: all(one.poll() is not None for one in workers), STUCK + 10)
     late = [one for one in workers if one.poll() is None]
     for one in late:
@@ -184,7 +184,7 @@ def main():
         server.stop()
     print(f"{len(begins)} grants, the longest time without one {gap:.1f} s; {figures}; three down: {lost}, {newcomer}")
     faults = {"two at once": overlaps > 0, "tokens do not grow": tokens != sorted(set(tokens)),
-              "no progress": len(begins) < 10 or gap > STUCK, "somebody waits for ever": late > 0,
+              "no progress": len(begins) < 10 or gap > STUCK, "somebody waits forever": late > 0,
               "a majority died, and the job went on": lost != 74, "the newcomer's status": newcomer not in (69, 74),
               "it ran": ran}
     found = [what for what, is_one in faults.items() if is_one]

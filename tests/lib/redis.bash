@@ -11,8 +11,8 @@
 #   listeners_on NAME CHANNEL             how many listen on it, also where it is one of a slot
 #   assert_clean NAME                     nothing is left behind: see there
 
-# The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on it is what PATH has
-# as redis-server, for tests' own scripts and for `local:`, too.
+# The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on PATH has it as
+# redis-server, also for the tests' own scripts and for `local:`.
 REDIS_SERVER=${REDIS_SERVER:-redis-server}
 if [[ $REDIS_SERVER != redis-server ]]; then
   mkdir -p "$BATS_RUN_TMPDIR/chosen"
@@ -22,16 +22,16 @@ if [[ $REDIS_SERVER != redis-server ]]; then
   export PATH REDIS_SERVER=redis-server
 fi
 
-# redis_folder: where this test's (or this file's) servers live. Socket paths are short: sun_path has 108 bytes.
+# redis_folder: where this test's (or this file's) servers are. Socket paths are short, because sun_path has 108 bytes.
 redis_folder() {
   printf '%s' "${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}"
 }
 
-# With TEST_OVER=tls, sentinel, cluster or acl every test goes another way to its server, or with the least rights:
-# redis_url gives an address of that kind, and the scripts of tests/lua go the same way. With cluster, each server is a
-# cluster of one: tests/cli/cluster.bats has those of several. With acl, the default user, which rlock is without a
+# With TEST_OVER=tls, sentinel, cluster or acl, every test reaches its server in another way, or with the least rights:
+# redis_url returns such an address, and the scripts of tests/lua go the same way. With cluster, each server is a
+# cluster of one; tests/cli/cluster.bats has those with several. With acl, the default user, which rlock is without a
 # password, has exactly the rights that rlock prints, and redis-cli is another user.
-# The functions over_... set $OVER, more options for the server, which listens at port $NAME_over then.
+# The functions over_... set $OVER, more options for the server, which then listens at port $NAME_over.
 #
 #   not_over WAY... REASON      skips a test that can mean nothing these ways
 #   also_allow NAME RIGHT...    what a test needs beyond the least rights
@@ -68,7 +68,7 @@ over_cluster() {
   export "${port?}"
   OVER=(--port "${!port}" --cluster-enabled yes --cluster-config-file nodes.conf)
 }
-# A server that is started again has its slots still.
+# A server that is started again still has its slots.
 cluster_for() {
   local password auth=()
   password=$(value_of --requirepass "$@")
@@ -87,7 +87,7 @@ value_of() {
   done
 }
 over_acl() { OVER=(--user admin on nopass '~*' '&*' +@all --masteruser admin --masterauth any); }
-# Only now: a Redis that loads its append-only file drops what the default user may not do.
+# Only now, because a Redis that loads its append-only file drops what the default user may not do.
 # shellcheck disable=SC2046 # words of a command
 acl_for() {
   local password where=()
@@ -102,7 +102,7 @@ if [[ ${TEST_OVER:-} == acl && $(command -v redis-cli) != */admin/redis-cli ]]; 
   new=$BATS_RUN_TMPDIR/admin/$BASHPID
   cat >"$new" <<SCRIPT
 #!/bin/sh
-# redis-cli as the user admin, on a server that has one.
+# redis-cli as the user admin, if the server has one.
 for word; do
   case \$word in
     */s) [ ! -e "\${word%s}admin" ] || exec $(command -v redis-cli) --user admin --pass any --no-auth-warning "\$@" ;;
@@ -157,7 +157,7 @@ redis_start() {
   [[ ${TEST_OVER:-} != acl ]] || acl_for "$name" "$@"
 }
 
-# An answer that is not PONG still shows life: a server with a password says NOAUTH.
+# Any answer shows that it is alive, even NOAUTH from a server with a password.
 redis_answers() {
   [[ $(redis "$1" ping 2>&1) =~ ^(PONG|NOAUTH) ]]
 }
@@ -219,7 +219,7 @@ SCRIPT
   REDIS_SERVER=$BATS_TEST_TMPDIR/redis-with-clock redis_start "$@"
 }
 
-# A server of a cluster, or below a Sentinel, has one already: others know it by that.
+# In a cluster, or behind a Sentinel, a server already has one, by which others know it.
 redis_listen() {
   local over=${1}_over
   port=${!over:-}
@@ -237,7 +237,7 @@ listeners_on() {
   echo $(($(redis "$1" pubsub numsub "$2" | tail -n1) + of_slot))
 }
 
-# publish_on NAME CHANNEL [MESSAGE]: as rlock publishes there; the message is standard input if it is not given.
+# publish_on NAME CHANNEL [MESSAGE]: publishes like rlock; the message is standard input if it is not given.
 publish_on() {
   local how=publish from=()
   [[ ${TEST_OVER:-} != cluster || $(redis "$1" command info spublish) != *spublish* ]] || how=spublish
@@ -265,16 +265,16 @@ redis_free_port() {
   echo "$port"
 }
 
-# A semaphore that nobody uses stays for a month: its slots, and that we made it.
+# An unused semaphore stays for a month: its slots, and that we created it.
 idle_semaphore() {
   local semaphore=${2#rlock:holder:\{}
   [[ $2 == "$semaphore" ]] || semaphore=${semaphore%\}}
   [[ $(redis "$1" hget "rlock:holder:{$semaphore}" made) == 1 && $(redis "$1" exists "{$semaphore}:timeout") == 0 ]]
 }
 
-# assert_clean NAME: no key without a TTL, no lock left held, and no process left that mentions the
-# server's folder apart from the server. Allowed are fencing tokens, which stay for ever, and what came of releases,
-# which stays for as long as one may be sent again. Keys that a failed test has left do not trouble the next.
+# assert_clean NAME: no key without a TTL, no held lock, and no process that mentions the server's folder except the
+# server. Allowed are fencing tokens, which stay forever, and the outcomes of releases, which stay as long as one may be
+# sent again. Keys that a failed test has left do not affect the next.
 assert_clean() {
   is_clean "$1" || {
     redis "$1" flushall >/dev/null 2>&1 || true

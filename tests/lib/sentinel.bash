@@ -16,7 +16,7 @@ host_of() {
   echo "${!host:-127.0.0.1}"
 }
 
-# on_its_host NAME COMMAND ...: with the server that is at home where NAME is.
+# on_its_host NAME COMMAND ...: on the host where the server NAME is.
 on_its_host() {
   local server=${1}_server
   shift
@@ -28,7 +28,7 @@ sentinel_start() {
   dir=$(redis_folder)/$name
   mkdir -p "$dir"
   local port=${name}_port
-  # One that begins again is where it was.
+  # One that starts again stays where it was.
   [[ -n ${!port:-} ]] || printf -v "$port" '%s' "$(redis_free_port)"
   cat >"$dir/sentinel.conf" <<CONF
 port ${!port}

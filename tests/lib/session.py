@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""session.py SCENARIO: somebody at a terminal. Each scenario is a function below; it fails by an exception.
+"""session.py SCENARIO: a user at a terminal. Each scenario is a function below; it fails by an exception.
 
 RLOCK is the program, RLOCK_URL its server, SOCKET that server's socket. Needs Debian's python3-pexpect.
 """
@@ -14,14 +14,14 @@ import pexpect
 
 RLOCK = os.environ["RLOCK"]
 PROMPT = "READY> "
-# Counts the SIGINTs that it gets, and ends with their number at SIGUSR1.
+# Counts the SIGINTs that it gets, and exits with their number at SIGUSR1.
 COUNTER = ("import signal, sys\nseen = []\nsignal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
            "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(40 + len(seen)))\nprint('counting', flush=True)\n"
            "while True: signal.pause()\n")
 
 
 def shell():
-    """An interactive bash with job control, on a terminal of its own."""
+    """An interactive bash with job control, on its own terminal."""
     child = pexpect.spawn("/bin/bash", ["--norc", "--noprofile", "-i"], timeout=10, encoding="utf-8",
                           env=dict(os.environ, PS1=PROMPT, TERM="xterm", HISTFILE="/dev/null"), dimensions=(24, 80))
     child.expect_exact(PROMPT)
@@ -52,12 +52,12 @@ def held(name="job"):
 def until(condition, what, seconds=10):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain for: " + what
+        assert time.monotonic() < end, "waited without success for: " + what
         time.sleep(0.02)
 
 
 def past_the_lease():
-    """Longer than any lease here without a renewal."""
+    """Waits longer than any lease here lasts without a renewal."""
     end = time.monotonic() + 2.5
     until(lambda: time.monotonic() > end or not held(), "2.5 s")
     assert held(), "the lock was not kept"
@@ -99,7 +99,7 @@ def ctrl_c_once():
     do(child, f"{RLOCK} run job -- /usr/bin/python3 {counter_file()}", "counting")
     child.sendintr()
     child.sendintr()
-    # The second one may come before the first has been seen: ask for one after the other.
+    # The second one may come before the first was seen, so check one after the other.
     pid = command_of(child, "/usr/bin/python3")
     os.kill(pid, signal.SIGUSR1)
     child.expect_exact(PROMPT)
@@ -143,7 +143,7 @@ def ctrl_backslash():
 
 
 def ends_by_ctrl_c(child):
-    """Ctrl-C once the lock is held: the command does not come to its end, and the lock is released."""
+    """Ctrl-C once the lock is held: the command does not finish, and the lock is released."""
     until(held, "the lock")
     child.sendintr()
     child.expect_exact(PROMPT)
@@ -153,7 +153,7 @@ def ends_by_ctrl_c(child):
 
 
 def ctrl_c_before_the_command(slowly=""):
-    # A reader of --status-fd who does not read holds rlock up between the grant and the start of the command.
+    # If the reader of --status-fd does not read, it holds rlock up between the grant and the start of the command.
     child = shell()
     stuck = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_pipe.py")
     for _ in range(3):
@@ -162,12 +162,12 @@ def ctrl_c_before_the_command(slowly=""):
 
 
 def ctrl_c_before_the_command_slowly():
-    # strace(1) holds up what the guards say to each other: a command that began would have ended before.
+    # strace(1) delays what the guards say to each other: a command that started would have ended before.
     ctrl_c_before_the_command("strace -f -qq -o /dev/null -e trace=sendmsg -e inject=sendmsg:delay_enter=300000")
 
 
 def ctrl_c_before_the_guards():
-    # strace(1) holds each process up before its first prctl(2): here it is the frontend, which has the lock by then.
+    # strace(1) delays each process before its first prctl(2): here it is the frontend, which already has the lock.
     child = shell()
     slow = "strace -f -qq -o /dev/null -e trace=prctl -e inject=prctl:delay_enter=400000"
     do(child, f"{slow} {RLOCK} run -q job -- sh -c 'sleep 3; echo FINI''SHED'")
@@ -175,20 +175,20 @@ def ctrl_c_before_the_guards():
 
 
 def ctrl_c_as_the_command_begins():
-    # strace(1) holds up the frontend before it hears that the command is there, which has had its Ctrl-C by then; and the
-    # monitor as long before it hears of that one.
+    # strace(1) delays the frontend before it learns that the command exists, which has already received its Ctrl-C; and
+    # the monitor just as long before it learns of that signal.
     child = shell()
     slow = "strace -f -qq -o /dev/null -e trace=recvmsg -e inject=recvmsg:delay_enter=800000:when=1"
     do(child, f"{slow} {RLOCK} run -q job -- /usr/bin/python3 {counter_file()}", "counting")
     child.sendintr()
-    # The question goes the way of a second delivery, behind it: by the frontend.
+    # The signal that asks goes the way of a second delivery, after it: through the frontend.
     os.kill(parent_of(parent_of(command_of(child, "/usr/bin/python3"))), signal.SIGUSR1)
     child.expect_exact(PROMPT)
     assert status(child) == 41, "one Ctrl-C"
 
 
 def hook_at_a_terminal():
-    """A hook is at the terminal as the command is: it may print, set modes, and be stopped by Ctrl-Z."""
+    """A hook uses the terminal like the command: it may print, set modes, and be stopped by Ctrl-Z."""
     child = shell()
     do(child, "stty tostop", PROMPT)
     do(child, f"{RLOCK} run --hook-timeout 20s --lease 2s --on-acquire 'stty -a </dev/tty >/dev/null && echo hook-up; sleep 1' "
@@ -219,7 +219,7 @@ def second_ctrl_c_ends_the_grace():
     assert held()
     child.sendintr()
     child.expect_exact(PROMPT)
-    # The command ended before the second one, which so was for rlock: a loop in a shell ends with it.
+    # The command ended before the second one, so that was for rlock: a loop in a shell ends with it.
     assert status(child) == 130
     assert time.monotonic() - begun < 6, "the second Ctrl-C was not heard"
     assert not held()
@@ -245,12 +245,12 @@ def ctrl_z_fg():
 
 
 def ctrl_z_bg_fg():
-    # In the background it reads the terminal, and is stopped for that.
+    # It reads the terminal in the background, which stops it.
     child = ctrl_z_then("bg")
     child.expect_exact(PROMPT)
     until(lambda: "Stopped" in (do(child, "jobs", PROMPT) or child.before), "SIGTTIN")
     past_the_lease()
-    # On a very busy machine the shell may see a stop of before.
+    # On a very busy machine the shell may see an earlier stop.
     for _ in range(3):
         do(child, "fg")
         try:
@@ -262,7 +262,7 @@ def ctrl_z_bg_fg():
 
 
 def settles(pid, wanted, act):
-    """Acts, and waits until the process has come to that state since."""
+    """Acts, and waits until the process has reached that state."""
     def switches():
         with open(f"/proc/{pid}/status") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("voluntary"))
@@ -277,8 +277,8 @@ def parent_of(pid):
 
 
 def a_stop_that_is_over():
-    # A slow monitor: it has told of a stop that the frontend, stopped itself, reads only when fg has ended it, and has
-    # not seen that end.
+    # A slow monitor: the frontend, stopped itself, reads its report of a stop only when fg has ended that, and the
+    # monitor has not seen that end.
     child = shell()
     do(child, f"{RLOCK} run job -- sh -c 'echo u''p; read answer; echo got $answer; exit 5'", "up")
     child.send("\x1a")
@@ -316,7 +316,7 @@ def a_shell_as_the_command():
     child = shell()
     do(child, f"PS1='inner> ' {RLOCK} run job -- bash --norc --noprofile -i", "inner> ")
     inner = command_of(child, "bash --norc")
-    until(lambda: state_of(inner) == "S", "the shell reads")  # readline forgets a prompt that Ctrl-C cuts short
+    until(lambda: state_of(inner) == "S", "the shell reads")  # readline forgets a prompt that Ctrl-C interrupts
     child.sendintr()
     child.expect_exact("inner> ")
     do(child, "sleep 100")
@@ -348,7 +348,7 @@ def full_screen():
     child.send("q")
     child.expect_exact(PROMPT)
     assert status(child) == 0
-    # As before: what is typed is a line, and Ctrl-C works.
+    # As before: input is a line, and Ctrl-C works.
     do(child, "cat")
     command_of(child, "cat")
     child.sendintr()
@@ -356,7 +356,7 @@ def full_screen():
     assert status(child) == 130
 
 
-# A full-screen program: it takes the terminal as such programs do, and ends at "q", giving it back; SIGTERM does nothing.
+# A full-screen program: it takes over the terminal, and restores it and exits at "q"; SIGTERM does nothing.
 DRAWER = ("import os, signal, sys, termios, tty\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
           "before = termios.tcgetattr(0)\ntty.setraw(0)\nos.write(1, b'DRAWN')\n"
           "while os.read(0, 1) != b'q': pass\n"
@@ -376,11 +376,11 @@ def redis(*words):
 
 
 def messages_while_somebody_draws():
-    """What is not urgent waits for the end of the program that draws on the terminal."""
+    """Messages that are not urgent wait until a program that draws on the terminal has ended."""
     child = shell()
     do(child, f"{RLOCK} -v run --lease 1s job -- {drawer()}", "DRAWN")
     until(held, "the lock")
-    past_the_lease()  # renewed several times, which is said
+    past_the_lease()  # renewed several times, which is reported
     child.send("q")
     child.expect_exact("GIVEN BACK")
     assert "renewed" not in child.before, child.before
@@ -390,7 +390,7 @@ def messages_while_somebody_draws():
 
 
 def a_loss_while_somebody_draws():
-    """An error is said at once, and again when the program has left, which takes its screen with it."""
+    """An error is shown at once, and again after the program has ended and cleared its screen."""
     child = shell()
     do(child, f"{RLOCK} run --lease 3s job -- {drawer()}", "DRAWN")
     until(held, "the lock")
@@ -404,7 +404,7 @@ def a_loss_while_somebody_draws():
 
 
 def a_loss_at_a_prompt():
-    """A shell that edits its line has modes like those of somebody who draws, and takes nothing with it."""
+    """A shell that edits its line has modes like a program that draws, but clears nothing."""
     child = shell()
     do(child, f"{RLOCK} run --lease 3s job -- sleep 1000 &", PROMPT)
     until(held, "the lock")
@@ -423,12 +423,12 @@ def held_back_only_while_somebody_draws():
 
 
 def modes():
-    """The settings that a shell script finds."""
+    """The settings that a shell script would find."""
     return "stty -g </dev/tty"
 
 
 def modes_come_back(options, why, wanted, slowed_by=""):
-    """A program that draws is killed, in a script: what comes after it finds the terminal as it was."""
+    """A program that draws is killed, in a script: the next command finds the terminal as it was."""
     child = shell()
     path = os.path.join(os.environ["FOLDER"], "script")
     with open(path, "w") as file:
@@ -450,12 +450,12 @@ def modes_after_a_loss():
 
 
 def modes_after_max_hold():
-    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("as long as it may be"), 124)
+    modes_come_back("--max-hold 500ms", lambda child: child.expect_exact("the limit of --max-hold"), 124)
 
 
 def modes_of_a_command_that_is_faster():
-    """It draws before the frontend has a turn. The tracer holds that up alone, at each look at the terminal."""
-    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("as long as it may be"), 124,
+    """It draws before the frontend gets a turn: strace(1) delays only the frontend, each time that it reads the modes."""
+    modes_come_back("--max-hold 2s", lambda child: child.expect_exact("the limit of --max-hold"), 124,
                     "strace -qq -o /dev/null -e trace=ioctl -e inject=ioctl:delay_enter=500000")
 
 
@@ -470,7 +470,7 @@ def modes_after_the_monitor_was_killed():
     until(lambda: not held(), "the end of the lease")
 
 
-# A pager: it takes the terminal before or after the job has begun, and gives it back or keeps it, as its argument says.
+# A pager: it takes over the terminal before or after the job has started, and restores it or not, as its argument says.
 PAGER = ("import os, sys, termios, time, tty\nfolder, early = os.environ['FOLDER'], sys.argv[1] == 'early'\n"
          "def wait_for(name):\n    while not os.path.exists(folder + '/' + name): time.sleep(0.02)\n"
          "terminal = os.open('/dev/tty', os.O_RDWR)\nbefore = termios.tcgetattr(terminal)\n"
@@ -484,7 +484,7 @@ PAGER = ("import os, sys, termios, time, tty\nfolder, early = os.environ['FOLDER
 
 
 def modes_of_a_pager(when):
-    """The output of a job that is stopped goes to a pager, which sets the modes, perhaps before the job has begun."""
+    """The output of a job that is stopped goes to a pager, which may set the modes before the job has started."""
     child = shell()
     folder = os.environ["FOLDER"]
     for name in "drawn", "begun", "ended":
@@ -507,13 +507,13 @@ def modes_of_pagers_are_left_alone():
 
 
 def a_shell_that_was_killed():
-    """An interactive shell as the command has taken modes and foreground; both come back when it is killed."""
+    """An interactive shell as the command has changed modes and foreground; both are restored when it is killed."""
     child = shell()
     path = os.path.join(os.environ["FOLDER"], "script")
     with open(path, "w") as file:
         file.write(f"{RLOCK} run --max-hold 1s -k 100ms job -- env PS1='inner> ' bash --norc --noprofile -i\n"
                    "read answer && echo got $answer\n")
-    do(child, f"sh {path}", "inner> ", "as long as it may be")
+    do(child, f"sh {path}", "inner> ", "the limit of --max-hold")
     until(lambda: not held(), "the release")
     child.sendline("hello")
     child.expect_exact("got hello")
@@ -521,7 +521,7 @@ def a_shell_that_was_killed():
 
 
 def modes_of_others_are_left_alone():
-    """The job was stopped, and its shell reads a line, in modes of its own, when the lock is lost."""
+    """The job was stopped, and its shell reads a line, with its own modes, when the lock is lost."""
     child = shell()
     do(child, f"{RLOCK} run -k 100ms --lease 3s job -- {drawer().replace('tty.setraw', 'tty.setcbreak')}", "DRAWN")
     pid = command_of(child, "/usr/bin/python3")
@@ -564,7 +564,7 @@ def state_of(pid):
 
 
 def stopped_where_the_kernel_stops_nobody():
-    """An orphaned group: the kernel ignores SIGTSTP there. The command has left it, and is stopped by one."""
+    """In an orphaned group the kernel ignores SIGTSTP. The command has left it, so SIGTSTP stops it."""
     text = "import os, time\nos.setpgid(0, 0)\nprint('up', flush=True)\ntime.sleep(1000)\n"
     child = pexpect.spawn(RLOCK, ["run", "job", "--", "/usr/bin/python3", "-c",
                                   "import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', sys.argv[1]])", text],
@@ -607,7 +607,7 @@ def terminal_closes():
 
 
 def shell_goes_away():
-    """A shell that ends without a word to its jobs: the kernel hangs up on those that are stopped."""
+    """A shell that exits without notifying its jobs: the kernel hangs up on those that are stopped."""
     child = pexpect.spawn("/bin/dash", ["-i"], timeout=10, encoding="utf-8", env=dict(os.environ, PS1=PROMPT))
     do(child, f"{RLOCK} run job -- sh -c 'echo u''p; exec sleep 1234'", "up\r\n")
     sleeper = command_of(child, "sleep 1234")
@@ -619,7 +619,7 @@ def shell_goes_away():
 
 
 def without_a_shell(text, *options):
-    """rlock as the first process at a terminal, as `ssh -t HOST rlock run ...` has it."""
+    """rlock as the first process at a terminal, as with `ssh -t HOST rlock run ...`."""
     child = pexpect.spawn(RLOCK, ["run", *options, "job", "--", "bash", "-c", text], timeout=10, encoding="utf-8")
     child.expect_exact("up")
     return child

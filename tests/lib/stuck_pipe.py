@@ -12,6 +12,6 @@ except BlockingIOError:
     os.set_blocking(writer, True)
 os.dup2(writer, int(sys.argv[1]))
 os.set_inheritable(int(sys.argv[1]), True)
-# The reader stays open: there is somebody, who does not read.
+# The reader stays open, but does not read.
 os.set_inheritable(reader, True)
 os.execvp(sys.argv[2], sys.argv[2:])

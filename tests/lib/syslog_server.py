@@ -1,4 +1,4 @@
-"""Writes what is said to a /dev/log of its own, a line for each message: syslog_server.py SOCKET FILE"""
+"""Writes what its own /dev/log receives, one line per message: syslog_server.py SOCKET FILE"""
 import socket
 import sys
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""terminal.py TEXT ANSWER COMMAND [ARG...]: runs COMMAND on a terminal of its own.
+"""terminal.py TEXT ANSWER COMMAND [ARG...]: runs COMMAND on its own terminal.
 
-When its output holds TEXT, ANSWER is typed, or sent if it is a signal ("SIGTERM"). What COMMAND wrote is
+When its output contains TEXT, ANSWER is typed, or sent if it is a signal ("SIGTERM"). What COMMAND wrote is
 printed, and its status is ours: 128 + the signal if it died of one. It is killed after 40 s.
 """
 import os
@@ -24,7 +24,7 @@ while True:
         break
     try:
         data = os.read(terminal, 4096)
-    except OSError:  # Linux says EIO when the last writer has ended
+    except OSError:  # Linux reports EIO when the last writer has ended
         break
     if not data:
         break

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""watching.py CASE: somebody at a terminal looks at `rlock status --watch`. $RLOCK is the program, at $RLOCK_URL."""
+"""watching.py CASE: a user at a terminal watches `rlock status --watch`. $RLOCK is the program, at $RLOCK_URL."""
 import os
 import re
 import signal
@@ -69,7 +69,7 @@ def keys():
 
 
 def modes():
-    """However it ends, the terminal has its modes back."""
+    """Regardless of how it ends, the terminal's modes are restored."""
     for how, status in (("q", 0), ("\x03", 130), ("kill", 143)):
         child = watch("a")
         picture(child, r"q quit$")
@@ -98,7 +98,7 @@ def narrow():
 
 
 def short():
-    """Six lines, and more locks than that: the chosen one is always seen."""
+    """Six lines, and more locks than that: the chosen one is always visible."""
     child = watch(lines=6)
     seen = picture(child, r"> a ")
     assert len(seen.splitlines()) == 6 and re.search(r"\n[0-9]+ more\nq quit", seen), seen
@@ -110,7 +110,7 @@ def short():
 
 
 def tiny():
-    """A pane of a few columns, with colours, in which no label has room."""
+    """A pane of a few columns, with colours, which is too narrow for labels."""
     for columns in (10, 3, 1):
         child = watch("a", columns=columns, lines=10, NO_COLOR="")
         seen = picture(child, "n|…")
@@ -120,7 +120,7 @@ def tiny():
 
 
 def top():
-    """Sorted by expiry, with nobody having moved, the screen shows what expires next, whatever is renewed."""
+    """Sorted by expiry, the screen shows what expires next, regardless of renewals, until the user moves."""
     child = watch(lines=6)
     child.send("sss")
     picture(child, r"by expiry")
@@ -161,7 +161,7 @@ PROMPT = "READY> "
 
 
 def shell(program="/bin/dash", *options):
-    """A dash, which changes no modes of the terminal by itself, and looks; the shell and the pid of rlock."""
+    """A dash, which does not change the terminal's modes, and rlock in it; returns the shell and rlock's pid."""
     child = pexpect.spawn(program, [*options, "-i"], dimensions=(24, 100), timeout=40, encoding="utf-8",
                           env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "PS1": PROMPT})
     child.expect_exact(PROMPT)
@@ -178,7 +178,7 @@ def state_of(pid):
 def until(condition, what):
     end = time.monotonic() + 40
     while not condition():
-        assert time.monotonic() < end, "waited in vain for: " + what
+        assert time.monotonic() < end, "waited without success for: " + what
         time.sleep(0.02)
 
 
@@ -195,7 +195,7 @@ def stopped(child, pid):
 
 
 def stop_and_fg():
-    """Ctrl-Z gives the terminal back to the shell, and fg takes it again; more than once, and the modes are the shell's."""
+    """Ctrl-Z gives the terminal back to the shell with its modes, and fg takes it again, more than once."""
     child, pid = shell()
     for _ in range(2):
         assert not echoes(child)
@@ -216,7 +216,7 @@ def stop_and_fg():
 
 
 def stop_from_outside():
-    """SIGSTOP leaves no time to give anything back. Bash does it, and fg brings our modes: they are not the former ones."""
+    """SIGSTOP leaves no time to restore anything. Bash does so, and fg restores our modes, not the former ones."""
     child, pid = shell("/bin/bash", "--norc", "--noprofile", "--noediting")
     os.kill(pid, signal.SIGSTOP)
     child.expect_exact(PROMPT)
@@ -230,7 +230,7 @@ def stop_from_outside():
 
 
 def background():
-    """In the background it leaves the terminal and what is typed alone, and ends by SIGTERM; fg has its keys again."""
+    """In the background it touches neither terminal nor input, and SIGTERM ends it; after fg the keys work again."""
     for how in "\x03", "kill":
         child, pid = shell()
         stopped(child, pid)
@@ -256,7 +256,7 @@ def background():
 
 
 def nobody_to_go_on():
-    """At a terminal without a shell Ctrl-Z stops nobody."""
+    """At a terminal without a shell Ctrl-Z stops nothing."""
     child = watch()
     picture(child, r"> a ")
     child.send("\x1a")
@@ -272,7 +272,7 @@ def redis(*command):
 
 
 def choice():
-    """The chosen lock stays chosen; where it goes, the next one is."""
+    """The chosen lock stays chosen; if it disappears, the next one is."""
     child = watch()
     picture(child, r"\n> a ")
     child.send("j")

@@ -1,4 +1,4 @@
-# witness.sh ID SECONDS RULE FILE...: a job that finds out who runs beside it, and takes so many seconds.
+# witness.sh ID SECONDS RULE FILE...: a job that finds out which others run at the same time, and takes SECONDS.
 #
 #   alone    nobody else may be at any of the FILEs
 #   beside   others at the FILE may only be `beside`, too
@@ -17,7 +17,7 @@ case $rule in
   alone) for name; do take -x "$name" || note overlap; done ;;
   beside) take -s "$1" || note overlap ;;
   one-of)
-    # One after the other, or two that look at the same time could pass by a file that is left.
+    # One after the other, because two that look at the same time could both miss a free file.
     exec {door}>>door
     flock "$door"
     for name; do take -x "$name" && break; done || note overlap

@@ -6,16 +6,16 @@ setup() {
   cd "$TESTS_DIR/.." || return
 }
 
-# Documents that are for readers; the messages and comments of src/ follow.
+# Documents for readers; the messages and comments of src/ follow.
 DOCUMENTS='README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/[!t]*.md docs/tldr/*.md man/* bench/README.md lua/README.md tests/*/README.md packaging/examples/* packaging/examples/github/* packaging/rlock.toml'
 
-# A pattern a line (grep -E, in any case), and what to write instead.
+# One pattern per line (grep -E, in any case), and what to write instead.
 IDIOMS="$TESTS_DIR/lint/idioms"
 
 # idioms FILE...: the lines of these files with one of them.
 idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- "$@"; }
 
-@test "no dead idiom is in the documents" { # shellcheck disable=SC2086 # words, patterns
+@test "the documents contain no dead idiom" { # shellcheck disable=SC2086 # words, patterns
   run -1 idioms $DOCUMENTS
   [[ -z $output ]]
   # Its last column has the names of tests.
@@ -27,7 +27,7 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
 @test "each idiom of the list is found, and plain English is not" {
   cd "$BATS_TEST_TMPDIR"
   local count
-  # The example of each line, behind the last arrow, has the idiom of that line.
+  # The example of each line, after the last arrow, has that line's idiom.
   count=$(grep -c '^[^#].*=>' "$IDIOMS")
   ((count >= 40))
   grep '^[^#].*=>' "$IDIOMS" | while IFS= read -r line; do
@@ -42,7 +42,7 @@ idioms() { grep -nHiE -d skip -f <(sed 's/ *=>.*//; /^#/d; /^$/d' "$IDIOMS") -- 
   (($(wc -w <README.md) <= 1800))
 }
 
-@test "every link of a document leads to a file, and to a heading of it" {
+@test "every link in a document leads to a file, and to a heading in it" {
   python3 - README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md */README.md tests/*/README.md <<'PYTHON'
 import os, re, sys
 

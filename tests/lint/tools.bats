@@ -7,7 +7,7 @@ setup() {
   cd "$TESTS_DIR/.."
 }
 
-# needs TOOL...: sets $tool to the first one that is there.
+# needs TOOL...: sets $tool to the first one that is installed.
 needs() {
   for tool; do
     ! command -v "$tool" >/dev/null || return 0
@@ -16,7 +16,7 @@ needs() {
   skip "no $1"
 }
 
-# shells: the shell scripts of the source that are no tests.
+# shells: the shell scripts in the source, except for tests.
 shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bats' '^#!/(usr/bin/env |bin/)(ba|da)?sh' .ci bench packaging tests; }
 
 @test "clang-format has nothing to change" {
@@ -25,7 +25,7 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
   find src tests/unit bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
 }
 
-# Variables that another file sets or uses are beyond it.
+# It cannot know variables that another file sets or uses.
 @test "shellcheck: scripts" {
   needs shellcheck
   shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash

@@ -56,7 +56,7 @@ TEST(Election, AMajorityGrantsWithTheLargestToken) {
   EXPECT_EQ(election->hold->owner, one.owner);
 }
 
-// The hold counts from the first request, whenever the servers were asked.
+// The hold counts from the first request, regardless of the others.
 TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
   const auto one = request();
   const TimePoint sent = TimePoint{} + 5s;
@@ -73,7 +73,7 @@ TEST(Election, AGrantThatDoesNotCountIsNone) {
   EXPECT_NE(election.error().message.find("young"), std::string::npos);
 }
 
-// Held by others on too few servers for them, and too many for us.
+// Others hold it on too few servers for them, but too many for us.
 bool contested(const Result<Acquired>& election) {
   return election && election->outcome == Answer::held && !election->contested.empty();
 }
@@ -102,14 +102,14 @@ TEST(Election, AContestedLockSaysWhoseVoteIsMissing) {
   EXPECT_EQ(elected(one, {held_by("a"), held_by("a"), away()})->contested, "");
 }
 
-// Redisson's RedLock has an UUID for each server, and one thread.
+// Redisson's RedLock has a UUID for each server, and one thread.
 TEST(Election, ARedLockIsOneHolder) {
   const auto one = request();
   const auto held = elected(one, {held_by("a:7"), held_by("b:7"), grant(one.owner, "1")});
   EXPECT_EQ(held->outcome, Answer::held);
   EXPECT_FALSE(contested(held));
   EXPECT_TRUE(contested(elected(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")})));
-  // A holder of rlock's has one id on all servers, and so has a string its value.
+  // An rlock holder has one id on all servers, and a string one value.
   EXPECT_EQ(common_id({.owner = "a:7", .described = true}), "a:7");
   EXPECT_EQ(common_id({.owner = "a:7", .by_set = true}), "a:7");
   EXPECT_EQ(common_id({.owner = "a:7", .mode = "read"}), "a:7");
@@ -137,7 +137,7 @@ TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
   EXPECT_EQ(longest({}, 50s), 50s);
   EXPECT_EQ(longest({.expires_in = 60s}), 60s);
   EXPECT_EQ(longest({.who = {.ended = true}, .held_for = 60s, .lease = 30s}, 40s), 100s);
-  // No number of a server makes a sum that is too large.
+  // No number from a server overflows the sum.
   EXPECT_LT(longest({.expires_in = milliseconds::max(), .held_for = milliseconds::max(), .lease = milliseconds::max()},
                     milliseconds::max()),
             std::chrono::years(40));
@@ -201,7 +201,7 @@ redis::Reply info(const std::string& run_id, int uptime, const std::string& more
 TEST(Voter, VotesOnceItIsOlderThanALease) {
   const TimePoint now = BootClock::now();
   Voter young, old;
-  EXPECT_TRUE(old.unfit(30s, now));  // it has said nothing yet
+  EXPECT_TRUE(old.unfit(30s, now));  // it has not answered yet
   young.heard(info("a", 31), now);
   old.heard(info("b", 40), now);
   EXPECT_TRUE(young.unfit(30s, now));

@@ -10,8 +10,8 @@
 namespace rlock::redis {
 namespace {
 
-// A client on one end of a connection; whoever plays the server is on the other. Nobody serves the endpoint: once the
-// connection is dropped, there is no other one.
+// A client on one end of a connection; the test plays the server on the other. Nobody serves the endpoint, so
+// there is no other connection once this one is dropped.
 class ClientTest : public testing::Test {
  protected:
   ClientTest() : client(Endpoint{.kind = Endpoint::Kind::unix_socket, .path = "/nonexistent/rlock"}) { connect(); }
@@ -27,7 +27,7 @@ class ClientTest : public testing::Test {
     EXPECT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
 
-  // Calls, and has `answer` sent as soon as the command has come.
+  // Calls, and sends `answer` as soon as the command has arrived.
   Result<Reply> call(std::string_view answer) {
     std::jthread peer([&] {
       char command[64];

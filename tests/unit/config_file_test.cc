@@ -79,7 +79,7 @@ TEST(ConfigFile, RefusesWhatBeginsNoTable) {
   }
 }
 
-// Wherever the file is cut off, and whichever character it lacks.
+// Cut off anywhere, and with any character missing.
 TEST(ConfigFile, ShowsNoValue) {
   const std::string text =
       "url = \"redis://:S3CR3T@h\"\n[profile.a]\nreason = '''\nS3CR3T\n'''\nmax-queue = 5\nx = [S3CR3T]\n";

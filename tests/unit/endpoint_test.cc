@@ -44,7 +44,7 @@ TEST(Endpoint, ReadsIpv6InBrackets) {
   EXPECT_EQ(parse_endpoint("redis://[fe80::1]")->port, 6379);
 }
 
-// RFC 6874: the % in front of a zone is written %25.
+// RFC 6874: the % before a zone is written %25.
 TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
   const auto endpoint = *parse_endpoint("redis://[fe80::1%25eth0]:6380/1");
   EXPECT_EQ(endpoint.host, "fe80::1%eth0");
@@ -52,7 +52,7 @@ TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
   EXPECT_EQ(parse_endpoint(endpoint.display())->host, endpoint.host);
 }
 
-// The address that is handed to nested runs in RLOCK_URL.
+// The address that nested runs get in RLOCK_URL.
 TEST(Endpoint, WhatIsShownIsReadBack) {
   for (const char* host :
        {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {

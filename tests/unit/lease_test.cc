@@ -46,7 +46,7 @@ TEST(LeaseTiming, AFixedLeaseNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(30s, 28s, false));
 }
 
-// A Java reader's renewal leaves the lock 30 s, whatever the reader of ours has asked for.
+// A Java reader's renewal leaves the lock 30 s, regardless of what our reader has asked for.
 TEST(LeaseTiming, AReaderIsDeadBeforeTheTimeThatAJavaReaderLeavesIt) {
   EXPECT_EQ(lock::kLongestReaderLease, 30s);
   EXPECT_LT(timing(lock::kLongestReaderLease).kill_at, 30s);

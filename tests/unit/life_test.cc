@@ -45,14 +45,14 @@ LifeEvent event(Kind kind, TimePoint now = kStart) {
   return {.kind = kind, .now = now, .end = {JobEnd::Kind::exited, 3}, .signal = SIGTERM};
 }
 
-// A life to which that has happened.
+// A life to which these events have happened.
 Life life_after(std::initializer_list<Kind> kinds, const LifePlan& plan = kPlan) {
   Life life(plan);
   for (const Kind kind : kinds) life.take(event(kind));
   return life;
 }
 
-// The outcome of one more event.
+// The result of one more event.
 std::string then(Life& life, Kind kind, TimePoint now = kStart + 1min) {
   const auto actions = life.take(event(kind, now));
   return text(life) + ":" + text(actions);

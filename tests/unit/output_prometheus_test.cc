@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-// The label of a lock of that name, as it stands in the text.
+// The label of a lock with that name in the text.
 std::string label_of(const std::string& name) {
   const std::string text = prometheus_text({{.lock = {named(name)}}}, {}, {});
   const std::string begin = "\nrlock_held{name=\"", end = "\"} 0\n";
@@ -108,7 +108,7 @@ TEST(OutputPrometheus, LabelsAreUniqueAndUtf8) {
   EXPECT_NE(label, label_of(bytes + "b"));
   EXPECT_EQ(label.size(), 300 * 5 + 1);
   EXPECT_EQ(label_of("a\u202eb"), R"(a\\u{202e}b)");
-  // One that looks like an escaped name is none.
+  // One that looks like an escaped name is not.
   EXPECT_NE(label_of("a\xff"), label_of(R"(a\xff)"));
   EXPECT_NE(label_of("a\u202eb"), label_of(R"(a\u{202e}b)"));
   EXPECT_NE(label_of(R"(a\xff)"), label_of(R"(a\\xff)"));

@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The text that was given for the option of that long name; null: it was not.
+// The text that was given for the option with that long name; null if none was.
 const std::string* given(const Parsed& parsed, std::string_view name) {
   const auto found = parsed.options.find(name);
   return found == parsed.options.end() ? nullptr : &found->second.text;

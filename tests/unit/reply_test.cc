@@ -71,8 +71,7 @@ TEST(ReplyReader, RefusesWhatIsNotRedis) {
   EXPECT_NE(read_all("HTTP/1.1 400 Bad Request\r\n").error().message.find("HTTP/1.1 400"), std::string::npos);
 }
 
-// hiredis 0.14 does not know these, and 1.x reads them: what nobody has asked for is refused by both, also inside of
-// an array.
+// hiredis 0.14 does not know these, and 1.x reads them. Both must refuse what nobody asked for, also inside an array.
 TEST(ReplyReader, RefusesTheTypesOfResp3) {
   for (const char* bytes : {",1.5\r\n", ",inf\r\n", "#t\r\n", "#f\r\n",
                             "(3492890328409238509324850943850943825024385\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n",

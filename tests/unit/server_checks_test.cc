@@ -14,7 +14,7 @@ constexpr std::string_view kFine =
     "maxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\n# Replication\r\nrole:master\r\n"
     "connected_slaves:0\r\n";
 
-// The check of that name, where the server says `more` before everything else: the first of two fields counts.
+// The check of that name, if the server says `more` before everything else; the first of two fields counts.
 Check check_of(std::string_view name, const std::string& more, ServerFacts facts = {}) {
   facts.info.emplace(more + "\r\n" + std::string(kFine));
   for (const Check& check : check_set_up(facts)) {
@@ -98,7 +98,7 @@ TEST(ServerChecks, FailsSentinelsWhosePrimaryGrantsWithoutReplicas) {
   EXPECT_EQ(check_of("replicas", "connected_slaves:1", {.behind_sentinels = true}).verdict, Verdict::warn);
 }
 
-// A reading that took `took`, `after` the first one, of a server that has gained `gained` since.
+// A reading that took `took`, `after` the first one, of a server whose clock has gained `gained` since.
 ClockReading reading(microseconds after, microseconds took, microseconds gained = {}) {
   const TimePoint sent = TimePoint{} + 1h + after;
   return {sent, sent + took, 5s, microseconds(5s) + after + took / 2 + gained};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts are those that Redis 6.2.16, 7.0.15, 7.2.6, 7.4.1 and Valkey wrote when they were asked.
+// The texts come from Redis 6.2.16, 7.0.15, 7.2.6, 7.4.1 and Valkey.
 #include "redis/server_error.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No number that a server sends makes anything overflow: meant for the build with UBSan, which ends the test there.
+// No number from a server causes an overflow. This is for the build with UBSan, which would end the test.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ std::string array(const std::vector<std::string>& elements) {
   return all;
 }
 
-// A hostile server on a connection that keeps commands apart: answers each with what `reply` makes.
+// A hostile server on a connection that keeps commands apart: answers each with `reply`.
 class Hostile {
  public:
   explicit Hostile(std::function<std::string()> reply) : client(Endpoint()) {
@@ -89,7 +89,7 @@ class Numbers {
     }
   }
 
-  // As a text that is a number for sure.
+  // As a text that is certainly a number.
   std::string number() { return text(kNumbers[random_() % std::size(kNumbers)]); }
 
   std::string holder() {
@@ -176,7 +176,7 @@ TEST(UntrustedNumbers, OfARenewal) {
   }
 }
 
-// The schema of status --json promises dates of four digits for the year, and times that are not negative.
+// The schema of status --json promises years with four digits, and times that are not negative.
 TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
   const auto look = [](const char* since, const char* lease) {
     const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),

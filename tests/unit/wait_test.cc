@@ -37,7 +37,7 @@ TEST(WaitFor, EndsInTimeWithoutADescriptorForATimer) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// With a time far away, without one, and with one that is near: each way of waiting.
+// With a distant deadline, without one, and with a close one: each way of waiting.
 TEST(WaitFor, IsEndedByADescriptorAndByAnInterrupt) {
   for (const Until& end : {Until{}, Until{}.at_most(100s), Until{}.at_most(900ms)}) {
     Ends pipe = make_pipe(), interrupt = make_pipe();
@@ -47,7 +47,7 @@ TEST(WaitFor, IsEndedByADescriptorAndByAnInterrupt) {
     std::thread interrupter([&] { EXPECT_EQ(write(interrupt.writer.get(), "x", 1), 1); });
     EXPECT_EQ(wait_for(-1, 0, {end.deadline, interrupt.reader.get()}), WaitEnd::interrupted);
     interrupter.join();
-    // Where both have happened, the interrupt counts.
+    // If both have happened, the interrupt counts.
     EXPECT_EQ(wait_for(pipe.reader.get(), POLLIN, {end.deadline, interrupt.reader.get()}), WaitEnd::interrupted);
   }
 }

@@ -14,7 +14,7 @@ constexpr const char* kWaiterActions[] = {
     "listen",     "hear",  "unlisten", "disconnect", "ask",  "tell", "tell_unreachable",
     "tell_moved", "offer", "prepare",  "wait",       "poll", "end"};
 
-// A waiter at a time of its own, which counts from 0, without chance.
+// A waiter with its own time, which starts at 0, and without randomness.
 class Waiting {
  public:
   explicit Waiting(std::optional<milliseconds> limit = {}, std::string others = "") : life_(plan(limit, others)) {}
@@ -35,7 +35,7 @@ class Waiting {
   }
   std::string failed(Error::Code code) { return on({.kind = Event::failed, .code = code}); }
   std::string polled(std::optional<long long> ttl) { return on({.kind = Event::polled, .ttl = ttl}); }
-  // It is held, and those who want to know have been told.
+  // It is held, and this was reported.
   std::string held(std::optional<long long> ahead, std::optional<milliseconds> expires_in, bool strayed = false) {
     return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = ahead}, .strayed = strayed});
   }

@@ -42,7 +42,7 @@ TEST(WriteLine, GivesUpWhereNobodyReads) {
   const Ends pipe = make_pipe();
   fill(pipe.writer.get());
   EXPECT_FALSE(write_line(pipe.writer.get(), "line\n", 20ms));
-  // The descriptor is shared with others, who have not asked for this.
+  // Others share the descriptor, and must not be affected.
   EXPECT_EQ(fcntl(pipe.writer.get(), F_GETFL) & O_NONBLOCK, 0);
 
   int ends[2];
@@ -66,7 +66,7 @@ TEST(WriteLine, LeavesNoSignalOfABrokenPipe) {
   pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
-// Between poll(2) and write(2) somebody else fills the pipe again, and the only reader is slow.
+// Between poll(2) and write(2) another process fills the pipe again, and the only reader is slow.
 TEST(WriteLine, IsNotHeldUpByThoseWhoFillThePipe) {
   const Ends pipe = make_pipe();
   std::atomic<bool> stop = false;

@@ -10,7 +10,7 @@ import redis
 
 logging.disable()  # python-redis-lock logs each attempt that fails
 library, urls = sys.argv[1], sys.argv[2:]
-# A waiter may wait for long: BLPOP.
+# A waiter may wait long: BLPOP.
 servers = [redis.Redis.from_url(url, socket_timeout=None) for url in urls]
 
 
@@ -43,7 +43,7 @@ class RedlockPy:
         return bool(self.lock)
 
     def wait(self):
-        # It cannot wait without end, and all who wait for the same time meet again and again.
+        # It cannot wait forever, and clients that wait equally long would collide again and again.
         while not self.attempt():
             time.sleep(random.uniform(0, 0.2))
         return True
@@ -146,6 +146,6 @@ for line in sys.stdin:
         break
     try:
         ok, error = perform(command, words), ""
-    except Exception as thrown:  # whatever a library throws is its answer
+    except Exception as thrown:  # a library's exception is its answer
         ok, error = False, f"{type(thrown).__name__}: {thrown}"
     say(command=command, ok=ok, error=error, at=time.time() * 1000)
