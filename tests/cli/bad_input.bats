@@ -58,17 +58,10 @@ refused() {
   run -0 rlock run rlock -- true
 }
 
-<<<<<<< HEAD
-@test "a name given twice, and too many of them" {
+@test "a name given twice, and too many names" {
   refused 64 "'b' is given twice" run b a b -- touch ran
   refused 64 "'b' is given twice" acquire --lease 10s b b
   refused 64 "'b' is given twice" release --owner "$OWNER" b a b
-=======
-@test "a name given twice, and too many names" {
-  refused 64 "'b' is named twice" run b a b -- touch ran
-  refused 64 "'b' is named twice" acquire --lease 10s b b
-  refused 64 "'b' is named twice" release --owner "$OWNER" b a b
->>>>>>> h-rest
   local names=()
   mapfile -t names < <(seq 65)
   refused 64 '65 names; at most 64' run "${names[@]}" -- touch ran
@@ -259,17 +252,10 @@ refused() {
   [[ $output == ran && -z $stderr ]]
 }
 
-<<<<<<< HEAD
-@test "--wait with -n" {
+@test "--wait together with -n" {
   refused 64 'cannot be used together' run -n --wait 5s x -- touch ran
   refused 64 'cannot be used together' run --wait 0 -n x -- touch ran
   refused 64 'cannot be used together' acquire --lease 10s -n -w 5s x
-=======
-@test "--wait together with -n" {
-  refused 64 contradict run -n --wait 5s x -- touch ran
-  refused 64 contradict run --wait 0 -n x -- touch ran
-  refused 64 contradict acquire --lease 10s -n -w 5s x
->>>>>>> h-rest
 }
 
 @test "-E with a number that is no exit status" {
@@ -354,15 +340,9 @@ refused() {
   refused 76 x release --owner "$OWNER" x
 }
 
-<<<<<<< HEAD
-@test "acquire wants --lease and says why, whatever is set elsewhere" {
+@test "acquire needs --lease and says why, regardless of other settings" {
   refused 64 'nothing renews' acquire x
   RLOCK_LEASE=10s refused 64 'nothing renews' acquire x
-=======
-@test "acquire needs --lease and says why, regardless of other settings" {
-  refused 64 'nobody renews' acquire x
-  RLOCK_LEASE=10s refused 64 'nobody renews' acquire x
->>>>>>> h-rest
   echo 'lease = "10s"' >c.toml
   refused 64 'nothing renews' acquire --config c.toml x
 }

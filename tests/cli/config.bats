@@ -276,7 +276,6 @@ with_host_file() {
   wrong c.toml ':2: reason: put the value in quotes'
 }
 
-<<<<<<< HEAD
 @test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
   printf 'lease = "41s"\n# caf\xe9\n' >c.toml
   wrong c.toml ':2: the file is not valid UTF-8'
@@ -286,10 +285,7 @@ with_host_file() {
   [[ $(lease_of --config c.toml) == 41s ]]
 }
 
-@test "a table, or a key with dots, that is no profile" {
-=======
 @test "a table, or a key with dots, that is not a profile" {
->>>>>>> h-rest
   printf 'quiet = true\n[server]\nlease = "1m"\n' >c.toml
   wrong c.toml ':2: server: unknown table'
   printf 'server.lease = "1m"\n' >c.toml

@@ -263,13 +263,8 @@ entry() {
   run -0 rlock history --json p
   redis srv set 'rlock:history:{s}' text
   run -0 --separate-stderr rlock history s
-<<<<<<< HEAD
   [[ $stderr == *'is not a stream; delete it'* ]]
-  # It keeps no lock from being released.
-=======
-  [[ $stderr == *'is no stream; delete it'* ]]
   # It does not prevent a release.
->>>>>>> h-rest
   run -0 --separate-stderr rlock run s -- true
   [[ $stderr == *'released, but the history could not be written: WRONGTYPE'* ]]
   run -1 rlock status --is-held s
@@ -461,11 +456,7 @@ at() {
   [[ $output == *' 1' ]]
 }
 
-<<<<<<< HEAD
-@test "many entries that rlock did not write are skipped in large pages" {
-=======
 @test "many foreign entries are skipped in large pages" {
->>>>>>> h-rest
   local commands
   redis srv eval 'for i = 1, 20000 do redis.call("xadd", KEYS[1], "*", "a", "b") end' 1 'rlock:history:{f}' >/dev/null
   redis srv config resetstat >/dev/null
@@ -521,13 +512,8 @@ at() {
   (($(entries h) < 10200))
 }
 
-<<<<<<< HEAD
-@test "of a quorum each server has it, and the reader sees one" {
-  not_over sentinel cluster 'it cannot be part of a quorum'
-=======
 @test "in a quorum each server has the history, and the reader sees one" {
-  not_over sentinel cluster 'it cannot be one of a quorum'
->>>>>>> h-rest
+  not_over sentinel cluster 'it cannot be part of a quorum'
   redis_start two
   redis_start three
   local url

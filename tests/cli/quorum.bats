@@ -413,13 +413,8 @@ put_back_by_renew() {
   run --separate-stderr rlock --server-timeout 1s run -n job -- touch ran
   redis_thaw s3
   show
-<<<<<<< HEAD
-  # Nobody else asks for it: it is the server without an answer that is missing.
-  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and no one on a majority; '*"${RLOCK_URL##* }"* ]]
-=======
   # Nobody else asks for it; only the server without an answer is missing.
-  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and nobody on a majority; '*"${RLOCK_URL##* }"* ]]
->>>>>>> h-rest
+  [[ $status == 75 && ! -e ran && $stderr == *'contested: others hold it on 1 of 3 servers, and no one on a majority; '*"${RLOCK_URL##* }"* ]]
   (($(calls s2) - before < 8)) # two for an attempt
 }
 

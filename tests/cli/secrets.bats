@@ -212,13 +212,8 @@ watched() {
   done
 }
 
-<<<<<<< HEAD
-@test "processes: a word alone in front of the @, of a server that wants no password" {
-  not_over sentinel acl 'the server requires a password'
-=======
 @test "processes: a word alone before the @, of a server without a password" {
-  not_over sentinel acl 'the server wants a password'
->>>>>>> h-rest
+  not_over sentinel acl 'the server requires a password'
   redis_start turn
   local url
   url=$(redis_url turn)

@@ -216,13 +216,8 @@ change=(run acquire)
   options=(--tls-ca "$TLS_DIR/ca.crt" --url "rediss://127.0.0.1:$port")
   says 69 'TLS: the server did not answer in time' 'if it does not use TLS on this port, write redis://' run status doctor
   options=(--url "redis://127.0.0.1:$srv_tls")
-<<<<<<< HEAD
-  # It closes the connection, or resets it.
-  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server uses TLS, write rediss://' run status doctor
-=======
   # It closes or resets the connection.
-  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server wants TLS, write rediss://' run status doctor
->>>>>>> h-rest
+  says 69 "redis://127.0.0.1:$srv_tls: " 'if the server uses TLS, write rediss://' run status doctor
 }
 
 @test "messages name options with their dashes" {

@@ -72,15 +72,9 @@ job() {
   job 64 '--hook-timeout: 0s is too short; use at least 1ms' --hook-timeout 0
 }
 
-<<<<<<< HEAD
-@test "messages: options that contradict one another, or say nothing" {
+@test "messages: options that contradict each other or say nothing" {
   job 64 'cannot be used together' -s -x
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
-=======
-@test "messages: options that contradict each other or say nothing" {
-  job 64 'contradict each other; give one' -s -x
-  job 64 '--isolate and --leftovers ignore contradict each other: nothing outlives its namespace' --isolate --leftovers ignore
->>>>>>> h-rest
   job 64 'is given twice' --lease 5s --lease 6s
   job 64 'a reason has at most 512 bytes' --reason "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml

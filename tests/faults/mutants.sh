@@ -1,11 +1,6 @@
 #!/usr/bin/env bash
-<<<<<<< HEAD
-# Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Exits with the number of
-# mutants that no test noticed.
-=======
 # Breaks one promise at a time in a copy of the tree and runs the tests that must notice. Prints the number of mutants
 # that no test noticed.
->>>>>>> h-rest
 #
 #   bash tests/faults/mutants.sh            all (about an hour)
 #   bash tests/faults/mutants.sh PATTERN    those whose name matches
@@ -41,22 +36,14 @@ mutant() {
 import sys
 path, old, new = sys.argv[1:]
 text = open(path).read()
-<<<<<<< HEAD
 assert old in text, f"{path} does not contain {old!r}: fix this mutant"
-=======
-assert old in text, f"{path} does not contain {old!r}; fix this mutant"
->>>>>>> h-rest
 open(path, "w").write(text.replace(old, new))
 PYTHON
     shift 3
   done
   cmake --build build --target rlock >build.log || {
     tail -n 20 build.log
-<<<<<<< HEAD
     echo "$name: does not compile: fix this mutant"
-=======
-    echo "$name: does not compile; fix this mutant"
->>>>>>> h-rest
     exit 1
   }
   [[ -z $compile_only ]] || return 0
@@ -326,13 +313,8 @@ mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats 
   for'
 mutant 'a cluster: the server that named a dead owner is asked again first' tests/cli/cluster.bats \
   src/redis/slot.cc 'if (teacher_) doubt(*teacher_);' ''
-<<<<<<< HEAD
 mutant 'a cluster: MOVED is no reason to ask elsewhere' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
   src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of({host, ""});' ''
-=======
-mutant 'a cluster: MOVED is ignored' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
-  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");' ''
->>>>>>> h-rest
 mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, regardless of what it announces' tests/cli/cluster.bats \

@@ -22,7 +22,7 @@ teardown_file() { redis_stop srv; }
   ((ttl > 0 && ttl <= 5000))
 }
 
-@test "the holder is described as long as the lock is held" {
+@test "the holder is described, for as long as the lock is held" {
   run -0 acquire owner-1 5000 hold-1 '' host h pid 7
   [[ $(redis srv hmget "$holder" owner lease token host pid) == "owner-1:0"$'\n5000\n'"${lines[2]}"$'\nh\n7' ]]
   [[ $(redis srv hget "$holder" hold:hold-1) == 1 ]]
@@ -30,22 +30,14 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") <= 5000))
 }
 
-<<<<<<< HEAD
 @test "the description of an earlier holder does not stay" {
-=======
-@test "nothing remains of an earlier holder's description" {
->>>>>>> h-rest
   redis srv hset "$holder" reason old hold:other 1
   redis srv pexpire "$holder" 5000
   run -0 acquire owner-1 5000 hold-1 ''
   [[ -z $(field reason) && -z $(field hold:other) ]]
 }
 
-<<<<<<< HEAD
 @test "a lock held by another owner is refused, with the remaining time" {
-=======
-@test "a lock held by another owner is refused with the remaining time" {
->>>>>>> h-rest
   acquire owner-1 5000 hold-1 ''
   run -0 acquire owner-2 9000 hold-2 ''
   [[ ${lines[0]} == held ]]
@@ -54,11 +46,7 @@ teardown_file() { redis_stop srv; }
   [[ $(field owner) == owner-1:0 ]]
 }
 
-<<<<<<< HEAD
 @test "a lock whose lease has ended is granted again" {
-=======
-@test "a lock whose lease is over is granted again" {
->>>>>>> h-rest
   acquire owner-1 5000 hold-1 ''
   redis srv pexpire "$lock" 1
   wait_until not redis_has "$lock"
@@ -76,11 +64,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $(redis srv hgetall "$lock") == $'mode\nread\nowner-1:0\n1' ]]
 }
 
-<<<<<<< HEAD
 @test "a key of another type is refused as another kind, and nothing is changed" {
-=======
-@test "a key of another type at the lock's name is refused as another kind, and nothing is changed" {
->>>>>>> h-rest
   redis srv set "$lock" text px 60000
   run -0 acquire owner-1 5000 hold-1 ''
   [[ ${lines[0]} == other-kind && ${lines[1]} == string && ${lines[2]} -gt 59000 && ${lines[3]} == text ]]
@@ -113,11 +97,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1:0) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "the holder's heir gets a second hold" {
-=======
-@test "the holder's heir gets the lock, and the count is two" {
->>>>>>> h-rest
   local token
   token=$(acquire owner-1 5000 hold-1 '' | tail -n 1)
   run -0 acquire owner-2 5000 hold-2 owner-1
@@ -132,11 +112,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" owner-1:0) == 2 ]]
 }
 
-<<<<<<< HEAD
 @test "an heir never shortens the granted lease" {
-=======
-@test "an heir never shortens the lease" {
->>>>>>> h-rest
   acquire owner-1 60000 hold-1 ''
   acquire owner-2 1000 hold-2 owner-1
   (($(redis srv pttl "$lock") > 30000))
@@ -158,11 +134,7 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ ${lines[0]} == held ]]
 }
 
-<<<<<<< HEAD
 @test "two heirs of a Redisson holder have three holds in all, and both release theirs" {
-=======
-@test "two heirs of a holder made by Redisson make the count three, and both are released" {
->>>>>>> h-rest
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 30000
   acquire owner-2 5000 hold-2 java:1

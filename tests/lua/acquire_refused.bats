@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# lua/verb/acquire.lua on a server without free memory, and for users who lack rights: no half-made lock stays.
+# lua/verb/acquire.lua on a server without memory, and by users who lack rights: nothing half-made stays.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -37,11 +37,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == "$first" ]]
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights gets the lock or leaves no key" {
-=======
-@test "a user who lacks any one right gets the lock or leaves none" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -62,11 +58,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-<<<<<<< HEAD
 @test "an heir without any one of the rights gets a hold or does not change the outer one" {
-=======
-@test "an heir who lacks any one right gets the lock or leaves the outer hold as it was" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS eval; do
     redis srv flushall
@@ -83,11 +75,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-<<<<<<< HEAD
 @test "a user without the right to set a TTL leaves no key forever, even if other rights are missing, too" {
-=======
-@test "a user without the right to PEXPIRE leaves no permanent key, even if another right is missing" {
->>>>>>> h-rest
   local rights
   for rights in '-pexpire -del' '-pexpire -hdel' '-pexpire -del -hdel' \
     '-pexpire -hdel -del (+pexpire|~rlock:holder:*|~rlock:hold:*)'; do

@@ -1,10 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # One call of a script does a limited amount of work, because a script blocks all other clients of the server.
-=======
-# Regardless of how much there is to do, one script call does little, because it keeps all other clients of the server
-# waiting.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -12,7 +7,7 @@ load ../lib/fault_scripts
 setup_file() { start_script_server; }
 setup() { fresh_lock; }
 teardown() {
-  # Like assert_mortal, for thousands of keys.
+  # As assert_mortal, of thousands of keys.
   [[ $(redis srv eval "
     local immortal = 0
     for _, key in ipairs(redis.call('keys', '*')) do
@@ -25,14 +20,10 @@ teardown_file() { redis_stop srv; }
 
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
-# The number of commands that the server has executed, also in scripts.
+# The number of commands that the server has executed, in scripts as well.
 commands() { redis srv info commandstats | awk -F'[=,]' '/^cmdstat_/ { sum += $2 } END { print sum }'; }
 
-<<<<<<< HEAD
 # little COMMAND ...: runs it, and checks that the server executes no more than a thousand or two commands.
-=======
-# little COMMAND ...: runs it; it makes the server execute no more than a thousand commands or two.
->>>>>>> h-rest
 little() {
   local before
   before=$(commands)
@@ -44,11 +35,7 @@ little() {
   }
 }
 
-<<<<<<< HEAD
 # dead_waiters N: puts these ahead in the queue, with the record of a living waiter, or with none.
-=======
-# dead_waiters N: at the front of the queue, with a record like that of a living one, or without any.
->>>>>>> h-rest
 dead_waiters() {
   redis srv eval "
     local now = redis.call('time')[1] * 1000
@@ -75,11 +62,7 @@ readers() {
     redis.call('pexpire', KEYS[1], 600000)" 1 "$lock" "$1" "$2"
 }
 
-<<<<<<< HEAD
 # until_done MOST COMMAND ...: repeats it until its reply is not `again`; $calls is how often.
-=======
-# until_done MOST COMMAND ...: again and again until it says something other than `again`; $calls.
->>>>>>> h-rest
 until_done() {
   local most=$1
   shift
@@ -98,11 +81,7 @@ until_done() {
   [[ $(redis srv exists "$queue" "$waiters") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "the first living waiter gets the lock, despite many dead ones ahead of it" {
-=======
-@test "the first living waiter gets the lock, regardless of how many dead ones are ahead" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -116,11 +95,7 @@ until_done() {
   hears b granted
 }
 
-<<<<<<< HEAD
 @test "renewing, leaving the queue and looking do a limited amount of work, too" {
-=======
-@test "a renewal, and a waiter that leaves or looks, also do little work" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -134,11 +109,7 @@ until_done() {
   [[ $(owner_of) == a ]]
 }
 
-<<<<<<< HEAD
 @test "dead waiters do not make a queue full" {
-=======
-@test "only living waiters make a queue full" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -163,11 +134,7 @@ until_done() {
   [[ ${lines[5]} == 3000 ]]
 }
 
-<<<<<<< HEAD
 @test "the reader with the longest lease leaves: no other reader is taken for dead" {
-=======
-@test "the reader with the longest lease leaves: no other one is taken for dead" {
->>>>>>> h-rest
   use_lock "$lock" read_write read
   readers 3000 300000
   acquire x 900000 hx ''
@@ -182,11 +149,7 @@ until_done() {
   (($(redis srv pttl "$lock") <= 300000))
 }
 
-<<<<<<< HEAD
 @test "a writer waits for one living reader among many dead ones, and not for the dead ones" {
-=======
-@test "a writer waits for one living reader among many dead ones, and not for those" {
->>>>>>> h-rest
   use_lock "$lock" read_write read
   readers 2000 0
   acquire x 30000 hx ''
@@ -198,11 +161,7 @@ until_done() {
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" mode) == write ]]
 }
 
-<<<<<<< HEAD
 @test "the last living reader leaves among many dead ones: the waiting writer gets the lock" {
-=======
-@test "the last living reader leaves many dead ones: the waiting writer gets the lock" {
->>>>>>> h-rest
   use_lock "$lock" read_write read
   listen w
   acquire x 30000 hx ''
@@ -215,15 +174,11 @@ until_done() {
   hears w granted
 }
 
-<<<<<<< HEAD
 @test "many waiting readers get the lock, some in each call" {
-=======
-@test "many waiting readers get the lock, some with each call" {
->>>>>>> h-rest
   use_lock "$lock" read_write read
   mode=write acquire w 30000 hw ''
   dead_waiters 400
-  # They all listen on one connection.
+  # They listen, all of them on one connection.
   seq -f "${grant_channels}dead-%.0f:0" 400 | xargs redis-cli -s "$srv_sock" "${sharded:+s}subscribe" >heard 3>&- &
   local listener=$!
   all_listen() { [[ $(listeners_on srv "${grant_channels}dead-400:0") == 1 ]]; }
@@ -239,11 +194,7 @@ until_done() {
   [[ $(redis srv zcard "$queue") == 0 && $(redis srv hlen "$lock") == 201 ]]
 }
 
-<<<<<<< HEAD
 @test "the last living reader leaves among many dead ones, and nobody waits: the lock becomes free" {
-=======
-@test "the last living reader leaves many dead ones, and nobody waits: the lock is free in the end" {
->>>>>>> h-rest
   use_lock "$lock" read_write read
   acquire x 30000 hx ''
   readers 2000 0

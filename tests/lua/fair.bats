@@ -1,10 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # The queue of Redisson's RFairLock beside rlock's, as lua/part/fair.lua and lua/part/queue.lua see it. Redisson itself: tests/interop.
-=======
-# The queue of Redisson's RFairLock beside ours, as lua/part/fair.lua and lua/part/queue.lua see it. tests/interop has
-# Redisson itself.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -23,11 +18,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-<<<<<<< HEAD
 # fair_waiter ID [MS]: joins Redisson's queue, and counts as alive for this long.
-=======
-# fair_waiter ID [MS]: joins Redisson's queue, and counts as alive for that time.
->>>>>>> h-rest
 fair_waiter() {
   redis srv rpush "$fair_queue" "$1"
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 + ${2:-300000})) "$1"
@@ -43,11 +34,7 @@ not_called() { ! grep -qE '^s?message' "turns-$1"; }
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
 
-<<<<<<< HEAD
 @test "a release tells the first fair waiter, and no newcomer of rlock gets ahead of it" {
-=======
-@test "a release calls the first fair waiter, and none of our newcomers gets in before it" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -63,11 +50,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == granted ]]
 }
 
-<<<<<<< HEAD
 @test "the turn of other programs is over soon, and leaves nothing behind" {
-=======
-@test "the turn of others ends soon, and leaves nothing behind" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   fair_waiter F:1
   hears_turns F:1
@@ -76,11 +59,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   wait_until over
 }
 
-<<<<<<< HEAD
 @test "the lease has ended: the fair waiter is told before a waiter of rlock gets the lock" {
-=======
-@test "a lock whose lease ran out: the fair waiter is called before one of ours gets it" {
->>>>>>> h-rest
   fair_waiter F:1
   hears_turns F:1
   run -0 acquire a 30000 ha ''
@@ -88,11 +67,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called F:1
 }
 
-<<<<<<< HEAD
 @test "a fair waiter that has timed out, or does not listen, is skipped" {
-=======
-@test "a fair waiter that has timed out, or that nobody listens for, is skipped" {
->>>>>>> h-rest
   fair_waiter F:1 -1
   fair_waiter F:2
   hears_turns F:1
@@ -101,22 +76,14 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   run -0 acquire b 30000 hb ''
   [[ ${lines[0]} == granted ]]
   not_called F:1
-<<<<<<< HEAD
   # The first living one is told, if Redisson uses the same time as the server.
-=======
-  # The first living one is called, if Redisson counts time as the server does.
->>>>>>> h-rest
   hears_turns F:2
   release b hb
   is_called F:2
   not_called F:1
 }
 
-<<<<<<< HEAD
 @test "rlock's waiters and a fair one take turns if rlock's are not in that queue" {
-=======
-@test "our waiters and a fair one take turns if ours are not in that queue" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -139,11 +106,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ -z $(owner_of) ]]   # and this one is theirs
 }
 
-<<<<<<< HEAD
 @test "rlock's first waiter joins that queue, and leaves it when it gets the lock" {
-=======
-@test "our first waiter joins that queue, and leaves it when it has the lock" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -166,11 +129,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == granted && -z $(fair_ids) ]]
 }
 
-<<<<<<< HEAD
 @test "a fair newcomer finds rlock's first waiter ahead; alone in that queue, that waiter does not stay forever" {
-=======
-@test "a fair newcomer finds our first waiter ahead; alone there, it does not stay forever" {
->>>>>>> h-rest
   listen b
   redis srv hset "$lock" F:9 1 # a fair holder looks like any other of Redisson
   redis srv pexpire "$lock" 30000
@@ -186,11 +145,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == F:1 && $(redis srv zcard "$fair_times") == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "when Redisson subtracts a time from all behind a grant, rlock's waiter still counts as alive" {
-=======
-@test "the time that Redisson subtracts from all behind a grant leaves ours alive" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1 330000 # a lease of 30 s, and 300 s to wait
@@ -199,11 +154,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   (($(redis srv zscore "$fair_times" b:0) > $(redis srv time | head -n 1) * 1000))
 }
 
-<<<<<<< HEAD
 @test "keys of another type, or without a right to them, count as an empty queue" {
-=======
-@test "keys of another type, or without a right to them, are not a queue" {
->>>>>>> h-rest
   listen b
   local what
   for what in "set $fair_queue text" "set $fair_times text" "rpush $fair_queue F:1"; do
@@ -235,11 +186,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == released ]]
 }
 
-<<<<<<< HEAD
 @test "inspect shows the fair waiters" {
-=======
-@test "inspect shows who waits in that queue" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   fair_waiter F:1
@@ -250,11 +197,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[-3]} == F:1 && ${lines[-2]} == F:2 && ${lines[-1]} == 0 ]] # and nobody listens for the release
 }
 
-<<<<<<< HEAD
 @test "a fair waiter that joins rlock's waiter in that queue does not expire with the keys" {
-=======
-@test "a fair waiter that came while ours was alone in the queue does not expire with the keys" {
->>>>>>> h-rest
   listen b
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -268,11 +211,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
 }
 
-<<<<<<< HEAD
 @test "a waiter that was overtaken in rlock's queue delays nobody in the fair queue" {
-=======
-@test "one of our waiters that was overtaken in our queue delays nobody in theirs" {
->>>>>>> h-rest
   listen b p
   redis srv hset "$lock" F:1 1
   redis srv pexpire "$lock" 30000
@@ -287,11 +226,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   is_called J:1
 }
 
-<<<<<<< HEAD
 @test "what only rlock's waiters have left in that queue expires, even if they were many" {
-=======
-@test "what only our waiters have left there expires, regardless of how many they were" {
->>>>>>> h-rest
   listen a b
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000
@@ -300,19 +235,11 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == 'a b' ]]
   assert_bounded "$fair_queue"
   assert_bounded "$fair_times"
-<<<<<<< HEAD
   # With another waiter among them they stay.
   fair_waiter F:1
   enqueue b 30000 hb
   [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
   # A waiter whose time was over a minute ago is dead. Until then it may be alive by its own clock.
-=======
-  # If others are among them, they stay.
-  fair_waiter F:1
-  enqueue b 30000 hb
-  [[ $(redis srv pttl "$fair_queue") == -1 && $(redis srv pttl "$fair_times") == -1 ]]
-  # One that has been dead for a minute does not count. A minute ago it may still be alive, by its own clock.
->>>>>>> h-rest
   redis srv zadd "$fair_times" $(($(redis srv time | head -n 1) * 1000 - 50000)) F:1
   enqueue b 30000 hb
   [[ $(fair_ids) == 'a b F:1' && $(redis srv pttl "$fair_queue") == -1 ]]
@@ -329,11 +256,7 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ ${lines[0]} == held && $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "there may be a living waiter behind a hundred dead ones, so the keys stay" {
-=======
-@test "behind a hundred dead waiters somebody may be alive: the keys stay" {
->>>>>>> h-rest
   listen a
   redis srv hset "$lock" F:9 1
   redis srv pexpire "$lock" 60000

@@ -13,11 +13,7 @@ teardown_file() { redis_stop srv; }
   script_is_well_formed force_unlock
 }
 
-<<<<<<< HEAD
 @test "the lock is taken from the given owner, and the waiters are told" {
-=======
-@test "the lock is taken from the owner shown, and waiters are notified" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   run -0 force_unlock owner-1
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
@@ -31,7 +27,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a lock that nobody holds is reported as free" {
+@test "a lock that nobody holds is reported free" {
   run -0 force_unlock owner-1
   [[ $output == free && $(count_calls publish) == 0 ]]
 }
@@ -42,11 +38,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == other-owner && $(redis srv hget "$lock" owner-2:0) == 1 && $(field owner) == owner-2:0 ]]
 }
 
-<<<<<<< HEAD
 @test "sent twice, the second call leaves the next owner alone" {
-=======
-@test "sent twice, the second one does not affect the next owner" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   force_unlock owner-1
   run -0 force_unlock owner-1
@@ -63,11 +55,7 @@ teardown_file() { redis_stop srv; }
   [[ $output == $'other-kind\nread-write lock' && $(redis srv hlen "$lock") == 2 ]]
 }
 
-<<<<<<< HEAD
 @test "a key of another type is another kind, and nothing is changed" {
-=======
-@test "a key of another type at the lock's name is another kind, and nothing is changed" {
->>>>>>> h-rest
   redis srv set "$lock" text px 60000
   run -0 force_unlock owner-1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string ]]
@@ -81,11 +69,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without the right to publish takes the lock anyway, and the reply says why nobody was told" {
-=======
-@test "a user who may not publish still takes the lock, and the reason is in the reply" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   as_weak_user publish
   run -0 force_unlock owner-1
@@ -93,11 +77,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights takes the lock or gets an error, and changes nothing then" {
-=======
-@test "a user who lacks any one right takes it, or is refused without any change" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS eval; do
     acquire owner-1 30000 hold-1 ''

@@ -28,11 +28,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[0]} == lock && ${lines[1]} == -2 && -z ${lines[3]} && ${lines[5]} == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "the reply has the server's clock in milliseconds" {
-=======
-@test "the server's clock is in milliseconds" {
->>>>>>> h-rest
   inspected
   local now
   now=$(redis srv time | head -n 1)
@@ -51,28 +47,20 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ $(description token) == "$token" && $(description lease) == 30000 && $(description reason) == r ]]
 }
 
-<<<<<<< HEAD
 @test "a key that lacks only the TTL of a lock is not a lock" {
-=======
-@test "a lock without a TTL is none" {
->>>>>>> h-rest
   redis srv hset "$lock" java:1 1
   inspected
   [[ "${lines[*]:0:4}" == 'other-kind hash -1 timeless' ]]
 }
 
-@test "missing values of the description are empty" {
+@test "absent values of the description are empty" {
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 60000
   inspected
   [[ -z $(description host) && -z $(description owner) ]]
 }
 
-<<<<<<< HEAD
 @test "a hash with many fields is not a lock, and its fields are not listed" {
-=======
-@test "a hash with many fields is no lock, and its fields are not listed" {
->>>>>>> h-rest
   local i
   for i in 1 2 3 4 5 6 7 8 9; do redis srv hset "$lock" "f:$i" 1; done
   redis srv pexpire "$lock" 60000
@@ -80,14 +68,14 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == hash && ${lines[3]} == data && $output != *f:1* ]]
 }
 
-@test "a read-write lock is reported as such" {
+@test "a read-write lock is named as such" {
   redis srv hset "$lock" mode read a:1 1 b:2 1
   redis srv pexpire "$lock" 60000
   inspected
   [[ ${lines[0]} == other-kind && ${lines[1]} == 'read-write lock' ]]
 }
 
-@test "a string at the lock's key is reported as such" {
+@test "a string at the lock's key is named as such" {
   redis srv set "$lock" text
   for layout in plain read_write semaphore; do
     inspected
@@ -95,18 +83,14 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   done
 }
 
-<<<<<<< HEAD
 @test "a token key or holder key of another type counts as absent" {
-=======
-@test "token and holder keys of another type count as missing" {
->>>>>>> h-rest
   redis srv rpush "$token_key" 1
   redis srv set "$holder" text
   inspected
   [[ -z ${lines[3]} && -z $(description owner) ]]
 }
 
-@test "the description of an earlier owner is attributed to that owner" {
+@test "the description of an earlier owner is shown as that owner's" {
   acquire owner-1 30000 hold-1 ''
   redis srv del "$lock"
   redis srv hset "$lock" java:1 1
@@ -115,11 +99,7 @@ description() { printf '%s\n' "${lines[@]:6}" | grep -x -A 1 -- "$1" | tail -n 1
   [[ ${lines[6]} == java:1 && $(description owner) == owner-1 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without one of the necessary rights gets an error" {
-=======
-@test "a user who lacks a necessary right is refused" {
->>>>>>> h-rest
   local right
   acquire owner-1 30000 hold-1 ''
   for right in type hlen hgetall hmget time pttl get eval; do

@@ -1,9 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # lua/part/kind.lua: every verb refuses a key that does not look like a lock, and leaves it as it is, byte for byte.
-=======
-# lua/part/kind.lua: every verb refuses keys that do not look like a lock, and leaves them unchanged, byte for byte.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -15,11 +11,7 @@ teardown_file() { redis_stop srv; }
 UUID=11111111-2222-3333-4444-555555555555
 OWNER=$UUID:7
 
-<<<<<<< HEAD
 # make WHAT: writes another program's data at $lock. Sets $guess.
-=======
-# make WHAT: another program's object at $lock. $guess is what it looks like.
->>>>>>> h-rest
 make() {
   guess=data
   redis srv del "$lock" "{$lock}:timeout"
@@ -62,11 +54,7 @@ FOREIGN=('a hash of settings' 'a hash of settings with a TTL' 'a hash of numbers
   'a big hash with a mode' 'a group of RMultiLock' 'a lock by SET NX' 'a lock by SET NX with a number' 'text'
   'a counter' 'an RSemaphore' 'a number beside a zset of an application' 'a list' 'a sorted set' 'a stream')
 
-<<<<<<< HEAD
 # picture: prints every key with its content, and when it expires, in milliseconds since 1970.
-=======
-# picture: every key with its content, and the time at which it expires in milliseconds since 1970.
->>>>>>> h-rest
 picture() {
   redis srv eval "
     local lines, time = {}, redis.call('time')
@@ -79,7 +67,7 @@ picture() {
     return lines" 0
 }
 
-# same_picture BEFORE: a TTL is only exact to the millisecond.
+# same_picture BEFORE: a TTL is known to the millisecond only.
 same_picture() {
   local key sum ends after
   after=$(picture)
@@ -89,13 +77,8 @@ same_picture() {
   done 3<<<"$1" 4<<<"$after"
 }
 
-<<<<<<< HEAD
 # refused COMMAND...: each, a word list, is refused as another kind, with the right reply, and nothing was written. A
 # renewal only says that nobody has such a lock; the program asks `inspect` for the rest.
-=======
-# refused COMMAND...: each, a word list, is refused as another kind, with the right message, and nothing was written. A renewal
-# only says that nobody has such a lock; the program asks `inspect` for the rest.
->>>>>>> h-rest
 refused() {
   local before type command
   before=$(picture)
@@ -126,21 +109,12 @@ refused_by_all() {
   done
 }
 
-<<<<<<< HEAD
 @test "other programs' keys are not plain locks" { refused_by_all plain; }
 @test "other programs' keys are not read-write locks, for a reader" { refused_by_all read_write read; }
 @test "other programs' keys are not read-write locks, for a writer" { refused_by_all read_write write; }
 @test "other programs' keys are not semaphores" { refused_by_all semaphore 2; }
 
 @test "the keys of Redisson and similar programs are locks" {
-=======
-@test "other programs' keys are no plain lock" { refused_by_all plain; }
-@test "other programs' keys are no read-write lock, for reading" { refused_by_all read_write read; }
-@test "other programs' keys are no read-write lock, for writing" { refused_by_all read_write write; }
-@test "other programs' keys are no semaphore" { refused_by_all semaphore 2; }
-
-@test "what Redisson and similar clients leave is a lock" {
->>>>>>> h-rest
   local owner
   # RLock, a transaction, node-redisson, rlock.
   for owner in "$UUID:31" "$UUID:31:0123456789abcdef0123456789abcdef" "$UUID:$UUID" "$UUID:4711"; do
@@ -177,11 +151,7 @@ refused_by_all() {
   [[ ${lines[0]} == granted ]]
 }
 
-<<<<<<< HEAD
 @test "rlock's mark proves nothing about a key that was written later" {
-=======
-@test "our mark proves nothing about a key that was created later" {
->>>>>>> h-rest
   use_lock "$lock" semaphore 2
   acquire "$UUID:1" 5000 h ''
   release "$UUID:1" h
@@ -198,11 +168,7 @@ refused_by_all() {
   done
 }
 
-<<<<<<< HEAD
 @test "a bare number is a semaphore for a request that says so, and for its waiters, unless it expires" {
-=======
-@test "a bare number is a semaphore for clients that say so, and for its waiters, unless it expires" {
->>>>>>> h-rest
   cd "$BATS_TEST_TMPDIR" || return
   local permit
   use_lock "$lock" semaphore 2
@@ -210,11 +176,7 @@ refused_by_all() {
   resize=2 run -0 acquire "$UUID:1" 5000 h ''
   [[ ${lines[0]} == granted && $(redis srv get "$lock") == 1 ]]
   release "$UUID:1" h
-<<<<<<< HEAD
   # A Java program holds all slots, and releases them.
-=======
-  # A Java client holds all of it, and releases.
->>>>>>> h-rest
   listeners=()
   listen "$UUID:2"
   redis srv set "$lock" 0
@@ -234,11 +196,7 @@ refused_by_all() {
   [[ ${lines[0]} == other-kind && $(redis srv get "$lock") == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "a lock of rlock stays one, even if another program changes its TTL or adds fields, and only rlock's field is deleted" {
-=======
-@test "our lock stays ours, regardless of changes to its TTL and keys beside it, and only ours is deleted" {
->>>>>>> h-rest
   acquire "$UUID:1" 30000 h ''
   redis srv persist "$lock"
   run -0 renew "$UUID:1" 30000
@@ -253,11 +211,7 @@ refused_by_all() {
   [[ ${lines[0]} == released && $(redis srv hkeys "$lock" | xargs) == "c2E9 c2E9:$OWNER:lock_count" ]]
 }
 
-<<<<<<< HEAD
 @test "permits of a deleted semaphore prove nothing about a number in its place" {
-=======
-@test "permits left from a deleted semaphore prove nothing about a number in its place" {
->>>>>>> h-rest
   use_lock "$lock" semaphore 1
   acquire 00000001-0000-4000-8000-000000000000:1 30000 h ''
   redis srv set "$lock" 7

@@ -14,11 +14,7 @@ teardown_file() { redis_stop srv; }
 
 owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
 
-<<<<<<< HEAD
 @test "waiters queue in the order of their arrival, and are told how many are ahead" {
-=======
-@test "waiters are in the order of their arrival, and learn how many are ahead" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   run -0 enqueue b 30000 hb
@@ -42,11 +38,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv hlen "$waiters") == 2 ]]
 }
 
-<<<<<<< HEAD
 @test "a release gives the lock to the first waiter, for a short time until it takes it" {
-=======
-@test "a release gives the lock to the first waiter, for a short time, until it takes it" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -61,19 +53,11 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == granted && ${lines[1]} == b && ${lines[2]} == $(field token) ]]
   (($(redis srv pttl "$lock") > 10000))
   [[ $(in_queue) == c ]]
-<<<<<<< HEAD
   # The next one is told that it is the first now, and how long it can wait.
   wait_until grep -q '^first [0-9]*$' heard-c
 }
 
 @test "a shorter lease limits that time, too" {
-=======
-  # The next one knows that it is the first now, and how long it may rest.
-  wait_until grep -q '^first [0-9]*$' heard-c
-}
-
-@test "a shorter lease limits the grant, too" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 4000 hb
@@ -109,11 +93,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$waiters") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a waiter that has not looked for too long is skipped" {
-=======
-@test "a waiter that was silent for too long is skipped" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -125,11 +105,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   heard_nothing b
 }
 
-<<<<<<< HEAD
 @test "the waiters' records are not trusted" {
-=======
-@test "the contents of the waiters key are not trusted" {
->>>>>>> h-rest
   local junk
   listen b c
   for junk in "'junk'" "''" 'cmsgpack.pack(7)' 'cmsgpack.pack({})' "cmsgpack.pack({9e15, 1, 'x', {}, 7})" \
@@ -145,11 +121,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   done
 }
 
-<<<<<<< HEAD
 @test "without waiters, the release is published" {
-=======
-@test "nobody is left in the queue: the release is public" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -160,11 +132,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ -z $(redis srv keys "rlock:*") && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a newcomer does not overtake the waiters: the first one gets the lock" {
-=======
-@test "a newcomer does not overtake waiters: the first of them gets the lock" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -174,11 +142,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b granted
 }
 
-<<<<<<< HEAD
 @test "the first waiter that looks after the lease has ended gets the lock, for its whole lease" {
-=======
-@test "the first waiter to look once the lease is over gets the lock for its whole lease" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -190,11 +154,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   wait_until grep -q '^first ' heard-c
 }
 
-<<<<<<< HEAD
 @test "a look of another waiter hands it to the first" {
-=======
-@test "another waiter that looks hands it to the first" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -205,11 +165,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b granted
 }
 
-<<<<<<< HEAD
 @test "a waiter that gives up leaves the queue, and the next one is told that it is the first" {
-=======
-@test "a waiter that gives up leaves the queue, and the next one learns that it is first" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -224,11 +180,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$queue" "$waiters") == 0 && $(owner_of) == a ]]
 }
 
-<<<<<<< HEAD
 @test "a waiter that gives up after it was given the lock passes it to the next one" {
-=======
-@test "a waiter that gives up but already has the lock hands it to the next one" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -238,11 +190,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(owner_of) == c ]]
 }
 
-<<<<<<< HEAD
 @test "a renewal notices dead waiters ahead, and a look, or a release for no owner, removes them" {
-=======
-@test "a renewal notices dead waiters at the front; a release by nobody, and a look, remove them" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -272,11 +220,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[2]} == 0 && $(in_queue) == 'b c' ]]
 }
 
-<<<<<<< HEAD
 @test "no waiter gets ahead because the clock was set back" {
-=======
-@test "a clock that was set back lets nobody overtake" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -297,21 +241,13 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == 'f c e b d' ]]
 }
 
-<<<<<<< HEAD
 @test "a full queue takes no newcomer; dead waiters do not count" {
-=======
-@test "a full queue does not change; dead waiters do not count" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 1
   run -0 enqueue c 30000 hc '' 0 1
   [[ $output == $'queue-full\n1' && $(in_queue) == b ]]
-<<<<<<< HEAD
   # A waiter that is already in the queue may stay.
-=======
-  # A waiter that is already there may stay.
->>>>>>> h-rest
   run -0 enqueue b 30000 hb '' 0 1
   [[ ${lines[0]} == held ]]
   leaves_the_line b
@@ -324,11 +260,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == granted ]]
 }
 
-<<<<<<< HEAD
 @test "a waiter that replaces takes the place of the last one that did, which is told by whom" {
-=======
-@test "the newest one that replaces takes the place of the last that did, which learns by whom" {
->>>>>>> h-rest
   listen b c d e
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -356,11 +288,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$lock") == 0 && $(in_queue) == 'b c d' ]]
   wait_until grep -qx 0 java
   hears b free
-<<<<<<< HEAD
   # For a moment it is only for others; then this waiter competes, and gets it.
-=======
-  # For a moment it is only for others; then it competes, and gets it.
->>>>>>> h-rest
   run -0 in_others_turn enqueue b 30000 hb
   [[ ${lines[0]} == held ]] && ((lines[1] <= 90))
   redis srv hset "$waiters" open 1
@@ -372,11 +300,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(redis srv exists "$lock") == 0 ]] # and this one was
 }
 
-<<<<<<< HEAD
 @test "an open release tells the first living waiter" {
-=======
-@test "an open release notifies the first living waiter" {
->>>>>>> h-rest
   listen b c
   hear_releases java
   hear_releases first
@@ -386,18 +310,14 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   enqueue b 30000 hb
   enqueue c 30000 hc
   leaves_the_line b
-  redis srv del "$waiters" # nothing that is created again may stay forever
+  redis srv del "$waiters" # nothing of what is made anew may stay for ever
   enqueue c 30000 hc
   release a ha
   hears c free
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "force_unlock gives the lock to the first waiter, too" {
-=======
-@test "force_unlock hands it to the first waiter, too" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -415,11 +335,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   hears b 'first \(700\|69[0-9]\)' # a millisecond may have passed
 }
 
-<<<<<<< HEAD
 @test "it tells the first living waiter" {
-=======
-@test "it tells the first living one" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -430,11 +346,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $(in_queue) == c ]]
 }
 
-<<<<<<< HEAD
 @test "a replaced waiter is told even if the queue is empty by then, and leaves nothing behind" {
-=======
-@test "a replaced waiter learns it even if nobody waits any more, and nothing of it stays" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -449,11 +361,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ -z $(redis srv keys 'rlock:*') ]]
 }
 
-<<<<<<< HEAD
 @test "a waiter that replaces another one can join a full queue, because that does not get longer" {
-=======
-@test "replacing does not make the queue longer, so it works in a full one" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 30000 hb '' 0 '' 1
@@ -462,11 +370,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == held && $(in_queue) == 'd c' ]]
 }
 
-<<<<<<< HEAD
 @test "a lock can be renewed and released despite a queue key of another type" {
-=======
-@test "a queue key of another type does not prevent renewing and releasing" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   redis srv set "$queue" text px 60000
   run -0 renew a 30000
@@ -475,11 +379,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without the right to delete is told when it is its turn, as others are" {
-=======
-@test "a user who lacks the right to delete is notified of its turn like others" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -498,19 +398,11 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   run -0 release a ha
   as_full_user
   [[ ${lines[0]} == released ]]
-<<<<<<< HEAD
   # It is unknown whether it listens: if not, the grant expires.
   [[ $(owner_of) == b ]]
 }
 
 @test "on a server that is out of memory, a waiter gets the lock" {
-=======
-  # Nobody knows whether it is listening; if not, the grant runs out.
-  [[ $(owner_of) == b ]]
-}
-
-@test "a server that is out of memory: waiters get the lock" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -531,11 +423,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   [[ $output == *$'\n2\n'*$'\nhost\nh\npid\nb\nuser\nu\n'*$'\nhost\nh\npid\nc\nuser\nu'* ]]
 }
 
-<<<<<<< HEAD
 # heard_elsewhere ID ...: as if the queue had come from another server since their last look.
-=======
-# heard_elsewhere ID ...: as if the queue had moved from another server since they were heard of.
->>>>>>> h-rest
 heard_elsewhere() {
   local id
   for id; do
@@ -546,11 +434,7 @@ heard_elsewhere() {
   done
 }
 
-<<<<<<< HEAD
 @test "the queue has come from another server: a waiter that does not listen here yet keeps its place" {
-=======
-@test "the queue has moved from another server: a waiter that does not listen here yet keeps its place" {
->>>>>>> h-rest
   listen b c
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -573,11 +457,7 @@ heard_elsewhere() {
   [[ $(owner_of) == c ]]
 }
 
-<<<<<<< HEAD
 @test "the queue has come from another server: a waiter that has looked here, or was here before, is dead if it does not listen" {
-=======
-@test "the queue has moved from another server: a waiter that has looked here, or was there before, is dead if it does not listen" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 20000 hb
@@ -595,11 +475,7 @@ heard_elsewhere() {
   [[ $(owner_of) == d && -z $(in_queue) ]]
 }
 
-<<<<<<< HEAD
 @test "the queue has come from another server: no waiter keeps its place once the first one has not come in time" {
-=======
-@test "the queue has moved from another server: nobody is waited for if the first one has not come in time" {
->>>>>>> h-rest
   listen b c d
   acquire a 30000 ha ''
   enqueue b 20000 hb

@@ -1,9 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # raise: makes the fencing token at least this large.
-=======
-# raise: from now on the fencing token is at least that large.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -27,21 +23,13 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv get "$token_key") == "$token" ]]
 }
 
-<<<<<<< HEAD
 @test "an owner that does not hold the lock raises nothing: other-owner" {
-=======
-@test "raise without the lock raises nothing: other-owner" {
->>>>>>> h-rest
   token=$(acquire owner 5000 hold '' | sed -n 3p)
   [[ $(raise stranger $((token + 5))) == other-owner ]]
   [[ $(redis srv get "$token_key") == "$token" ]]
 }
 
-<<<<<<< HEAD
 @test "a token key without a token stays as it is: no-token" {
-=======
-@test "an invalid token stays: no-token" {
->>>>>>> h-rest
   acquire owner 5000 hold ''
   redis srv set "$token_key" words
   [[ $(raise owner 7) == no-token ]]

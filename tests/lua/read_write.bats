@@ -45,7 +45,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv exists '{x}y:a:0:rwlock_timeout:1') == 1 ]]
 }
 
-@test "readers share, writers do not" {
+@test "readers share, a writer does not" {
   read_by a
   run -0 read_by b
   [[ ${lines[0]} == granted ]]
@@ -62,11 +62,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == held ]]
 }
 
-<<<<<<< HEAD
 @test "each reader has its own TTL, and nobody waits for a dead one" {
-=======
-@test "each reader has its own time, and a dead one is not waited for" {
->>>>>>> h-rest
   read_by a 30000
   read_by b 1000
   (($(redis srv pttl "$(timeout_of b)") <= 1000 && $(redis srv pttl "$lock") > 10000))
@@ -78,11 +74,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(holders_now) == c:write ]]
 }
 
-<<<<<<< HEAD
 @test "a dead reader is removed while others go on, and cannot renew" {
-=======
-@test "a dead reader is removed while others still read, and renews nothing" {
->>>>>>> h-rest
   read_by a
   read_by b
   redis srv del "$(timeout_of a)"
@@ -92,11 +84,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == other-owner ]]
 }
 
-<<<<<<< HEAD
 @test "the last reader frees the lock, and publishes that as Redisson does" {
-=======
-@test "the last reader frees the lock, and notifies like Redisson" {
->>>>>>> h-rest
   hear_releases heard-all
   read_by a 60000
   read_by b 30000
@@ -113,11 +101,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(grep -A2 message heard-all | grep -cx 1) -ge 1 ]]
 }
 
-<<<<<<< HEAD
 @test "a waiting writer is told when it no longer has to wait for the longest reader" {
-=======
-@test "a waiting writer learns when it no longer has to wait for the longest reader" {
->>>>>>> h-rest
   listen w
   read_by a 60000
   read_by b 20000
@@ -127,11 +111,7 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(sed -n 's/^first //p' heard-w) <= 20000))
 }
 
-<<<<<<< HEAD
 @test "a renewal extends only the reader's own lease" {
-=======
-@test "renewing affects only the reader's own time" {
->>>>>>> h-rest
   read_by a 20000
   read_by b 30000
   run -0 renew a 60000
@@ -156,11 +136,7 @@ mode_now() { redis srv hget "$lock" mode; }
   (($(redis srv pttl "$lock") <= 5000))
 }
 
-<<<<<<< HEAD
 @test "consecutive readers in the queue get the lock together" {
-=======
-@test "consecutive readers in the queue get it together" {
->>>>>>> h-rest
   listen r1 r2 w r3
   write_by a
   wait_to_read r1
@@ -189,11 +165,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(holders_now) == 'a r' && -z $(in_queue) ]]
 }
 
-<<<<<<< HEAD
 @test "an heir gets one more hold, and a reader does not become a writer" {
-=======
-@test "the heir gets one more hold, and a reader does not become a writer" {
->>>>>>> h-rest
   read_by a
   run -0 acquire x 30000 inner a # mode is that of use_lock
   mode=read run -0 acquire x 30000 inner a
@@ -225,11 +197,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == granted && $(redis srv hget "$lock" c:0:write) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "force_unlock takes the hold of one reader, and leaves the others alone" {
-=======
-@test "by force: one reader, without the others" {
->>>>>>> h-rest
   read_by a
   read_by b
   run -0 force_unlock a
@@ -239,11 +207,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == other-owner ]]
 }
 
-<<<<<<< HEAD
 @test "Redisson's readers, with a TTL for each hold, are recognized and left alone" {
-=======
-@test "Redisson's readers, with a time for each hold, are recognized and left alone" {
->>>>>>> h-rest
   redis srv hset "$lock" mode read java:1 2
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 30000
@@ -255,11 +219,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(holders_now) == java:1 ]] && (($(redis srv pttl "$lock") > 10000))
 }
 
-<<<<<<< HEAD
 @test "an implausible number of holds is not looped over" {
-=======
-@test "an impossible number of holds is not iterated over" {
->>>>>>> h-rest
   local number
   for number in 3000000 900000000000000; do
     redis srv hset "$lock" mode read java:1 "$number"
@@ -278,11 +238,7 @@ mode_now() { redis srv hget "$lock" mode; }
   done
 }
 
-<<<<<<< HEAD
 @test "a reader with many holds is alive as long as the latest of them" {
-=======
-@test "a reader with many holds lives as long as the latest of them" {
->>>>>>> h-rest
   redis srv hset "$lock" mode read java:1 40
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:40" 1 px 30000
@@ -290,11 +246,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == held ]]
 }
 
-<<<<<<< HEAD
 @test "force_unlock takes all holds of a Java writer that is also a reader" {
-=======
-@test "by force: a Java writer that also reads holds nothing any more" {
->>>>>>> h-rest
   redis srv hset "$lock" mode write java:1:write 1 java:1 1
   redis srv pexpire "$lock" 30000
   redis srv set "{$lock}:java:1:rwlock_timeout:1" 1 px 30000
@@ -302,11 +254,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock" "{$lock}:java:1:rwlock_timeout:1") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "one of several readers leaves: that is not a release, and does not change the turns" {
-=======
-@test "if one of several readers leaves, that is no release: the turn does not change" {
->>>>>>> h-rest
   listen w
   read_by a
   read_by b
@@ -316,11 +264,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv hget "$waiters" open) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "a plain lock is another kind, and nothing is changed" {
-=======
-@test "a plain lock with that name is another kind, and nothing is changed" {
->>>>>>> h-rest
   redis srv hset "$lock" java:1 1
   redis srv pexpire "$lock" 30000
   mode=read run -0 acquire a 30000 ha ''
@@ -332,11 +276,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv hgetall "$lock" | xargs) == 'java:1 1' ]]
 }
 
-<<<<<<< HEAD
 @test "keep: the last hold lets the lock expire" {
-=======
-@test "keep: the last hold lets the lock run out" {
->>>>>>> h-rest
   write_by a
   run -0 release a ha 700
   [[ ${lines[0]} == kept && ${lines[1]} == 700 ]] && (($(redis srv pttl "$lock") <= 700))
@@ -371,11 +311,7 @@ mode_now() { redis srv hget "$lock" mode; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights gets a hold or leaves no lock" {
-=======
-@test "a user who lacks any one right gets in or leaves no lock" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS; do
     for mode in read write; do
@@ -391,17 +327,10 @@ mode_now() { redis srv hget "$lock" mode; }
   done
 }
 
-<<<<<<< HEAD
 # whole: the lock is free or held, and not half-made.
 whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" "$1") == 1 ]]; }
 
 @test "a user without the right to delete leaves no lock without an owner: at a grant, a release, a forced release" {
-=======
-# whole: either nobody holds the lock or somebody does; there is no half-made one.
-whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" "$1") == 1 ]]; }
-
-@test "a user who lacks the right to delete leaves no lock without an owner: at a grant, a release, a forced one" {
->>>>>>> h-rest
   local field way
   for way in read write; do
     fresh_lock
@@ -422,11 +351,7 @@ whole() { [[ $(redis srv exists "$lock") == 0 ]] || [[ $(redis srv hget "$lock" 
   done
 }
 
-<<<<<<< HEAD
 @test "a reader with more holds than rlock looks at is alive as long as the lock" {
-=======
-@test "a reader with more holds than are read lives as long as the lock" {
->>>>>>> h-rest
   redis srv hset "$lock" mode read java:1 20
   redis srv pexpire "$lock" 3600000
   redis srv set "{$lock}:java:1:rwlock_timeout:2" 1 px 3600000

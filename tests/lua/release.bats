@@ -13,11 +13,7 @@ teardown_file() { redis_stop srv; }
   script_is_well_formed release
 }
 
-<<<<<<< HEAD
 @test "the last hold frees the lock and tells the waiters" {
-=======
-@test "the last hold frees the lock and notifies waiters" {
->>>>>>> h-rest
   redis srv subscribe "$channel" >"$BATS_TEST_TMPDIR/heard" 3>&- &
   local listener=$!
   wait_until grep -q subscribe "$BATS_TEST_TMPDIR/heard"
@@ -30,11 +26,7 @@ teardown_file() { redis_stop srv; }
   [[ $(tail -n 3 "$BATS_TEST_TMPDIR/heard") == *$'message\n'"$channel"$'\n0' ]]
 }
 
-<<<<<<< HEAD
 @test "the release of an inner hold leaves the outer one with its TTL, and tells nobody" {
-=======
-@test "an inner hold leaves the outer one and its time, and notifies nobody" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   run -0 release owner-1 hold-2
@@ -46,11 +38,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[1]} == 0 && $(count_calls publish) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "the outer hold can be released before the inner one" {
-=======
-@test "the outer hold may be released before the inner one" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   run -0 release owner-1 hold-1
@@ -59,7 +47,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "a lock that nobody holds is reported as free" {
+@test "a lock that nobody holds is reported free" {
   run -0 release owner-1 hold-1
   [[ ${lines[0]} == free && $(count_calls publish) == 0 ]]
 }
@@ -78,22 +66,14 @@ teardown_file() { redis_stop srv; }
   [[ $output == $'other-kind\nread-write lock' && $(redis srv hlen "$lock") == 2 ]]
 }
 
-<<<<<<< HEAD
 @test "a key of another type is another kind, and nothing is changed" {
-=======
-@test "a key of another type at the lock's name is another kind, and nothing is changed" {
->>>>>>> h-rest
   redis srv set "$lock" text px 60000
   run -0 release owner-1 hold-1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string ]]
   [[ $(redis srv get "$lock") == text ]]
 }
 
-<<<<<<< HEAD
 @test "sent twice, a release gives back one hold" {
-=======
-@test "sent twice, a hold is released once" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   acquire owner-2 30000 hold-2 owner-1
   release owner-1 hold-2
@@ -102,11 +82,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv hget "$lock" owner-1:0) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "sent twice, the last release is published once and does not touch the next owner" {
-=======
-@test "sent twice, the last release notifies once and does not affect the next owner" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1
   run -0 release owner-1 hold-1
@@ -117,11 +93,7 @@ teardown_file() { redis_stop srv; }
   [[ $(count_calls publish) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "sent twice as one call, the release has the same outcome twice, no matter who has the lock by then" {
-=======
-@test "sent twice as one call, the release has the same outcome twice, regardless of the next owner" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1 0 call-1 60000
   run -0 --keep-empty-lines release owner-1 hold-1 0 call-1 60000
@@ -130,11 +102,7 @@ teardown_file() { redis_stop srv; }
   run -0 release owner-1 hold-1 0 call-1 60000
   [[ ${lines[0]} == released && $(redis srv hget "$lock" owner-2:0) == 1 ]]
   [[ $(count_calls publish) == 1 ]]
-<<<<<<< HEAD
   # Another call is a different request.
-=======
-  # Another call is a different one.
->>>>>>> h-rest
   run -0 release owner-1 hold-1 0 call-2 60000
   [[ ${lines[0]} == other-owner ]]
   local ttl
@@ -142,11 +110,7 @@ teardown_file() { redis_stop srv; }
   ((ttl > 30000 && ttl <= 60000))
 }
 
-<<<<<<< HEAD
 @test "sent twice as one call, a kept lock is reported as kept twice, even after it has expired" {
-=======
-@test "sent twice as one call, a lock that is kept is kept twice, also after its time is over" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   release owner-1 hold-1 20000 call-1 60000
   run -0 release owner-1 hold-1 20000 call-1 60000
@@ -156,11 +120,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == kept ]]
 }
 
-<<<<<<< HEAD
 @test "a lock that was lost before is not released, no matter how often the release is sent" {
-=======
-@test "a lock that was lost before is not released, regardless of how often it is tried" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   local token
   token=$(redis srv get "$token_key")
@@ -180,11 +140,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == free && -z ${lines[1]} ]]
 }
 
-<<<<<<< HEAD
 @test "a release counts even if it cannot be remembered" {
-=======
-@test "a release that cannot be remembered is still a release" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   as_weak_user set
   run -0 release owner-1 hold-1 0 call-1 60000
@@ -206,7 +162,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-@test "sent twice as one call, an inner hold is released once, with and without the description" {
+@test "sent twice as one call, an inner hold is given back once, with and without the description" {
   acquire owner-1 30000 owner-1 ''
   redis srv del "$holder"
   acquire owner-2 30000 hold-2 owner-1
@@ -221,11 +177,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a lock granted by Redisson is released, and another owner's description stays" {
-=======
-@test "a lock that Redisson granted is released, and another owner's description stays" {
->>>>>>> h-rest
   redis srv hset "$lock" java:1 2
   redis srv pexpire "$lock" 30000
   redis srv hset "$holder" owner owner-1:0
@@ -256,11 +208,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == released && ${lines[1]} == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without the right to publish releases anyway, and the reply says why nobody was told" {
-=======
-@test "a user who may not publish still releases, and the reason is in the reply" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   as_weak_user publish
   run -0 release owner-1 hold-1
@@ -268,11 +216,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv --scan) == "$token_key" ]]
 }
 
-<<<<<<< HEAD
 @test "a user without the right to the channel releases anyway, and the reply says why nobody was told" {
-=======
-@test "a user who may not use the channel still releases, and the reason is in the reply" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   as_weak_user @dangerous
   redis srv acl setuser weak resetchannels
@@ -281,11 +225,7 @@ teardown_file() { redis_stop srv; }
   [[ $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights releases or gets an error, and the lock keeps a TTL" {
-=======
-@test "a user who lacks any one right releases or is refused, and the lock keeps a TTL" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS eval; do
     acquire owner-1 30000 hold-1 ''
@@ -302,11 +242,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-<<<<<<< HEAD
 @test "a number of holds that is not a number counts as one" {
-=======
-@test "an invalid number of holds counts as one" {
->>>>>>> h-rest
   local count
   for count in nan -nan text -1 0 0.5; do
     acquire owner-1 30000 hold-1 ''
@@ -316,11 +252,7 @@ teardown_file() { redis_stop srv; }
   done
 }
 
-<<<<<<< HEAD
 @test "keep: the last hold lets the lock expire, and tells nobody" {
-=======
-@test "keep: the last hold lets the lock run out, and notifies nobody" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   run -0 release owner-1 hold-1 20000
   [[ $output == $'kept\n20000' ]]
@@ -341,11 +273,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") <= 20000))
 }
 
-<<<<<<< HEAD
 @test "keep: releasing an inner hold does not change the outer one" {
-=======
-@test "keep: an inner hold does not change the outer one" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   acquire owner-9 30000 hold-2 owner-1
   run -0 release owner-1 hold-2 1000

@@ -13,11 +13,7 @@ teardown_file() { redis_stop srv; }
   script_is_well_formed renew
 }
 
-<<<<<<< HEAD
 @test "the owner's lease is extended, and the reply has the time that was left" {
-=======
-@test "the owner's lease starts again, and the reply is what was left" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 30000
@@ -27,11 +23,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$holder") > 10000))
 }
 
-<<<<<<< HEAD
 @test "a lease of 0 means the length of the granted one" {
-=======
-@test "a lease of 0 means the granted length" {
->>>>>>> h-rest
   acquire owner-1 30000 hold-1 ''
   redis srv pexpire "$lock" 9000
   run -0 renew owner-1 0
@@ -41,11 +33,7 @@ teardown_file() { redis_stop srv; }
   ((ttl > 10000 && ttl <= 30000))
 }
 
-<<<<<<< HEAD
 @test "a lock that nobody holds is reported free, and not created" {
-=======
-@test "a lock that nobody holds is reported as free, and none is created" {
->>>>>>> h-rest
   run -0 renew owner-1 30000
   [[ $output == free && $(redis srv dbsize) == 0 ]]
 }
@@ -78,11 +66,7 @@ teardown_file() { redis_stop srv; }
   [[ $(field lease) == 5000 ]]
 }
 
-<<<<<<< HEAD
 @test "a key of another type is nobody's lock" {
-=======
-@test "a key of another type at the lock's name is no lock" {
->>>>>>> h-rest
   redis srv set "$lock" text px 60000
   run -0 renew owner-1 30000
   [[ $output == other-owner ]] # inspect says the rest
@@ -111,7 +95,7 @@ teardown_file() { redis_stop srv; }
   (($(redis srv pttl "$lock") > 30000))
 }
 
-@test "a lock without a TTL gets a lease" {
+@test "a lock that never expired gets a lease" {
   redis srv hset "$lock" owner-1:0 1
   run -0 renew owner-1 30000
   [[ $output == $'renewed\n-1\n0' ]]
@@ -127,11 +111,7 @@ teardown_file() { redis_stop srv; }
   [[ ${lines[0]} == renewed && $(field lease) == 60000 ]]
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights renews or gets an error, and the lock keeps a TTL" {
-=======
-@test "a user who lacks any one right renews or is refused, and the lock keeps a TTL" {
->>>>>>> h-rest
   local right
   acquire owner-1 30000 hold-1 ''
   for right in $SCRIPT_COMMANDS eval; do

@@ -1,10 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # lua/layout/semaphore.lua: a limited number of holders at a time, in the layout of Redisson's RPermitExpirableSemaphore.
-=======
-# lua/layout/semaphore.lua: a limited number of holders at a time, in the layout of Redisson's
-# RPermitExpirableSemaphore.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -21,7 +16,7 @@ teardown() {
 }
 teardown_file() { redis_stop srv; }
 
-# Owner ids start with a UUID, whose bytes are the permit.
+# Owner ids begin with a UUID, whose bytes are the permit.
 id() { printf '0000000%s-0000-4000-8000-000000000000:1' "$1"; }
 hex() { printf '0000000%s000040008000000000000000' "$1"; }
 take() { acquire "$(id "$1")" "${2:-30000}" "h$1" ''; }
@@ -36,20 +31,12 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" ]]
   [[ $(redis srv type "$lock") == string && $(free_slots) == 1 ]]
   [[ $(redis srv zcard "$permits") == 1 ]]
-<<<<<<< HEAD
   # The permit id is sixteen raw bytes, including NUL; the end is in ms.
-=======
-  # Sixteen raw bytes, which may include NUL, as the permit id; the end in ms.
->>>>>>> h-rest
   [[ $(redis srv --no-raw zrange "$permits" 0 0) == *'\x00\x00\x00\x01\x00\x00@\x00\x80'* ]]
   [[ $(redis srv hget "$hold_keys$(hex 1)" owner) == "$(id 1)" ]]
 }
 
-<<<<<<< HEAD
 @test "no more holders than slots" {
-=======
-@test "no more than the number of slots" {
->>>>>>> h-rest
   take 1
   run -0 take 2
   [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
@@ -60,11 +47,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted ]]
 }
 
-<<<<<<< HEAD
 @test "a semaphore without holders stays for a while, for Java, and does not prevent another kind" {
-=======
-@test "a semaphore that nobody uses stays for a while, for Java, but does not prevent other kinds" {
->>>>>>> h-rest
   take 1
   take 2
   give 1
@@ -74,11 +57,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && $(redis srv hkeys "$lock") == a:0 ]]
 }
 
-<<<<<<< HEAD
 @test "a semaphore in use prevents another kind, as does one whose last holder has crashed, until its lease ends" {
-=======
-@test "a semaphore in use prevents other kinds, also one whose last holder has crashed, until its lease is over" {
->>>>>>> h-rest
   take 1 4000
   layout=plain mode='' run -0 acquire a 30000 ha ''
   [[ $output == $'other-kind\nsemaphore' ]]
@@ -100,11 +79,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == other-owner && $(free_slots) == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "all holders have crashed: the next one takes it, with any number of slots" {
-=======
-@test "all have crashed: the next one takes it, and may choose another number of slots" {
->>>>>>> h-rest
   take 1 1000
   take 2 1000
   over() { mode=5 run -0 take 3 && [[ ${lines[0]} == granted ]]; }
@@ -120,11 +95,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted && $(free_slots) == 1 ]]
   mode=3 run -0 take 3
   [[ ${lines[0]} == granted && $(free_slots) == 0 ]]
-<<<<<<< HEAD
   # Fewer than the holders: these stay, and nobody gets a slot until enough have left.
-=======
-  # Fewer than there are holders: they stay, and nobody gets one until enough have left.
->>>>>>> h-rest
   mode=1 resize=1 run -0 --keep-empty-lines take 4
   [[ ${lines[0]} == held && $(free_slots) == -2 ]]
   give 1
@@ -149,11 +120,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ $output == $'other-slots\n2' ]]
 }
 
-<<<<<<< HEAD
 @test "Redisson's permits count, also those without an end" {
-=======
-@test "Redisson's permits count, also permanent ones" {
->>>>>>> h-rest
   immortal=1
   redis srv set "$lock" 1
   redis srv zadd "$permits" 922337203685477 foreign-permit-1
@@ -166,11 +133,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == granted ]]
 }
 
-<<<<<<< HEAD
 @test "a renewal moves only the owner's own end" {
-=======
-@test "renewing moves only its own end" {
->>>>>>> h-rest
   take 1 20000
   take 2 30000
   run -0 renew "$(id 1)" 60000
@@ -179,11 +142,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   (($(redis srv pttl "$hold_keys$(hex 1)") > 35000))
 }
 
-<<<<<<< HEAD
 @test "a release gives the slot to the first waiter, and then publishes nothing for Redisson" {
-=======
-@test "a release gives the slot to the first waiter, and then does not notify Redisson" {
->>>>>>> h-rest
   listen "$(id 3)" "$(id 4)"
   take 1
   take 2
@@ -200,21 +159,13 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   (($(count_calls publish) == before + 2)) # those two
 }
 
-<<<<<<< HEAD
 @test "the number of free slots is published" {
-=======
-@test "a free slot is published, as its number" {
->>>>>>> h-rest
   hear_releases heard-all
   take 1
   take 2
   give 1
   wait_until grep -qx 1 heard-all
-<<<<<<< HEAD
   # A listener may be Redisson: it finds the slots where it looks for them.
-=======
-  # A listener may be Redisson, which finds the slots where it looks for them.
->>>>>>> h-rest
   give 2
   wait_until grep -qx 2 heard-all
   [[ $(free_slots) == 2 ]]
@@ -232,11 +183,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == held ]]
 }
 
-<<<<<<< HEAD
 @test "an heir's hold takes no further slot" {
-=======
-@test "one more hold for the heir takes no other slot" {
->>>>>>> h-rest
   take 1
   run -0 acquire "$(id 9)" 30000 inner "$(id 1)"
   [[ ${lines[0]} == granted && ${lines[1]} == "$(id 1)" && $(free_slots) == 1 ]]
@@ -272,11 +219,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == released && $(redis srv exists "$permits" "$hold_keys$(hex 2)") == 0 && $(free_slots) == 2 ]]
 }
 
-<<<<<<< HEAD
 @test "a text is another kind, as is a plain lock, and nothing is changed" {
-=======
-@test "a text at the name is another kind, so is a plain lock, and nothing is changed" {
->>>>>>> h-rest
   redis srv set "$lock" text px 30000
   run -0 take 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == string && $(redis srv get "$lock") == text ]]
@@ -289,22 +232,14 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ $output == $'other-kind\nplain lock' ]]
 }
 
-<<<<<<< HEAD
 @test "a permits key with something else is refused before anything is written" {
-=======
-@test "something else in place of the permits is refused before anything is written" {
->>>>>>> h-rest
   redis srv hset "$permits" java:1 1
   redis srv pexpire "$permits" 30000
   run -0 take 1
   [[ ${lines[0]} == other-kind && ${lines[1]} == "hash at $permits" && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "keep: the slot stays taken for that time" {
-=======
-@test "keep: the slot is held for that time" {
->>>>>>> h-rest
   take 1
   run -0 give 1 700
   [[ ${lines[0]} == kept ]]
@@ -328,11 +263,7 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == released && $(free_slots) == 2 ]]
 }
 
-<<<<<<< HEAD
 # whole_without RIGHT COMMAND...: a user without that right succeeds or gets an error; no slot is lost or gained.
-=======
-# whole_without RIGHT COMMAND...: a user who lacks that right succeeds or is refused; no slot is lost or gained.
->>>>>>> h-rest
 whole_without() {
   as_weak_user "$1"
   run "${@:2}"
@@ -349,11 +280,7 @@ another_lock() {
   permits="{$lock}:timeout"
 }
 
-<<<<<<< HEAD
 @test "a user without any one of the rights succeeds or does not change the slots" {
-=======
-@test "a user who lacks any one right succeeds or leaves all slots as they were" {
->>>>>>> h-rest
   local right
   for right in $SCRIPT_COMMANDS; do
     another_lock "$right"
@@ -368,11 +295,7 @@ another_lock() {
   done
 }
 
-<<<<<<< HEAD
 @test "the same for a semaphore made by Java, and for slots that come back" {
-=======
-@test "the same for a semaphore created by Java, and for slots that come back" {
->>>>>>> h-rest
   immortal=1
   local right
   for right in $SCRIPT_COMMANDS; do
@@ -383,11 +306,7 @@ another_lock() {
   done
 }
 
-<<<<<<< HEAD
 @test "a user without the right to delete takes no slot of a Java semaphore that could not be given back" {
-=======
-@test "a user who lacks the right to delete takes no Java slot that could not be given back to all" {
->>>>>>> h-rest
   immortal=1
   another_lock java
   redis srv set "$lock" 2
@@ -399,11 +318,7 @@ another_lock() {
   [[ $status == 1 && $(free_slots) == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "additional and new slots are published" {
-=======
-@test "additional slots are published, and so are new ones" {
->>>>>>> h-rest
   hear_releases heard-all
   mode=3 take 1
   wait_until grep -qx 2 heard-all
@@ -417,11 +332,7 @@ another_lock() {
   (($(redis srv pttl "$lock") > days - 60000 && $(redis srv pttl "$permits") > days - 60000))
 }
 
-<<<<<<< HEAD
 @test "a semaphore that Java has deleted and made again is not rlock's" {
-=======
-@test "one that Java has deleted and created again is not ours" {
->>>>>>> h-rest
   immortal=1
   take 1
   give 1
@@ -436,11 +347,7 @@ another_lock() {
   [[ $output == $'other-slots\n2' ]]
 }
 
-<<<<<<< HEAD
 @test "if a semaphore is deleted while slots are held, they are lost, and no key without a TTL is made" {
-=======
-@test "a semaphore that is deleted while slots are held: they are lost, and no key without a TTL is created" {
->>>>>>> h-rest
   take 1
   redis srv del "$lock"
   run -0 renew "$(id 1)" 30000
@@ -451,11 +358,7 @@ another_lock() {
   [[ ${lines[0]} == granted && $(free_slots) == 1 && $(redis srv zcard "$permits") == 1 ]]
 }
 
-<<<<<<< HEAD
 @test "the number of slots does not change while others wait" {
-=======
-@test "the number of slots does not change while somebody waits" {
->>>>>>> h-rest
   listen "$(id 3)"
   take 1
   take 2
@@ -466,11 +369,7 @@ another_lock() {
   [[ $output == $'other-slots\n2' ]]
 }
 
-<<<<<<< HEAD
 @test "a renewal shortens no Java permit" {
-=======
-@test "renewing shortens no Java permit" {
->>>>>>> h-rest
   immortal=1
   redis srv set "$lock" 1
   redis srv zadd "$permits" 922337203685477 "$(printf '0123456789abcde\x7f')"
@@ -502,11 +401,7 @@ another_lock() {
   wait_until turn
 }
 
-<<<<<<< HEAD
 @test "inspect names the holders, and changes nothing, even if one has crashed" {
-=======
-@test "inspect names the holders and changes nothing, even if one has crashed" {
->>>>>>> h-rest
   mode=3
   take 1
   take 2
@@ -519,11 +414,7 @@ another_lock() {
   [[ $(changes) == "$before" && ${lines[1]} == -2 && ${lines[4]} == 3 && ${lines[5]} == 2 && $output == *"$(hex 1)"*"$(hex 2)"* ]]
 }
 
-<<<<<<< HEAD
 @test "a number beside permits of a deleted semaphore is not taken for a Java semaphore: no slot is lost" {
-=======
-@test "a number beside permits of a deleted semaphore is not taken for Java's: no slot is lost" {
->>>>>>> h-rest
   take 1
   redis srv set "$lock" 5
   resize=2 run -0 take 2

@@ -1,9 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # lua/layout/string.lua: one holder, in the layout of SET key value NX PX.
-=======
-# lua/layout/string.lua: one holder, in the layout that SET key value NX PX creates.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -49,11 +45,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ -z $(redis srv set "$lock" random nx px 60000) && $(value) == a:0 ]]
 }
 
-<<<<<<< HEAD
 @test "acquire: another program's string is held by its value for its TTL, and is not touched" {
-=======
-@test "acquire: another program's string counts as held by its value for its TTL, and is not changed" {
->>>>>>> h-rest
   foreign '1f0a-random' 60000
   run -0 acquire a 5000 ha ''
   [[ ${lines[0]} == held && ${lines[*]} == *' 1 1f0a-random '* && $(value) == 1f0a-random ]]
@@ -78,11 +70,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   (($(wc -c <reply) < 2000))
 }
 
-<<<<<<< HEAD
 @test "acquire: locks of other kinds are named, and not changed" {
-=======
-@test "acquire: locks of other kinds are named, and stay as they are" {
->>>>>>> h-rest
   local kind
   for kind in 'plain,,plain lock' 'read_write,read,read-write lock' 'semaphore,2,semaphore'; do
     redis srv flushall
@@ -99,11 +87,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   redis srv del "$lock"
 }
 
-<<<<<<< HEAD
 @test "acquire: an unused semaphore of rlock does not prevent it, nor does a released string" {
-=======
-@test "acquire: our semaphore that nobody uses is no obstacle, nor is a released string" {
->>>>>>> h-rest
   local permit=00000001-0000-4000-8000-000000000000:1
   layout=semaphore mode=2 acquire "$permit" 30000 h ''
   layout=semaphore mode=2 release "$permit" h
@@ -114,11 +98,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[0]} == granted && $(redis srv type "$lock") == hash ]]
 }
 
-<<<<<<< HEAD
 @test "other layouts report it as a string with its TTL" {
-=======
-@test "other layouts find it, as a string with its TTL" {
->>>>>>> h-rest
   local one
   acquire a 30000 ha ''
   for one in 'plain ' 'read_write read' 'semaphore 2'; do
@@ -130,11 +110,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $(value) == a:0 ]]
 }
 
-<<<<<<< HEAD
 @test "other layouts do not take the key from its waiters, nor the other way round" {
-=======
-@test "other layouts do not take it from waiters, nor does it take theirs" {
->>>>>>> h-rest
   listen w
   foreign
   waits w
@@ -149,11 +125,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $output == $'other-kind\nlock that others wait for' && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "acquire: an heir of the holder gets a hold; the string stays, and the holds are counted beside it" {
-=======
-@test "acquire: a job inside its holder shares it; the string stays, and the holds are counted beside it" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   run -0 acquire b 30000 hb a
   [[ ${lines[0]} == granted && ${lines[1]} == a && $(value) == a:0 ]]
@@ -167,11 +139,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[0]} == released && ${lines[1]} == 0 && $(redis srv exists "$lock" "$holder") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "acquire: the outer hold can be released first; an earlier holder's count means nothing" {
-=======
-@test "acquire: the outer run may release first; an earlier holder's count means nothing" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   acquire b 30000 hb a
   run -0 release a ha
@@ -183,11 +151,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "acquire: without the description, inner and outer holds can still be released, and no other id gets a hold" {
-=======
-@test "acquire: without the description, inner and outer run can release, and nobody else's id shares it" {
->>>>>>> h-rest
   acquire a:0 30000 a ''
   acquire b 30000 hb a:0
   redis srv del "$holder"
@@ -201,11 +165,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ ${lines[1]} == 0 && $(redis srv exists "$lock") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "renew: only for the value's owner, compared as a whole; sent twice, it does no harm, and nothing is shortened" {
-=======
-@test "renew: only the value's owner, compared as a whole; sent twice it does no harm, and nothing is shortened" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   redis srv pexpire "$lock" 5000
   run -0 renew a 20000
@@ -248,11 +208,7 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   [[ $output == lease-unknown ]]
 }
 
-<<<<<<< HEAD
 @test "release: only for the value's owner; sent twice, it counts once, and its outcome is remembered" {
-=======
-@test "release: only the value's owner; sent twice, it counts once, and its outcome is remembered" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   run -0 release b ha
   [[ ${lines[0]} == other-owner && $(value) == a:0 ]]
@@ -272,22 +228,14 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
   redis srv del "$lock"
 }
 
-<<<<<<< HEAD
 @test "release: the last hold can let the lock expire" {
-=======
-@test "release: the last hold may let the lock run out" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   run -0 release a ha 4000
   [[ ${lines[0]} == kept && $(value) == a:0 && $(field kept) == 1 ]]
   ttl_within 0 4000
 }
 
-<<<<<<< HEAD
 @test "release: every second one is open to programs that do not listen, and rlock's waiters are served in order" {
-=======
-@test "release: every second one is open to programs that we cannot see, and ours are served in their order" {
->>>>>>> h-rest
   cd "$BATS_TEST_TMPDIR" || return
   listen w1 w2 w3
   acquire a 30000 ha ''
@@ -317,22 +265,14 @@ waits() { run -0 enqueue "$1" 30000 "h$1" && [[ ${lines[0]} == held ]]; }
 
 signal() { redis srv lrange "signal-$lock" 0 -1; }
 
-<<<<<<< HEAD
 @test "release and force_unlock: clients that wait for an element of a list find one, with a TTL, once for each release" {
-=======
-@test "release and force_unlock: waiters for a list element find one, with a TTL, once for each release" {
->>>>>>> h-rest
   also_allow srv +lpush
   local last_key=$hold_keys'one:released' wakeup=(lpush "signal-$lock" 1 5000)
   acquire a 30000 ha ''
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
   (($(redis srv pttl "signal-$lock") > 0))
-<<<<<<< HEAD
   # Sent twice, it wakes nobody again; nor does one that was refused, or that lets the lock expire.
-=======
-  # Sent twice, it wakes nobody again; nor does one that was refused, or that lets the lock run out.
->>>>>>> h-rest
   redis srv del "signal-$lock"
   run -0 script release a:0 ha 0 5000 "${wakeup[@]}"
   [[ ${lines[0]} == released && -z $(signal) ]]
@@ -343,22 +283,14 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   last_key=
   run -0 script force_unlock random "${wakeup[@]}"
   [[ ${lines[0]} == released && $(signal) == 1 ]]
-<<<<<<< HEAD
   # Several releases leave one element.
-=======
-  # Of several releases, one element is left.
->>>>>>> h-rest
   foreign
   run -0 script force_unlock random "${wakeup[@]}"
   [[ $(signal) == 1 ]]
   redis srv del "signal-$lock"
 }
 
-<<<<<<< HEAD
 @test "release: other programs' waiters are woken when the lock is free, and not when a waiter of rlock has it" {
-=======
-@test "release: waiters of other libraries are woken when the lock is free, but not when one of ours gets it" {
->>>>>>> h-rest
   also_allow srv +lpush
   cd "$BATS_TEST_TMPDIR" || return
   local last_key wakeup=(lpush "signal-$lock" 1 5000)
@@ -378,11 +310,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   [[ $(value) == w2:0 && -z $(signal) ]]
 }
 
-<<<<<<< HEAD
 @test "release: a failed wake-up is reported, and the lock is free anyway; a list without a TTL does not stay" {
-=======
-@test "release: a failed wake-up is reported, and the lock is still free; no list without a TTL stays" {
->>>>>>> h-rest
   local last_key=$hold_keys'one:released'
   redis srv acl setuser weak reset on '>pw' "~$lock" "~*{$lock}*" '&*' +@all
   acquire a 30000 ha ''
@@ -398,11 +326,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   wait_until short_lived
 }
 
-<<<<<<< HEAD
 @test "force_unlock: only the given owner; of a long value, its beginning" {
-=======
-@test "force_unlock: only the owner that was shown; a long value by its start" {
->>>>>>> h-rest
   local long
   foreign
   run -0 force_unlock other:0
@@ -423,11 +347,7 @@ signal() { redis srv lrange "signal-$lock" 0 -1; }
   [[ ${lines[0]} == released && $(redis srv exists "$lock" "$holder") == 0 ]]
 }
 
-<<<<<<< HEAD
 @test "inspect: the value, its TTL, and its description if it is rlock's" {
-=======
-@test "inspect: the value, its TTL, and its description if it is ours" {
->>>>>>> h-rest
   run -0 --keep-empty-lines inspect
   [[ ${lines[0]} == lock && ${lines[1]} == -2 && ${lines[5]} == 0 ]]
   acquire a 30000 ha '' host h

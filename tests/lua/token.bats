@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fencing token that lua/verb/acquire.lua gives with every grant only grows.
+# The fencing token that lua/verb/acquire.lua gives with every grant: it only grows.
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -9,7 +9,7 @@ setup() { fresh_lock; }
 teardown() { assert_mortal; }
 teardown_file() { redis_stop srv; }
 
-# grant: a new owner takes the lock; $token is its token, $before the one before.
+# grant: a new owner takes the lock; its token is in $token, the one before in $before.
 grants=0
 grant() {
   before=${token:-0}
@@ -55,11 +55,7 @@ grant() {
   ((token > before))
 }
 
-<<<<<<< HEAD
 @test "a token ahead of the clock, as after the clock stepped back, is followed by the next number" {
-=======
-@test "a token ahead of the clock, as after a step back, is followed by the next number" {
->>>>>>> h-rest
   redis srv set "$token_key" 2000000000000000 px 60000
   grant
   [[ $token == 2000000000000001 ]]
@@ -84,11 +80,7 @@ grant() {
   srv_sock=$srv_dir/s # for teardown
 }
 
-<<<<<<< HEAD
 @test "a token that Redisson has incremented is followed by a larger one" {
-=======
-@test "a token that Redisson has increased is followed by a larger one" {
->>>>>>> h-rest
   grant
   release "owner-$grants" hold
   redis srv incrby "$token_key" 100000000000
@@ -104,11 +96,7 @@ grant() {
   [[ $(redis srv pttl "$token_key") == -1 && $(redis srv incr "$token_key") == $((token + 2)) ]]
 }
 
-<<<<<<< HEAD
 @test "a TTL of the token's key is removed, no matter who has set it" {
-=======
-@test "a TTL of the token's key is removed, regardless of its origin" {
->>>>>>> h-rest
   redis srv set "$token_key" 41 px 60000
   grant
   [[ $(redis srv pttl "$token_key") == -1 ]]
@@ -131,7 +119,7 @@ grant() {
   done
 }
 
-@test "a holder without a known token gets the last one granted" {
+@test "a holder without a known token is given the last one granted" {
   grant
   redis srv hdel "$holder" token
   run -0 acquire owner-x 5000 hold-x owner-1

@@ -1,9 +1,5 @@
 #!/usr/bin/env bats
-<<<<<<< HEAD
 # The companion keys of a lock may contain anything, because others can write them: it is cut or ignored.
-=======
-# A lock's companion keys may contain anything that others write there: it is cut, or ignored.
->>>>>>> h-rest
 
 load ../lib/common
 load ../lib/fault_scripts
@@ -56,11 +52,7 @@ forced() {
   other_types
   run -0 force_unlock "$owner"
   [[ ${lines[0]} == released ]] || return
-<<<<<<< HEAD
   # A semaphore without its mark could belong to another program, so it is left alone.
-=======
-  # A semaphore without its mark could belong to anybody, so it is left alone.
->>>>>>> h-rest
   if [[ $layout == semaphore ]]; then
     [[ $(redis srv exists "{$lock}:timeout") == 0 && $(redis srv get "$lock") == 2 ]]
   else
@@ -68,13 +60,8 @@ forced() {
   fi
 }
 
-<<<<<<< HEAD
 @test "a lock can be renewed, shown and released despite companion keys of another type" { each_layout renewed_and_released; }
 @test "a lock can be taken away despite companion keys of another type" { each_layout forced; }
-=======
-@test "no companion key of another type prevents renewing, showing and releasing" { each_layout renewed_and_released; }
-@test "no companion key of another type prevents force-unlock" { each_layout forced; }
->>>>>>> h-rest
 
 # long_description OWNER KEY
 long_description() {
@@ -95,22 +82,14 @@ long_description() {
   [[ $output == lease-unknown ]]
   run -0 renew "$owner" 20000
   [[ ${lines[0]} == renewed ]]
-<<<<<<< HEAD
   # Sent again: the token is known from its own key.
-=======
-  # The same request again: the token is known from its own key.
->>>>>>> h-rest
   run -0 acquire "$owner" 30000 h ''
   [[ ${lines[0]} == granted && ${lines[2]} == $(redis srv get "$token_key") ]]
   run -0 release "$owner" h
   [[ ${lines[0]} == released ]]
 }
 
-<<<<<<< HEAD
 @test "a lease that is not a time does not reach PEXPIRE" {
-=======
-@test "an invalid lease does not reach PEXPIRE" {
->>>>>>> h-rest
   local lease
   for lease in 1e300 nan -5 inf 0 99999999999999999999 ''; do
     acquire "$owner" 30000 h ''
@@ -123,11 +102,7 @@ long_description() {
   done
 }
 
-<<<<<<< HEAD
 @test "waiters with records that are long, deep or of other types count as dead, and are not shown" {
-=======
-@test "records of waiters that are long, deep or of other types count as dead, and are not shown" {
->>>>>>> h-rest
   local record
   listen b c
   for record in "cmsgpack.pack({9e15, 1, 1000, 'h', {'host', string.rep('x', 1200000)}, ''})" \
@@ -149,11 +124,7 @@ long_description() {
   done
 }
 
-<<<<<<< HEAD
 @test "a hundred holders and waiters with the longest descriptions fit into a reply" {
-=======
-@test "a hundred holders and waiters with texts of maximum length fit into a reply" {
->>>>>>> h-rest
   use_lock "$lock" semaphore 200
   local text i
   printf -v text '%0512d' 0
@@ -175,11 +146,7 @@ long_description() {
   (($(wc -c <reply) < 1000000))
 }
 
-<<<<<<< HEAD
 @test "the lock is not granted if the token is not a number, which stays as it is" {
-=======
-@test "an invalid token prevents a grant, and stays as it is" {
->>>>>>> h-rest
   local token
   for token in text -1 nan 9007199254740991 "$(printf '%030d' 0)"; do
     redis srv set "$token_key" "$token"
@@ -188,11 +155,7 @@ long_description() {
   done
 }
 
-<<<<<<< HEAD
 @test "the time of the last open release is a time, or ignored" {
-=======
-@test "the time of the last turn of others is a time, or nothing" {
->>>>>>> h-rest
   listen b
   acquire a 30000 ha ''
   enqueue b 30000 hb
@@ -208,11 +171,7 @@ long_description() {
   done
 }
 
-<<<<<<< HEAD
 @test "a hold that cannot be counted is not granted, because its release would free the outer hold's lock" {
-=======
-@test "a hold that cannot be counted is not granted, because its release would free the outer one's lock" {
->>>>>>> h-rest
   acquire a 30000 ha ''
   redis srv set "$holder" junk px 60000
   run ! acquire b 30000 hb a
