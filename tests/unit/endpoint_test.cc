@@ -52,8 +52,8 @@ TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
   EXPECT_EQ(parse_endpoint(endpoint.display())->host, endpoint.host);
 }
 
-// The address that is handed to nested runs in RLOCK_URL.
-TEST(Endpoint, WhatIsShownIsReadBack) {
+// The address that nested runs get in RLOCK_URL.
+TEST(Endpoint, ReadsBackWhatItShows) {
   for (const char* host :
        {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
     const Endpoint endpoint{.host = host, .user = "u:/?#[]@%"};
@@ -131,7 +131,7 @@ TEST(Endpoint, NeverShowsAPassword) {
   }
 }
 
-// redis-cli takes the word for a password.
+// redis-cli takes this word for a password.
 TEST(Endpoint, NeverShowsALoneWord) {
   EXPECT_EQ(parse_endpoint("redis://hunter2@h:1/2")->display(), "redis://***@h:1/2");
   EXPECT_EQ(parse_endpoint("unix://hunter2@/s")->display(), "unix://***@/s");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No number that a server sends makes anything overflow: meant for the build with UBSan, which ends the test there.
+// No number from a server may cause an overflow. Meant for the build with UBSan, which then ends the test.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ std::string array(const std::vector<std::string>& elements) {
   return all;
 }
 
-// A hostile server on a connection that keeps commands apart: answers each with what `reply` makes.
+// A hostile server that answers each command with what `reply` returns.
 class Hostile {
  public:
   explicit Hostile(std::function<std::string()> reply) : client(Endpoint()) {
@@ -75,7 +75,7 @@ constexpr std::string_view kNumbers[] = {"-9223372036854775808",
                                          "5000",
                                          "1700000000000"};
 
-// The same in every run.
+// The same numbers in every run.
 class Numbers {
  public:
   std::string operator()() {
@@ -89,7 +89,7 @@ class Numbers {
     }
   }
 
-  // As a text that is a number for sure.
+  // As a text that is certainly a number.
   std::string number() { return text(kNumbers[random_() % std::size(kNumbers)]); }
 
   std::string holder() {
@@ -177,7 +177,7 @@ TEST(UntrustedNumbers, OfARenewal) {
 }
 
 // The schema of status --json promises dates of four digits for the year, and times that are not negative.
-TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
+TEST(UntrustedNumbers, ImplausibleTimesAreUnknown) {
   const auto look = [](const char* since, const char* lease) {
     const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),
                                       text("since"), text(since), text("lease"), text(lease)});
