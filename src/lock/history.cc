@@ -20,6 +20,16 @@ constexpr std::size_t kLongestText = 512;
 constexpr long long kLongestTime = 1LL << 47;                   // ms; sums and differences of them cannot overflow
 constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones are not plausible
 
+// The texts of an entry, by their fields.
+constexpr std::pair<const char*, std::string PastHold::*> kTexts[] = {
+    {"owner", &PastHold::owner}, {"token", &PastHold::token}, {"kind", &PastHold::kind},
+    {"end", &PastHold::end},     {"why", &PastHold::why},     {"leftovers", &PastHold::leftovers},
+    {"by", &PastHold::by}};
+constexpr std::pair<const char*, std::string HolderInfo::*> kHolderTexts[] = {{"host", &HolderInfo::host},
+                                                                              {"user", &HolderInfo::user},
+                                                                              {"command", &HolderInfo::command},
+                                                                              {"reason", &HolderInfo::reason}};
+
 std::optional<milliseconds> time_in(std::string_view text) {
   const auto number = whole_number(text);
   if (!number) return {};
@@ -43,28 +53,24 @@ std::string_view word(Outcome outcome) {
 }
 
 std::vector<std::string> fields_of(const PastHold& hold) {
-  const auto number = [](const auto& value) { return value ? std::to_string(*value) : ""; };
-  const auto time = [](const auto& value) { return value ? std::to_string(value->count()) : ""; };
-  const std::pair<const char*, std::string> all[] = {{"owner", hold.owner},
-                                                     {"token", hold.token},
-                                                     {"kind", hold.kind},
-                                                     {"host", hold.who.host},
-                                                     {"pid", hold.who.pid != 0 ? std::to_string(hold.who.pid) : ""},
-                                                     {"user", hold.who.user},
-                                                     {"command", hold.who.command},
-                                                     {"reason", hold.who.reason},
-                                                     {"held", time(hold.held)},
-                                                     {"waited", time(hold.waited)},
-                                                     {"end", hold.end},
-                                                     {"value", number(hold.value)},
-                                                     {"why", hold.why},
-                                                     {"leftovers", hold.leftovers},
-                                                     {"by", hold.by}};
   std::vector<std::string> fields;
-  for (const auto& [field, value] : all) {
+  const auto add = [&](const char* field, const std::string& value) {
     if (!value.empty()) fields.insert(fields.end(), {field, shortened(value)});
-  }
+  };
+  for (const auto& [field, text] : kTexts) add(field, hold.*text);
+  for (const auto& [field, text] : kHolderTexts) add(field, hold.who.*text);
+  if (hold.who.pid != 0) add("pid", std::to_string(hold.who.pid));
+  if (hold.held) add("held", std::to_string(hold.held->count()));
+  if (hold.waited) add("waited", std::to_string(hold.waited->count()));
+  if (hold.value) add("value", std::to_string(*hold.value));
   return fields;
+}
+
+std::size_t size_of(const PastHold& hold) {
+  std::size_t size = sizeof hold;
+  for (const auto& [field, text] : kTexts) size += (hold.*text).size();
+  for (const auto& [field, text] : kHolderTexts) size += (hold.who.*text).size();
+  return size;
 }
 
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry) {
@@ -79,22 +85,16 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
   const auto* outcome = std::ranges::find(kOutcomes, known["outcome"], &std::pair<std::string_view, Outcome>::first);
   if (outcome == std::end(kOutcomes)) return {};
   PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended, .written = *ended};
-  hold.owner = known["owner"];
-  hold.token = known["token"];
-  hold.kind = known["kind"];
-  hold.who = {.host = known["host"], .user = known["user"], .command = known["command"], .reason = known["reason"]};
+  for (const auto& [field, text] : kTexts) hold.*text = known[field];
+  for (const auto& [field, text] : kHolderTexts) hold.who.*text = known[field];
   hold.who.pid = static_cast<long>(std::clamp(whole_number(known["pid"]).value_or(0), 0LL, 1LL << 31));
   // The id is later if the server's clock was ahead when it wrote an earlier entry.
   hold.ended = std::min(*ended, time_in(known["ended"]).value_or(*ended));
   hold.held = span_in(known["held"]);
   hold.waited = span_in(known["waited"]);
   if (hold.held) hold.held = std::min(*hold.held, hold.ended);
-  hold.end = known["end"];
   const auto value = whole_number(known["value"]);
   if (value && *value >= 0 && *value <= 255) hold.value = static_cast<int>(*value);
-  hold.why = known["why"];
-  hold.leftovers = known["leftovers"];
-  hold.by = known["by"];
   return hold;
 }
 

@@ -45,6 +45,9 @@ struct PastHold {
   bool fine() const;
 };
 
+// In bytes, including its texts.
+std::size_t size_of(const PastHold& hold);
+
 // The fields of its entry. The script adds the outcome, the name and the time.
 std::vector<std::string> fields_of(const PastHold& hold);
 

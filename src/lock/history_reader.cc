@@ -25,16 +25,6 @@ void warn_of_history(const LockName& name, const std::string& what) {
 
 }  // namespace
 
-std::size_t size_of(const PastHold& hold) {
-  std::size_t size = sizeof hold;
-  for (const std::string* text :
-       {&hold.owner, &hold.token, &hold.kind, &hold.who.host, &hold.who.user, &hold.who.command, &hold.who.reason,
-        &hold.end, &hold.why, &hold.leftovers, &hold.by}) {
-    size += text->size();
-  }
-  return size;
-}
-
 Result<std::vector<Result<Reply>>> ask_together(redis::Client& client, const Commands& commands, milliseconds exchange,
                                                 const Until& end) {
   if (end.over()) return fail(Error::Code::unavailable, "reading the history takes too long; ask for less of it");

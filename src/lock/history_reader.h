@@ -19,9 +19,6 @@ inline constexpr std::size_t kPage = 500, kShortPage = 20;
 Result<std::vector<Result<redis::Reply>>> ask_together(redis::Client& client, const Commands& commands,
                                                        milliseconds exchange, const Until& end);
 
-// In bytes, including its texts.
-std::size_t size_of(const PastHold& hold);
-
 class HistoryReader {
  public:
   // `page`: entries in the first reply; `longest`: at most in a later one. The references must outlive this object.

@@ -79,8 +79,8 @@ Result<void> within_list_limits(std::size_t size, const Until& end) {
 
 // The messages of Redis 7.0 and of 7.4.
 bool is_of_others(const Error& error) {
-  return error.code == Error::Code::denied && (error.message.find("the keys used as arguments") != std::string::npos ||
-                                               error.message.find("to access a key") != std::string::npos);
+  return error.code == Error::Code::denied &&
+         (error.message.contains("the keys used as arguments") || error.message.contains("to access a key"));
 }
 
 namespace {

@@ -72,7 +72,7 @@ std::string LockName::display() const { return escaped(text_); }
 
 std::string LockName::companion(std::string_view word) const { return std::string(word) + ":" + tag(); }
 
-std::string LockName::tag() const { return text_.find('{') == std::string::npos ? "{" + text_ + "}" : text_; }
+std::string LockName::tag() const { return !text_.contains('{') ? "{" + text_ + "}" : text_; }
 
 std::optional<LockName> LockName::of_companion(std::string_view word, std::string_view key) {
   if (!key.starts_with(word)) return {};

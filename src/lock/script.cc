@@ -19,7 +19,7 @@ constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "r
 // The server does not know the script that was named, or EVALSHA is forbidden, renamed or unknown, which the error says
 // with its name. Nothing was executed.
 bool wants_the_whole(const Error& error) {
-  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
+  const auto says = [&](std::string_view text) { return error.message.contains(text); };
   const bool refused = says("no permissions") || says("unknown command");
   return error.code == Error::Code::no_script || (refused && (says("evalsha") || says("EVALSHA")));
 }

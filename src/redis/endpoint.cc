@@ -49,7 +49,7 @@ Result<Endpoint> parse_tcp(std::string_view rest) {
     return bad_address("an address takes nothing after " + in_quotes(rest.substr(mark, 1)) + "; the database is /N");
   }
   const auto slash = rest.find('/');
-  if (rest.substr(0, slash).find(',') != std::string_view::npos) {
+  if (rest.substr(0, slash).contains(',')) {
     return bad_address(
         "redis:// has only one host; separate several addresses with blanks; only redis+cluster:// and "
         "redis+sentinel:// use commas");
@@ -134,7 +134,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
   // Only the part before the colon can be shown, because the rest may contain a password.
   const auto colon = url.find(':');
   const std::string meant = meant_by(url);
-  const bool no_scheme = colon == std::string_view::npos || url.substr(0, colon).find('@') != std::string_view::npos ||
+  const bool no_scheme = colon == std::string_view::npos || url.substr(0, colon).contains('@') ||
                          (!meant.empty() && !url.contains("://") && !url.starts_with("unix:"));
   return bad_address((no_scheme ? std::string("no scheme") : "unknown scheme " + in_quotes(url.substr(0, colon + 1))) +
                      (meant.empty() ? "; write redis://host:port, rediss://host:port for TLS, unix:///path or local:"

@@ -160,7 +160,7 @@ Error error_after_password(std::string_view text) {
 
 Error server_error(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
-  const auto says = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
+  const auto says = [&](std::string_view mark) { return text.contains(mark); };
   const bool no_login = first == "NOAUTH" || says(kUnauthenticated);
   Error error{protocol, (no_login ? "the server requires a password: " : "the server answered: ") + escaped(text, 300)};
   if (says("WRONGTYPE")) {
@@ -183,20 +183,21 @@ Error with_login(Error error, const Endpoint& endpoint) {
   const auto says = [&](std::string_view text) { return error.message.contains(text); };
   const bool of_password = says("requires a password") || says("WRONGPASS") || says("invalid password");
   // Without a login, the user is `default`, who may lack rights.
-  const bool as_anybody = error.code == denied && !endpoint.has_password();
-  if (of_password && as_anybody && endpoint.hides_user) add_advice(error, kLoneWord);
-  if (of_password || as_anybody) add_advice(error, endpoint.about_password);
+  const bool without_login = error.code == denied && !endpoint.has_password();
+  if (of_password && without_login && endpoint.hides_user) add_advice(error, kLoneWord);
+  if (of_password || without_login) add_advice(error, endpoint.about_password);
   return error;
 }
 
 bool is_withheld(const Error& error) {
-  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
-  return (error.code == denied && says("NOPERM")) || (error.code == protocol && says("unknown command"));
+  const std::string& text = error.message;
+  return (error.code == denied && text.contains("NOPERM")) ||
+         (error.code == protocol && text.contains("unknown command"));
 }
 
 bool refuses_scripts(const Error& error) {
-  const auto says = [&](std::string_view text) { return error.message.find(text) != std::string::npos; };
-  return says(kRunsNoScripts) || (error.code == denied && says("no permissions to run the 'eval' command"));
+  return error.message.contains(kRunsNoScripts) ||
+         (error.code == denied && error.message.contains("no permissions to run the 'eval' command"));
 }
 
 Error both(const Error& one, const Error& other) {

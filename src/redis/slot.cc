@@ -46,8 +46,7 @@ std::optional<int> slot_of_command(const Words& command) {
 }
 
 bool can_be_node(std::string_view name, long long port) {
-  return name.size() <= kLongestHostName && !has_control(name) && name.find(' ') == name.npos && port >= 1 &&
-         port <= 65535;
+  return name.size() <= kLongestHostName && !has_control(name) && !name.contains(' ') && port >= 1 && port <= 65535;
 }
 
 std::optional<Redirection> read_redirection(std::string_view error) {

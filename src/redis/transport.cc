@@ -79,7 +79,7 @@ Result<UniqueFd> connect_tcp(const Endpoint& endpoint, const Until& until) {
         connect_to(reinterpret_cast<const sockaddr*>(&addresses[i].storage), addresses[i].length, until.at_most(share));
     if (fd || fd.error().code == Error::Code::interrupted) return fd;
     // If the URL has a name, say which of its addresses failed and how.
-    const bool named = addresses[i].text.find(endpoint.host) == std::string::npos;
+    const bool named = !addresses[i].text.contains(endpoint.host);
     failures += (failures.empty() ? "" : "; ") + (named ? addresses[i].text + ": " : "") + fd.error().message;
   }
   return transport_failed(std::move(failures));

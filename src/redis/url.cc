@@ -40,7 +40,7 @@ std::string percent_encoded(std::string_view text, std::string_view also) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool meant = std::string_view("%@?#[]").find(c) != std::string_view::npos || also.contains(c);
+    const bool meant = std::string_view("%@?#[]").contains(c) || also.contains(c);
     if (byte > 0x20 && byte < 0x7f && !meant) {
       out += c;
     } else {
@@ -72,7 +72,7 @@ Result<Host> read_host(std::string_view text, Host otherwise) {
     const auto end = text.find(']');
     if (end == std::string_view::npos) return bad_address("an IPv6 address lacks its closing bracket");
     name = text.substr(1, end - 1);
-    if (name.find(':') == std::string_view::npos) return bad_address(in_quotes(name) + " is not an IPv6 address");
+    if (!name.contains(':')) return bad_address(in_quotes(name) + " is not an IPv6 address");
     port = text.substr(end + 1);
     if (!port.empty() && port.front() != ':') return bad_address("only :port can follow the ]");
     has_port = !port.empty();
@@ -86,14 +86,14 @@ Result<Host> read_host(std::string_view text, Host otherwise) {
   }
   if (has_port) host.port = RLOCK_TRY(number_in(port.substr(1), 1, 65535, "port"));
   if (!name.empty()) host.name = RLOCK_TRY(percent_decoded(name, "host"));
-  if (has_control(host.name) || host.name.find(' ') != std::string::npos) {
+  if (has_control(host.name) || host.name.contains(' ')) {
     return bad_address("host " + in_quotes(host.name) + " contains a blank or a control character");
   }
   return host;
 }
 
 std::string Host::display() const {
-  const bool v6 = name.find(':') != std::string::npos;
+  const bool v6 = name.contains(':');
   return (v6 ? "[" + percent_encoded(name, "/,") + "]" : percent_encoded(name, "/,")) + ":" + std::to_string(port);
 }
 

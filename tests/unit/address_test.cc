@@ -19,13 +19,13 @@ TEST(Address, ReadsSentinels) {
   EXPECT_TRUE(parse_address("rediss+sentinel://a/m")->server.tls);
 }
 
-TEST(Address, ReadsWhatEndpointsAre) {
+TEST(Address, ReadsEndpoints) {
   EXPECT_EQ(parse_address("redis://h:1/2")->kind, Address::Kind::server);
   EXPECT_EQ(parse_address("redis://h:1/2")->server.port, 1);
   EXPECT_EQ(parse_address("unix:///s")->display(), "unix:///s");
 }
 
-TEST(Address, WhatIsShownIsReadBack) {
+TEST(Address, ReadsBackWhatItShows) {
   for (const char* url : {"redis+sentinel://a:26379/m", "rediss+sentinel://u@a:1,[::1]:2/m%2Fn/3", "redis://h:1/2",
                           "redis+sentinel://%2C:26379/%40"}) {
     EXPECT_EQ(parse_address(url)->url(), url);
@@ -69,7 +69,7 @@ TEST(Address, RefusesTheRestAndShowsNoPassword) {
   }
 }
 
-TEST(Address, SeveralHaveBlanksBetweenThem) {
+TEST(Address, SeveralAreSeparatedByBlanks) {
   using Parts = std::vector<std::string_view>;
   EXPECT_EQ(split_addresses("redis://a"), Parts{"redis://a"});
   EXPECT_EQ(split_addresses(""), Parts{""});

@@ -6,7 +6,7 @@
 namespace rlock::redis {
 namespace {
 
-// How many of a hundred hosts get the password, one after the other.
+// How many of a hundred hosts get the password, one after another.
 int admitted(Audience& audience) {
   static int port = 0;
   int count = 0;
@@ -28,21 +28,21 @@ TEST(Audience, AsManyAsThereAreServers) {
   EXPECT_EQ(admitted(audience), 0);
 }
 
-TEST(Audience, NoMoreThanAnExchangeNeeds) {
+TEST(Audience, NotMoreThanAnExchangeNeeds) {
   Audience audience({}, 1000);
   EXPECT_EQ(admitted(audience), 1 + kMostRedirections);
   audience.begin(20);
   EXPECT_EQ(admitted(audience), 19);
 }
 
-TEST(Audience, WhoHasItMayGetItAgain) {
+TEST(Audience, AHostThatHasItMayGetItAgain) {
   Audience audience({}, 1);
   audience.add({"a", 1});
   EXPECT_TRUE(audience.admits({"a", 1}));
   EXPECT_FALSE(audience.admits({"a", 2}));
 }
 
-TEST(Audience, BeginsAnewWhenOneServes) {
+TEST(Audience, StartsAgainWhenOneServes) {
   Audience audience({}, 3);
   EXPECT_EQ(admitted(audience), 3);
   audience.served();

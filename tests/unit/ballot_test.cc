@@ -18,7 +18,7 @@ TEST(Ballot, TwoMajoritiesHaveAServerInCommon) {
   for (std::size_t voters = 1; voters < 100; ++voters) EXPECT_GT(2 * majority_of(voters), voters);
 }
 
-TEST(Ballot, IsSettledWhenNothingThatComesCanChangeIt) {
+TEST(Ballot, IsSettledWhenFurtherVotesCannotChangeIt) {
   EXPECT_FALSE((Ballot{.voters = 5, .yes = 2}.is_settled()));
   EXPECT_TRUE((Ballot{.voters = 5, .yes = 3}.is_settled()));
   EXPECT_FALSE((Ballot{.voters = 5, .yes = 2, .no = 2}.is_settled()));
@@ -56,7 +56,7 @@ TEST(Election, AMajorityGrantsWithTheLargestToken) {
   EXPECT_EQ(election->hold->owner, one.owner);
 }
 
-// The hold counts from the first request, regardless of the others.
+// The hold counts from the first request, no matter when the servers were asked.
 TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
   const auto one = request();
   const TimePoint sent = TimePoint{} + 5s;
@@ -65,7 +65,7 @@ TEST(Election, AGrantCountsFromBeforeTheFirstRequest) {
   EXPECT_EQ(elect(one, {late, late, away()}, sent)->hold->sent, sent);
 }
 
-TEST(Election, AGrantThatDoesNotCountIsNone) {
+TEST(Election, IgnoresGrantsThatDoNotCount) {
   const auto one = request();
   const auto election = elected(one, {grant(one.owner, "9"), grant(one.owner, "10", "young"), away()});
   ASSERT_FALSE(election);
@@ -73,7 +73,7 @@ TEST(Election, AGrantThatDoesNotCountIsNone) {
   EXPECT_NE(election.error().message.find("young"), std::string::npos);
 }
 
-// Others hold it on too few servers for them, but too many for us.
+// Held by others on too few servers for them, and too many for us.
 bool contested(const Result<Acquired>& election) {
   return election && election->outcome == Answer::held && !election->contested.empty();
 }
@@ -85,7 +85,7 @@ TEST(Election, GrantsToTwoOwnersAreNotAddedUp) {
       contested(elected(one, {grant(one.owner, "1"), grant(*one.heir, "2"), held_by("x"), held_by("x"), away()})));
 }
 
-TEST(Election, ItIsHeldByAnotherOnAMajorityOnly) {
+TEST(Election, IsHeldByAnotherOnlyOnAMajority) {
   const auto one = request();
   const auto held = elected(one, {held_by("a"), held_by("a"), grant(one.owner, "1")});
   EXPECT_EQ(held->outcome, Answer::held);
@@ -109,14 +109,14 @@ TEST(Election, ARedLockIsOneHolder) {
   EXPECT_EQ(held->outcome, Answer::held);
   EXPECT_FALSE(contested(held));
   EXPECT_TRUE(contested(elected(one, {held_by("a:7"), held_by("b:8"), grant(one.owner, "1")})));
-  // An rlock holder has one id on all servers, and a string one value.
+  // A holder of rlock has one id on all servers, and a string has one value.
   EXPECT_EQ(common_id({.owner = "a:7", .described = true}), "a:7");
   EXPECT_EQ(common_id({.owner = "a:7", .by_set = true}), "a:7");
   EXPECT_EQ(common_id({.owner = "a:7", .mode = "read"}), "a:7");
   EXPECT_EQ(common_id({.owner = "b:7"}), "7");
 }
 
-TEST(Election, TheErrorOfAMajorityIsThatOfAll) {
+TEST(Election, TheErrorOfAMajorityCounts) {
   const auto one = request();
   using enum Error::Code;
   EXPECT_EQ(elected(one, {away(denied), away(denied), grant(one.owner, "1")}).error().code, denied);
@@ -137,7 +137,7 @@ TEST(Election, TheLongestLeaseIsThatOfAnyHolder) {
   EXPECT_EQ(longest({}, 50s), 50s);
   EXPECT_EQ(longest({.expires_in = 60s}), 60s);
   EXPECT_EQ(longest({.who = {.ended = true}, .held_for = 60s, .lease = 30s}, 40s), 100s);
-  // No number from a server overflows the sum.
+  // No number from a server makes a sum that is too large.
   EXPECT_LT(longest({.expires_in = milliseconds::max(), .held_for = milliseconds::max(), .lease = milliseconds::max()},
                     milliseconds::max()),
             std::chrono::years(40));
@@ -158,7 +158,7 @@ TEST(Renewals, AreCountedForEachHold) {
   EXPECT_TRUE(count_renewals(answers, 1).carried());
 }
 
-TEST(Renewals, AServerThatDoesNotAnswerHasNotSaidNo) {
+TEST(Renewals, NoAnswerIsNotANo) {
   using enum RenewOutcome;
   const Answers<Renewals> answers = {Renewals{renewal(renewed)}, Renewals{renewal(free)},
                                      std::unexpected(Error{Error::Code::unavailable, ""})};
@@ -180,7 +180,7 @@ TEST(Releases, AMajorityHasReleasedIt) {
   EXPECT_FALSE(merge_releases({said(ReleaseOutcome::released), said(ReleaseOutcome::free), away}));
 }
 
-TEST(Releases, TheLastTokenIsThatOfAMajority) {
+TEST(Releases, TheLastTokenIsTheOneOfAMajority) {
   EXPECT_EQ(merge_releases(
                 {said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "5"), said(ReleaseOutcome::free, "7")})
                 ->token,
@@ -201,7 +201,7 @@ redis::Reply info(const std::string& run_id, int uptime, const std::string& more
 TEST(Voter, VotesOnceItIsOlderThanALease) {
   const TimePoint now = BootClock::now();
   Voter young, old;
-  EXPECT_TRUE(old.unfit(30s, now));  // it has not answered yet
+  EXPECT_TRUE(old.unfit(30s, now));  // it has said nothing yet
   young.heard(info("a", 31), now);
   old.heard(info("b", 40), now);
   EXPECT_TRUE(young.unfit(30s, now));
@@ -210,7 +210,7 @@ TEST(Voter, VotesOnceItIsOlderThanALease) {
   EXPECT_FALSE(young.unfit(30s, now + 10s));
 }
 
-TEST(Voter, IsNewWhenItsRunIdHasChangedWhateverItSays) {
+TEST(Voter, IsNewWhenItsRunIdHasChangedRegardlessOfItsUptime) {
   const TimePoint now = BootClock::now();
   Voter one;
   one.heard(info("a", 4000), now);
@@ -232,7 +232,7 @@ TEST(Voter, WithoutInfoThereIsNoVote) {
   EXPECT_FALSE(one.unfit(1s, BootClock::now()));
 }
 
-TEST(Voter, ServersThatKnowEachOtherAreNoQuorum) {
+TEST(Voter, DependentServersAreNotAQuorum) {
   const TimePoint now = BootClock::now();
   Voter a, b, same, replica, related;
   a.heard(info("a", 9, "master_replid:x\r\nrole:master\r\n"), now);

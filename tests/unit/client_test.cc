@@ -10,8 +10,8 @@
 namespace rlock::redis {
 namespace {
 
-// A client on one end of a connection; the test plays the server on the other. Nobody serves the endpoint, so
-// there is no other connection once this one is dropped.
+// A client on one end of a connection, with the test as the server on the other. Nothing serves the endpoint: once the
+// connection is dropped, there is no other one.
 class ClientTest : public testing::Test {
  protected:
   ClientTest() : client(Endpoint{.kind = Endpoint::Kind::unix_socket, .path = "/nonexistent/rlock"}) { connect(); }
@@ -27,7 +27,7 @@ class ClientTest : public testing::Test {
     EXPECT_EQ(::send(server.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
 
-  // Calls, and sends `answer` as soon as the command has arrived.
+  // Calls, and sends `answer` as soon as the command has come.
   Result<Reply> call(std::string_view answer) {
     std::jthread peer([&] {
       char command[64];
@@ -48,7 +48,7 @@ TEST_F(ClientTest, KeepsTheConnectionBetweenCommands) {
   EXPECT_EQ(call(":2\r\n")->as_number(), 2);
 }
 
-TEST_F(ClientTest, TakesNoReplyThatCameBeforeItsCommand) {
+TEST_F(ClientTest, IgnoresAReplyThatCameBeforeItsCommand) {
   EXPECT_EQ(call(":1\r\n")->as_number(), 1);
   send(":7\r\n");
   const auto reply = client.call({"TIME"}, soon());
@@ -58,7 +58,7 @@ TEST_F(ClientTest, TakesNoReplyThatCameBeforeItsCommand) {
   EXPECT_FALSE(client.hand_over()) << "the connection is dropped";
 }
 
-TEST_F(ClientTest, TakesNoSecondReply) {
+TEST_F(ClientTest, RefusesASecondReply) {
   for (const char* answer : {":1\r\n:2\r\n", ":1\r\n*2\r\n:1\r\n", ":1\r\n$5\r\nab", ":1\r\nx"}) {
     connect();
     const auto reply = call(answer);
@@ -69,7 +69,7 @@ TEST_F(ClientTest, TakesNoSecondReply) {
   }
 }
 
-TEST_F(ClientTest, ReadsTheErrorByWhichAServerRefusesAConnection) {
+TEST_F(ClientTest, ReadsTheErrorOfAServerThatRefusesTheConnection) {
   send("-ERR max number of clients reached\r\n");
   const auto reply = client.call({"TIME"}, soon());
   ASSERT_FALSE(reply);

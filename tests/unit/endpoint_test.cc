@@ -44,7 +44,7 @@ TEST(Endpoint, ReadsIpv6InBrackets) {
   EXPECT_EQ(parse_endpoint("redis://[fe80::1]")->port, 6379);
 }
 
-// RFC 6874: the % before a zone is written %25.
+// RFC 6874: the % in front of a zone is written %25.
 TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
   const auto endpoint = *parse_endpoint("redis://[fe80::1%25eth0]:6380/1");
   EXPECT_EQ(endpoint.host, "fe80::1%eth0");
@@ -53,7 +53,7 @@ TEST(Endpoint, ReadsBackTheZoneOfAnIpv6Address) {
 }
 
 // The address that nested runs get in RLOCK_URL.
-TEST(Endpoint, WhatIsShownIsReadBack) {
+TEST(Endpoint, ReadsBackWhatItShows) {
   for (const char* host :
        {"a%b", "h?x", "h#x", "h[x", "h]x", "fe80::1%e0]x", "::1%[?#@/", "h/x", "h@x", "h:x:y", "\xff"}) {
     const Endpoint endpoint{.host = host, .user = "u:/?#[]@%"};
@@ -131,7 +131,7 @@ TEST(Endpoint, NeverShowsAPassword) {
   }
 }
 
-// redis-cli takes the word for a password.
+// redis-cli takes this word for a password.
 TEST(Endpoint, NeverShowsALoneWord) {
   EXPECT_EQ(parse_endpoint("redis://hunter2@h:1/2")->display(), "redis://***@h:1/2");
   EXPECT_EQ(parse_endpoint("unix://hunter2@/s")->display(), "unix://***@/s");

@@ -20,7 +20,7 @@ PastHold past(long ended, Outcome outcome, std::string owner, std::string end = 
   return hold;
 }
 
-// "owner outcome end", one after the other.
+// "owner outcome end" of each.
 std::string words(const std::vector<PastHold>& holds) {
   std::string text;
   for (const PastHold& hold : holds) text += hold.owner + " " + std::string(word(hold.outcome)) + " " + hold.end + ";";
@@ -38,14 +38,14 @@ TEST(JoinHistory, JoinsTheTwoEntriesOfOneHold) {
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::kept, "o", "exited")}), "o forced exited;");
 }
 
-TEST(JoinHistory, AnOwnerThatNoticesLaterThatItsLeaseRanOutHasOneHold) {
+TEST(JoinHistory, AnOwnerThatNoticesTheEndOfItsLeaseLaterHasOneHold) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::gone, "o", "expired")}), "o gone lost;");
   EXPECT_EQ(joined({past(2, Outcome::gone, "o"), past(1, Outcome::gone, "o", "expired")}), "o gone expired;");
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "expired"), past(1, Outcome::gone, "o", "expired")}),
             "o gone expired;o gone expired;");
 }
 
-TEST(JoinHistory, ALeaseHasRunOutWhereMostServersSaySo) {
+TEST(JoinHistory, ALeaseHasEndedIfMostServersSaySo) {
   const std::vector<PastHold> expired = {past(1, Outcome::gone, "o", "expired", "7")};
   EXPECT_EQ(words(merged_holds({expired, expired, {}}, 9)), "o gone expired;");
   EXPECT_EQ(words(merged_holds({expired, {}, {}}, 9)), "");
@@ -53,7 +53,7 @@ TEST(JoinHistory, ALeaseHasRunOutWhereMostServersSaySo) {
   EXPECT_EQ(words(merged_holds({{released[0], expired[0]}, released, released}, 9)), "o released exited;");
 }
 
-TEST(JoinHistory, LeavesOthersApart) {
+TEST(JoinHistory, KeepsOtherEntriesSeparate) {
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::forced, "o")}), "o forced ;o forced ;");
   EXPECT_EQ(joined({past(2, Outcome::forced, "o"), past(1, Outcome::released, "o", "released")}),
             "o forced ;o released released;");
@@ -63,7 +63,7 @@ TEST(JoinHistory, LeavesOthersApart) {
   EXPECT_EQ(joined({past(2, Outcome::gone, "o", "lost"), past(1, Outcome::released, "p")}), "o gone lost;p released ;");
 }
 
-TEST(JoinHistory, AnEntryOfAHoldThatIsNotWantedTellsOfOneThatIs) {
+TEST(JoinHistory, AnUnwantedEntryCompletesAWantedHold) {
   StreamOfHolds failed([](const PastHold& hold) { return !hold.fine(); });
   failed.add(past(4, Outcome::forced, "o"));
   failed.add(past(3, Outcome::released, "p", "released"));
@@ -76,7 +76,7 @@ TEST(JoinHistory, AnEntryOfAHoldThatIsNotWantedTellsOfOneThatIs) {
   EXPECT_EQ(holds.front().waited, milliseconds(7));
 }
 
-TEST(JoinHistory, OfAQuorumTheSameHoldIsOne) {
+TEST(JoinHistory, TheSameHoldOnSeveralServersIsOne) {
   const std::vector<PastHold> one = {past(12, Outcome::released, "o", "exited", "7"), past(3, Outcome::forced, "f"),
                                      past(2, Outcome::forced, "f")};
   const std::vector<PastHold> two = {past(11, Outcome::released, "o", "exited", "7"), past(4, Outcome::forced, "f")};

@@ -28,7 +28,7 @@ TEST(Lasted, FreeBeforeTheLeaseCouldEndIsALoss) {
   EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kBefore));
 }
 
-TEST(Lasted, FreeAfterTheLeaseIsNoneIfNobodyWasGrantedTheLockSince) {
+TEST(Lasted, FreeAfterTheLeaseIsNotALossIfNobodyWasGrantedTheLockSince) {
   EXPECT_TRUE(lasted(hold("7"), answer(ReleaseEnd::free, "7"), kEnds, kEnds));
   EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, "8"), kEnds, kLater));
   EXPECT_FALSE(lasted(hold("7"), answer(ReleaseEnd::free, ""), kEnds, kLater));
@@ -38,7 +38,7 @@ TEST(Lasted, AnUnknownTokenProvesNothing) {
   EXPECT_FALSE(lasted(hold(""), answer(ReleaseEnd::free, ""), kEnds, kLater));
 }
 
-TEST(Lasted, WhoeverHoldsItNowMayHaveHadItBefore) {
+TEST(Lasted, AnyCurrentHolderMayHaveHadItBefore) {
   for (const ReleaseEnd outcome : {ReleaseEnd::other_owner, ReleaseEnd::other_kind}) {
     EXPECT_FALSE(lasted(hold("7"), answer(outcome, "7"), kEnds, kLater));
   }

@@ -28,12 +28,12 @@ TEST(LeaseTiming, KeepsItsOrderForEveryLease) {
   }
 }
 
-TEST(LeaseTiming, ScalesTheMarginsOfShortLeasesOnly) {
+TEST(LeaseTiming, ScalesOnlyTheMarginsOfShortLeases) {
   EXPECT_EQ(timing(5s).kill_at, 4950ms - 1500ms);
   EXPECT_EQ(timing(1s).kill_at, 990ms - 300ms);
 }
 
-TEST(LeaseTiming, RefusesWhatCannotBeKept) {
+TEST(LeaseTiming, RefusesLeasesThatCannotBeKept) {
   EXPECT_FALSE(LeaseTiming::make(999ms, 100ms));
   EXPECT_FALSE(LeaseTiming::make(30s, 28s));
   EXPECT_TRUE(LeaseTiming::make(30s, 10s));
@@ -46,8 +46,8 @@ TEST(LeaseTiming, AFixedLeaseNeedsNoTimeToRenew) {
   EXPECT_FALSE(LeaseTiming::make(30s, 28s, false));
 }
 
-// A Java reader's renewal leaves the lock 30 s, regardless of what our reader has asked for.
-TEST(LeaseTiming, AReaderIsDeadBeforeTheTimeThatAJavaReaderLeavesIt) {
+// A Java reader's renewal leaves the lock 30 s, no matter what lease rlock's reader has asked for.
+TEST(LeaseTiming, AReaderIsDeadBeforeTheEndThatAJavaReaderLeavesIt) {
   EXPECT_EQ(lock::kLongestReaderLease, 30s);
   EXPECT_LT(timing(lock::kLongestReaderLease).kill_at, 30s);
 }
@@ -72,7 +72,7 @@ TEST_F(WatchdogTest, TriesAgainSoonAfterAFailure) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 28200ms) << "a failure moves no deadline";
 }
 
-TEST_F(WatchdogTest, AServerThatLacksTheHoldIsAskedAtOnceAndThenLessAndLessOften) {
+TEST_F(WatchdogTest, AsksAServerThatLacksTheHoldAtOnceAndThenLessAndLessOften) {
   TimePoint now = start + 5ms;
   for (const milliseconds pause : {0ms, 50ms, 100ms, 200ms, 400ms}) {
     watchdog.hurry(now);
@@ -104,7 +104,7 @@ TEST_F(WatchdogTest, AnOlderSuccessDoesNotMoveBack) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 12s + 28200ms);
 }
 
-TEST_F(WatchdogTest, AStepThatTheDeadlineAllowsForChangesNothing) {
+TEST_F(WatchdogTest, AStepWithinTheMarginChangesNothing) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 19600ms), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 400ms);
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);
@@ -122,22 +122,22 @@ TEST_F(WatchdogTest, AServerClockThatRanAheadShortensTheNextDeadline) {
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 20s + 28200ms) << "it was a single step";
 }
 
-TEST_F(WatchdogTest, RenewsSoonerWhereLittleIsLeft) {
+TEST_F(WatchdogTest, RenewsSoonerIfLittleIsLeft) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 10s), Answer::counts);
   EXPECT_EQ(watchdog.deadlines().terminate_at(), start + 10s + 23200ms - 9500ms);
   EXPECT_EQ(watchdog.next_renewal(), start + 10s + 6850ms);
 }
 
-TEST_F(WatchdogTest, AServerClockThatRunsOffIsNotTrusted) {
+TEST_F(WatchdogTest, AServerClockThatRunsAwayIsNotTrusted) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 1s), Answer::clock_runs_off);
 }
 
-TEST_F(WatchdogTest, ASlowReplyIsNoClockThatRunsAhead) {
+TEST_F(WatchdogTest, ASlowReplyIsNotAClockThatRunsAhead) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 13s, 17s), Answer::counts) << "executed at +13s";
   EXPECT_EQ(watchdog.clock_lead(), 0s);
 }
 
-TEST_F(WatchdogTest, ALeaseThatSomebodyElseMadeLongerIsNoClockThatRanBack) {
+TEST_F(WatchdogTest, ALeaseThatAnotherClientExtendedIsNotAClockThatRanBack) {
   EXPECT_EQ(watchdog.succeeded(start + 10s, start + 10s, 20min), Answer::counts);
   EXPECT_EQ(watchdog.clock_lead(), 0s);
   EXPECT_EQ(watchdog.deadlines().kill_at(), start + 10s + 28200ms);

@@ -17,7 +17,7 @@ TEST(LockName, MakesRedissonsKeys) {
   EXPECT_EQ(LockName::parse("{x}y")->companion("redisson_lock__channel"), "redisson_lock__channel:{x}y");
 }
 
-TEST(LockName, TakesWhatKeepsItsKeysInOneSlot) {
+TEST(LockName, AcceptsNamesThatKeepTheirKeysInOneSlot) {
   for (const char* name : {"a", "a b", "größe", "{x}y", "x{y}z{w}", "a}b{c}", "a:b", "-x", "\xff"}) {
     EXPECT_TRUE(LockName::parse(name)) << name;
   }
@@ -70,7 +70,7 @@ TEST(AncestorLocks, CarriesNamesWithBlanks) {
   EXPECT_FALSE(held.owner_of(*LockName::parse("c")));
 }
 
-TEST(AncestorLocks, PassesOverNonsense) {
+TEST(AncestorLocks, IgnoresNonsense) {
   const auto held = AncestorLocks::parse("no-blank\n\n  \nowner \nid a\n" + std::string(600, 'x') + " b");
   EXPECT_EQ(held.owner_of(*LockName::parse("a"))->text(), "id");
   EXPECT_FALSE(held.owner_of(*LockName::parse("b")));

@@ -46,7 +46,7 @@ TEST(ReplyReader, KeepsRepliesApart) {
   EXPECT_FALSE(*reader.next());
 }
 
-TEST(ReplyReader, KnowsWhetherSomethingIsLeft) {
+TEST(ReplyReader, KnowsWhetherBytesAreLeft) {
   ReplyReader reader;
   EXPECT_TRUE(reader.empty());
   reader.feed("*2\r\n:1\r\n:2\r\n:3\r\n*1\r\n");
@@ -71,7 +71,8 @@ TEST(ReplyReader, RefusesWhatIsNotRedis) {
   EXPECT_NE(read_all("HTTP/1.1 400 Bad Request\r\n").error().message.find("HTTP/1.1 400"), std::string::npos);
 }
 
-// hiredis 0.14 does not know these, and 1.x reads them. Both must refuse what nobody asked for, also inside an array.
+// hiredis 0.14 does not know these, and 1.x reads them. Both must refuse what was not asked for, even inside of
+// an array.
 TEST(ReplyReader, RefusesTheTypesOfResp3) {
   for (const char* bytes : {",1.5\r\n", ",inf\r\n", "#t\r\n", "#f\r\n",
                             "(3492890328409238509324850943850943825024385\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n",
@@ -101,7 +102,7 @@ TEST(ReplyReader, HasLimits) {
   EXPECT_TRUE(refused) << "a reply of 1 MiB and more";
 }
 
-TEST(Reply, NumbersAreWholeOrNone) {
+TEST(Reply, NumbersAreWhole) {
   const auto text = [](const char* t) { return Reply{.kind = Reply::Kind::string, .text = t}.as_number(); };
   EXPECT_EQ(text("12"), 12);
   EXPECT_FALSE(text("12x"));

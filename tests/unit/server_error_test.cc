@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts come from Redis 6.2.16, 7.0.15, 7.2.6, 7.4.1 and Valkey.
+// The texts are replies of Redis 6.2.16, 7.0.15, 7.2.6, 7.4.1 and Valkey.
 #include "redis/server_error.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(ServerError, KnowsTheFirstWord) {
   EXPECT_EQ(server_error("MISCONF Redis is configured to save RDB snapshots").code, unavailable);
 }
 
-TEST(ServerError, KnowsWhatHidesBehindErr) {
+TEST(ServerError, ReadsTheTextAfterErr) {
   EXPECT_EQ(server_error("ERR The user executing the script can't run this command or subcommand script: x").code,
             denied);
   EXPECT_EQ(server_error("ERR ACL failure in script: User r has no permissions to run the 'pexpire' command").code,
@@ -48,13 +48,13 @@ TEST(ServerError, KnowsWhatHidesBehindErr) {
   EXPECT_EQ(server_error("ERR unknown command 'EVALSHA'").code, protocol);
 }
 
-TEST(ServerError, DoesNotTakeAWordInTheTextForTheFirst) {
+TEST(ServerError, ReadsOnlyTheFirstWord) {
   EXPECT_EQ(server_error("ERR wrong number of arguments, OOM or READONLY").code, protocol);
   EXPECT_EQ(server_error("NOAUTHX what").code, protocol);
   EXPECT_EQ(server_error("").code, protocol);
 }
 
-TEST(ServerError, TellsWhatIsWithheldFromAFailedLogin) {
+TEST(ServerError, DistinguishesWithheldCommandsFromAFailedLogin) {
   EXPECT_TRUE(is_withheld(server_error("NOPERM this user has no permissions to run the 'info' command")));
   EXPECT_TRUE(is_withheld(server_error("ERR unknown command 'CONFIG', with args beginning with: 'GET' ")));
   EXPECT_FALSE(is_withheld(server_error("NOAUTH Authentication required.")));

@@ -87,7 +87,7 @@ TEST(SlotMap, KnowsOwners) {
   EXPECT_EQ(map.owner(98), (Host{"a", 1})) << "ASK is for once";
 }
 
-TEST(SlotMap, AsksThoseInDoubtLast) {
+TEST(SlotMap, AsksServersInDoubtLast) {
   const auto node = [](const char* name) { return list({text(name), number(1)}); };
   const auto reply = list({list({number(0), number(1), node("a")}), list({number(2), number(3), node("b")}),
                            list({number(4), number(16383), node("c")})});
@@ -106,7 +106,7 @@ TEST(SlotMap, AsksThoseInDoubtLast) {
   EXPECT_EQ(map.nodes(), (std::vector<Host>{{"c", 1}, {"b", 1}, {"a", 1}})) << "an adopted connection has no name";
 }
 
-TEST(SlotMap, TakesAnnouncedNamesWhereTheyAreWanted) {
+TEST(SlotMap, UsesAnnouncedNamesOnRequest) {
   const auto reply =
       list({list({number(0), number(16383),
                   list({text("10.0.0.1"), number(1), text("id"), list({text("hostname"), text("one.example")})})})});
@@ -119,7 +119,7 @@ TEST(SlotMap, TakesAnnouncedNamesWhereTheyAreWanted) {
   EXPECT_EQ(map.moved({false, 7, {"10.0.0.1", 1}}, {}), (Host{"one.example", 1}));
 }
 
-TEST(SlotMap, BelievesNoOddList) {
+TEST(SlotMap, RefusesMalformedLists) {
   SlotMap map;
   const auto node = list({text("a"), number(1)});
   ASSERT_TRUE(map.read(list({list({number(0), number(1), node})}), {}, false));
@@ -135,8 +135,8 @@ TEST(SlotMap, BelievesNoOddList) {
   }
 }
 
-// What a server refuses, it has not executed.
-TEST(Refusal, SaysWhereToAskAndWhetherForGood) {
+// A server has not executed what it refuses.
+TEST(Refusal, SaysWhereToAskAndWhetherOnlyOnce) {
   const auto of = [](std::string text) {
     return refusal_of(Reply{.kind = Reply::Kind::error, .text = std::move(text)});
   };

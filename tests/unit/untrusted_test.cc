@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No number from a server causes an overflow. This is for the build with UBSan, which would end the test.
+// No number from a server may cause an overflow. Meant for the build with UBSan, which then ends the test.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ std::string array(const std::vector<std::string>& elements) {
   return all;
 }
 
-// A hostile server on a connection that keeps commands apart: answers each with `reply`.
+// A hostile server that answers each command with what `reply` returns.
 class Hostile {
  public:
   explicit Hostile(std::function<std::string()> reply) : client(Endpoint()) {
@@ -75,7 +75,7 @@ constexpr std::string_view kNumbers[] = {"-9223372036854775808",
                                          "5000",
                                          "1700000000000"};
 
-// The same in every run.
+// The same numbers in every run.
 class Numbers {
  public:
   std::string operator()() {
@@ -176,8 +176,8 @@ TEST(UntrustedNumbers, OfARenewal) {
   }
 }
 
-// The schema of status --json promises years with four digits, and times that are not negative.
-TEST(UntrustedNumbers, TimesThatCannotBeAreNotKnown) {
+// The schema of status --json promises dates of four digits for the year, and times that are not negative.
+TEST(UntrustedNumbers, ImplausibleTimesAreUnknown) {
   const auto look = [](const char* since, const char* lease) {
     const std::string holder = array({text("o:1"), text(""), text("1"), text("5000"), text("owner"), text("o:1"),
                                       text("since"), text(since), text("lease"), text(lease)});

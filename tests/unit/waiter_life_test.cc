@@ -35,7 +35,7 @@ class Waiting {
   }
   std::string failed(Error::Code code) { return on({.kind = Event::failed, .code = code}); }
   std::string polled(std::optional<long long> ttl) { return on({.kind = Event::polled, .ttl = ttl}); }
-  // It is held, and this was reported.
+  // It is held, and on_held has been called.
   std::string held(std::optional<long long> ahead, std::optional<milliseconds> expires_in, bool strayed = false) {
     return told({.kind = Event::held, .found = {.expires_in = expires_in, .ahead = ahead}, .strayed = strayed});
   }
@@ -74,7 +74,7 @@ class Waiting {
   WaiterLife life_;
 };
 
-TEST(WaiterLife, ListensBeforeItAsksAndStandsInTheQueueFromThenOn) {
+TEST(WaiterLife, ListensBeforeItAsksAndJoinsTheQueue) {
   Waiting one;
   EXPECT_EQ(one.on(Event::begin), "listen");
   EXPECT_FALSE(one.life().place());
@@ -99,7 +99,7 @@ TEST(WaiterLife, AServerThatCannotBeListenedToIsTriedAgainSoon) {
   EXPECT_EQ(one.on(Event::time), "listen");
 }
 
-TEST(WaiterLife, TheFirstOneHearsReleasesAndLooksOnceMoreForWhatItMissed) {
+TEST(WaiterLife, TheFirstListensForReleasesAndLooksAgainForWhatItMissed) {
   Waiting one;
   one.on(Event::begin);
   one.on(Event::listens);
@@ -120,7 +120,7 @@ TEST(WaiterLife, TheOthersLookLessOften) {
   EXPECT_EQ(one.held(1LL << 53, 1h), "wait 35000");
 }
 
-TEST(WaiterLife, AGrantIsAMessageThatOnlyTheServerProves) {
+TEST(WaiterLife, AGrantMessageIsProvenByTheServer) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.says("granted"), "ask");
@@ -138,7 +138,7 @@ TEST(WaiterLife, AnOpenReleaseIsLeftToOthersForAMoment) {
   EXPECT_EQ(one.says("0", "releases"), "offer,ask");  // another one
 }
 
-TEST(WaiterLife, OneThatComesToTheFrontHasMissedNothingIfTheLockHasJustChangedHands) {
+TEST(WaiterLife, ANewFirstWaiterHasMissedNothingIfTheLockHasJustChangedHands) {
   Waiting one;
   one.on(Event::begin);
   one.on(Event::listens);
@@ -147,7 +147,7 @@ TEST(WaiterLife, OneThatComesToTheFrontHasMissedNothingIfTheLockHasJustChangedHa
   EXPECT_EQ(one.says("first 1000"), "offer,prepare,wait 1001");
 }
 
-TEST(WaiterLife, OneThatComesToTheFrontLooksOtherwise) {
+TEST(WaiterLife, OtherwiseANewFirstWaiterLooks) {
   Waiting one;
   one.on(Event::begin);
   one.on(Event::listens);
@@ -155,7 +155,7 @@ TEST(WaiterLife, OneThatComesToTheFrontLooksOtherwise) {
   EXPECT_EQ(one.says("front"), "offer,hear releases,ask");
 }
 
-TEST(WaiterLife, OnAnotherProgramsChannelOneTextCounts) {
+TEST(WaiterLife, OnAnotherProgramsChannelOnlyOneTextCounts) {
   Waiting one({}, "others");
   one.on(Event::begin);
   one.on(Event::listens);
@@ -181,7 +181,7 @@ TEST(WaiterLife, AnotherProgramsStringIsPolledMoreAndMoreSlowly) {
   EXPECT_EQ(one.polled(-2), "ask");      // deleted
 }
 
-TEST(WaiterLife, PollsAreNoLooks) {
+TEST(WaiterLife, PollsAreNotLooks) {
   Waiting one;
   one.come_to_the_front();
   one.held_by_set(1h);
@@ -191,13 +191,13 @@ TEST(WaiterLife, PollsAreNoLooks) {
   EXPECT_EQ(one.polled({}), "ask") << "the server did not say";
 }
 
-TEST(WaiterLife, AStringWithoutATimeIsNotWaitedForWithoutALimit) {
+TEST(WaiterLife, AStringWithoutATtlIsNotWaitedForWithoutALimit) {
   const Acquired found{.holder = HolderView{.by_set = true}};
   EXPECT_TRUE(Waiting().life().never_free(found));
   EXPECT_FALSE(Waiting(1h).life().never_free(found));
 }
 
-TEST(WaiterLife, AServerThatIsAwayIsWaitedForAsLongAsALease) {
+TEST(WaiterLife, WaitsForAnUnreachableServerAsLongAsALease) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.failed(Error::Code::unavailable), "tell_unreachable 30000,wait 1000");
@@ -205,7 +205,7 @@ TEST(WaiterLife, AServerThatIsAwayIsWaitedForAsLongAsALease) {
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
 }
 
-TEST(WaiterLife, SomebodyWhoSaysHowLongToWaitMeansThat) {
+TEST(WaiterLife, ALimitAlsoAppliesToAnUnreachableServer) {
   Waiting one(100s);
   one.come_to_the_front();
   one.now += 50s;
@@ -215,7 +215,7 @@ TEST(WaiterLife, SomebodyWhoSaysHowLongToWaitMeansThat) {
   EXPECT_EQ(one.failed(Error::Code::unavailable), "end");
 }
 
-TEST(WaiterLife, NoWaitGoesBeyondTheEnd) {
+TEST(WaiterLife, NeverWaitsBeyondTheEnd) {
   Waiting one(3s);
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h), "prepare,wait 3000");
@@ -224,7 +224,7 @@ TEST(WaiterLife, NoWaitGoesBeyondTheEnd) {
   EXPECT_EQ(one.held(0, 1h), "end");
 }
 
-TEST(WaiterLife, AfterALossItListensAgainAndNotAtOnce) {
+TEST(WaiterLife, ListensAgainAfterALossButNotAtOnce) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.on(Event::lost), "wait 100");
@@ -234,14 +234,14 @@ TEST(WaiterLife, AfterALossItListensAgainAndNotAtOnce) {
   EXPECT_EQ(one.held(0, 1h), "hear releases,ask");
 }
 
-TEST(WaiterLife, WhereTwoServersAnswerBothAreLeft) {
+TEST(WaiterLife, DropsBothConnectionsIfAnotherServerAnswers) {
   Waiting one;
   one.come_to_the_front();
   EXPECT_EQ(one.held(0, 1h, true), "unlisten,disconnect,wait 500");
   EXPECT_EQ(one.on(Event::time), "listen");
 }
 
-TEST(WaiterLife, AGrantOfAServerThatIsNotTheMasterAnyMoreCountsForNothing) {
+TEST(WaiterLife, IgnoresAGrantFromAFormerMaster) {
   Waiting one(1h);
   one.come_to_the_front();
   EXPECT_EQ(one.on(Event::moved), "tell_moved,unlisten,wait 500");
