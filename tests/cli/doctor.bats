@@ -162,7 +162,7 @@ PYTHON
   grant '+info'
   run -1 --separate-stderr rlock doctor
   others_are_fine version role persistence eviction replicas
-  says warn eviction 'not known'
+  says warn eviction 'unknown'
 }
 
 @test "a channel that is missing is named" {
