@@ -28,12 +28,9 @@ Result<void> expect_not_nested(const std::vector<lock::LockName>& names) {
 }
 
 Result<void> print_holds(AcquireOptions::Output output, const std::vector<lock::Hold>& holds) {
-  switch (output) {
-    case AcquireOptions::Output::assignments: return print_assignments(holds);
-    case AcquireOptions::Output::json: return print(holds_json(holds));
-    case AcquireOptions::Output::owner: break;
-  }
-  return print(holds.front().owner.text() + "\n");
+  if (output == AcquireOptions::Output::assignments) return print_assignments(holds);
+  const bool json = output == AcquireOptions::Output::json;
+  return print(json ? holds_json(holds) : holds.front().owner.text() + "\n");
 }
 
 // Releases locks whose owner id could not be printed, because nobody else could release them.

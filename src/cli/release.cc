@@ -35,7 +35,7 @@ Result<void> report(const std::string& name, const lock::Released& released) {
       return fail(Error::Code::wrong_kind, "not released: another owner holds it");
   }
   if (!released.fault.empty()) {
-    log::warning(name + ": released, but waiters could not be notified: " + escaped(released.fault, 200));
+    log::warning(name + ": released, but waiters could not be told: " + escaped(released.fault, 200));
   }
   if (!released.unwritten.empty()) {
     log::warning(name + ": released, but the history could not be written: " + escaped(released.unwritten, 200));

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "base/wait.h"
+#include "base/write_line.h"
 #include "options/passwords.h"
 
 namespace rlock::cli {
@@ -50,14 +51,6 @@ class Silence {
   termios former_{};
 };
 
-void show_on(int terminal, const std::string& text) {
-  for (std::size_t shown = 0; shown < text.size();) {
-    const ssize_t got = write(terminal, text.data() + shown, text.size() - shown);
-    if (got < 0 && errno != EINTR) return;
-    if (got > 0) shown += static_cast<std::size_t>(got);
-  }
-}
-
 // A terminal in this mode returns whole lines.
 Result<std::size_t> read_line(int terminal, std::span<char> line, int interrupt) {
   for (;;) {
@@ -75,11 +68,11 @@ Result<Secret> ask_terminal(const std::string& server, int interrupt) {
   if (!terminal) return no_terminal();
   auto line = [&]() -> Result<Secret> {
     const auto silence = RLOCK_TRY(Silence::of(terminal.get()));
-    show_on(terminal.get(), "Password for " + escaped(server) + ": ");
+    write_line(terminal.get(), "Password for " + escaped(server) + ": ");
     return Secret::written(Secret::kLongest,
                            [&](std::span<char> out) { return read_line(terminal.get(), out, interrupt); });
   }();
-  show_on(terminal.get(), "\n");
+  write_line(terminal.get(), "\n");
   if (line && line->text().empty()) return cannot_ask("the password is empty");
   return line;
 }

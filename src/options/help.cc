@@ -67,26 +67,18 @@ void add_option(std::string& out, const OptionSpec& spec, Detail detail, std::si
   add_row(out, left, text, kColumn, width);
 }
 
-std::string_view title(Group group) {
-  switch (group) {
-    case Group::general: break;
-    case Group::waiting: return "Waiting";
-    case Group::kind: return "Kind of lock";
-    case Group::supervision: return "Lease and supervision";
-    case Group::hooks: return "Hooks";
-    case Group::common: return "Options of all subcommands (server, messages)";
-  }
-  return "Options";
-}
+constexpr std::pair<Group, std::string_view> kTitles[] = {
+    {Group::general, "Options"},   {Group::waiting, "Waiting"},
+    {Group::kind, "Kind of lock"}, {Group::supervision, "Lease and supervision"},
+    {Group::hooks, "Hooks"},       {Group::common, "Options of all subcommands (server, messages)"}};
 
 void add_groups(std::string& out, const std::vector<const OptionSpec*>& options, std::size_t width) {
-  for (const Group group :
-       {Group::general, Group::waiting, Group::kind, Group::supervision, Group::hooks, Group::common}) {
+  for (const auto& [group, title] : kTitles) {
     std::string rows;
     for (const OptionSpec* option : options) {
       if (option->group == group) add_option(rows, *option, Detail::full, width);
     }
-    if (!rows.empty()) out += "\n" + std::string(title(group)) + ":\n" + rows;
+    if (!rows.empty()) out += "\n" + std::string(title) + ":\n" + rows;
   }
 }
 

@@ -25,7 +25,7 @@ struct Part {
   std::array<OptionSpec, count> rows;
 
   constexpr const OptionSpec& named(std::string_view name) const {
-    return *std::ranges::find(rows, name, &OptionSpec::name);
+    return *std::ranges::find(rows, name.substr(2), &OptionSpec::name);
   }
 };
 

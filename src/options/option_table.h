@@ -16,7 +16,7 @@
 
 namespace rlock::cli {
 
-// Help texts list options by group, in this order.
+// Help texts list options by group.
 enum class Group { general, waiting, kind, supervision, hooks, common };
 
 // The default of an option, as help and `rlock config` show it.

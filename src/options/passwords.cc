@@ -77,7 +77,8 @@ std::string came_from(const std::string& source) {
 std::string no_password(const std::string& ways) {
   if (!std::getenv("RLOCK_HELD")) return "no password was given: give one by " + ways;
   return "no password was given: this runs under `rlock run`, which does not pass passwords on to its command; put the "
-         "password into a file (chmod 600), and set RLOCK_PASSWORD_FILE, or password-file in the configuration file";
+         "password into a file (chmod 600), and give that in RLOCK_PASSWORD_FILE, or as password-file in the "
+         "configuration file";
 }
 
 // Overwrites the variable, too, because unsetenv(3) alone would leave it in /proc/PID/environ.
@@ -119,7 +120,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
               if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
                 return fail(Error::Code::interrupted, "interrupted");
               }
-              if (until.over()) return fail(Error::Code::unavailable, "the password command did not finish in time");
+              if (until.over()) return fail(Error::Code::unavailable, "the password command was not done in time");
             }
             const bool is_last = shared->asking == 1;
             if (shared->last && shared->read_at > asked_at) {

@@ -46,7 +46,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 78 configuration or a failed --on-acquire, 124 stopped by --max-hold, 126 not executable,
 127 not found.
 )~",
-         .command = &kRun.named("command"),
+         .command = &kRun.named("--command"),
          .page = "rlock-run"},
         kWaiting, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
@@ -199,9 +199,9 @@ std::vector<const OptionSpec*> options_of(const SubcommandSpec* spec) {
   return all;
 }
 
-const OptionSpec& url_option() { return kCommon.named("url"); }
-const OptionSpec& config_option() { return kCommon.named("config"); }
-const OptionSpec& profile_option() { return kCommon.named("profile"); }
-const OptionSpec& log_format_option() { return kCommon.named("log-format"); }
+const OptionSpec& url_option() { return kCommon.named("--url"); }
+const OptionSpec& config_option() { return kCommon.named("--config"); }
+const OptionSpec& profile_option() { return kCommon.named("--profile"); }
+const OptionSpec& log_format_option() { return kCommon.named("--log-format"); }
 
 }  // namespace rlock::cli

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -58,15 +59,6 @@ std::unexpected<Error> not_opened(const std::string& path, int number) {
   return bad_file(path, errno_text(number));
 }
 
-// Like read(2), but fails with EFBIG if `buffer` is empty and there is more to read.
-ssize_t read_some(int fd, std::span<char> buffer) {
-  if (!buffer.empty()) return read(fd, buffer.data(), buffer.size());
-  char more = 0;
-  const ssize_t got = read(fd, &more, 1);
-  if (got > 0) errno = EFBIG;
-  return got > 0 ? -1 : got;
-}
-
 }  // namespace
 
 Result<std::optional<TrustedFile>> TrustedFile::open(const std::string& path) {
@@ -87,15 +79,13 @@ Result<std::size_t> TrustedFile::read(std::span<char> buffer) const {
     if (S_ISFIFO(info_.st_mode) && wait_for(fd_.get(), POLLIN, end) != WaitEnd::ready) {
       return bad_file(path_, "its writer has not finished within 5s");
     }
-    const ssize_t got = read_some(fd_.get(), buffer.subspan(length));
+    char more = 0;
+    const bool full = length == buffer.size();
+    const ssize_t got = full ? ::read(fd_.get(), &more, 1) : ::read(fd_.get(), &buffer[length], buffer.size() - length);
     if (got == 0) return length;
-    if (got > 0) {
-      length += static_cast<std::size_t>(got);
-    } else if (errno == EFBIG) {
-      return bad_file(path_, "longer than " + std::to_string(buffer.size()) + " bytes");
-    } else if (errno != EAGAIN && errno != EINTR) {
-      return bad_file(path_, errno_text(errno));
-    }
+    if (got > 0 && full) return bad_file(path_, "longer than " + std::to_string(length) + " bytes");
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return bad_file(path_, errno_text(errno));
+    length += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   }
 }
 

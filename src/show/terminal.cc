@@ -28,17 +28,7 @@ bool says_utf8() {
   return false;
 }
 
-constexpr std::string_view code_of(Style style) {
-  switch (style) {
-    case Style::none: return "";
-    case Style::heading: return "1";
-    case Style::good: return "32";
-    case Style::busy: return "33";
-    case Style::bad: return "31";
-    case Style::dim: return "2";
-  }
-  return "";
-}
+constexpr std::string_view kCodes[] = {"", "1", "32", "33", "31"};  // by Style
 
 // Turns arrow keys into j and k, and drops all other escape sequences (ECMA-48 §5.4: ESC [ … up to a byte from @ to ~;
 // xterm: ESC O and one byte). A single ESC is the key. Its branches are those of the sequences.
@@ -76,7 +66,7 @@ Screen Screen::of_output() {
 
 std::string styled(std::string_view text, Style style, const Screen& screen) {
   if (!screen.colour || style == Style::none || text.empty()) return std::string(text);
-  return "\033[" + std::string(code_of(style)) + "m" + std::string(text) + "\033[0m";
+  return "\033[" + std::string(kCodes[static_cast<int>(style)]) + "m" + std::string(text) + "\033[0m";
 }
 
 std::string line_of(const Row& row, const std::vector<std::size_t>& widths, const Screen& screen) {

@@ -23,7 +23,7 @@ struct Screen {
   static Screen of_output();
 };
 
-enum class Style { none, heading, good, busy, bad, dim };
+enum class Style { none, heading, good, busy, bad };
 
 // REQUIRES: escaped text.
 std::string styled(std::string_view text, Style style, const Screen& screen);

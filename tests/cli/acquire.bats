@@ -258,7 +258,7 @@ EOF
 
 @test "inside rlock run of the same name it is refused, because it would wait forever" {
   run -64 --separate-stderr rlock run a -- "$RLOCK" acquire --lease 30s a
-  assert_says 'holds the lock already'
+  assert_says 'already holds the lock'
 }
 
 @test "inside rlock run of another name it is granted" {

@@ -90,7 +90,7 @@ agent_parts() {
   job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until renewed job.err 1
   cut_connections
-  wait_until said 'did not finish in time'
+  wait_until said 'not done in time'
   wait_until said 'renewed again'
   touch end
   job_status
@@ -225,10 +225,10 @@ end_of_roots() {
 
 @test "each level may name one source, and a stronger level takes precedence" {
   run -64 --separate-stderr rlock run --password-file pass --password-command true job -- touch ran
-  assert_says 'give one'
+  assert_says 'cannot be used together'
   run -64 --separate-stderr rlock run --ask-password --password-command true job -- touch ran
   RLOCK_PASSWORD_FILE=pass RLOCK_PASSWORD_COMMAND=true run -78 --separate-stderr rlock run job -- touch ran
-  assert_says 'give one'
+  assert_says 'cannot be used together'
   printf '%s\n' 'password-file = "pass"' 'password-command = "true"' >c.toml
   run -78 --separate-stderr rlock run --config c.toml job -- touch ran
   run -64 --separate-stderr rlock run --password-command '' job -- touch ran

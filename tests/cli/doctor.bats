@@ -163,7 +163,7 @@ PYTHON
   grant '+info'
   run -1 --separate-stderr rlock doctor
   others_are_fine version role persistence eviction replicas
-  says warn eviction 'not known'
+  says warn eviction 'unknown'
 }
 
 @test "a missing channel is named" {

@@ -249,7 +249,7 @@ order() { [[ $(xargs <log) == "$1" ]]; }
 @test "--max-queue: busy at once if the queue is full" {
   hold
   run -75 --separate-stderr rlock run --max-queue 0 x -- true
-  assert_says '0 wait already'
+  assert_says '0 are already waiting'
   wait_in_line a --max-queue 1
   run -75 --separate-stderr rlock run --max-queue 1 x -- true
   assert_says '1 are already waiting, which is the limit of --max-queue'

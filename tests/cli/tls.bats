@@ -168,7 +168,7 @@ refused() {
   echo nonsense >"$BATS_TEST_TMPDIR/nonsense"
   refused 78 'tls-ca' --url "$url" --tls-ca "$BATS_TEST_TMPDIR/nonsense"
   refused 78 'tls-cert' --url "$url" --tls-cert "$BATS_TEST_TMPDIR/nonsense" --tls-key "$TLS_DIR/client.pem"
-  refused 78 '--tls-key without --tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
+  refused 78 '--tls-key needs --tls-cert' --url "$url" --tls-key "$TLS_DIR/client.pem"
   cp "$TLS_DIR/client.key" "$BATS_TEST_TMPDIR/open.key"
   chmod 644 "$BATS_TEST_TMPDIR/open.key"
   refused 78 'others may read the key; run chmod 600' --url "$url" --tls-cert "$TLS_DIR/client.crt" --tls-key "$BATS_TEST_TMPDIR/open.key"

@@ -227,12 +227,12 @@ small_project() {
 @test "a build that fails shows why and keeps its output, and the script stops" {
   small_project
   run -1 sh script -DBAD=2
-  [[ $output == *FAILED*'the whole output is in build.log'* && $output != *"went on"* && -s build.log ]]
+  [[ $output == *FAILED*'build.log has the whole output'* && $output != *"went on"* && -s build.log ]]
   run -1 script -qec 'sh script -DBAD=2' /dev/null
-  [[ $output == *'the whole output is in build.log'* && $output != *"went on"* ]]
+  [[ $output == *'build.log has the whole output'* && $output != *"went on"* ]]
   echo nonsense >CMakeLists.txt
   run -1 sh script
-  [[ $output == *'Parse error'*'the whole output is in build.log'* && $output != *"went on"* ]]
+  [[ $output == *'Parse error'*'build.log has the whole output'* && $output != *"went on"* ]]
 }
 
 @test "a library with an unknown licence is reported" {
