@@ -24,8 +24,8 @@ void to_syslog_too();
 void to_syslog();
 
 // From now on, keeps back all messages but errors while another program draws on the terminal (a full-screen program,
-// or a shell that edits a line, which both switch off canonical mode, termios(3)). The next message at another time
-// writes the last ones that were kept, and so does say_held().
+// or a shell that edits a line, which both switch off canonical mode, termios(3)). The next message
+// outside of that time also writes the last of those that were kept; so does say_held().
 void hold_for_full_screen();
 // Writes what was kept back, and keeps back nothing from now on.
 void say_held();

@@ -44,13 +44,10 @@ Rune decode(std::string_view text) {
 
 struct Range {
   std::uint32_t first, last;
-
-  friend bool operator<(const Range& range, std::uint32_t c) { return range.last < c; }
 };
 
 bool is_among(std::span<const Range> ranges, std::uint32_t c) {
-  const auto found = std::lower_bound(ranges.begin(), ranges.end(), c);
-  return found != ranges.end() && found->first <= c;
+  return std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
 }
 
 // Characters that are valid, but change how others are shown (Unicode UAX #9, UAX #14) or are invisible:

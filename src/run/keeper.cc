@@ -67,6 +67,19 @@ Result<void> release_one(lock::Servers& client, std::span<const lock::Hold> hold
   return fail(Error::Code::wrong_kind, "the lock was lost, but that was noticed only when it was released");
 }
 
+// Errors: the loss, unless the holds are `ours`; else the first failure.
+Result<void> release_each(lock::Servers& client, std::span<const lock::Hold> holds, const Told& told, bool ours,
+                          std::optional<std::size_t> skipped, const Until& end) {
+  Result<void> result;
+  if (!ours) result = fail(Error::Code::wrong_kind, told.loss->why);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (i == skipped) continue;
+    auto one = release_one(client, holds, i, told, !ours || told.asked, end);
+    if (result) result = std::move(one);
+  }
+  return result;
+}
+
 // The keeper's life. Once it has answered that it is ready, errors only go to syslog.
 Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& timing, lock::Servers& client,
                   const UniqueFd& watched, SignalBlock& signals, int say, int wait_end, Told told) {
@@ -86,14 +99,9 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   told.asked = ours && listener->asked();
   if (told.asked) told.loss = Loss::by_request(listener->by(), listener->which());
   if (!ours) told.loss = Loss{"the lock is lost: " + renewer->why(), renewer->which()};
-  Result<void> result;
-  if (!ours) result = fail(Error::Code::wrong_kind, told.loss->why);
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (!ours && i == renewer->which() && client.size() == 1 && !told.who) continue;
-    auto one = release_one(client, holds, i, told, !ours || told.asked, end);
-    if (result) result = std::move(one);
-  }
-  return result;
+  // A lost lock needs no release, except for the history, or on the minority of a quorum that may still have it.
+  const bool skips = !ours && client.size() == 1 && !told.who;
+  return release_each(client, holds, told, ours, skips ? renewer->which() : std::nullopt, end);
 }
 
 // The variables that are used by the resolver for new connections (resolver(5), hostname(7)), by OpenSSL to find the

@@ -175,7 +175,8 @@ class Life {
  private:
   enum class Hook { none, running, late, over };
   using Kind = LifeEvent::Kind;
-  using Rule = void (Life::*)(const LifeEvent&);
+  using RuleBody = void(const LifeEvent&);
+  using Rule = RuleBody Life::*;
   static constexpr std::size_t kStages = 9, kKinds = 14;
   static const Rule kRules[kStages][kKinds];
   struct Due {
@@ -185,26 +186,9 @@ class Life {
   using Dues = std::array<Due, 5>;
 
   // The rules in the table.
-  void go(const LifeEvent& event);
-  void start_when_clear(const LifeEvent& event);
-  void note_end(const LifeEvent& event);
-  void end_of_command(const LifeEvent& event);
-  void hook_before(const LifeEvent& event);
-  void hook_after(const LifeEvent& event);
-  void clear_up(const LifeEvent& event);
-  void desert(const LifeEvent& event);
-  void empty_before_start(const LifeEvent& event);
-  void empty_while_running(const LifeEvent& event);
-  void tree_is_empty(const LifeEvent& event);
-  void release(const LifeEvent& event);
-  void cancel(const LifeEvent& event);
-  void lose(const LifeEvent& event);
-  void lose_late(const LifeEvent& event);
-  void time_out(const LifeEvent& event);
-  void hook_too_late(const LifeEvent& event);
-  void kill_tree(const LifeEvent& event);
-  void bury_frontend(const LifeEvent& event);
-  void end(const LifeEvent& event);
+  RuleBody go, start_when_clear, note_end, end_of_command, hook_before, hook_after, clear_up, desert,
+      empty_before_start, empty_while_running, tree_is_empty, release, cancel, lose, lose_late, time_out, hook_too_late,
+      kill_tree, bury_frontend, end;
 
   void apply(const LifeEvent& event);
   void act(LifeAction::Kind kind, int signal = 0) { actions_.push_back({kind, signal}); }

@@ -29,9 +29,9 @@ class HeldSignals {
   sigset_t set_;
 };
 
-// Blocks signals while it exists, so that they arrive only where they are read. It never installs a handler, so a child
-// only has to restore the mask. Signals that were ignored or blocked when we were started, as by nohup(1) and `&`, have
-// no effect on us, but reach a command that changes that for itself.
+// Blocks signals from its creation on, so that they arrive only where they are read. It never installs a handler, so a
+// child only has to restore the mask. Signals that were ignored or blocked when we were started, as by nohup(1) and
+// `&`, have no effect on us, but reach a command that changes that for itself.
 class SignalBlock {
  public:
   // For waiting: holds back the signals that would end this process. Ctrl-Z and the like still work. Errors: system.

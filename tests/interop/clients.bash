@@ -1,13 +1,13 @@
 # The real libraries of other languages, behind the line protocol of README.md. Source it after common.
 #
-#   clients_install LANGUAGE    python, node, java, go or rust, or valkey, a server: installs or builds what is committed in clients/LANGUAGE, once,
-#                               below the folder of the program; says why not, and fails, if that cannot be
-#   client LIBRARY              sets the array $driver to the program that takes LIBRARY and addresses
+#   clients_install LANGUAGE    python, node, java, go or rust, or valkey, a server: installs or builds clients/LANGUAGE once,
+#                               below the folder of the program; fails with the reason if that is impossible
+#   client LIBRARY              sets the array $driver to the program, which takes LIBRARY and addresses
 #   language_of LIBRARY
 
 CLIENTS=$TESTS_DIR/interop/clients
 
-# Beside the program, so that the next run finds them, if that folder may be written to.
+# Beside the program, so that the next run finds them, if that folder is writable.
 clients_folder() {
   local folder
   folder=$(dirname "$RLOCK")/interop-clients
@@ -35,7 +35,7 @@ install_python() {
 install_valkey() {
   needs python3 || return
   python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
-  # The package of another architecture may have none.
+  # The package for another architecture may not have it.
   find "$1/lib" -name valkey-server -type f -exec ln -s {} "$1/valkey-server" \; -quit
   chmod +x "$1/valkey-server" && "$1/valkey-server" --version
 }
@@ -57,7 +57,7 @@ install_rust() {
     cargo build -q --manifest-path "$1/Cargo.toml"
 }
 
-# Test files run beside each other, and what is committed may have changed since.
+# Test files run in parallel, and the sources may have changed.
 clients_install() {
   local folder done_for turn log
   folder=$(clients_folder)/$1

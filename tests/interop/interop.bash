@@ -1,44 +1,44 @@
 # The tests with Redisson share this. Source it after common.
 #
-#   interop_setup_file [MS]        a server and Redisson; MS: how long its locks last without a renewal
-#   interop_teardown_file          and an end to both
-#   interop_setup                  the server is rlock's; skips the test where Redisson is missing
+#   interop_setup_file [MS]        starts a server and Redisson; MS: how long its locks last without a renewal
+#   interop_teardown_file          stops both
+#   interop_setup                  rlock uses the server; skips the test if Redisson is missing
 #   interop_teardown               ends the jobs that a failed test has left
-#   woken_since START              no more than the time of a wake-up has passed since START
-#   waiters N                      so many clients listen on $channel
-#   lock_free                      nothing is left of the lock $name but its fencing token
+#   woken_since START              at most the time of a wake-up has passed since START
+#   waiters N                      N clients listen on $channel
+#   lock_free                      nothing is left of the lock $name except its fencing token
 #   held_by N                      status knows N holders of $name
 #
 # Jobs under the lock $name, each with a label ID:
-#   start_job ID [OPTION ...]      `rlock run` in the background; it runs until it is to end
+#   start_job ID [OPTION ...]      `rlock run` in the background, until it is told to end
 #   job_runs ID                    its command has been started
-#   job_wakes ID START             waits for that; it came by what happened at START
-#   jobs_wait N                    so many stand in rlock's queue
-#   end_job ID [STATUS]            lets its command end, and waits for that; rlock ends with STATUS, 0 if not given
-#   job_ends ID STATUS             waits for the end; rlock ends with STATUS
+#   job_wakes ID START             waits for that; what happened at START woke it
+#   jobs_wait N                    N wait in rlock's queue
+#   end_job ID [STATUS]            lets its command end, and waits for that; rlock exits with STATUS, 0 by default
+#   job_ends ID STATUS             waits for the end; rlock exits with STATUS
 #   crash_job ID                   kills all of rlock and the command
 #
-# Turns: jobs that all stand in rlock's queue, and write a line into $log when they are done:
+# Turns: jobs that all wait in rlock's queue, and write a line into $log when they are done:
 #   queue_jobs OPTION ...          one with each OPTION, in this order
 #   redisson_gets_turns VERB FREE MOST
-#                                  Redisson's thread `turns`, which has sent VERB, gets it, gives it back by the command
-#                                  FREE, and does so again until all jobs are done; each time after MOST more at most.
-#                                  Every second release is open: two, or four where Redisson has missed one
+#                                  Redisson's thread `turns`, which has sent VERB, gets it, releases it with the command
+#                                  FREE, and repeats this until all jobs are done; each time after at most MOST more.
+#                                  Every second release is open: two, or four if Redisson has missed one
 #
-# Redisson: a Java process that takes commands by a FIFO and appends its replies to a file (README.md).
+# Redisson: a Java process that reads commands from a FIFO and appends its replies to a file (README.md).
 #
-#   redisson_missing               says why it cannot be had here; nothing if it can
-#   redisson_start ADDRESS [MS]    builds the driver where needed and starts it; once for a test file. With $JVM set to 2
-#                                  a second one, which `redisson` and the others mean where $JVM says so, too
+#   redisson_missing               says why it is not available; nothing if it is
+#   redisson_start ADDRESS [MS]    builds the driver if needed and starts it, once per test file. With $JVM set to 2
+#                                  a second one, which `redisson` and the others use if $JVM says so
 #   redisson_stop                  ends all of them
-#   needs_redisson VERSION [WHY]   skips the test with an older one. $REDISSON_VERSION chooses one, 4.7.0 if not given
+#   needs_redisson VERSION [WHY]   skips the test with an older one. $REDISSON_VERSION chooses one, 4.7.0 by default
 #   redisson THREAD COMMAND NAME [ARG ...]
-#                                  has Redisson do it; the reply is in $reply; fails if Redisson threw
-#   redisson_send THREAD ...       the same without waiting for the reply, for what blocks
-#   redisson_replies THREAD        the reply has come; it is in $reply
+#                                  makes Redisson do it; $reply is the reply; fails if Redisson threw
+#   redisson_send THREAD ...       the same without waiting for the reply, for commands that block
+#   redisson_replies THREAD        waits for the reply; it is in $reply
 #   reply FIELD                    a field of the last reply; a quote or a control character in it stays escaped
 #   value THREAD COMMAND ...       the same as redisson, and prints what Redisson has returned
-#   redisson_wakes THREAD START    the reply has come, it is a good one, and it came by what happened at START
+#   redisson_wakes THREAD START    waits for a successful reply, which what happened at START has caused
 
 # A waiting rlock looks by itself every 5 s, Redisson when the lease is over: a client that starts sooner was woken.
 WOKEN_MS=3500

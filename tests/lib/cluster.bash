@@ -1,19 +1,19 @@
 # A Redis Cluster on loopback ports. Source it after common.
 #
-#   cluster_start [MASTERS [REPLICAS [OPTION VALUE ...]]]   masters c1 ... with equal shares of the slots, 3 if not given;
-#                               each with so many replicas, 0 if not given: those of c1 are c1r1 ...; as redis_start makes
+#   cluster_start [MASTERS [REPLICAS [OPTION VALUE ...]]]   masters c1 ... with equal shares of the slots, 3 by default;
+#                               each with REPLICAS replicas, 0 by default: those of c1 are c1r1 ...; as redis_start makes
 #                               them, with their ports in $c1_port, $c1r1_port. $CLUSTER_MASTERS, $CLUSTER_NODES
-#   cluster_node NAME [OPTION VALUE ...]   one more server, which knows nobody and has no slot
+#   cluster_node NAME [OPTION VALUE ...]   one more server, which knows no other and has no slot
 #   cluster_join NAME           c1 meets it, and all know it
 #   cluster_url [NAME ...]      the address for rlock: of all masters, or of these servers
 #   cluster_name NAME [NTH]     the name of a lock that this server keeps, by the order of cluster_start
 #   cluster_move SLOT FROM TO   the slot, with its keys, as redis-cli moves them
-#   cluster_cut_off NAME        from now on it hears nothing of the cluster, and nobody of it: its list of slots stays as it
-#                               is. It is at another port; it has no slot
+#   cluster_cut_off NAME        cuts it off from the cluster, so its list of slots does not change. It is at another port,
+#                               and has no slot
 #   cluster_stop
 #
-# A server that does not answer for a second is down. With CLUSTER_SCHEME=rediss+cluster all of them, and the address, speak
-# TLS, with the certificate "server" of the authority "ca" of tls.bash.
+# A server that does not answer for a second is down. With CLUSTER_SCHEME=rediss+cluster all of them, and the address, use
+# TLS, with the certificate "server" of the CA "ca" in tls.bash.
 
 CLUSTER_MASTERS=() CLUSTER_NODES=() CLUSTER_SCHEME=redis+cluster
 

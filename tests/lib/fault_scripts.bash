@@ -9,17 +9,17 @@
 #                          print the reply, an element on each line, or fail with the error's text. An owner id has a
 #                          colon; a LABEL without one is short for LABEL:0, here, in replies and in the functions below
 #   id_of LABEL            the whole id
-#   in_others_turn COMMAND ...   the scripts that it runs run in the turn of others
+#   in_others_turn COMMAND ...   its scripts run in the turn of others
 #   field NAME             a field of the holder key
-#   as_weak_user RIGHT     from now on the scripts are run by a user who has every right but this one
-#   lacks_a_right TEXT     so the server says that a right is missing
-#   fill_memory            from now on the server refuses what needs memory
+#   as_weak_user RIGHT     from now on a user with every right but this one runs the scripts
+#   lacks_a_right TEXT     TEXT is how the server says that a right is missing
+#   fill_memory            from now on the server refuses commands that need memory
 #   assert_bounded KEY     the key has a TTL
-#   assert_mortal          every key has, but fencing tokens
-#   listen ID...           somebody is on the channels of these waiters, in the current folder; $listeners are to be ended
-#   hear_releases FILE     somebody is on the lock's channel; what it hears goes to the file
+#   assert_mortal          every key has one, except fencing tokens
+#   listen ID...           listens on the channels of these waiters, in the current folder; $listeners must be ended
+#   hear_releases FILE     listens on the lock's channel; what it receives goes to the file
 #   hears ID TEXT · heard_nothing ID · leaves_the_line ID · in_queue
-#   count_calls COMMAND    how often the server has executed it, by itself or in scripts
+#   count_calls COMMAND    how often the server has executed it, also in scripts
 
 LUA_DIR=$TESTS_DIR/../lua
 

@@ -2,12 +2,12 @@
 #
 #   job_start [OPTION ...] NAME -- COMMAND ...   rlock run in the background; sets $frontend
 #   job_parts                                    sets $monitor and $command
-#   job_status                                   waits for its end; sets $status as a shell sees it
-#   kill_guards                                  SIGKILL for both guards, at one instant for what they can see
-#   line_up NAME SERVER NUMBER                   so many jobs wait for the lock there, one behind the other; sets $waiters.
+#   job_status                                   waits for its end; sets $status like a shell
+#   kill_guards                                  SIGKILL for both guards, at the same instant as far as they can see
+#   line_up NAME SERVER NUMBER                   NUMBER jobs wait for the lock there, one behind the other; sets $waiters.
 #                                                Each writes its number to the file "order" when it runs
 #   stop_waiters                                 SIGSTOP for all of these
-#   had_their_turns NUMBER                       waits for their ends: they have run in the order in which they came
+#   had_their_turns NUMBER                       waits until they have run in the order of their arrival
 #   tree FILE                                    a command: a tree of processes that is hard to end
 #   heartbeat FILE                               a command: writes the time every 20 ms, forever
 #   naps PID ...                                 how often the threads of these processes have gone to sleep so far

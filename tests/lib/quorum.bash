@@ -1,9 +1,9 @@
 # Independent servers for locks on a majority of them. Source it after common.
 #
-#   quorum_start N [OPTION VALUE ...]   starts s1 to sN, which have been up for an hour as they say; sets RLOCK_URL
-#   aged_start NAME [OPTION VALUE ...]  starts or restarts one that has been up for an hour as it says
+#   quorum_start N [OPTION VALUE ...]   starts s1 to sN, which claim to have been up for an hour; sets RLOCK_URL
+#   aged_start NAME [OPTION VALUE ...]  starts or restarts one that claims to have been up for an hour
 #   quorum_stop                         stops them all
-#   on_servers COMMAND ...              redis-cli on each; one line of output each
+#   on_servers COMMAND ...              redis-cli on each, with one line of output
 #   held_on LOCK                        on how many servers the lock is held
 
 # Creates $aged, a program that starts such a server.

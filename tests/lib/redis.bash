@@ -3,13 +3,13 @@
 #   redis_start NAME [OPTION VALUE ...]   starts or restarts one; sets $NAME_dir, $NAME_sock, $NAME_pid
 #   redis NAME COMMAND ...                redis-cli on it
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
-#   redis_start_with_clock NAME [...]     one whose clock is off by what clock_step MS has said last
-#   redis_url NAME                        its address for rlock: its socket, or what TEST_OVER says
-#   server_us NAME                        its clock, in microseconds: that of the fencing tokens
-#   redis_listen / redis_listen_no_more NAME   from now on it listens at 127.0.0.1:$port, too, in plain text; no more
-#   redis_free_port                       a TCP port that nobody uses at the moment, nor that + 10000, which a cluster uses
-#   listeners_on NAME CHANNEL             how many listen on it, also where it is one of a slot
-#   assert_clean NAME                     nothing is left behind: see there
+#   redis_start_with_clock NAME [...]     one whose clock is off by the last clock_step MS
+#   redis_url NAME                        its address for rlock: its socket, or according to TEST_OVER
+#   server_us NAME                        its clock in microseconds, as in fencing tokens
+#   redis_listen / redis_listen_no_more NAME   starts and stops listening at 127.0.0.1:$port, too, in plain text
+#   redis_free_port                       a free TCP port, whose number + 10000 is free as well, because a cluster uses it
+#   listeners_on NAME CHANNEL             how many listen on it, also if it is a sharded one
+#   assert_clean NAME                     nothing is left behind: see below
 
 # The server to test with, a name in PATH or a path: any Redis from 6.2 on, or Valkey. From here on PATH has it as
 # redis-server, also for the tests' own scripts and for `local:`.
@@ -33,7 +33,7 @@ redis_folder() {
 # password, has exactly the rights that rlock prints, and redis-cli is another user.
 # The functions over_... set $OVER, more options for the server, which then listens at port $NAME_over.
 #
-#   not_over WAY... REASON      skips a test that can mean nothing these ways
+#   not_over WAY... REASON      skips a test that would mean nothing in these ways
 #   also_allow NAME RIGHT...    what a test needs beyond the least rights
 #   way_to NAME                 sets $way, the options of redis-cli for the way to this server
 not_over() {

@@ -1,8 +1,8 @@
 # A master with replicas, watched by Sentinels. Source it after common.
 #
-#   sentinels_start [REPLICAS [SENTINELS]]  one master (m), replicas (r1 ...), Sentinels (s1 ...): 2 and 3 if not given;
+#   sentinels_start [REPLICAS [SENTINELS]]  one master (m), replicas (r1 ...), Sentinels (s1 ...): 2 and 3 by default;
 #                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port,
-#                                           at $m_host ... and started by $m_server ... where these are set
+#                                           at $m_host ... and started by $m_server ... if these are set
 #   sentinels_url [SENTINEL ...]            the address for rlock: of all Sentinels, or of these
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
 #   sentinels_stop

@@ -1,13 +1,13 @@
 # Certificates for tests, by openssl(1). Source it after common.
 #
-#   tls_authority NAME [DAYS]          an authority, good for two days or so many: $TLS_DIR/NAME.crt and .key
+#   tls_authority NAME [DAYS]          a CA, valid for two days or DAYS: $TLS_DIR/NAME.crt and .key
 #   tls_certificate NAME AUTHORITY SUBJECT-ALT-NAMES [DAYS]
-#                                      a certificate that it has signed, good for two days or so many
+#                                      a certificate that it has signed, valid for two days or DAYS
 #   tls_expired NAME AUTHORITY SUBJECT-ALT-NAMES
-#                                      one that was good in January 2020
-#   tls_start NAME [OPTION VALUE ...]  a redis-server that speaks TLS, at 127.0.0.1:$NAME_tls; sets $NAME_tls
+#                                      one that was valid in January 2020
+#   tls_start NAME [OPTION VALUE ...]  a redis-server with TLS, at 127.0.0.1:$NAME_tls; sets $NAME_tls
 #
-# Folders are those of the test, or of the file where it is called from setup_file.
+# Folders belong to the test, or to the file if called from setup_file.
 
 TLS_DIR=${TLS_DIR:-$(redis_folder)/tls}
 
