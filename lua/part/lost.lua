@@ -3,6 +3,7 @@
 --- include part/number
 --- include part/due
 --- include part/history
+--- include part/self
 --- include part/taken
 --- include part/fault
 
@@ -11,7 +12,7 @@ local kSleeps = 24 * 3600 * 1000
 
 local function write_down(owner, ended)
   local entry = {'owner', owner, 'end', 'expired'}
-  local names = {'token', 'history', 'host', 'pid', 'user', 'command', 'reason'}
+  local names = {'token', 'history', unpack(kSelf)}
   local known = redis.pcall('hmget', entry_key(owner), 'since', unpack(names))
   local since = number_in(known[1], 0, ended)
   if since then

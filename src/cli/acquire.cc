@@ -45,7 +45,7 @@ Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mi
 // False if no lock was acquired; the reason has been reported.
 Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
                      const run::Inherited& inherited, run::SignalBlock& signals) {
-  lock::HolderInfo holder = describe_self("rlock acquire", options.reason);
+  lock::HolderInfo holder = describe_self("rlock acquire", options);
   holder.in_history = options.history;
   if (options.for_pid) {
     // Users who look at the holder want to find the process that the lock is for.

@@ -102,7 +102,7 @@ Result<std::vector<Check>> examine(redis::Client& client, const std::string& pre
     all.push_back(check_slots(static_cast<int>(parts.size()), client.slots_without_server()));
     std::ranges::copy(examine_parts(parts, prefix, exchange), std::back_inserter(all));
   }
-  const lock::HolderInfo self = describe_self("rlock doctor", "");
+  const lock::HolderInfo self = describe_self("rlock doctor");
   for (const lock::Tried& tried : RLOCK_TRY(lock::try_rights(client, prefix, self, exchange))) {
     all.push_back(check_of(tried, prefix.empty()));
   }

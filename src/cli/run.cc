@@ -109,7 +109,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const TimePoint begun = BootClock::now();
-  lock::HolderInfo self = describe_self(options.shown_command, options.reason);
+  lock::HolderInfo self = describe_self(options.shown_command, options);
   self.listens = true;
   self.in_history = options.history;
   if (options.renew) self.renewal = options.timing.lease;

@@ -15,19 +15,19 @@ lock::AncestorLocks held_by_ancestors() {
   return lock::AncestorLocks::parse(held ? held : "");
 }
 
-lock::HolderInfo describe_self(std::string command, std::string reason) {
+lock::HolderInfo describe_self(std::string command, const LockingOptions& options) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   const auto account = account_of(geteuid());
   return {.host = host,
           .user = account ? account->name : std::to_string(geteuid()),
           .command = std::move(command),
-          .reason = std::move(reason),
+          .reason = options.reason,
           .pid = getpid()};
 }
 
 std::string asker(std::string_view with) {
-  const lock::HolderInfo self = describe_self("", "");
+  const lock::HolderInfo self = describe_self("");
   return self.user + "@" + self.host + " (" + std::string(with) + ")";
 }
 

@@ -7,10 +7,12 @@
 
 #include "lock/name.h"
 #include "lock/verbs.h"
+#include "options/options.h"
 
 namespace rlock::cli {
 
-lock::HolderInfo describe_self(std::string command, std::string reason);
+// With what the user says about the hold, if there are `options`.
+lock::HolderInfo describe_self(std::string command, const LockingOptions& options = {});
 // For a holder that is asked to stop: "alice@ci-7 (with)".
 std::string asker(std::string_view with);
 

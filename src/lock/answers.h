@@ -18,6 +18,16 @@ struct HolderInfo {
   milliseconds renewal{};
 };
 
+// The texts of HolderInfo, by their names in Redis (lua/part/self.lua, which has the same ones), history and JSON.
+struct HolderText {
+  const char* name;
+  std::string HolderInfo::* text;
+};
+inline constexpr HolderText kHolderTexts[] = {{"host", &HolderInfo::host},
+                                              {"user", &HolderInfo::user},
+                                              {"command", &HolderInfo::command},
+                                              {"reason", &HolderInfo::reason}};
+
 // One hold of a lock, as long as its lease is renewed.
 struct Hold {
   Lock lock;

@@ -25,10 +25,6 @@ constexpr std::pair<const char*, std::string PastHold::*> kTexts[] = {
     {"owner", &PastHold::owner}, {"token", &PastHold::token}, {"kind", &PastHold::kind},
     {"end", &PastHold::end},     {"why", &PastHold::why},     {"leftovers", &PastHold::leftovers},
     {"by", &PastHold::by}};
-constexpr std::pair<const char*, std::string HolderInfo::*> kHolderTexts[] = {{"host", &HolderInfo::host},
-                                                                              {"user", &HolderInfo::user},
-                                                                              {"command", &HolderInfo::command},
-                                                                              {"reason", &HolderInfo::reason}};
 
 std::optional<milliseconds> time_in(std::string_view text) {
   const auto number = whole_number(text);

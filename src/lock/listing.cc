@@ -86,7 +86,9 @@ bool is_of_others(const Error& error) {
 namespace {
 
 std::size_t size_of(const HolderInfo& who) {
-  return who.host.size() + who.user.size() + who.command.size() + who.reason.size();
+  std::size_t size = 0;
+  for (const HolderText& said : kHolderTexts) size += (who.*said.text).size();
+  return size;
 }
 
 std::size_t size_of(const Status& status) {

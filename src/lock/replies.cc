@@ -77,14 +77,12 @@ std::optional<milliseconds> time_in(const std::string& text) {
 }
 
 HolderInfo holder_of(Fields& known) {
-  return {.host = known["host"],
-          .user = known["user"],
-          .command = known["command"],
-          .reason = known["reason"],
-          .pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
-          .listens = known["control"] == "1",
-          .ended = known["kept"] == "1",
-          .renewal = time_in(known["renewal"]).value_or(0ms)};
+  HolderInfo who{.pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
+                 .listens = known["control"] == "1",
+                 .ended = known["kept"] == "1",
+                 .renewal = time_in(known["renewal"]).value_or(0ms)};
+  for (const HolderText& said : kHolderTexts) who.*said.text = known[said.name];
+  return who;
 }
 
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }

@@ -100,14 +100,14 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
   std::vector<std::string> words;
   const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
   const std::string in_history(holder.in_history ? noun(lock.layout) : "");
-  const std::pair<const char*, std::string> fields[] = {
-      {"host", holder.host},     {"pid", std::to_string(holder.pid)},
-      {"user", holder.user},     {"command", holder.command},
-      {"reason", holder.reason}, {"control", holder.listens ? "1" : ""},
-      {"renewal", renewal},      {"history", in_history}};  // the last one: lua/part/due.lua
-  for (const auto& [field, value] : fields) {
+  const auto add_field = [&](const char* field, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {field, shortened(value)});
-  }
+  };
+  for (const HolderText& said : kHolderTexts) add_field(said.name, holder.*said.text);
+  add_field("pid", std::to_string(holder.pid));
+  add_field("control", holder.listens ? "1" : "");
+  add_field("renewal", renewal);
+  add_field("history", in_history);  // the last one: lua/part/due.lua
   call.argument(request.owner.text())
       .argument(request.lease)
       .argument(request.hold())

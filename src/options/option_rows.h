@@ -134,8 +134,8 @@ constexpr OptionRow<LockingOptions> kKindRows[] = {
 constexpr auto kKind = part(Group::kind, kKindRows);
 
 constexpr OptionRow<LockingOptions> kReasonRows[] = {
-    {"--reason", "TEXT", into<reason, &LockingOptions::reason>,
-     "leave a note for waiters and for status; at most 512 bytes", kSetting | kOften},
+    {"--reason", "TEXT", into<short_text, &LockingOptions::reason>,
+     "leave a note for waiters and for status; at most 512 bytes", kSetting | kOften | kPublic},
 };
 constexpr auto kReason = part(Group::general, kReasonRows);
 

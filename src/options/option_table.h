@@ -44,13 +44,14 @@ class Default {
 
 constexpr int kSetting = 1;  // also a variable RLOCK_NAME and, except for --config and --profile, a key in files
 constexpr int kOften = 2;    // also in the short help of -h
+constexpr int kPublic = 4;   // its text is shown to everybody, so it need not be hidden
 
 struct OptionSpec {
   std::string_view names;  // "-w,--wait"; the long name without its dashes is the option's name
   std::string_view value;  // "DUR"; "text|json": one of these words; empty: a flag
   Fill fill = nullptr;     // null: parse() or Settings handles the option
   std::string_view help;
-  int marks = 0;  // kSetting, kOften
+  int marks = 0;  // kSetting, kOften, kPublic
   Default fallback;
   std::string_view former;  // an earlier long name, without dashes; it still works, but no text mentions it
   Group group = Group::general;
@@ -62,7 +63,7 @@ struct OptionSpec {
     return word == name() || (!former.empty() && word == former);
   }
   // True for commands, hooks and owner ids: their texts may be or contain secrets.
-  bool may_be_secret() const { return value == "ID" || value == "TEXT"; }
+  bool may_be_secret() const { return (value == "ID" || value == "TEXT") && (marks & kPublic) == 0; }
 };
 
 struct SubcommandSpec {

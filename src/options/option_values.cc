@@ -92,8 +92,8 @@ Result<std::string> hook_text(const std::string& text) {
   return text;
 }
 
-Result<std::string> reason(const std::string& text) {
-  if (text.size() > 512) return bad("a reason has at most 512 bytes");
+Result<std::string> short_text(const std::string& text) {
+  if (text.size() > 512) return bad("the text is longer than 512 bytes");
   return text;
 }
 

@@ -56,9 +56,9 @@ Result<Choice> choice(const std::string& text) {
   return choice_of(text, words.text);
 }
 
-Result<std::string> file_name(const std::string& text);  // not empty, and not starting with ~/
-Result<std::string> hook_text(const std::string& text);  // not empty
-Result<std::string> reason(const std::string& text);
+Result<std::string> file_name(const std::string& text);   // not empty, and not starting with ~/
+Result<std::string> hook_text(const std::string& text);   // not empty
+Result<std::string> short_text(const std::string& text);  // at most 512 bytes
 Result<lock::OwnerId> owner(const std::string& text);
 Result<const lock::Convention*> convention(const std::string& text);  // null: none
 Result<std::string> key_form(const std::string& text);

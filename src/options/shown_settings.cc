@@ -27,7 +27,7 @@ ShownSetting shown(const OptionSpec& option, const Settings& settings) {
   ShownSetting one{.name = std::string(option.name())};
   if (const Setting* said = settings.find(option)) {
     one.source = said->source;
-    one.secret = option.may_be_secret() && option.name() != "reason";  // status shows the reason to everybody
+    one.secret = option.may_be_secret();
     if (!one.secret) one.value = said->text;
   } else {
     const std::string fallback = option.value.empty() ? "false" : option.fallback.text();

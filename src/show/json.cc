@@ -21,11 +21,9 @@ std::string dump(const Json& json, int indent = -1) {
 }
 
 Json to_json(const lock::HolderInfo& holder) {
-  return {{"host", holder.host},
-          {"pid", holder.pid},
-          {"user", holder.user},
-          {"command", holder.command},
-          {"reason", holder.reason}};
+  Json json = {{"host", holder.host}, {"pid", holder.pid}};
+  for (const lock::HolderText& said : lock::kHolderTexts) json[said.name] = holder.*said.text;
+  return json;
 }
 
 Json to_json(const lock::HolderView& holding) {

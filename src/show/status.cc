@@ -2,6 +2,7 @@
 #include "show/status.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "base/date.h"
@@ -83,7 +84,8 @@ void add_what_rlock_knows(Lines& lines, const lock::HolderView& holder) {
   const lock::HolderInfo& who = holder.who;
   lines.add("holder", user_and_host(who) + " pid " + std::to_string(who.pid));
   lines.add("command", escaped(who.command, 400) + (who.ended ? "  (" + std::string(kEnded) + ")" : ""));
-  lines.add("reason", escaped(who.reason, 600));
+  // The reason, and whatever else a holder may say.
+  for (const auto& said : lock::kHolderTexts | std::views::drop(3)) lines.add(said.name, escaped(who.*said.text, 600));
   if (holder.since) {
     lines.add("since", date_text(*holder.since) + ", for " + rough_duration(holder.held_for.value_or(0ms)));
   }

@@ -76,7 +76,7 @@ job() {
   job 64 'cannot be used together' -s -x
   job 64 '--isolate and --leftovers ignore cannot be used together: no process outlives its namespace' --isolate --leftovers ignore
   job 64 'is given twice' --lease 5s --lease 6s
-  job 64 'a reason has at most 512 bytes' --reason "$(printf '%0513d' 0)"
+  job 64 'the text is longer than 512 bytes' --reason "$(printf '%0513d' 0)"
   job 64 'is neither text nor json' --log-format xml
   job 64 'is neither redisson nor set' --protocol get
   job 64 'is none of kill, wait and ignore' --leftovers keep

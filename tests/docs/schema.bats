@@ -35,6 +35,21 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   wait "$waiter" || true
 }
 
+@test "status --json: each text of a holder, in full" {
+  local field text fields=()
+  mapfile -t fields < <(sed -n '/kHolderTexts\[\]/,/;/s/.*{"\([a-z]*\)", &.*/\1/p' "$ROOT/src/lock/answers.h")
+  [[ " ${fields[*]} " == *' host '*' reason '* ]]
+  rlock acquire a --lease 1m
+  printf -v text '%0512d' 0
+  for field in "${fields[@]}"; do
+    redis srv hset 'rlock:holder:{a}' "$field" "$text" >/dev/null
+    grep -qw "$field" "$ROOT/man/rlock-protocol.7"
+  done
+  rlock status --json a >all
+  fits status <all
+  for field in "${fields[@]}"; do grep -q "\"$field\": \"$text\"" all; done
+}
+
 @test "status --json of a quorum" {
   redis_start two
   redis_start three

@@ -8,11 +8,22 @@ import re
 import sys
 
 TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict, "null": type(None)}
-WORDS = {"$schema", "title", "description", "type", "items", "properties", "required", "enum", "minimum", "pattern"}
+WORDS = {"$schema", "$defs", "$ref", "title", "description", "type", "items", "properties", "required", "enum", "minimum", "pattern"}
 
 
 def is_a(value, name):
     return isinstance(value, TYPES[name]) and not (name == "integer" and isinstance(value, bool))
+
+
+def members(schema):
+    """Its properties, with those of the definition that it refers to."""
+    if "$ref" not in schema:
+        return schema.get("properties", {})
+    prefix, name = schema["$ref"].rsplit("/", 1)
+    assert prefix == "#/$defs", schema
+    definition = root["$defs"][name]
+    assert set(definition) <= {"description", "$ref", "properties"}, definition
+    return members(definition) | schema.get("properties", {})
 
 
 def check(value, schema, at):
@@ -28,11 +39,12 @@ def check(value, schema, at):
     if isinstance(value, dict):
         missing = set(schema.get("required", [])) - set(value)
         assert not missing, (at, missing)
+        known = members(schema)
         for name, member in value.items():
-            assert name in schema["properties"], (at, name)
-            check(member, schema["properties"][name], f"{at}.{name}")
+            assert name in known, (at, name)
+            check(member, known[name], f"{at}.{name}")
 
 
 with open(sys.argv[1]) as file:
-    schema = json.load(file)
-check(json.load(sys.stdin), schema, "$")
+    root = json.load(file)
+check(json.load(sys.stdin), root, "$")
