@@ -14,7 +14,6 @@ constexpr milliseconds kPause = 100ms;
 // A healthy replica has it within a round trip; disks are written once a second (appendfsync everysec).
 constexpr milliseconds kAcknowledgement = 1500ms;
 
-// Takes all of the requested locks on one server, or none.
 class Acquisition {
  public:
   Acquisition(Verbs& verbs, redis::Client& client, const std::vector<AcquireRequest>& requests,

@@ -174,7 +174,6 @@ std::string ByScripts::follow_master(const Until& until) {
   return "";
 }
 
-// Sends a release or a forced one.
 Result<Released> ByScripts::release_by(const Call& call, const ReleaseRequest& request, const Until& until) {
   const auto by_script = [&]() -> Result<Released> {
     return checked(read_release(RLOCK_TRY(send(client_, call, Attempts::until_deadline, until))));

@@ -37,6 +37,32 @@ std::optional<milliseconds> span_in(std::string_view text) {
   return span && *span <= kLongestHold ? span : std::nullopt;
 }
 
+// Adds what only another entry of the same hold says.
+void complete(PastHold& hold, const PastHold& other) {
+  if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
+  if (hold.leftovers.empty()) hold.leftovers = other.leftovers;
+  if (hold.by.empty()) hold.by = other.by;
+  if (!hold.waited) hold.waited = other.waited;
+}
+
+bool are_one(const PastHold& newer, const PastHold& older) {
+  if (newer.outcome == Outcome::gone) return older.outcome == Outcome::forced || (older.expired() && !newer.expired());
+  return newer.outcome == Outcome::forced && older.outcome == Outcome::kept;
+}
+
+// REQUIRES: at least one.
+PastHold one_of(const std::vector<PastHold>& seen) {
+  const auto say = [&](Outcome outcome) { return std::ranges::count(seen, outcome, &PastHold::outcome); };
+  Outcome outcome = seen.front().outcome;
+  for (const PastHold& hold : seen) {
+    if (say(hold.outcome) > say(outcome)) outcome = hold.outcome;
+  }
+  if (say(Outcome::forced) > 0) outcome = Outcome::forced;
+  PastHold one = *std::ranges::find(seen, outcome, &PastHold::outcome);
+  for (const PastHold& hold : seen) complete(one, hold);
+  return one;
+}
+
 }  // namespace
 
 bool PastHold::fine() const {
@@ -121,36 +147,6 @@ PastHold past_of(const Status& status, const OwnerId& owner) {
 HistoryNote note_of(const PastHold& hold) {
   return {hold.taken_away() ? "forced" : hold.lost() ? "losses" : "", fields_of(hold)};
 }
-
-namespace {
-
-// Adds what only another entry of the same hold says.
-void complete(PastHold& hold, const PastHold& other) {
-  if (hold.end.empty()) std::tie(hold.end, hold.value, hold.why) = std::tie(other.end, other.value, other.why);
-  if (hold.leftovers.empty()) hold.leftovers = other.leftovers;
-  if (hold.by.empty()) hold.by = other.by;
-  if (!hold.waited) hold.waited = other.waited;
-}
-
-bool are_one(const PastHold& newer, const PastHold& older) {
-  if (newer.outcome == Outcome::gone) return older.outcome == Outcome::forced || (older.expired() && !newer.expired());
-  return newer.outcome == Outcome::forced && older.outcome == Outcome::kept;
-}
-
-// REQUIRES: at least one.
-PastHold one_of(const std::vector<PastHold>& seen) {
-  const auto say = [&](Outcome outcome) { return std::ranges::count(seen, outcome, &PastHold::outcome); };
-  Outcome outcome = seen.front().outcome;
-  for (const PastHold& hold : seen) {
-    if (say(hold.outcome) > say(outcome)) outcome = hold.outcome;
-  }
-  if (say(Outcome::forced) > 0) outcome = Outcome::forced;
-  PastHold one = *std::ranges::find(seen, outcome, &PastHold::outcome);
-  for (const PastHold& hold : seen) complete(one, hold);
-  return one;
-}
-
-}  // namespace
 
 void StreamOfHolds::add(PastHold entry) {
   const std::size_t before = seen_++;

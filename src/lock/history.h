@@ -54,7 +54,6 @@ std::vector<std::string> fields_of(const PastHold& hold);
 // One entry of XREVRANGE: {id, {field, value …}}. All texts are cut, and all numbers limited. None: it is malformed.
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry);
 
-// The totals of a lock.
 struct Totals {
   long long losses = 0, skips = 0, forced = 0;
 };
@@ -75,7 +74,6 @@ inline HistoryNote note_of_skip() { return {"skips", {}}; }
 // The word for an outcome, on the wire and in JSON.
 std::string_view word(PastHold::Outcome outcome);
 
-// Which past holds to read.
 struct HistoryQuery {
   std::vector<LockName> names;              // none: all locks with a history
   std::size_t limit = 50;                   // of holds
@@ -95,7 +93,6 @@ class StreamOfHolds {
   // Keeps only holds that are `wanted`, which is asked about a hold's newest entry.
   explicit StreamOfHolds(std::function<bool(const PastHold&)> wanted = {}) : wanted_(std::move(wanted)) {}
 
-  // The next older entry.
   void add(PastHold entry);
 
   std::size_t size() const { return holds_.size(); }

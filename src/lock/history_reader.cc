@@ -23,6 +23,56 @@ void warn_of_history(const LockName& name, const std::string& what) {
   log::warning(name.display() + ": its history: " + what);
 }
 
+struct DueHold {
+  const LockName* name;
+  std::string owner, ended;
+};
+
+// As the future entry would be read. `known`: the reply to `asked`.
+std::optional<PastHold> past_of(const DueHold& due, const Reply& known, const std::vector<std::string>& asked) {
+  Reply words{.kind = Reply::Kind::array};
+  const auto text = [](std::string value) { return Reply{.kind = Reply::Kind::string, .text = std::move(value)}; };
+  for (const char* word : {"outcome", "gone", "end", "expired", "owner"}) words.elements.push_back(text(word));
+  words.elements.push_back(text(due.owner));
+  // After the command and the key.
+  for (std::size_t i = 2; i < asked.size(); ++i) {
+    words.elements.push_back(text(asked[i] == "history" ? "kind" : asked[i]));
+    words.elements.push_back(text(known.at(i - 2).as_text()));
+  }
+  auto hold = read_entry(*due.name, {.kind = Reply::Kind::array, .elements = {text(due.ended), std::move(words)}});
+  const auto since = known.at(0).as_number();
+  if (hold && since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
+  return hold;
+}
+
+Result<std::vector<DueHold>> find_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
+                                      const Until& end) {
+  if (names.empty()) return {};
+  const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
+  const auto now = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)).count();
+  std::vector<DueHold> all;
+  std::size_t size = 0;
+  for (auto name = names.begin(); name != names.end();) {
+    Commands commands;
+    auto answered = name;
+    for (; name != names.end() && commands.size() < kDueTogether; ++name) {
+      commands.push_back({"ZREVRANGEBYSCORE", name->due_key(), std::to_string(now), "0", "WITHSCORES", "LIMIT", "0",
+                          std::to_string(kDueTogether)});
+    }
+    for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
+      const LockName& asked = *answered++;
+      for (std::size_t i = 0; reply && i + 1 < reply->elements.size(); i += 2) {
+        DueHold due{&asked, reply->at(i).as_text(), reply->at(i + 1).as_text()};
+        if (due.owner.size() > kLongestOwner || due.ended.size() > kLongestScore) continue;
+        size += sizeof due + due.owner.size() + due.ended.size();
+        all.push_back(std::move(due));
+      }
+    }
+    RLOCK_TRY(within_list_limits(size, end));
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::vector<Result<Reply>>> ask_together(redis::Client& client, const Commands& commands, milliseconds exchange,
@@ -109,60 +159,6 @@ void HistoryReader::take(const std::vector<Reply>& entries) {
   over_ = enough && (beyond_ || !found_.open());
   beyond_ = enough;  // the other entry of a hold, if any, is among the next few
 }
-
-namespace {
-
-struct DueHold {
-  const LockName* name;
-  std::string owner, ended;
-};
-
-// As the future entry would be read. `known`: the reply to `asked`.
-std::optional<PastHold> past_of(const DueHold& due, const Reply& known, const std::vector<std::string>& asked) {
-  Reply words{.kind = Reply::Kind::array};
-  const auto text = [](std::string value) { return Reply{.kind = Reply::Kind::string, .text = std::move(value)}; };
-  for (const char* word : {"outcome", "gone", "end", "expired", "owner"}) words.elements.push_back(text(word));
-  words.elements.push_back(text(due.owner));
-  // After the command and the key.
-  for (std::size_t i = 2; i < asked.size(); ++i) {
-    words.elements.push_back(text(asked[i] == "history" ? "kind" : asked[i]));
-    words.elements.push_back(text(known.at(i - 2).as_text()));
-  }
-  auto hold = read_entry(*due.name, {.kind = Reply::Kind::array, .elements = {text(due.ended), std::move(words)}});
-  const auto since = known.at(0).as_number();
-  if (hold && since && *since >= 0 && *since <= hold->ended.count()) hold->held = hold->ended - milliseconds(*since);
-  return hold;
-}
-
-Result<std::vector<DueHold>> find_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
-                                      const Until& end) {
-  if (names.empty()) return {};
-  const auto clock = RLOCK_TRY(redis::read_clock(client, end.at_most(exchange)));
-  const auto now = std::chrono::floor<milliseconds>(clock.server.value_or(clock.ours)).count();
-  std::vector<DueHold> all;
-  std::size_t size = 0;
-  for (auto name = names.begin(); name != names.end();) {
-    Commands commands;
-    auto answered = name;
-    for (; name != names.end() && commands.size() < kDueTogether; ++name) {
-      commands.push_back({"ZREVRANGEBYSCORE", name->due_key(), std::to_string(now), "0", "WITHSCORES", "LIMIT", "0",
-                          std::to_string(kDueTogether)});
-    }
-    for (const auto& reply : RLOCK_TRY(ask_together(client, commands, exchange, end))) {
-      const LockName& asked = *answered++;
-      for (std::size_t i = 0; reply && i + 1 < reply->elements.size(); i += 2) {
-        DueHold due{&asked, reply->at(i).as_text(), reply->at(i + 1).as_text()};
-        if (due.owner.size() > kLongestOwner || due.ended.size() > kLongestScore) continue;
-        size += sizeof due + due.owner.size() + due.ended.size();
-        all.push_back(std::move(due));
-      }
-    }
-    RLOCK_TRY(within_list_limits(size, end));
-  }
-  return all;
-}
-
-}  // namespace
 
 Result<std::vector<PastHold>> read_due(redis::Client& client, const std::set<LockName>& names, milliseconds exchange,
                                        const Until& end) {

@@ -35,7 +35,6 @@ std::string pattern_of(std::span<const std::string_view> words) {
   return start + "*";
 }
 
-// Adds the names on one server.
 Result<void> add_names(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
                        milliseconds exchange, const Until& end, std::set<LockName>& names, std::size_t& size) {
   const std::string pattern = pattern_of(words);
@@ -53,37 +52,6 @@ Result<void> add_names(redis::Client& client, std::span<const std::string_view> 
   } while (cursor != "0");
   return {};
 }
-
-}  // namespace
-
-Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
-                                      milliseconds exchange, const Until& end) {
-  std::set<LockName> names;
-  std::size_t size = 0;
-  auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
-  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, words, each, exchange, end, names, size));
-  if (parts.empty()) RLOCK_TRY(add_names(client, words, each, exchange, end, names, size));
-  return names;
-}
-
-Result<void> within_list_limits(std::size_t size, const Until& end) {
-  if (size > kLongestList) {
-    return fail(Error::Code::protocol, "the list of locks takes more than " + std::to_string(kLongestList >> 20) +
-                                           " MiB" + std::string(kAskByName));
-  }
-  if (end.over()) {
-    return fail(Error::Code::unavailable, "looking at all keys takes too long" + std::string(kAskByName));
-  }
-  return {};
-}
-
-// The messages of Redis 7.0 and of 7.4.
-bool is_of_others(const Error& error) {
-  return error.code == Error::Code::denied &&
-         (error.message.contains("the keys used as arguments") || error.message.contains("to access a key"));
-}
-
-namespace {
 
 std::size_t size_of(const HolderInfo& who) {
   std::size_t size = 0;
@@ -130,6 +98,33 @@ bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
 }
 
 }  // namespace
+
+Result<std::set<LockName>> names_with(redis::Client& client, std::span<const std::string_view> words, std::size_t each,
+                                      milliseconds exchange, const Until& end) {
+  std::set<LockName> names;
+  std::size_t size = 0;
+  auto parts = RLOCK_TRY(client.parts(end.at_most(exchange)));
+  for (redis::Client& part : parts) RLOCK_TRY(add_names(part, words, each, exchange, end, names, size));
+  if (parts.empty()) RLOCK_TRY(add_names(client, words, each, exchange, end, names, size));
+  return names;
+}
+
+Result<void> within_list_limits(std::size_t size, const Until& end) {
+  if (size > kLongestList) {
+    return fail(Error::Code::protocol, "the list of locks takes more than " + std::to_string(kLongestList >> 20) +
+                                           " MiB" + std::string(kAskByName));
+  }
+  if (end.over()) {
+    return fail(Error::Code::unavailable, "looking at all keys takes too long" + std::string(kAskByName));
+  }
+  return {};
+}
+
+// The messages of Redis 7.0 and of 7.4.
+bool is_of_others(const Error& error) {
+  return error.code == Error::Code::denied &&
+         (error.message.contains("the keys used as arguments") || error.message.contains("to access a key"));
+}
 
 Result<std::vector<Status>> inspect_one_server(redis::Client& client, milliseconds exchange, const Until& until,
                                                const std::set<LockName>& also) {

@@ -21,7 +21,6 @@ constexpr milliseconds kGrace = 250ms, kShortGrace = 50ms, kLateFor = 10s;
 
 bool is_recent(const std::optional<TimePoint>& moment) { return moment && BootClock::now() < *moment + kLateFor; }
 
-// The threads of one round.
 class RoundOfThreads {
  public:
   RoundOfThreads(const std::vector<std::unique_ptr<Member>>& members, const Quorum::Question& question)

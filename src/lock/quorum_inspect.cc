@@ -14,7 +14,6 @@ namespace {
 
 using State = Status::State;
 
-// How many servers name each holder.
 std::map<std::string_view, std::size_t> count_holders(const Answers<Status>& answers) {
   std::map<std::string_view, std::size_t> counts;
   for (const auto& answer : answers) {

@@ -115,7 +115,6 @@ class Quorum::RenewalRound {
   }
 
  private:
-  // What a server has lost.
   struct Lost {
     const AcquireRequest* request;
     const Hold* hold;

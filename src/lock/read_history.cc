@@ -47,7 +47,6 @@ struct Later {
 
 using Waiting = std::priority_queue<Source*, std::vector<Source*>, Later>;
 
-// The histories of one server, merged into one.
 class HistoryMerge {
  public:
   HistoryMerge(redis::Client& client, HistoryQuery query, milliseconds exchange)
@@ -89,7 +88,6 @@ class HistoryMerge {
     return {};
   }
 
-  // Loads the first page of each.
   Result<void> begin() {
     const std::size_t locks = std::max(names_.size(), std::size_t{1});
     const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);

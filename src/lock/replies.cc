@@ -33,7 +33,6 @@ std::optional<long long> number_of(const Reply& reply) {
   return number ? std::optional(std::clamp(*number, -most, most)) : std::nullopt;
 }
 
-// A number that is not negative.
 std::optional<long long> count_of(const Reply& reply) {
   const auto number = number_of(reply);
   return number ? std::optional(std::max(*number, 0LL)) : std::nullopt;
@@ -119,6 +118,30 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   return holding;
 }
 
+Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, const Lock& lock, TimePoint sent) {
+  const auto owner = OwnerId::parse(reply.at(1).as_text());
+  const auto token = reply.at(2).as_number();
+  // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
+  const bool has_none = token == 0 && lock.layout == Layout::string;
+  if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
+  if (*owner != request.owner && owner.value() != request.heir) {
+    return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
+                                           in_quotes(owner->text()) + "; is something between us and Redis?");
+  }
+  return Acquired{.outcome = Acquired::Outcome::granted,
+                  .hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent}};
+}
+
+Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
+  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
+  if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
+  held.holders = count_of(reply.at(5)).value_or(0);
+  if (!reply.at(6).elements.empty()) {
+    held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
+  }
+  return held;
+}
+
 }  // namespace
 
 Result<Released> read_release(const Reply& reply) {
@@ -146,34 +169,6 @@ Result<Released> read_release(const Reply& reply) {
   released.unwritten = reply.at(4).as_text();
   return released;
 }
-
-namespace {
-
-Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, const Lock& lock, TimePoint sent) {
-  const auto owner = OwnerId::parse(reply.at(1).as_text());
-  const auto token = reply.at(2).as_number();
-  // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
-  const bool has_none = token == 0 && lock.layout == Layout::string;
-  if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
-  if (*owner != request.owner && owner.value() != request.heir) {
-    return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
-                                           in_quotes(owner->text()) + "; is something between us and Redis?");
-  }
-  return Acquired{.outcome = Acquired::Outcome::granted,
-                  .hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent}};
-}
-
-Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
-  Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
-  if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
-  held.holders = count_of(reply.at(5)).value_or(0);
-  if (!reply.at(6).elements.empty()) {
-    held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
-  }
-  return held;
-}
-
-}  // namespace
 
 Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRequest& request, TimePoint sent) {
   using Outcome = Acquired::Outcome;

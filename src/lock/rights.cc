@@ -9,7 +9,6 @@
 namespace rlock::lock {
 namespace {
 
-// The keys and channels of a name are `word:{name}`.
 constexpr std::string_view kKeyWords[] = {"rlock:holder",        "rlock:hold",          "rlock:queue",
                                           "rlock:waiters",       "rlock:history",       "rlock:totals",
                                           "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
@@ -41,29 +40,6 @@ std::string channel_patterns(const std::string& prefix) {
   }
   return patterns;
 }
-
-}  // namespace
-
-Result<std::string> parse_prefix(std::string_view text) {
-  if (text.find_first_of(" \"'{}*?[]\\") != text.npos) {
-    return fail(Error::Code::usage, "PREFIX " + in_quotes(text) +
-                                        ": a rule cannot contain a blank, a quote, a brace, or a character with a "
-                                        "meaning in patterns; give only the beginning of the names, as in p:");
-  }
-  // The rules for names, apart from the end.
-  auto name = LockName::parse(std::string(text) + "x");
-  if (!name) return std::unexpected(std::move(name).error().in("PREFIX"));
-  return std::string(text);
-}
-
-std::string acl_rule(std::string_view prefix, bool cluster) {
-  const std::string start(prefix);
-  // Redis 6.2 needs resetchannels before the channels.
-  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(start) + channel_patterns(start) + " " +
-         std::string(kCommands) + (cluster ? std::string(kClusterCommands) : "");
-}
-
-namespace {
 
 constexpr milliseconds kTrialLease = 10s;  // short, in case this process dies
 
@@ -103,7 +79,6 @@ class Trial {
  private:
   Until soon() const { return Until{}.at_most(exchange_); }
 
-  // Returns whether it works.
   template <class T>
   bool note(std::string_view what, std::string_view without, const Result<T>& result) {
     all_.push_back({what, without, {}});
@@ -145,7 +120,6 @@ class Trial {
     return expect(status.state == Status::State::held, "free");
   }
 
-  // Joins the queue of the lock, and leaves it.
   Result<void> wait() {
     AcquireRequest request = this->request();
     request.queueing.emplace();
@@ -250,6 +224,25 @@ class Trial {
 };
 
 }  // namespace
+
+Result<std::string> parse_prefix(std::string_view text) {
+  if (text.find_first_of(" \"'{}*?[]\\") != text.npos) {
+    return fail(Error::Code::usage, "PREFIX " + in_quotes(text) +
+                                        ": a rule cannot contain a blank, a quote, a brace, or a character with a "
+                                        "meaning in patterns; give only the beginning of the names, as in p:");
+  }
+  // The rules for names, apart from the end.
+  auto name = LockName::parse(std::string(text) + "x");
+  if (!name) return std::unexpected(std::move(name).error().in("PREFIX"));
+  return std::string(text);
+}
+
+std::string acl_rule(std::string_view prefix, bool cluster) {
+  const std::string start(prefix);
+  // Redis 6.2 needs resetchannels before the channels.
+  return "ACL SETUSER rlock reset resetchannels on >PASSWORD " + key_patterns(start) + channel_patterns(start) + " " +
+         std::string(kCommands) + (cluster ? std::string(kClusterCommands) : "");
+}
 
 Result<std::vector<Tried>> try_rights(redis::Client& client, const std::string& prefix, const HolderInfo& who,
                                       milliseconds exchange) {

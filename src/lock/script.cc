@@ -12,7 +12,6 @@ namespace {
 
 using redis::Words;
 
-// For readers of MONITOR and SLOWLOG.
 constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
                                        "rlock force-unlock", "rlock inspect", "rlock raise"};
 
@@ -23,6 +22,27 @@ bool wants_the_whole(const Error& error) {
   const bool refused = says("no permissions") || says("unknown command");
   return error.code == Error::Code::no_script || (refused && (says("evalsha") || says("EVALSHA")));
 }
+
+Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
+  return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
+}
+
+// The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
+// another slot. Its key is not declared, because a user without the right to it must be able to release. `more`: other
+// arguments follow, so these must not be left out.
+void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
+  if (lock.layout != Layout::string) return;
+  const LockName& name = lock.name;
+  const Wakeup& wakeup = name.wakeup();
+  const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
+  const bool none = wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away);
+  if (none && !more) return;
+  call.argument(none ? "" : wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
+  call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
+}
+
+// The keys of the totals and of the history are not declared for the same reason. They are in the slot of the lock.
+void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
 
 }  // namespace
 
@@ -60,31 +80,6 @@ Words Call::words(std::string_view command, std::string_view script) const {
 }
 
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
-
-namespace {
-
-Call begin_call(redis::Client& client, Verb verb, const Lock& lock, const std::string& owner, const Until& until) {
-  return Call(verb, lock, owner, client.sharded(lock.name.text(), until));
-}
-
-// The wake-up of other programs' waiters, which only string locks have. In a cluster, a script cannot reach a list in
-// another slot. Its key is not declared, because a user without the right to it must be able to release. `more`: other
-// arguments follow, so these must not be left out.
-void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool more) {
-  if (lock.layout != Layout::string) return;
-  const LockName& name = lock.name;
-  const Wakeup& wakeup = name.wakeup();
-  const bool away = client.address().slots && redis::slot_of(wakeup.where) != redis::slot_of(name.text());
-  const bool none = wakeup.way == Wakeup::Way::none || (wakeup.way == Wakeup::Way::push && away);
-  if (none && !more) return;
-  call.argument(none ? "" : wakeup.way == Wakeup::Way::push ? "lpush" : "publish");
-  call.argument(wakeup.where).argument(wakeup.what).argument(wakeup.lasts);
-}
-
-// The keys of the totals and of the history are not declared for the same reason. They are in the slot of the lock.
-void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
-
-}  // namespace
 
 // Long, because the script has many arguments, some of which are optional.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {

@@ -101,6 +101,37 @@ std::size_t reached(const Answers<Answer>& answers) {
   return answers.size() - errors_in(answers).size();
 }
 
+Released released_by_all(const Answers<Released>& answers) {
+  Released all{.outcome = ReleaseOutcome::released};
+  for (const auto& answer : answers) {
+    if (!answer || !ours(*answer)) continue;
+    if (answer->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
+    all.holds_left = std::max(all.holds_left, answer->holds_left);
+    if (all.fault.empty()) all.fault = answer->fault;
+    if (all.unwritten.empty()) all.unwritten = answer->unwritten;
+    all.unfinished = all.unfinished || answer->unfinished;
+  }
+  return all;
+}
+
+// The answer of most servers that have not released it. `token`: the last one, if a majority of all agrees on it.
+Released not_ours(const Answers<Released>& answers) {
+  std::vector<ReleaseOutcome> outcomes;
+  std::vector<std::string> tokens;
+  for (const auto& answer : answers) {
+    if (!answer || ours(*answer)) continue;
+    outcomes.push_back(answer->outcome);
+    if (answer->outcome == ReleaseOutcome::free && !answer->token.empty()) tokens.push_back(answer->token);
+  }
+  Released all{.outcome = most_common(outcomes).first};
+  for (const auto& answer : answers) {
+    if (answer && answer->outcome == ReleaseOutcome::other_kind) all.instead = answer->instead;
+  }
+  const auto [token, count] = most_common(tokens);
+  if (count >= majority_of(answers.size())) all.token = token;
+  return all;
+}
+
 }  // namespace
 
 std::string_view common_id(const HolderView& holder) {
@@ -173,41 +204,6 @@ RenewOutcome loss_of(const Answers<Renewals>& answers, std::size_t hold) {
   }
   return most_common(outcomes).first;
 }
-
-namespace {
-
-Released released_by_all(const Answers<Released>& answers) {
-  Released all{.outcome = ReleaseOutcome::released};
-  for (const auto& answer : answers) {
-    if (!answer || !ours(*answer)) continue;
-    if (answer->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
-    all.holds_left = std::max(all.holds_left, answer->holds_left);
-    if (all.fault.empty()) all.fault = answer->fault;
-    if (all.unwritten.empty()) all.unwritten = answer->unwritten;
-    all.unfinished = all.unfinished || answer->unfinished;
-  }
-  return all;
-}
-
-// The answer of most servers that have not released it. `token`: the last one, if a majority of all agrees on it.
-Released not_ours(const Answers<Released>& answers) {
-  std::vector<ReleaseOutcome> outcomes;
-  std::vector<std::string> tokens;
-  for (const auto& answer : answers) {
-    if (!answer || ours(*answer)) continue;
-    outcomes.push_back(answer->outcome);
-    if (answer->outcome == ReleaseOutcome::free && !answer->token.empty()) tokens.push_back(answer->token);
-  }
-  Released all{.outcome = most_common(outcomes).first};
-  for (const auto& answer : answers) {
-    if (answer && answer->outcome == ReleaseOutcome::other_kind) all.instead = answer->instead;
-  }
-  const auto [token, count] = most_common(tokens);
-  if (count >= majority_of(answers.size())) all.token = token;
-  return all;
-}
-
-}  // namespace
 
 Result<Released> merge_releases(const Answers<Released>& answers) {
   Ballot ballot{.voters = answers.size()};

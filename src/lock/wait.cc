@@ -14,7 +14,6 @@ namespace {
 using Action = WaiterAction;
 using Event = WaiterEvent;
 
-// Performs the actions of a waiter's life.
 class Waiter {
  public:
   Waiter(Verbs& verbs, redis::Client& client, AcquireRequest request, const WaitPolicy& policy, const OnHeld& on_held)

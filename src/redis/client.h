@@ -103,7 +103,6 @@ class Client {
  private:
   std::vector<Result<Reply>> checked(Round& round);
   Result<Reply> checked(Sent& one);
-  // The meaning of an error reply.
   Error refusal(const Sent& one);
 
   Connections connections_;

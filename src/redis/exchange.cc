@@ -58,7 +58,6 @@ class Exchange {
   }
 
  private:
-  // Sends all commands for the server of this slot.
   void send_over(Connection* connection, std::optional<int> slot) {
     std::vector<Words> commands;
     std::vector<Sent*> going;
@@ -150,7 +149,6 @@ class Exchange {
     return {};
   }
 
-  // The slot belongs to another server from now on.
   void follow(const Redirection& redirection, Sent& one) {
     moved_ = true;
     one.slot = redirection.slot;

@@ -31,7 +31,6 @@ struct Reply {
 // A command as the bytes to send.
 std::string format_command(const std::vector<std::string_view>& words);
 
-// Reads replies from a stream of bytes.
 class ReplyReader {
  public:
   ReplyReader();

@@ -10,7 +10,6 @@
 namespace rlock::redis {
 namespace {
 
-// The reply of a Sentinel.
 constexpr std::string_view kNoScripts = "unknown command 'EVAL'", kNoScriptsBefore7 = "unknown command `EVAL`";
 
 constexpr std::string_view kRunsNoScripts = "the server does not run scripts (EVAL)";

@@ -10,7 +10,6 @@
 namespace rlock::redis {
 namespace {
 
-// The reply; none if the command is withheld.
 Result<std::optional<Reply>> ask(Client& client, const Words& command, const Until& until) {
   auto reply = client.call(command, until);
   if (!reply && is_withheld(reply.error())) return std::nullopt;

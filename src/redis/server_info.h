@@ -6,7 +6,6 @@
 
 namespace rlock::redis {
 
-// The fields of INFO.
 class ServerInfo {
  public:
   // Reads "field:value" lines, and ignores others. The first line with a field counts.

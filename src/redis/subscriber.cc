@@ -19,6 +19,13 @@ namespace {
 
 constexpr int kMostMoves = 3;
 
+constexpr milliseconds kListenAgain = 1s;
+
+// Other clients can publish what a subscriber cannot read; a new connection does not have that.
+bool may_pass(const Error& error) {
+  return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
+}
+
 }  // namespace
 
 Result<Subscriber> Subscriber::open(const Address& address, std::string_view channel, const Until& until) {
@@ -115,17 +122,6 @@ Result<std::optional<Message>> Subscriber::wait(const Until& until) {
     }
   }
 }
-
-namespace {
-
-constexpr milliseconds kListenAgain = 1s;
-
-// Other clients can publish what a subscriber cannot read; a new connection does not have that.
-bool may_pass(const Error& error) {
-  return error.code != Error::Code::interrupted && error.code != Error::Code::denied;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses, std::vector<std::string> channels,
                                                   milliseconds connect, std::string name, Heard heard) {

@@ -37,7 +37,6 @@ class Subscriber {
   explicit Subscriber(Address address) : address_(std::move(address)) {}
 
   bool sharded() const { return address_.slots && address_.slots->sharded(); }
-  // The connection to the server that keeps the channel.
   Result<Connection*> connection_for(std::string_view channel, const Until& until);
   // Subscribes and waits for the confirmation. False: another server keeps the channel.
   Result<bool> subscribe(std::string_view channel, const Until& until);

@@ -32,7 +32,6 @@ struct Answered {
   Reply reply;
 };
 
-// Sends one command to `server`. Errors name the server.
 Result<Answered> ask(Connection connection, const Endpoint& server, const Words& words, const Until& until) {
   if (auto sent = connection.send(words, until); !sent) return named(server, std::move(sent).error());
   auto reply = connection.receive(until);
