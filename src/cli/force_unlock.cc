@@ -67,8 +67,7 @@ class TakenLock {
     if (!released.unwritten.empty()) {
       log::warning(shown_ + ": the history could not be written: " + escaped(released.unwritten, 200));
     }
-    if (!released.fault.empty())
-      log::warning(shown_ + ": waiters could not be told: " + escaped(released.fault, 200));
+    if (!released.fault.empty()) log::warning(shown_ + ": waiters could not be told: " + escaped(released.fault, 200));
     const bool alone = status.number == 1;
     switch (released.outcome) {
       case lock::ReleaseOutcome::other_owner:

@@ -187,7 +187,8 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
                ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
 }
 
-Result<lock::Servers> servers_for(CommonOptions& options, int interrupt) {
+Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool takes_locks) {
+  warn_of_default_server(options, takes_locks);
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
   for (const redis::Address& address : addresses) {
     if (address.server.has_password() || address.sentinel.has_password()) keep_memory_private();
@@ -201,8 +202,8 @@ Result<lock::Servers> servers_for(CommonOptions& options, int interrupt) {
   return lock::Servers(std::move(addresses));
 }
 
-Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt) {
-  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt));
+Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt, bool takes_locks) {
+  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt, takes_locks));
   constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
   std::string name = "rlock:";
   for (const lock::LockName& lock : options.names) {
@@ -216,18 +217,15 @@ Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt) {
 }  // namespace
 
 Result<lock::Servers> client_for(CommonOptions& options, int interrupt) {
-  warn_of_default_server(options, false);
-  return servers_for(options, interrupt);
+  return servers_for(options, interrupt, false);
 }
 
 Result<lock::Servers> client_for(NamingOptions& options, int interrupt) {
-  warn_of_default_server(options, false);
-  return named_servers_for(options, interrupt);
+  return named_servers_for(options, interrupt, false);
 }
 
 Result<lock::Servers> client_for(LockingOptions& options, int interrupt) {
-  warn_of_default_server(options, true);
-  lock::Servers servers = RLOCK_TRY(named_servers_for(options, interrupt));
+  lock::Servers servers = RLOCK_TRY(named_servers_for(options, interrupt, true));
   if (!options.wait.eviction) servers.refuse_eviction();
   return servers;
 }

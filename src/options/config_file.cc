@@ -175,15 +175,13 @@ class Reader {
     const std::size_t begin = at_, end = std::min(text_.find_first_of("#\n", at_), text_.size());
     const std::string_view word = text_.substr(begin, text_.find_last_not_of(" \t\r", end - 1) + 1 - begin);
     if (begin == end || word.empty()) return expected("a value");
-    const auto foreign = std::ranges::find_if(word, [](char c) { return (c & 0x80) != 0; });
-    at_ += static_cast<std::size_t>(foreign - word.begin());
-    if (foreign != word.end()) return expected("");
     const auto number = integer(std::string(word));
     if (!number && word != "true" && word != "false") {
       return bad(key, "put the value in quotes: " + escaped(key, 100) + " = \"...\"");
     }
     entry.type = number ? Type::number : Type::flag;
     entry.text = number ? std::to_string(*number) : word;
+    at_ += word.size();
     return {};
   }
 

@@ -62,7 +62,7 @@ void add_row(std::string& out, std::string left, std::string_view text, std::siz
 void add_option(std::string& out, const OptionSpec& spec, Detail detail, std::size_t width) {
   std::string left(spec.names), text(detail == Detail::brief ? in_short(spec.help) : spec.help);
   if (!spec.value.empty()) left += " " + std::string(spec.value);
-  const std::string fallback = spec.fallback.text();
+  const std::string fallback = spec.default_text();
   if (detail == Detail::full && !fallback.empty()) text += " [default: " + fallback + "]";
   add_row(out, left, text, kColumn, width);
 }

@@ -89,8 +89,8 @@ constexpr OptionRow<NamingOptions> kNamingRows[] = {
 constexpr auto kNaming = part(Group::kind, kNamingRows);
 
 constexpr OptionRow<LockingOptions> kWaitingRows[] = {
-    {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>,
-     "do not wait: if the lock is held, exit with 75 at once", kOften},
+    {"-n,--nonblock", "", into<flag, &LockingOptions::nonblock>, "do not wait: exit with 75 if the lock is held",
+     kOften},
     {"-w,--wait", "DUR", by<LockingOptions, fill_wait>, "wait no longer than DUR, then exit with 75; 0 is -n",
      kSetting | kOften, "without limit"},
     {"-E,--conflict-exit-code", "N",
@@ -153,7 +153,7 @@ constexpr OptionRow<NamingOptions> kKeeperHistoryRows[] = {
 constexpr auto kInHistoryByKeeper = part(Group::general, kKeeperHistoryRows);
 
 constexpr OptionRow<RunOptions> kSupervisionRows[] = {
-    {"-l,--lease", "DUR", into<lease, &RunOptions::lease>, "have the server keep the lock for DUR after each renewal",
+    {"-l,--lease", "DUR", into<lease, &RunOptions::lease>, "let the lock expire DUR after its last renewal",
      kSetting | kOften, lock::kDefaultLease},
     {"-k,--kill-after", "DUR", into<duration, &RunOptions::kill_after>, "send SIGKILL DUR after SIGTERM", kSetting,
      "5s, or a sixth of a shorter lease"},

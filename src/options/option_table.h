@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/duration.h"
@@ -19,28 +20,8 @@ namespace rlock::cli {
 // Help texts list options by group.
 enum class Group { general, waiting, kind, supervision, hooks, common };
 
-// The default of an option, as help and `rlock config` show it.
-class Default {
- public:
-  constexpr Default() = default;
-  constexpr Default(milliseconds span) : kind_(Kind::span), number_(span.count()) {}
-  constexpr Default(int number) : kind_(Kind::number), number_(number) {}
-  constexpr Default(const char* words) : words_(words) {}  // a value, or a description
-  constexpr Default(std::string_view words) : words_(words) {}
-
-  bool is_value() const { return kind_ != Kind::words; }
-  // Empty if there is no default.
-  std::string text() const {
-    return kind_ == Kind::span     ? format_duration(milliseconds(number_))
-           : kind_ == Kind::number ? std::to_string(number_)
-                                   : std::string(words_);
-  }
-
- private:
-  enum class Kind { words, number, span } kind_ = Kind::words;
-  std::int64_t number_ = 0;
-  std::string_view words_ = "";
-};
+// A value, or a description in words; empty: there is no default.
+using Default = std::variant<std::string_view, int, milliseconds>;
 
 constexpr int kSetting = 1;  // also a variable RLOCK_NAME and, except for --config and --profile, a key in files
 constexpr int kOften = 2;    // also in the short help of -h
@@ -61,6 +42,13 @@ struct OptionSpec {
   constexpr bool setting() const { return (marks & kSetting) != 0; }
   constexpr bool is_called(std::string_view word) const {
     return word == name() || (!former.empty() && word == former);
+  }
+  bool defaults_to_value() const { return !std::holds_alternative<std::string_view>(fallback); }
+  // The default as help and `rlock config` show it.
+  std::string default_text() const {
+    if (const int* number = std::get_if<int>(&fallback)) return std::to_string(*number);
+    if (const auto* span = std::get_if<milliseconds>(&fallback)) return format_duration(*span);
+    return std::string(std::get<std::string_view>(fallback));
   }
   // True for commands, hooks and owner ids: their texts may be or contain secrets.
   bool may_be_secret() const { return (value == "ID" || value == "TEXT") && (marks & kPublic) == 0; }

@@ -207,10 +207,7 @@ class Line {
   Result<void> collect_words(Parsed& parsed) const {
     const std::vector<std::string> words = app_.remaining();
     if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_ || words_in_front_ > 0) {
-      const std::string word = unmarked(words[0]);
-      return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
-    }
+    if (!subcommand_ || words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
     parsed.names_before_command = names_before_command_;
     const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
@@ -220,6 +217,10 @@ class Line {
       parsed.names.push_back(unmarked(word));
     }
     return {};
+  }
+
+  std::unexpected<Error> wrong_beginning(const std::string& word) const {
+    return word.starts_with('-') ? wrong_option(word, nullptr) : unknown_subcommand(word);
   }
 
   // CLI11 does not support -q=true, and leaves -=true of it.

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -92,44 +91,33 @@ std::optional<Secret> extract_variable(const char* name) {
   return secret;
 }
 
-class Counted {
- public:
-  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --count_; }
-
- private:
-  std::atomic<int>& count_;
-};
-
 // If several connections need the password at the same time, the command runs once, and all of them use its output.
 redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
   struct Shared {
     std::mutex mutex;
-    std::atomic<int> asking = 0;
-    std::optional<Secret> last;  // kept only while others wait for it
+    const std::shared_ptr<int> asking = std::make_shared<int>();  // each caller has a copy
+    std::optional<Secret> last;                                   // kept only while others wait for it
     TimePoint read_at{};
   };
   const auto shared = std::make_shared<Shared>();
   return {[shared, source](const Until& until) -> Result<Secret> {
             const TimePoint asked_at = BootClock::now();
             std::unique_lock guard(shared->mutex, std::defer_lock);
-            const Counted counted(shared->asking);  // ends before `guard` unlocks
+            const auto asking = shared->asking;  // released before `guard` unlocks
             while (!guard.try_lock()) {
               if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
                 return fail(Error::Code::interrupted, "interrupted");
               }
               if (until.over()) return fail(Error::Code::unavailable, "the password command was not done in time");
             }
-            const bool is_last = shared->asking == 1;
+            const auto others_wait = [&] { return asking.use_count() > 2; };
             if (shared->last && shared->read_at > asked_at) {
               Secret password = *shared->last;
-              if (is_last) shared->last.reset();
+              if (!others_wait()) shared->last.reset();
               return password;
             }
             auto password = source.read(until);
-            shared->last = password && shared->asking > 1 ? std::optional(*password) : std::nullopt;
+            shared->last = password && others_wait() ? std::optional(*password) : std::nullopt;
             shared->read_at = BootClock::now();
             return password;
           },

@@ -30,7 +30,7 @@ ShownSetting shown(const OptionSpec& option, const Settings& settings) {
     one.secret = option.may_be_secret();
     if (!one.secret) one.value = said->text;
   } else {
-    const std::string fallback = option.value.empty() ? "false" : option.fallback.text();
+    const std::string fallback = option.value.empty() ? "false" : option.default_text();
     if (!fallback.empty()) one.value = fallback;
   }
   return one;

@@ -100,8 +100,8 @@ Examples:
          .summary = "take a lock away from its holder",
          .synopsis = "NAME",
          .notes =
-             R"~(rlock shows the holder and asks for confirmation; without a terminal it needs --yes. It asks an rlock run
-to stop its command, and the lock is free once all processes of the command have ended. With --now, or
+             R"~(rlock shows the holder and asks for confirmation; without a terminal it needs --yes. It asks an
+rlock run to stop its command, and the lock is free once all processes of the command have ended. With --now, or
 if the holder cannot be asked (rlock acquire, a Java service), rlock deletes the lock at once. What
 runs under the lock then overlaps with the next holder; a command of rlock run does so until its next
 renewal.
@@ -120,8 +120,8 @@ Exit status: 0 if the lock is free now, 75 if its holder has not stopped in time
          .summary = "show past holds",
          .synopsis = "[NAME...]",
          .notes =
-             R"~(Without NAME, rlock shows the past holds of all locks. It records holds of jobs that run with --history,
-RLOCK_HISTORY=true, or history = true in the configuration file. The history of a lock keeps about
+             R"~(Without NAME, rlock shows the past holds of all locks. It records holds of jobs that run with
+--history, RLOCK_HISTORY=true, or history = true in the configuration file. The history of a lock keeps about
 10,000 holds, and expires 30 days after the last one.
 
 Examples:

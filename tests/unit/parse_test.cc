@@ -132,11 +132,11 @@ TEST(OptionTable, ADefaultThatIsAValueIsOneThatTheOptionTakes) {
     if (!spec.blank) continue;
     Invocation blank = spec.blank({});
     for (const OptionSpec& option : spec.options()) {
-      if (!option.fallback.is_value()) continue;
+      if (!option.defaults_to_value()) continue;
       std::visit(
           [&](auto& options) {
             if constexpr (std::derived_from<std::remove_cvref_t<decltype(options)>, CommonOptions>) {
-              EXPECT_TRUE(option.fill(options, {.text = option.fallback.text()})) << option.name();
+              EXPECT_TRUE(option.fill(options, {.text = option.default_text()})) << option.name();
             }
           },
           blank);
