@@ -24,6 +24,12 @@ std::string or_by_another(std::span<const lock::Hold> holds) {
   return "; or Java readers shorten the lock, and the lease must not be longer than their lockWatchdogTimeout";
 }
 
+Result<UniqueFd> make_event() {
+  UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) return std::unexpected(system_error("eventfd"));
+  return event;
+}
+
 }  // namespace
 
 Renewer::Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
@@ -33,10 +39,7 @@ Renewer::Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const
 Result<std::unique_ptr<Renewer>> Renewer::make(lock::Servers& client, std::span<const lock::Hold> holds,
                                                const lock::LeaseTiming& timing, GuardState& shared) {
   std::unique_ptr<Renewer> renewer(new Renewer(client, holds, timing, shared));
-  renewer->lost_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  renewer->moved_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  renewer->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!renewer->lost_ || !renewer->moved_ || !renewer->stop_) return std::unexpected(system_error("eventfd"));
+  for (UniqueFd* event : {&renewer->lost_, &renewer->moved_, &renewer->stop_}) *event = RLOCK_TRY(make_event());
   return renewer;
 }
 
@@ -160,8 +163,7 @@ void Renewer::lose(std::string why, std::optional<std::size_t> which) {
 Result<std::unique_ptr<Listener>> Listener::start(std::vector<redis::Address> addresses,
                                                   std::span<const lock::Hold> holds) {
   std::unique_ptr<Listener> listener(new Listener(holds));
-  listener->asked_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener->asked_) return std::unexpected(system_error("eventfd"));
+  listener->asked_ = RLOCK_TRY(make_event());
   std::vector<std::string> channels;
   for (const lock::Hold& hold : holds) channels.push_back(hold.name().control_channel());
   listener->threads_ = RLOCK_TRY(redis::Listener::start(

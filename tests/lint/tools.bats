@@ -1,5 +1,5 @@
-# What clang-format, shellcheck, luacheck and mandoc find. Those that are missing are skipped, but in CI. clang-tidy, which
-# takes minutes, is tests/lint/tidy.
+# What clang-format, shellcheck, luacheck and mandoc find, and whether mutants.sh fits the source. Missing tools are
+# skipped, except in CI. clang-tidy, which takes minutes, is tests/lint/tidy.
 
 load ../lib/common
 
@@ -45,4 +45,9 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
 @test "mandoc -Tlint: the man pages" {
   needs mandoc
   mandoc -Tlint -W warning man/*.[1-9]
+}
+
+@test "the texts that the mutants replace exist" {
+  git rev-parse --git-dir >/dev/null 2>&1 || skip "not a clone"
+  bash tests/faults/mutants.sh --texts
 }
