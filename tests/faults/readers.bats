@@ -57,7 +57,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   (($(tries_for long) <= 23))
   not grep 'ran ahead' old.err
   grep -q 'ran ahead.*Java readers shorten the lock' short.err
-  grep -q -- '--lease 2m counts as 30s with --shared' long.err
+  grep -q -- 'with --shared, rlock uses a lease of 30s instead of 2m' long.err
 }
 
 @test "the lease that a reader has is the one shown and sent; without renewals it is what it asked for" {
@@ -67,7 +67,7 @@ tries_for() { sed -n 's/.*trying again for \(.*\)s, then the command.*/\1/p' "$1
   export RLOCK_URL
   run -0 --separate-stderr rlock run -s --lease 2m --status-fd 1 x -- redis-cli -s "$srv_sock" pttl x
   assert_says '"lease_ms":30000'
-  assert_says '--lease 2m counts as 30s with --shared'
+  assert_says 'with --shared, rlock uses a lease of 30s instead of 2m'
   (($(grep -x '[0-9]*' <<<"$output") <= 30000))
   run -0 --separate-stderr rlock acquire -s --lease 2m --for-pid $$ --json x
   assert_says '"lease_ms":30000'
