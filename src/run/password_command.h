@@ -45,9 +45,9 @@ class PasswordAgent {
   pid_t pid() const { return pid_; }
   // In the process that has forked it: readable once it has ended; -1 if that is known.
   int ended_fd() const { return process_.get(); }
-  // Starts the agent in a new process if something has killed the last one, which is reaped. Those without an answer then
-  // asks again. Returns false if it has ended because nobody needs it. Errors: system. REQUIRES: as start(), and
-  // ended_fd() is readable.
+  // Starts the agent in a new process if something has killed the last one, which is reaped. Requests without an
+  // answer are sent again. Returns false if it has ended because nobody needs it. Errors: system. REQUIRES: as start(),
+  // and ended_fd() is readable.
   Result<bool> start_again(const SignalBlock& signals);
 
   // A source that asks the agent, for a process that was forked after it and does not start it again. If reading takes
