@@ -52,18 +52,20 @@ UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_
 
 void signal_process(int process, int signal) { syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0); }
 
+Error cannot_fork(int number) {
+  return {Error::Code::system,
+          "cannot start a process: " + errno_text(number) +
+              (number == EAGAIN ? "; raise the limit of processes (ulimit -u, pids.max of the cgroup)" : "")};
+}
+
 Result<pid_t> fork_process() {
   const pid_t pid = fork();
-  if (pid >= 0) return pid;
-  const int number = errno;
-  return fail(Error::Code::system,
-              "cannot start a process: " + errno_text(number) +
-                  (number == EAGAIN ? "; raise the limit of processes (ulimit -u, pids.max of the cgroup)" : ""));
+  return pid >= 0 ? Result<pid_t>(pid) : std::unexpected(cannot_fork(errno));
 }
 
 void leave_for_background() {
   setsid();
-  if (fork() != 0) _exit(0);
+  if (const pid_t pid = fork(); pid != 0) _exit(pid < 0 ? errno : 0);
   umask(077);
 }
 

@@ -44,6 +44,7 @@ void signal_process(int process, int signal);
 
 // fork(2): returns 0 in the child. Errors: system.
 Result<pid_t> fork_process();
+Error cannot_fork(int number);  // from errno
 
 // In a child: ends it, and continues in a grandchild with a session of its own.
 void leave_for_background();
@@ -66,11 +67,11 @@ std::string trouble_of(int status);
 // `become` has to deal with the folder and open descriptors.
 template <class Become>
 Result<void> spawn_daemon(Become become) {
-  reap(RLOCK_TRY(spawn([&] {
+  const int status = reap(RLOCK_TRY(spawn([&] {
     leave_for_background();
     become();
   })));
-  return {};
+  return status == 0 ? Result<void>() : std::unexpected(cannot_fork(WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD));
 }
 
 // In a child: it gets SIGKILL when the thread that forked it ends, and exits with 125 if `parent` is already dead.

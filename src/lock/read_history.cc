@@ -156,9 +156,11 @@ class HistoryMerge {
   }
 
   Result<void> take(Source& source, Result<redis::Reply> reply) {
+    const bool answered = reply.has_value();  // else the error is about the server
     auto taken = source.reader->take_page(std::move(reply));
     if (!taken && listing_ && is_of_others(taken.error())) return {};
-    if (!taken) return std::unexpected(std::move(taken).error().in(source.reader->name().display()));
+    if (!taken && answered) return std::unexpected(std::move(taken).error().in(source.reader->name().display()));
+    RLOCK_TRY(std::move(taken));
     for (PastHold& hold : source.reader->take_settled()) {
       size_ += size_of(hold);
       source.ready.push_back(std::move(hold));

@@ -31,11 +31,15 @@ std::string with_dots(std::span<const std::string> parts) {
 
 // TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None if it is not an integer, or too large.
 std::optional<long long> integer(std::string word) {
+  const bool is_signed = word.starts_with('+') || word.starts_with('-');
+  std::string_view digits = std::string_view(word).substr(is_signed ? 1 : 0);
+  const int base = digits.starts_with("0x") ? 16 : digits.starts_with("0o") ? 8 : digits.starts_with("0b") ? 2 : 10;
+  if (base != 10) digits.remove_prefix(2);
+  const auto is_between = [](char c) { return c != '_' && c != '+' && c != '-'; };
+  if (digits.empty() || !is_between(digits.front()) || !is_between(digits.back()) || digits.contains("__")) return {};
+  if (base == 10 ? digits.size() > 1 && digits.front() == '0' : is_signed) return {};
+  word = (word.front() == '-' ? "-" : "") + std::string(digits);
   std::erase(word, '_');
-  if (word.starts_with('+')) word.erase(0, 1);
-  const int base = word.starts_with("0x") ? 16 : word.starts_with("0o") ? 8 : word.starts_with("0b") ? 2 : 10;
-  if (base != 10) word.erase(0, 2);
-  if (base == 10 && word.size() > 1 && word.starts_with('0')) return {};
   long long value = 0;
   const char* end = word.data() + word.size();
   const auto [rest, error] = std::from_chars(word.data(), end, value, base);
@@ -189,10 +193,10 @@ class Reader {
     entry.type = ConfigEntry::Type::list;
     for (skip_lines(); !take("]"); skip_lines()) {
       if (at_ == text_.size()) return expected("]");
-      if (!quoted()) return bad(key, std::string(kOneValue) + " of strings in quotes");
+      if (!quoted()) return bad(key, "a list has strings in quotes, with a comma between them");
       entry.text += (entry.text.empty() ? "" : " ") + RLOCK_TRY(string());
       skip_lines();
-      if (!take(",") && peek() != ']') return expected("]");
+      if (!take(",") && peek() != ']') return expected("a comma or ]");
     }
     return entry.text.empty() ? bad(key, "this list is empty") : Result<void>();
   }

@@ -110,9 +110,9 @@ class Line {
     auto collected = collect(parsed);
     parsed.version = parsed.text_of(informing_options()[1]) || (subcommand_ && subcommand_->name == "version");
     if (result) result = std::move(collected);
-    parsed.exports = exports(parsed);
-    if (!result || parsed.version) return result;
-    return collect_words(parsed);
+    if (result) result = collect_words(parsed);
+    parsed.exports = exports(parsed, !result);
+    return result;
   }
 
  private:
@@ -156,8 +156,9 @@ class Line {
   std::unexpected<Error> value_is_missing(const CLI::ArgumentMismatch& error) const {
     const std::string& last = words_.back();
     const OptionSpec* spec = find_option(subcommand_, last.substr(last.starts_with("--") ? 2 : last.size() - 1));
-    return bad_line(subcommand_, spec ? "--" + std::string(spec->name()) + " needs " + std::string(spec->value)
-                                      : escaped(error.what(), 300));
+    if (!spec) return bad_line(subcommand_, escaped(error.what(), 300));
+    return bad_line(subcommand_, (last.starts_with("--") ? last : "--" + std::string(spec->name())) + " needs " +
+                                     std::string(spec->value));
   }
 
   // --help before the subcommand shows the overview.
@@ -206,8 +207,10 @@ class Line {
   // Adds the words that CLI11 did not recognize.
   Result<void> collect_words(Parsed& parsed) const {
     const std::vector<std::string> words = app_.remaining();
+    if (words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
+    if (parsed.version) return {};
     if (!subcommand_ && words.empty()) return bad_line(nullptr, "a subcommand is missing; see rlock --help");
-    if (!subcommand_ || words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));
+    if (!subcommand_) return wrong_beginning(unmarked(words[0]));
     parsed.names_before_command = names_before_command_;
     const bool lacks_command = command() && !parsed.command && !parsed.text_of(*command());
     for (const std::string& word : words) {
@@ -238,16 +241,14 @@ class Line {
     return unknown_option(word, spec);
   }
 
-  // After an unknown option, any word may be the subcommand. In doubt the answer is true: the line is refused anyway,
-  // so it is safe to print a text that fails.
-  bool exports(const Parsed& parsed) const {
+  // If the line is wrong, any word may be the subcommand, and any --export counts: it is safe to print a text that
+  // fails, because nothing else is done.
+  bool exports(const Parsed& parsed, bool wrong) const {
     const SubcommandSpec& acquire = *find_subcommand("acquire");
-    const OptionSpec& wanted = *find_option(&acquire, "export");
-    const std::string* text = parsed.text_of(wanted);
-    if (subcommand_ == &acquire) return text && flag(*text).value_or(true) && !parsed.version;
-    const std::vector<std::string> words = app_.remaining();
-    return words_in_front_ > 0 && std::ranges::find(words, acquire.name) != words.end() &&
-           std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--export"); });
+    const std::string* text = parsed.text_of(*find_option(&acquire, "export"));
+    if (subcommand_ == &acquire && text && flag(*text).value_or(true)) return !parsed.version || wrong;
+    return wrong && std::ranges::find(words_, acquire.name) != words_.end() &&
+           std::ranges::any_of(words_, [](const std::string& word) { return word.starts_with("--export"); });
   }
 
   CLI::App app_;

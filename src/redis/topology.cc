@@ -32,16 +32,13 @@ struct Answered {
   Reply reply;
 };
 
-Result<Answered> ask(Connection connection, const Endpoint& server, const Words& words, const Until& until) {
+// Connects to `server`, and asks.
+Result<Answered> ask(const Endpoint& server, const Words& words, const Until& until) {
+  auto connection = RLOCK_TRY(Connection::open(server, until));
   if (auto sent = connection.send(words, until); !sent) return named(server, std::move(sent).error());
   auto reply = connection.receive(until);
   if (!reply) return named(server, std::move(reply).error());
   return Answered{std::move(connection), std::move(*reply)};
-}
-
-// Connects to it, and asks.
-Result<Answered> ask(const Endpoint& server, const Words& words, const Until& until) {
-  return ask(RLOCK_TRY(Connection::open(server, until)), server, words, until);
 }
 
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
@@ -89,16 +86,20 @@ Error refusal(const std::string& text) {
 Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
   Endpoint server = endpoint_at(address.sentinel, sentinel);
   server.tls = address.server.tls;
-  Answered about = RLOCK_TRY(ask(server, {"SENTINEL", "MASTER", address.master}, until));
-  if (about.reply.is(Reply::Kind::error)) {
-    if (about.reply.text.contains("No such master")) return std::nullopt;
-    return named(server, with_login(refusal(about.reply.text), server));
+  auto connection = RLOCK_TRY(Connection::open(server, until));
+  const Words questions[] = {{"SENTINEL", "MASTER", address.master},
+                             {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}};
+  if (auto sent = connection.send(questions, until); !sent) return named(server, std::move(sent).error());
+  Reply replies[2];
+  for (Reply& one : replies) {
+    auto reply = connection.receive(until);
+    if (!reply) return named(server, std::move(reply).error());
+    one = *std::move(reply);
+    if (!one.is(Reply::Kind::error)) continue;
+    if (one.text.contains("No such master")) return std::nullopt;
+    return named(server, with_login(refusal(one.text), server));
   }
-  const Reply place = RLOCK_TRY(ask(std::move(about.connection), server,
-                                    {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}, until))
-                          .reply;
-  if (place.is(Reply::Kind::error)) return named(server, with_login(refusal(place.text), server));
-  auto answer = read_answer(about.reply, place);
+  auto answer = read_answer(replies[0], replies[1]);
   if (!answer) return named(server, std::move(answer).error());
   return *answer;
 }

@@ -118,6 +118,14 @@ SCRIPT
   # A word that looks like another subcommand is the value of an option, even of an unknown one.
   run -64 --separate-stderr rlock --no-such-option run acquire --lease 30s --export a
   [[ $output == '(exit 70) || (exit 64)' ]]
+  # The option in front of the subcommand, and other mistakes.
+  local line
+  for line in '--export acquire' '-q --export acquire' '--export=true acquire' 'no --export acquire' \
+    'acquire --export --version=x' '--bogus --export acquire'; do
+    # shellcheck disable=SC2086 # words
+    run -64 --separate-stderr rlock $line --lease 30s a
+    [[ $output == '(exit 70) || (exit 64)' ]]
+  done
   run -78 --separate-stderr rlock --config run acquire --lease 30s --export a
   [[ $output == '(exit 70) || (exit 78)' ]]
   [[ $(redis srv exists a) == 0 ]]

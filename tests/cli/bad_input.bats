@@ -142,6 +142,9 @@ refused() {
   [[ $stderr == 'rlock: run: unknown option --xyzzy; see rlock run --help' ]]
   run -64 --separate-stderr rlock statsu
   [[ $stderr == "rlock: unknown subcommand 'statsu'; did you mean status? See rlock --help" ]]
+  refused 64 "unknown subcommand 'foo'" foo version
+  refused 64 'unknown option --bogus' --bogus version
+  refused 64 'run: --timeout needs DUR' run x --timeout
   refused 64 --frobnicate run --frobnicate x -- touch ran
   refused 64 -Z run -Z x -- touch ran
 }

@@ -276,6 +276,18 @@ with_host_file() {
   wrong c.toml ':2: reason: put the value in quotes'
 }
 
+@test "integers are those of TOML" {
+  local number
+  for number in 0 7 +7 1_000 0x1f 0o17 0b101; do
+    echo "max-queue = $number" >c.toml
+    run -0 rlock config --config c.toml
+  done
+  for number in _1 1_ 1__0 +0x5 0x-5 05 -05 +-5 0x 1.0; do
+    echo "max-queue = $number" >c.toml
+    wrong c.toml ':1: max-queue: put the value in quotes'
+  done
+}
+
 @test "a file that is not UTF-8 is refused, even if the bytes are in a comment" {
   printf 'lease = "41s"\n# caf\xe9\n' >c.toml
   wrong c.toml ':2: the file is not valid UTF-8'

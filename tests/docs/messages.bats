@@ -103,7 +103,7 @@ job() {
   echo 'url = []' >c.toml
   job 78 'this list is empty' --config c.toml
   echo 'url = [1,' >c.toml
-  job 78 'c.toml:1: url: a setting has one value; only url can be a list of strings in quotes' --config c.toml
+  job 78 'c.toml:1: url: a list has strings in quotes, with a comma between them' --config c.toml
   echo 'url = ["a",' >c.toml
   job 78 'c.toml:2: column 1: expected ]' --config c.toml
   echo 'profile = "ci"' >c.toml

@@ -272,7 +272,7 @@ mutant 'only the first lock of several is renewed' tests/cli/several.bats \
 
 # A quorum.
 mutant 'a minority is a majority' 'tests/cli/quorum.bats' \
-  src/lock/ballot.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
+  src/lock/tally.h 'return voters / 2 + 1' 'return (voters + 1) / 2 - 1'
 mutant 'a server that was just restarted votes' 'tests/cli/quorum.bats' \
   src/lock/voters.cc 'if (now >= counts_at) return {};' 'return {};'
 mutant 'a server with another run id votes at once' 'tests/cli/quorum.bats' \

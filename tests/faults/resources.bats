@@ -120,6 +120,29 @@ few_enough() {
   ((refused > 1 && fine > 1))
 }
 
+@test "with few processes left, a keeper is there or the error says why not" {
+  root_only
+  local limit refused=0 fine=0 port
+  port=$(redis_free_port)
+  redis srv config set port "$port" >/dev/null
+  cp "$RLOCK" ./rlock && chmod 755 . ./rlock
+  all_over() { [[ $(redis srv exists x) == 0 ]] && ! pgrep -u 61234 >/dev/null; }
+  for limit in {1..12}; do
+    # shellcheck disable=SC2016 # for that shell
+    run --separate-stderr timeout 20 setpriv --reuid=61234 --regid=61234 --clear-groups sh -c '
+      prlimit --nproc="$1" ./rlock acquire -n --url "$2" --for-pid $$ x || exit' sh "$limit" "redis://127.0.0.1:$port"
+    wait_until all_over
+    if ((status == 0)); then
+      fine=$((fine + 1))
+    else
+      refused=$((refused + 1))
+      [[ $stderr == *'raise the limit of processes (ulimit -u'* || $stderr == *thread* ]] || { echo "$limit: $stderr" && false; }
+    fi
+  done
+  echo "# of keepers $refused refused, $fine fine" >&3
+  ((refused > 1 && fine > 1))
+}
+
 hide_proc() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 
 @test "without /proc: the job runs, and the lock is kept until its leftovers have ended by themselves" {

@@ -159,6 +159,13 @@ TEST(UntrustedNumbers, OfStatus) {
   }
 }
 
+TEST(UntrustedNumbers, HoldersThatAreNotListed) {
+  Hostile hostile([] {
+    return array({text("lock"), text("0"), text("1"), text(""), text("2"), text("1"), array({}), text("0"), array({})});
+  });
+  EXPECT_FALSE(hostile.verbs.inspect(*LockName::parse("x"), soon(), {}));
+}
+
 TEST(UntrustedNumbers, OfARenewal) {
   const Lock lock{*LockName::parse("x")};
   const auto timing = *LeaseTiming::make(30s, 5s);
