@@ -1,3 +1,3 @@
--- self: what an owner says about itself, for people (kHolderTexts in src/lock/answers.h, and the pid).
+-- self: what an owner says about itself, for people (kHolderTexts in src/verbs/answers.h, and the pid).
 
 local kSelf = {'host', 'pid', 'user', 'command', 'reason'}

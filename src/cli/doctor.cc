@@ -7,12 +7,12 @@
 #include "cli/self.h"
 #include "cli/server.h"
 #include "cli/server_checks.h"
-#include "lock/rights.h"
 #include "lock/tally.h"
 #include "redis/server_error.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/terminal.h"
+#include "verbs/rights.h"
 
 namespace rlock::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "cli/server.h"
-#include "lock/mode.h"
 #include "redis/server_error.h"
+#include "verbs/mode.h"
 
 namespace rlock::cli {
 

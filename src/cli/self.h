@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "lock/name.h"
-#include "lock/verbs.h"
 #include "options/options.h"
+#include "verbs/name.h"
+#include "verbs/verbs.h"
 
 namespace rlock::cli {
 

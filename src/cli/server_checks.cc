@@ -8,7 +8,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/lease.h"
+#include "verbs/lease.h"
 
 namespace rlock::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "lock/script.h"
 #include "lock/tally.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <map>
 
-#include "lock/answers.h"
 #include "redis/reply.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

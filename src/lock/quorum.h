@@ -8,11 +8,11 @@
 
 #include <set>
 
-#include "lock/by_scripts.h"
 #include "lock/tally.h"
-#include "lock/verbs.h"
 #include "lock/voters.h"
 #include "redis/client.h"
+#include "verbs/by_scripts.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 

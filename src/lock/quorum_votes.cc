@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "lock/lease.h"
 #include "lock/quorum.h"
+#include "verbs/lease.h"
 
 namespace rlock::lock {
 namespace {

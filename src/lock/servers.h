@@ -4,8 +4,8 @@
 #pragma once
 
 #include "lock/quorum.h"
-#include "lock/verbs.h"
 #include "redis/client.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 

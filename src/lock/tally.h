@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "lock/answers.h"
-#include "lock/replies.h"
+#include "verbs/answers.h"
+#include "verbs/replies.h"
 
 namespace rlock::lock {
 

@@ -12,7 +12,7 @@
 namespace rlock::lock {
 
 // How long a server must have been up before its grants of a lease of that length count: the lease, by a clock that may
-// differ from ours by 1 % and may step forward (lock/lease.h), and two seconds because INFO counts whole seconds.
+// differ from ours by 1 % and may step forward (verbs/lease.h), and two seconds because INFO counts whole seconds.
 milliseconds probation(milliseconds lease);
 
 // What a server has said last. Untrusted text.

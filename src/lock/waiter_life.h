@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "lock/answers.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
-#include "lock/lease.h"
 #include "options/options.h"
+#include "verbs/lease.h"
 
 namespace rlock::cli {
 

@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/secret.h"
-#include "lock/lease.h"
-#include "lock/name.h"
-#include "lock/verbs.h"
 #include "redis/tls.h"
 #include "run/job.h"
+#include "verbs/lease.h"
+#include "verbs/name.h"
+#include "verbs/verbs.h"
 
 namespace rlock::cli {
 

@@ -4,11 +4,11 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "lock/rights.h"
 #include "options/option_values.h"
 #include "options/parse.h"
 #include "redis/endpoint.h"
 #include "run/guard_state.h"
+#include "verbs/rights.h"
 
 namespace rlock::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/wait.h"
-#include "lock/lease.h"
 #include "run/life.h"
 #include "run/watchdog.h"
+#include "verbs/lease.h"
 
 namespace rlock::run {
 

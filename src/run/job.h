@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "lock/lease.h"
 #include "lock/servers.h"
 #include "run/command.h"
 #include "run/inherited.h"
 #include "run/life.h"
+#include "verbs/lease.h"
 
 namespace rlock::run {
 

@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "lock/lease.h"
 #include "lock/servers.h"
 #include "run/inherited.h"
 #include "run/signals.h"
+#include "verbs/lease.h"
 
 namespace rlock::run {
 

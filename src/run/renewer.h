@@ -13,11 +13,11 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "lock/servers.h"
-#include "lock/verbs.h"
 #include "redis/subscriber.h"
 #include "run/guard_state.h"
 #include "run/job.h"
 #include "run/watchdog.h"
+#include "verbs/verbs.h"
 
 namespace rlock::run {
 

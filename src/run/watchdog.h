@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "lock/lease.h"
+#include "verbs/lease.h"
 
 namespace rlock::run {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "lock/verbs.h"
+#include "verbs/verbs.h"
 
 namespace rlock::cli {
 

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "lock/history.h"
-#include "lock/verbs.h"
 #include "show/terminal.h"
+#include "verbs/verbs.h"
 
 namespace rlock::cli {
 

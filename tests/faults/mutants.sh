@@ -84,7 +84,7 @@ mutant 'no guard keeps the deadline' tests/faults/loss.bats \
 mutant 'the frontend does not keep the deadline' 'tests/faults/guards.bats tests/faults/pauses.bats' \
   src/run/frontend.cc 'if (timer_.set_for(shared)) return;' 'return timer_.set(TimePoint::max());'
 mutant 'the deadline counts from the reply' tests/faults/outage.bats \
-  src/lock/verbs.cc 'if (renewed) renewed->sent = sent;' 'if (renewed) renewed->sent = BootClock::now();'
+  src/verbs/verbs.cc 'if (renewed) renewed->sent = sent;' 'if (renewed) renewed->sent = BootClock::now();'
 mutant 'SIGTERM is sent a second late' tests/faults/outage.bats \
   src/run/life.cc '? deadlines.terminate_at() :' '? deadlines.terminate_at() + 1s :'
 mutant 'the command does not die with the monitor' tests/faults/guards.bats \
@@ -204,9 +204,9 @@ mutant 'a release after a lost reply is not known to be one' 'tests/faults/lost_
 mutant 'a connection that the server has closed is trusted' tests/faults/loss.bats \
   src/redis/connections.cc 'auto silent = connection->expect_silence();' 'Result<void> silent;'
 mutant 'a lease that ran out during the release is a loss' tests/faults/loss.bats \
-  src/lock/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
+  src/verbs/verbs.cc 'return answered >= ends_at && ' 'return false && answered >= ends_at && '
 mutant 'a later holder of the lock does not matter' tests/faults/loss.bats \
-  src/lock/verbs.cc '&& released.token == hold.token' ''
+  src/verbs/verbs.cc '&& released.token == hold.token' ''
 mutant 'nothing is renewed' tests/faults/exclusion.bats \
   src/run/renewer.cc '== WaitEnd::deadline) {' '== WaitEnd::deadline && false) {'
 mutant 'a lock lost without notice is not reported' tests/faults/loss.bats \
@@ -302,16 +302,16 @@ mutant 'a cluster: the end of the time hides the servers replies' tests/faults/c
   'for (Sent* one : again) one->reply.reset();
   if (again.empty() || until_.over()) return false;'
 mutant 'a cluster: a server that hangs is waited for, regardless of the others' tests/faults/cluster_rounds.bats \
-  src/lock/verbs.cc 'if (each[i] && each[i]->outcome != RenewOutcome::renewed)' \
+  src/verbs/verbs.cc 'if (each[i] && each[i]->outcome != RenewOutcome::renewed)' \
   'if (std::ranges::all_of(each, [](const auto& one) { return one.has_value(); }) && each[i]->outcome != RenewOutcome::renewed)'
 mutant 'a cluster: a renewal of another lock is an answer to a waiter' tests/faults/cluster_rounds.bats \
   src/lock/wait.cc '.strayed = strayed};' '.strayed = (static_cast<void>(on_held_(*answer_)), strayed && subscriber_->server() != client_.server())};'
 mutant 'a cluster: replies to ASKING are not read' tests/faults/cluster_rounds.bats \
-  src/redis/exchange.cc '  auto reply = connection->receive(until_);
-  if (reply) reply = connection->receive(until_);' '  RLOCK_TRY(connection->receive(until_));
-  auto reply = connection->receive(until_);'
+  src/redis/exchange.cc '    auto reply = connection->receive(until_);
+    if (reply) reply = connection->receive(until_);' '    RLOCK_TRY(connection->receive(until_));
+    auto reply = connection->receive(until_);'
 mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats \
-  src/lock/script.cc 'return !one && wants_the_whole(one.error()); };
+  src/verbs/script.cc 'return !one && wants_the_whole(one.error()); };
   for' 'return !one && wants_the_whole(one.error()); };
   if (std::any_of(results.begin(), results.end(), wanting)) {
     for (const Call& call : calls) as_a_whole.push_back(call.as_a_whole());
@@ -327,7 +327,7 @@ mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
 mutant 'a cluster: a server is known by its address, regardless of what it announces' tests/cli/cluster.bats \
   src/redis/slot.cc 'if (by_name && ' 'if (false && '
 mutant 'Sentinels are not asked before a release' tests/faults/hung_master.bats \
-  src/lock/by_scripts.cc 'const std::string unsure = request.lease > 0ms ? follow_master(until) : "";' 'const std::string unsure;'
+  src/verbs/by_scripts.cc 'const std::string unsure = request.lease > 0ms ? follow_master(until) : "";' 'const std::string unsure;'
 mutant 'Sentinels are not asked about a server that has granted a lock' tests/faults/hung_master.bats \
   src/lock/wait.cc 'if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;' 'return acquired;'
 

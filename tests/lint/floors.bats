@@ -8,11 +8,11 @@ setup() {
 
 # includes_of FOLDER: the floors that files of a folder include.
 includes_of() {
-  grep -rhoE '^#include "(base|redis|lock|run|options|show|cli|lua)/' "src/$1" | sed 's/.*"//; s,/,,' | sort -u
+  grep -rhoE '^#include "(base|redis|verbs|lock|run|options|show|cli|lua)/' "src/$1" | sed 's/.*"//; s,/,,' | sort -u
 }
 
 @test "no floor includes a higher one" {
-  local floors=(base redis lock run options show cli) i higher
+  local floors=(base redis verbs lock run options show cli) i higher
   for i in "${!floors[@]}"; do
     for higher in "${floors[@]:i+1}"; do
       if includes_of "${floors[i]}" | grep -qx "$higher"; then
@@ -37,7 +37,7 @@ edges_of() {
 
 @test "no floor has circular includes" {
   local floor
-  for floor in base redis lock run options show cli; do
+  for floor in base redis verbs lock run options show cli; do
     edges_of "$floor" >"$BATS_TEST_TMPDIR/edges"
     (($(wc -l <"$BATS_TEST_TMPDIR/edges") > 3))
     run --separate-stderr tsort "$BATS_TEST_TMPDIR/edges"
@@ -57,7 +57,7 @@ options() {
   (($(options | wc -l) > 40))
   local option
   for option in $(options); do
-    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/(acquire_all|by_scripts|rights|verbs)\.cc|run/(frontend|event_loop)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
+    only_in '((cli|show|options)/|redis/(server_error|tls)\.|lock/acquire_all\.cc|verbs/(by_scripts|rights|verbs)\.cc|run/(frontend|event_loop)\.cc)' "\"[^\"]*$option([^a-z-]|\$)"
   done
 }
 
@@ -69,8 +69,8 @@ options() {
   return 0
 }
 
-@test "scripts are only used on the lock floor" {
-  [[ $(grep -rlE '^#include "lua/scripts' src) == src/lock/script.cc ]]
+@test "scripts are only used on the floor of verbs" {
+  [[ $(grep -rlE '^#include "lua/scripts' src) == src/verbs/script.cc ]]
 }
 
 # only_in PLACE PATTERN: no file outside of PLACE matches, and one inside does.

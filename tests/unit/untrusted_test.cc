@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "lock/acquire.h"
-#include "lock/by_scripts.h"
-#include "lock/verbs.h"
 #include "pipe.h"
 #include "run/watchdog.h"
 #include "show/json.h"
 #include "show/status.h"
+#include "verbs/by_scripts.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 namespace {

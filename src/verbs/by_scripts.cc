@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/by_scripts.h"
+#include "verbs/by_scripts.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "lock/without_scripts.h"
 #include "redis/server_error.h"
 #include "redis/server_info.h"
+#include "verbs/without_scripts.h"
 
 namespace rlock::lock {
 namespace {

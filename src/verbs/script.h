@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Calls of the scripts of lua/. Only this file and lock/replies know the arguments and replies, which the head of each
+// Calls of the scripts of lua/. Only this file and verbs/replies know the arguments and replies, which the head of each
 // script describes.
 //
 // EVALSHA names a script by its SHA1. EVAL sends its whole text, to a server that does not know it, and for a user
 // without the right to EVALSHA. A script that the server does not know has not run, so sending it again adds no doubt.
 #pragma once
 
-#include "lock/answers.h"
 #include "redis/client.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/verbs.h"
+#include "verbs/verbs.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The requests to the verbs on a lock (lock/verbs.h), and their answers.
+// The requests to the verbs on a lock (verbs/verbs.h), and their answers.
 #pragma once
 
-#include "lock/mode.h"
-#include "lock/name.h"
+#include "verbs/mode.h"
+#include "verbs/name.h"
 
 namespace rlock::lock {
 
@@ -53,7 +53,7 @@ struct HolderView {
   std::optional<milliseconds> held_for;
   std::optional<milliseconds> lease;
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
-  milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in lock/lease.h
+  milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
 };
 

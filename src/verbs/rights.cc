@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "lock/rights.h"
+#include "verbs/rights.h"
 
 #include "base/random.h"
 #include "base/text.h"
-#include "lock/by_scripts.h"
 #include "redis/server_error.h"
+#include "verbs/by_scripts.h"
 
 namespace rlock::lock {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "lock/replies.h"
+#include "verbs/replies.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/text.h"
-#include "lock/lease.h"
+#include "verbs/lease.h"
 
 namespace rlock::lock {
 namespace {
@@ -121,7 +121,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
 Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, const Lock& lock, TimePoint sent) {
   const auto owner = OwnerId::parse(reply.at(1).as_text());
   const auto token = reply.at(2).as_number();
-  // 0: an ancestor has taken it without scripts (lock/without_scripts.h).
+  // 0: an ancestor has taken it without scripts (verbs/without_scripts.h).
   const bool has_none = token == 0 && lock.layout == Layout::string;
   if (!owner || !token || (*token <= 0 && !has_none)) return unexpected_reply("acquire");
   if (*owner != request.owner && owner.value() != request.heir) {

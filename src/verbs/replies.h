@@ -4,8 +4,8 @@
 // Errors of all: protocol if a reply does not have the shape that the script promises.
 #pragma once
 
-#include "lock/answers.h"
 #include "redis/reply.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

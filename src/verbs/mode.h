@@ -2,7 +2,7 @@
 // How a lock is held, and the layout in Redis that follows from that.
 #pragma once
 
-#include "lock/name.h"
+#include "verbs/name.h"
 
 namespace rlock::lock {
 

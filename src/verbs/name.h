@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "lock/convention.h"
+#include "verbs/convention.h"
 
 namespace rlock::lock {
 

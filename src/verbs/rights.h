@@ -3,8 +3,8 @@
 // docs/security.md explains them; tests/docs/acl.bats checks that they are enough and that each is needed.
 #pragma once
 
-#include "lock/answers.h"
 #include "redis/client.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

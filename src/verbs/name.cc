@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/name.h"
+#include "verbs/name.h"
 
 #include <unistd.h>
 

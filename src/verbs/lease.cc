@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/lease.h"
+#include "verbs/lease.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/convention.h"
+#include "verbs/convention.h"
 
 #include <algorithm>
 

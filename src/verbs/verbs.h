@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The verbs on locks: one interface with three implementations. One server keeps a lock by scripts
-// (lock/by_scripts.h) or without (lock/without_scripts.h); several servers keep it as a quorum (lock/quorum.h).
+// (verbs/by_scripts.h) or without (verbs/without_scripts.h); several servers keep it as a quorum (lock/quorum.h).
 // Servers (lock/servers.h) chooses by the addresses.
 //
 // For all three:
@@ -11,8 +11,8 @@
 // - Errors: those of redis::Client; protocol with maybe_executed if a reply is malformed.
 #pragma once
 
-#include "lock/answers.h"
 #include "redis/subscriber.h"
+#include "verbs/answers.h"
 
 namespace rlock::lock {
 

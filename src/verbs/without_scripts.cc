@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/without_scripts.h"
+#include "verbs/without_scripts.h"
 
 #include <algorithm>
 #include <optional>

@@ -7,8 +7,8 @@
 // those of redis::Client; the refusal of scripts if the server does not know these commands either.
 #pragma once
 
-#include "lock/script.h"
 #include "redis/client.h"
+#include "verbs/script.h"
 
 namespace rlock::lock {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/mode.h"
+#include "verbs/mode.h"
 
 #include <cctype>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lock/script.h"
+#include "verbs/script.h"
 
 #include <algorithm>
 #include <utility>

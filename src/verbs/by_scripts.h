@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // One server that keeps locks by the scripts of lua/, one for each verb; each names its outcomes.
 //
-// If the server refuses scripts, string locks are kept without them (lock/without_scripts.h): each request tries its
+// If the server refuses scripts, string locks are kept without them (verbs/without_scripts.h): each request tries its
 // script first, unless the server has already refused one on this connection.
 #pragma once
 
-#include "lock/replies.h"
-#include "lock/script.h"
-#include "lock/verbs.h"
 #include "redis/client.h"
+#include "verbs/replies.h"
+#include "verbs/script.h"
+#include "verbs/verbs.h"
 
 namespace rlock::lock {
 
