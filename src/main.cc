@@ -43,13 +43,13 @@ CommandLine read_command_line(int argc, char** argv) {
 rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
   auto invocation = RLOCK_TRY(std::move(read));
   return std::visit(
-      [](auto& options) {
+      [](auto& options) -> rlock::Result<int> {
         if constexpr (std::same_as<std::remove_reference_t<decltype(options)>, rlock::cli::PrintText>) {
           return rlock::cli::print(options.text, rlock::kDone);
         } else {
           auto status = rlock::cli::execute(options);
-          if (!status) status.error() = rlock::cli::with_advice(std::move(status).error(), options);
-          return status;
+          if (status) return status;
+          return std::unexpected(rlock::cli::with_advice(std::move(status).error(), options));
         }
       },
       invocation);

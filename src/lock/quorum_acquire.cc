@@ -42,8 +42,8 @@ class Releases {
                                             eventfd_write(heard_.get(), 1);
                                             return true;
                                           });
-    if (started) listener_ = *std::move(started);
     if (!started) log::debug(started.error().message);
+    if (started) listener_ = *std::move(started);
   }
 
   // Readable once there was a message, until take().

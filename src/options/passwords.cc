@@ -53,8 +53,7 @@ Result<void> read_from_file(redis::Endpoint& endpoint, const std::string& named)
   const std::string path = absolute(named);
   const auto read = [path]() {
     auto password = read_password(path);
-    if (!password) password.error() = std::move(password).error().in("password file");
-    return password;
+    return password ? std::move(password) : std::unexpected(std::move(password).error().in("password file"));
   };
   auto now = RLOCK_TRY(read());  // reports problems before connecting to a server
   endpoint.password.reset();
@@ -100,7 +99,8 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
     TimePoint read_at{};
   };
   const auto shared = std::make_shared<Shared>();
-  return {[shared, source](const Until& until) -> Result<Secret> {
+  const bool starts_processes = source.starts_processes;
+  return {[shared, source = std::move(source)](const Until& until) -> Result<Secret> {
             const TimePoint asked_at = BootClock::now();
             std::unique_lock guard(shared->mutex, std::defer_lock);
             const auto asking = shared->asking;  // released before `guard` unlocks
@@ -121,7 +121,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
             shared->read_at = BootClock::now();
             return password;
           },
-          source.starts_processes};
+          starts_processes};
 }
 
 // REQUIRES: passwords have been removed from the environment.

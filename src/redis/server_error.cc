@@ -112,8 +112,8 @@ constexpr std::string_view kHarmless[] = {
     "WRONGPASS",
     "ERR invalid password",
     "ERR Client sent AUTH, but no password is set",
-    "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration "
-    "is correct?",
+    ("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration "
+     "is correct?"),
     "ERR wrong number of arguments for 'auth' command",
     "ERR unknown command",
     "ERR syntax error",

@@ -154,8 +154,11 @@ Result<int> print(std::string_view text, int status) {
 Result<void> write_file(const std::string& path, std::string_view text) {
   const std::string what = escaped(path);
   auto walked = walk_path(path, ProcLinks::left, judge_link);
-  if (!walked && walked.error().code == Error::Code::system) walked.error() = std::move(walked).error().in(what);
-  const PathEnd file = RLOCK_TRY(std::move(walked));
+  if (!walked) {
+    Error error = std::move(walked).error();
+    return std::unexpected(error.code == Error::Code::system ? std::move(error).in(what) : std::move(error));
+  }
+  const PathEnd file = *std::move(walked);
   struct stat folder{}, dev{};
   if (fstat(file.folder.get(), &folder) != 0) return std::unexpected(system_error(what));
   if (file.cut_short) return std::unexpected(system_error(what, ENOENT));

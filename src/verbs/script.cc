@@ -108,7 +108,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
       .argument(request.hold())
       .argument(request.heir ? request.heir->text() : "")
       .argument(request.mode.text())
-      .argument(words.size());
+      .argument(static_cast<long long>(words.size()));
   for (const std::string& word : words) call.argument(word);
   if (request.queueing || request.mode.resize || request.mode.java) {
     call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))

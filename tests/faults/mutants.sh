@@ -321,7 +321,7 @@ mutant 'a cluster: all scripts are sent again' tests/faults/cluster_rounds.bats 
 mutant 'a cluster: the server that named a dead owner is asked again first' tests/cli/cluster.bats \
   src/redis/slot.cc 'if (teacher_) doubt(*teacher_);' ''
 mutant 'a cluster: MOVED is ignored' 'tests/cli/cluster.bats tests/faults/cluster_rounds.bats' \
-  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of(host, "");' ''
+  src/redis/slot.cc 'known_.owner[static_cast<std::size_t>(redirection.slot)] = known_.index_of({host, ""});' ''
 mutant 'a cluster: all keys are on one server' tests/cli/cluster_verbs.bats \
   src/redis/slot.cc 'return static_cast<int>(crc % kSlots);' 'return static_cast<int>(crc % 1);'
 mutant 'a cluster: a server is known by its address, regardless of what it announces' tests/cli/cluster.bats \

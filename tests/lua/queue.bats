@@ -310,7 +310,7 @@ owner_of() { redis srv hkeys "$lock" | sed 's/:0$//'; }
   enqueue b 30000 hb
   enqueue c 30000 hc
   leaves_the_line b
-  redis srv del "$waiters" # nothing of what is made anew may stay for ever
+  redis srv del "$waiters" # nothing that is created again may stay forever
   enqueue c 30000 hc
   release a ha
   hears c free
