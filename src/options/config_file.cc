@@ -5,6 +5,7 @@
 #include "options/config_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -29,20 +30,32 @@ std::string with_dots(std::span<const std::string> parts) {
   return all;
 }
 
+// Each underscore is between two digits.
+bool underscores_fit(std::string_view word) {
+  const auto is_digit = [&](std::size_t i) {
+    return i < word.size() && std::isxdigit(static_cast<unsigned char>(word[i]));
+  };
+  for (std::size_t at = word.find('_'); at != word.npos; at = word.find('_', at + 1)) {
+    if (!is_digit(at - 1) || !is_digit(at + 1)) return false;
+  }
+  return true;
+}
+
 // TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None if it is not an integer, or too large.
 std::optional<long long> integer(std::string word) {
-  const bool is_signed = word.starts_with('+') || word.starts_with('-');
-  std::string_view digits = std::string_view(word).substr(is_signed ? 1 : 0);
-  const int base = digits.starts_with("0x") ? 16 : digits.starts_with("0o") ? 8 : digits.starts_with("0b") ? 2 : 10;
-  if (base != 10) digits.remove_prefix(2);
-  const auto is_between = [](char c) { return c != '_' && c != '+' && c != '-'; };
-  if (digits.empty() || !is_between(digits.front()) || !is_between(digits.back()) || digits.contains("__")) return {};
-  if (base == 10 ? digits.size() > 1 && digits.front() == '0' : is_signed) return {};
-  word = (word.front() == '-' ? "-" : "") + std::string(digits);
+  if (!underscores_fit(word)) return {};
   std::erase(word, '_');
+  constexpr std::pair<std::string_view, int> kBases[] = {{"0x", 16}, {"0o", 8}, {"0b", 2}};
+  const auto* base = std::ranges::find(kBases, word.substr(0, 2), &std::pair<std::string_view, int>::first);
+  const bool decimal = base == std::end(kBases);
+  const bool is_signed = word.starts_with('+') || word.starts_with('-');
+  const std::string digits = word.substr(!decimal ? 2 : is_signed ? 1 : 0);
+  if (digits.empty() || !std::isxdigit(static_cast<unsigned char>(digits.front()))) return {};
+  if (decimal && digits.size() > 1 && digits.front() == '0') return {};
+  word = (word.starts_with('-') ? "-" : "") + digits;
   long long value = 0;
   const char* end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, value, base);
+  const auto [rest, error] = std::from_chars(word.data(), end, value, decimal ? 10 : base->second);
   return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
 }
 

@@ -204,7 +204,7 @@ class Line {
 
   const OptionSpec* command() const { return subcommand_ ? subcommand_->command : nullptr; }
 
-  // Adds the words that CLI11 did not recognize.
+  // Adds the words that CLI11 did not recognize. Its branches are the mistakes that they may be.
   Result<void> collect_words(Parsed& parsed) const {
     const std::vector<std::string> words = app_.remaining();
     if (words_in_front_ > 0) return wrong_beginning(unmarked(words[0]));

@@ -191,7 +191,8 @@ Result<redis::Reply> send(redis::Client& client, const Call& call, Attempts atte
   return reply;
 }
 
-// A second exchange sends the whole scripts that the first one shows to be needed.
+// A second exchange sends the whole scripts that the first one shows to be needed. Its branches are the results of the
+// first one.
 std::vector<Result<redis::Reply>> send_all(redis::Client& client, std::span<const Call> calls, const Until& until) {
   if (std::ranges::any_of(calls, [&](const Call& call) { return client.no_scripts(call.first_key()).has_value(); })) {
     std::vector<Result<redis::Reply>> one_by_one;
