@@ -108,7 +108,7 @@ redis::PasswordSource one_at_a_time(redis::PasswordSource source) {
               if (wait_for(-1, 0, until.at_most(10ms)) == WaitEnd::interrupted) {
                 return fail(Error::Code::interrupted, "interrupted");
               }
-              if (until.over()) return fail(Error::Code::unavailable, "the password command was not done in time");
+              if (until.over()) return fail(Error::Code::unavailable, "the password command did not end in time");
             }
             const auto others_wait = [&] { return asking.use_count() > 2; };
             if (shared->last && shared->read_at > asked_at) {

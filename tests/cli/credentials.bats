@@ -90,7 +90,7 @@ agent_parts() {
   job_start -v -l 12s --password-command "sleep 1.5; $COMMAND" job -- sh -c 'until [ -e end ]; do sleep 0.1; done'
   wait_until renewed job.err 1
   cut_connections
-  wait_until said 'not done in time'
+  wait_until said 'did not end in time'
   wait_until said 'renewed again'
   touch end
   job_status

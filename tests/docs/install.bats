@@ -111,6 +111,6 @@ in_install() {
   run -0 in_install 'own build'
   touch "$BATS_TEST_TMPDIR/build/rlock"
   run -1 in_install 'own build'
-  assert_says 'build/ holds files of another user, as build/rlock'
+  assert_says 'build/ contains files of another user, such as build/rlock'
   assert_says 'chown -R'
 }

@@ -240,7 +240,7 @@ small_project() {
   [[ -s $BUILD/build.ninja ]] && command -v dpkg-query >/dev/null || skip 'no build by Ninja on Debian'
   sed 's/fmtlib | //' "$ROOT/packaging/linked" >linked
   run -1 sh linked "$BUILD"
-  assert_says 'the licence of fmtlib is not known'
+  assert_says 'unknown licence of fmtlib'
 }
 
 @test "the static program runs a command under a lock on a system with nothing else" {
