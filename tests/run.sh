@@ -44,7 +44,7 @@ say 'Unit tests'
 
 say 'Tests on real servers'
 # Folders with slow files come first.
-[ $# -gt 0 ] || set -- tests/docs tests/faults tests/cli tests/interop tests/lua tests/lint
+[ $# -gt 0 ] || set -- tests/interop tests/docs tests/faults tests/cli tests/lua tests/lint
 RLOCK=$(realpath "${RLOCK:-$build/rlock}")
 export RLOCK
 # A test that hangs fails, and shows what it has printed.

@@ -1,26 +1,22 @@
 -- read_write: the layout of Redisson's RReadWriteLock. Many readers or one writer. lua/README.md says what a layout defines.
 --
--- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. It must not contain
--- anything else, because Redisson takes every other number for a reader's holds. Each hold of a reader has a key with its
--- TTL, so that the lock outlives single readers; the hash lives as long as the longest of them. A reader of rlock has one
--- such key for all its holds.
+-- The lock is a hash: 'mode' -> read or write; a reader -> its holds; <writer>:write -> its holds. Redisson would take any
+-- other number for a reader's holds. Each hold of a reader (of rlock: all of them) has a key with its TTL, so that the lock
+-- outlives single readers; the hash lives as long as the longest of them.
 
 --- include part/number
 --- if acquire release force_unlock
 local kMostHolders = math.huge
 --- end
-
 --- include part/peek
 --- include part/text
 --- if acquire release force_unlock
 --- include part/fault
 --- end
+--- include part/no_fair
 --- if acquire release force_unlock inspect
 --- include part/kind
---- end
---- include part/no_fair
 
---- if acquire release force_unlock inspect
 local function other_kind(mine)
   return other_than('read-write lock', mine)
 end
@@ -31,7 +27,6 @@ local function fits(mode)
   return mode == 'read' or mode == 'write'
 end
 --- end
-
 --- if acquire
 local function disagrees()
 end
@@ -74,9 +69,7 @@ end
 --- if acquire release force_unlock inspect
 -- About how many fields one call looks at. Of more readers than that, not all are known.
 local kReadersAtOnce = 256
---- end
 
---- if acquire release force_unlock inspect
 -- {reader, 'read', holds, ms left} of at most `most` living readers; the dead ones; and whether these are all.
 local function readers(most)
   local living, dead, seen, cursor, page = {}, {}, 0, '0', 10
@@ -218,7 +211,6 @@ local function holders(most)
   return 0, {}
 end
 --- end
-
 --- if inspect
 local function slots()
   return ''

@@ -11,7 +11,7 @@ local function describe(entry)
   local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}
   for i, name in ipairs(names) do
     entry[3 + 2 * i] = name
-    entry[4 + 2 * i] = string.sub(values[i] or '', 1, 512) -- rlock writes no longer ones
+    entry[4 + 2 * i] = string.sub(values[i] or '', 1, 512) -- rlock never writes longer ones
   end
   return entry
 end

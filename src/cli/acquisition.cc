@@ -32,7 +32,7 @@ std::string advice_for(const std::optional<lock::Layout>& layout, bool by_set) {
   switch (*layout) {
     case lock::Layout::read_write: return redisson + with + "-s or -x";
     case lock::Layout::semaphore: return redisson + with + "--slots";
-    default: return by_set ? redisson : redisson + " it without -s, -x and --slots";
+    default: return by_set ? redisson : redisson + " it without -s, -x or --slots";
   }
 }
 

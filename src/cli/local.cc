@@ -156,7 +156,7 @@ class Service {
   // A restart would lose the locks, so let it run until their holders have released them.
   void report_lost_files() {
     const std::string removed =
-        "somebody has removed its files while it runs; when the jobs that hold its locks have ended, send SIGTERM to "
+        "its files were removed while it was running; when the jobs that hold its locks have ended, send SIGTERM to "
         "process " +
         std::to_string(getpid());
     log::error(in_quotes(server_.folder()) + ": " + removed);

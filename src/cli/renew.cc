@@ -26,7 +26,7 @@ Result<int> execute(RenewOptions& options) {
         return fail(Error::Code::wrong_kind, "not renewed: its name is in use for " + renewed.instead.text());
       case Outcome::lease_unknown: break;
     }
-    return fail(Error::Code::usage, "not granted by rlock, so give --lease DUR");
+    return fail(Error::Code::usage, "it was not granted by rlock, so give --lease DUR");
   });
 }
 

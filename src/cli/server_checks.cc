@@ -131,7 +131,7 @@ Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
   if (*replicas <= 0) return fine("none");
   const std::string to_write = escaped(facts.replicas_to_write.value_or("unknown"), 20);
   const std::string seen = std::to_string(*replicas) + " connected, last heard from " +
-                           std::to_string(longest_lag(info, *replicas)) + "s ago or less; min-replicas-to-write " +
+                           std::to_string(longest_lag(info, *replicas)) + "s ago at most; min-replicas-to-write " +
                            to_write + ", min-replicas-max-lag " +
                            escaped(facts.replicas_max_lag.value_or("unknown"), 20);
   if (grants_when_cut_off(facts)) {
@@ -144,7 +144,7 @@ Check check_replicas(const ServerInfo& info, const ServerFacts& facts) {
   }
   const std::string set = to_write == "0" ? "set min-replicas-to-write 1, and " : "";
   return warning(seen, "a failover loses locks that the replica has not received: " + set +
-                           "let no failover, manual ones included, begin before the primary has been unreachable for " +
+                           "allow no failover, not even a manual one, until the primary has been unreachable for " +
                            safe_failover(facts.replicas_max_lag));
 }
 

@@ -76,7 +76,7 @@ std::vector<lock::HolderView> AwaitedLock::in_the_way(const lock::Status& status
   if (request_.mode.kind == lock::Mode::Kind::read) {
     std::erase_if(holders, [](const lock::HolderView& holder) { return holder.mode == "read"; });
   }
-  if (status.lock.layout != lock::Layout::semaphore) return holders;
+  if (status.lock.layout != lock::Layout::semaphore || holders.empty()) return holders;
   const auto rank = [&](const lock::HolderView& one) {
     return std::tuple(one.who.listens && asked_.contains(one.owner), one.who.listens, one.held_for);
   };

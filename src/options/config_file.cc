@@ -43,13 +43,13 @@ bool underscores_fit(std::string_view word) {
 
 // TOML's forms: 5, -3, 1_000, 0x10, 0o17, 0b1. None if it is not an integer, or too large.
 std::optional<long long> integer(std::string word) {
-  if (!underscores_fit(word)) return {};
-  std::erase(word, '_');
   constexpr std::pair<std::string_view, int> kBases[] = {{"0x", 16}, {"0o", 8}, {"0b", 2}};
   const auto* base = std::ranges::find(kBases, word.substr(0, 2), &std::pair<std::string_view, int>::first);
   const bool decimal = base == std::end(kBases);
   const bool is_signed = word.starts_with('+') || word.starts_with('-');
-  const std::string digits = word.substr(!decimal ? 2 : is_signed ? 1 : 0);
+  std::string digits = word.substr(!decimal ? 2 : is_signed ? 1 : 0);
+  if (!underscores_fit(digits)) return {};
+  std::erase(digits, '_');
   if (digits.empty() || !std::isxdigit(static_cast<unsigned char>(digits.front()))) return {};
   if (decimal && digits.size() > 1 && digits.front() == '0') return {};
   word = (word.starts_with('-') ? "-" : "") + digits;

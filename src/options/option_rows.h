@@ -45,7 +45,7 @@ constexpr OptionRow<CommonOptions> kCommonRows[] = {
      "lock on a majority of independent servers",
      kSetting | kOften, CommonOptions::kDefaultUrl},
     {"--password-file", "FILE", by<CommonOptions, password_from<PasswordFrom::Kind::file>>,
-     "read the password from FILE, which only you may be able to read", kSetting},
+     "read the password from FILE, which must be readable only by you", kSetting},
     {"--password-command", "TEXT", by<CommonOptions, password_from<PasswordFrom::Kind::command>>,
      "run TEXT with /bin/sh for each connection, and use its output as the password", kSetting},
     {"--ask-password", "", by<CommonOptions, password_from<PasswordFrom::Kind::terminal>>,
@@ -211,7 +211,7 @@ constexpr OptionRow<OwnedOptions> kOwnedRows[] = {
 constexpr auto kOwned = part(Group::general, kOwnedRows);
 
 constexpr OptionRow<RenewOptions> kRenewRows[] = {
-    {"-l,--lease", "DUR", into<lease, &RenewOptions::lease>, "let the lease end DUR from now", kOften,
+    {"-l,--lease", "DUR", into<lease, &RenewOptions::lease>, "make the lease last DUR from now", kOften,
      "the lease that was granted"},
 };
 constexpr auto kRenew = part(Group::general, kRenewRows);
@@ -221,7 +221,8 @@ constexpr OptionRow<StatusOptions> kStatusRows[] = {
     {"--names", "", output<StatusOptions, StatusOptions::Output::names>,
      "print only the names of held locks, one per line", kOften},
     {"-0,--null", "", into<flag, &StatusOptions::null>,
-     "with --names: print all names, also those that look like options or like other names, each followed by a NUL "
+     "with --names: print all names, including those that look like options or like other names, each followed by a "
+     "NUL "
      "byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "print nothing; exit with 0 if all are held, 1 if one is free", kOften},

@@ -71,14 +71,14 @@ Exit status: 75 if the lock was not acquired.
                               .notes = R"~(Example:
   rlock renew deploy --owner "$owner" --lease 20m
 
-Exit status: 76 if this owner does not hold the lock, or no longer.
+Exit status: 76 if this owner does not, or no longer does, hold the lock.
 )~"},
                              kOwned, kRenew, kNaming),
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
 
-Exit status: 76 if this owner does not hold the lock, or no longer; nothing has changed then.
+Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed.
 )~"},
         kOwned, kNaming, kInHistory),
     subcommand<StatusOptions>(
@@ -136,7 +136,7 @@ Examples:
          .summary = "check whether a server is fit for locks",
          .synopsis = "[PREFIX]",
          .notes = R"~(rlock prints a line for each check: ok, warn or fail, what it found, and what to do. It takes and
-releases a lock with a random name. Give PREFIX if your user may only take names that begin with it.
+releases a lock with a random name. Give PREFIX if your user may only lock names that begin with it.
 
 Examples:
   rlock doctor

@@ -208,7 +208,7 @@ struct Tls::Session {
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return {Code::unavailable, kClosed};
     if (reason == SSL_R_WRONG_VERSION_NUMBER) {
       return {Code::unavailable,
-              "TLS: the server does not use it on this port; write redis:// for a server without TLS"};
+              "TLS: the server does not speak it on this port; write redis:// for a server without TLS"};
     }
     if (wants_certificate(reason) && !SSL_get_certificate(ssl.get())) {
       return {Code::untrusted, "TLS: the server requires a client certificate; give one (--tls-cert, --tls-key)"};

@@ -133,7 +133,7 @@ class EventLoop : JobContext {
   void fall_due(Kind kind, TimePoint now) {
     if (kind == Kind::lost) {
       return lose({watched_.lock.renews() ? "the lock could not be renewed in time"
-                                          : "the lease ends, and --no-renew forbids renewing it"},
+                                          : "the lease is ending, and --no-renew prevents its renewal"},
                   now);
     }
     happen({.kind = kind, .now = now});

@@ -105,7 +105,7 @@ bool Renewer::renew_once(TimePoint latest) {
   if (renewed->outcome == lock::RenewOutcome::renewed) {
     succeeded(renewed->sent, has_moved() ? timing_.lease : renewed->found);
   } else if (renewed->outcome == lock::RenewOutcome::free) {
-    lose(which + "nobody holds it any more (deleted, or the server lost its data)", renewed->at);
+    lose(which + "it is no longer held (deleted, or the server lost its data)", renewed->at);
   } else {
     lose(which + "another owner holds it, or its name is in use for something else", renewed->at);
   }

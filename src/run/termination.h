@@ -19,7 +19,8 @@
 namespace rlock::run {
 
 // For Termination::set_consequence() when nobody renews the lock any more.
-inline constexpr const char* kLockNotKept = "others get the lock when its lease ends, even if that still runs then";
+inline constexpr const char* kLockNotKept =
+    "others get the lock when its lease ends, even if the process is still running";
 
 class Termination {
  public:

@@ -65,8 +65,9 @@ Result<void> judge_target(const struct stat& folder, const struct stat& there, c
 std::optional<int> inherited(const struct stat& folder, const std::string& name) {
   struct stat ours{};
   if (stat("/proc/self/fd", &ours) != 0 || !same_file(folder, ours)) return {};
-  const int fd = static_cast<int>(whole_number(name).value_or(-1));
-  const int flags = fcntl(fd, F_GETFD);
+  const auto number = whole_number(name);
+  if (!number || !std::in_range<int>(*number)) return {};
+  const int fd = static_cast<int>(*number), flags = fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0 ? std::optional(fd) : std::nullopt;
 }
 

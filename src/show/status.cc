@@ -221,7 +221,7 @@ std::string held_by(const lock::Acquired& found) {
 }
 
 std::string held_by(const Status& status) {
-  return status.holders.empty() ? "held by nobody" : held_by(status.holders.front(), status.number);
+  return status.holders.empty() ? "held" : held_by(status.holders.front(), status.number);
 }
 
 std::string place_text(long long ahead) {

@@ -239,7 +239,6 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
     const std::string mode = waiter.at(1).as_text();
     status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since)});
   }
-  if (status.number > 0 && status.holders.empty()) return unexpected_reply("inspect");
   if (status.number > 0) status.state = Status::State::held;
   return status;
 }

@@ -474,6 +474,13 @@ sent_on() {
   ((hosts > 1 && hosts <= $4))
 }
 
+@test "a lock that is held by holders that are not listed: a job that supersedes waits" {
+  odd unlisted
+  run -75 rlock run --url "$url" -w 2s --supersede --slots 2 x -- touch ran
+  run -0 rlock status --url "$url" x
+  [[ $output == *held* && ! -e ran ]]
+}
+
 # The pauses after which one more host gets it add up to 1, 3, 7 and 15 s; the last exchange may take 5 s.
 @test "a cluster server that redirects rlock to more and more hosts: few of them get the password, and the wait ends" {
   not_over tls sentinel cluster acl 'each server is odd'

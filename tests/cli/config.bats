@@ -282,7 +282,7 @@ with_host_file() {
     echo "max-queue = $number" >c.toml
     run -0 rlock config --config c.toml
   done
-  for number in _1 1_ 1__0 +0x5 0x-5 05 -05 +-5 0x 1.0; do
+  for number in _1 1_ 1__0 0b_1 0_x1 +0x5 0x-5 05 -05 +-5 0x 1.0; do
     echo "max-queue = $number" >c.toml
     wrong c.toml ':1: max-queue: put the value in quotes'
   done

@@ -66,7 +66,7 @@ start_tree() {
   job_status
   show
   [[ $status == 74 ]]
-  assert_says 'nobody holds it any more'
+  assert_says 'it is no longer held'
 }
 
 @test "a dead holder: the lock is free when its lease has run out, and not before" {

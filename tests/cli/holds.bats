@@ -254,7 +254,7 @@ leave() {
 
 @test "--no-renew: the command is stopped before the lease ends, 74" {
   run -74 --separate-stderr rlock run --no-renew --lease 15s a -- python3 -c "$(heartbeat "$PWD/beats")"
-  assert_says 'forbids renewing it'
+  assert_says 'prevents its renewal'
   (($(tail -n 1 beats) - $(head -n 1 beats) < 15000))
   (($(tail -n 1 beats) - $(head -n 1 beats) > 200))
 }

@@ -298,7 +298,7 @@ lose() { redis srv del a 'rlock:holder:{a}'; }
 
 @test "the lease ends with --no-renew: on-lost says so, and on-release does not run" {
   run -74 --separate-stderr rlock run --no-renew --lease 3s --on-lost 'echo "$RLOCK_WHY" >why' --on-release 'touch release' a -- sleep 100
-  [[ $(<why) == *"forbids renewing it"* && ! -e release ]]
+  [[ $(<why) == *"prevents its renewal"* && ! -e release ]]
 }
 
 @test "on-lost fails or hangs: still 74" {

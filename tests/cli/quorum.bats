@@ -246,7 +246,7 @@ asked() { (($(calls "$1") >= $2)); }
   redis s3 flushall >/dev/null
   job_status
   show
-  [[ $status == 74 && $stderr == *'nobody holds it any more'* ]]
+  [[ $status == 74 && $stderr == *'it is no longer held'* ]]
   [[ $(held_on job) == 0 ]]
 }
 

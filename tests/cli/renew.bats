@@ -114,7 +114,7 @@ age() {
   redis srv hset a "$FOREIGN" 1
   redis srv pexpire a 9000
   run -64 --separate-stderr rlock renew a --owner "$FOREIGN"
-  assert_says "not granted by rlock, so give --lease DUR"
+  assert_says "it was not granted by rlock, so give --lease DUR"
   (($(ttl a) <= 9000))
   redis srv del a
 }

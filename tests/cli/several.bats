@@ -165,7 +165,7 @@ ends() {
   wait_until test -e started
   rlock force-unlock --now --yes b
   ends 74
-  grep -q 'a, b, c: the lock is lost: b: nobody holds it any more' err
+  grep -q 'a, b, c: the lock is lost: b: it is no longer held' err
   free a && free b && free c
 }
 

@@ -295,3 +295,22 @@ settings() {
   # Kept for --min-hold.
   [[ $(redis srv del tick 'rlock:holder:{tick}') == 2 ]]
 }
+
+@test "track-record.md names tests that exist" {
+  python3 - "$ROOT" <<'PYTHON'
+import pathlib, re, sys
+root = pathlib.Path(sys.argv[1])
+rows = [line for line in (root / "docs/track-record.md").read_text().splitlines() if line.startswith("| ")][1:]
+wrong = 0
+for row in rows:
+    # FILE: NAME, up to a … or a remark in brackets.
+    for file, name in re.findall(r"(tests/[a-z]+/\w+\.(?:bats|cc))`?(?:: ([^;…(|]*))?", row.rsplit(" | ", 1)[1]):
+        text = (root / file).read_text() if (root / file).exists() else None
+        plain = re.sub(r'\\\\(["$`])', r"\1", text or "").replace("`", "")
+        for one in re.split(r", (?=[A-Z])", name.replace("`", "").strip(" ,")):
+            if text is None or one.removeprefix("…").strip() not in plain:
+                wrong += 1
+                print(file, one)
+assert len(rows) > 200 and not wrong
+PYTHON
+}

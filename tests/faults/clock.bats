@@ -45,7 +45,7 @@ held_job() {
   job_status
   show
   [[ $status == 74 ]]
-  assert_says 'nobody holds it any more'
+  assert_says 'it is no longer held'
 }
 
 @test "a step back makes the lease longer and does not stop the job" {

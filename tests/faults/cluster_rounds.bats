@@ -84,7 +84,7 @@ job_holds() {
   job_status
   redis_thaw c2
   show
-  [[ $status == 74 && $stderr == *"$one"*'nobody holds it any more'* ]]
+  [[ $status == 74 && $stderr == *"$one"*'it is no longer held'* ]]
 }
 
 @test "a waiter still listens while its locks on other servers are renewed" {

@@ -210,7 +210,7 @@ pairs() {
   hang_after start
   job_status
   show
-  [[ $status == 74 && $stderr == *'nobody holds it any more'* ]]
+  [[ $status == 74 && $stderr == *'it is no longer held'* ]]
 }
 
 @test "at most half of the Sentinels answer at the release: the status stays, and a message says what is unknown" {

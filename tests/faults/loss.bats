@@ -46,7 +46,7 @@ told_at_once() {
   at_once flushall
   stopped_with_74
   told_at_once
-  assert_says 'nobody holds it any more'
+  assert_says 'it is no longer held'
 }
 
 @test "DEL of the key: the tree is stopped within one renewal" {
@@ -87,7 +87,7 @@ told_at_once() {
   redis_kill9 srv
   redis_start srv
   stopped_with_74
-  assert_says 'nobody holds it any more'
+  assert_says 'it is no longer held'
 }
 
 @test "server killed and restarted with its data: the job continues" {

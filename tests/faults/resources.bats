@@ -308,7 +308,7 @@ as_user() { exec setpriv --reuid=61234 --regid=61234 --clear-groups "$@"; }
   wait "$job" || status=$?
   cat err lines
   [[ $status == 74 ]]
-  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"forbids renewing it"* ]]
+  [[ $(grep -c '"event":"lost"' lines) == 1 && $(<lines) == *"prevents its renewal"* ]]
   [[ $(<err) != *'monitor of this job'* ]]
 }
 

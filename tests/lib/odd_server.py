@@ -30,6 +30,7 @@ confirm    the lock is held; subscribers get endless confirmations
 refuse     the lock is held; subscribers get the error TEXT again and again
 message    the lock is held; subscribers get the message TEXT again and again
 scan       a SCAN never ends, and finds nothing
+unlisted   the lock is held, and nobody is among its holders
 names      a SCAN never ends, and finds other names of 500 bytes each time
 moved, ask  it is a cluster of one, and redirects each command to a new host, which it is, too. Here and below
            TEXT is a file that gets a line for each AUTH: the host to which it was sent
@@ -46,7 +47,7 @@ import threading
 import time
 
 CHUNK = 1 << 16
-SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan names loading".split()
+SPEAKING = "grant token twice fault wrong once repeat behind forget confirm refuse message scan unlisted names loading".split()
 MANY = "moved ask crowd masters masters-grant".split()
 SPEAKING += MANY
 kept = []
@@ -135,9 +136,11 @@ def answer(mode, text, words, here):
         return encoded([b"released", 0, text if mode == "fault" else b""])
     if verb == b"rlock renew":
         return encoded([b"renewed", 30000, 0])
+    if verb == b"rlock inspect" and mode == "unlisted":
+        return encoded([b"lock", -2, b"1700000000000", b"9", b"2", 1, [], 0, []])
     if verb == b"rlock inspect":
         return encoded([b"lock", -2, b"1700000000000", b"9", b"", 0, [], 0, []])
-    if mode in ("confirm", "refuse", "message"):
+    if mode in ("confirm", "refuse", "message", "unlisted"):
         return encoded([b"held", 30000, 0, b"1", b"1700000000000", 1, []])
     granted = [b"granted", text if mode == "grant" else owner, text if mode == "token" else b"9"]
     return encoded(granted) * (2 if mode == "twice" else 1)

@@ -163,7 +163,10 @@ TEST(UntrustedNumbers, HoldersThatAreNotListed) {
   Hostile hostile([] {
     return array({text("lock"), text("0"), text("1"), text(""), text("2"), text("1"), array({}), text("0"), array({})});
   });
-  EXPECT_FALSE(hostile.verbs.inspect(*LockName::parse("x"), soon(), {}));
+  const auto status = hostile.verbs.inspect(*LockName::parse("x"), soon(), {});
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->state, Status::State::held);
+  EXPECT_EQ(cli::held_by(*status), "held");
 }
 
 TEST(UntrustedNumbers, OfARenewal) {
