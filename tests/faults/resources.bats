@@ -328,7 +328,7 @@ try:
             time.sleep(1000)
 except BlockingIOError:
     time.sleep(5)
-    print("done")
+    print("done", flush=True)
     os._exit(0)'
   show
   [[ $output == done ]]

@@ -27,6 +27,8 @@ if [[ -z ${TESTS_ENVIRONMENT_IS_CLEAN:-} ]]; then
     unset "$variable"
   done
   export TESTS_ENVIRONMENT_IS_CLEAN=1
+  # Without a locale, as on a fresh machine, $'\u2800' is not one character.
+  export LANG=${LANG:-C.UTF-8}
   # A script, such as that of a version manager, takes ten times as long to start as the distribution's.
   if [[ $(command -v python3) != /usr/bin/python3 && -x /usr/bin/python3 ]]; then
     mkdir -p "$BATS_RUN_TMPDIR/python"
