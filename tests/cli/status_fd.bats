@@ -41,7 +41,7 @@ assert eval(sys.argv[2]), e' "$1" "$2"
 @test "lost, but then not released" {
   "$RLOCK" run --status-fd 7 --lease 6s job -- sh -c "redis-cli -s $srv_sock flushall; exec sleep 1000" 7>log && return 1
   events log "[x['event'] for x in e] == ['acquired', 'lost', 'exit']"
-  events log "'nobody holds it' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
+  events log "'no longer held' in e[1]['why'] and e[2]['result'] == 'lost' and e[2]['status'] == 74"
 }
 
 @test "lost when the monitor dies" {
