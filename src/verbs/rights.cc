@@ -210,7 +210,7 @@ class Trial {
   void tidy_up() {
     if (gone_) return;
     const std::string token = name_.token_key(), holder = name_.holder_key(), permits = name_.permits_key();
-    heard(client_.call({"DEL", name_.text(), token, holder, permits}, soon()));
+    static_cast<void>(heard(client_.call({"DEL", name_.text(), token, holder, permits}, soon())));
   }
 
   redis::Client& client_;
