@@ -29,22 +29,27 @@ std::unexpected<Error> named(const Endpoint& server, Error error) {
 
 struct Answered {
   Connection connection;
-  Reply reply;
+  Reply reply;                 // to the last question, or the first one that is an error
+  std::vector<Reply> earlier;  // to those before
 };
 
-// Connects to `server`, and asks.
-Result<Answered> ask(const Endpoint& server, const Words& words, const Until& until) {
-  auto connection = RLOCK_TRY(Connection::open(server, until));
-  if (auto sent = connection.send(words, until); !sent) return named(server, std::move(sent).error());
-  auto reply = connection.receive(until);
-  if (!reply) return named(server, std::move(reply).error());
-  return Answered{std::move(connection), std::move(*reply)};
+// Connects to `server`, and asks all questions in one exchange.
+Result<Answered> ask(const Endpoint& server, const std::vector<Words>& questions, const Until& until) {
+  Answered answered{RLOCK_TRY(Connection::open(server, until)), {}, {}};
+  if (auto sent = answered.connection.send(questions, until); !sent) return named(server, std::move(sent).error());
+  for (std::size_t i = 0; i < questions.size() && !answered.reply.is(Reply::Kind::error); ++i) {
+    if (i > 0) answered.earlier.push_back(std::move(answered.reply));
+    auto reply = answered.connection.receive(until);
+    if (!reply) return named(server, std::move(reply).error());
+    answered.reply = *std::move(reply);
+  }
+  return answered;
 }
 
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
   const Named found = RLOCK_TRY(find_master(address, until));
   const Endpoint server = endpoint_at(address.server, found.master);
-  Answered role = RLOCK_TRY(ask(server, {"ROLE"}, until));
+  Answered role = RLOCK_TRY(ask(server, {Words{"ROLE"}}, until));
   // The server may not be the master yet, or no longer. A user without the right to ask finds out by the first write.
   if (!role.reply.is(Reply::Kind::error) && role.reply.at(0).as_text() != "master") {
     return named(server,
@@ -86,20 +91,13 @@ Error refusal(const std::string& text) {
 Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& sentinel, const Until& until) {
   Endpoint server = endpoint_at(address.sentinel, sentinel);
   server.tls = address.server.tls;
-  auto connection = RLOCK_TRY(Connection::open(server, until));
-  const Words questions[] = {{"SENTINEL", "MASTER", address.master},
-                             {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master}};
-  if (auto sent = connection.send(questions, until); !sent) return named(server, std::move(sent).error());
-  Reply replies[2];
-  for (Reply& one : replies) {
-    auto reply = connection.receive(until);
-    if (!reply) return named(server, std::move(reply).error());
-    one = *std::move(reply);
-    if (!one.is(Reply::Kind::error)) continue;
-    if (one.text.contains("No such master")) return std::nullopt;
-    return named(server, with_login(refusal(one.text), server));
+  const Words about{"SENTINEL", "MASTER", address.master}, place{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master};
+  const auto [connection, reply, earlier] = RLOCK_TRY(ask(server, {about, place}, until));
+  if (reply.is(Reply::Kind::error)) {
+    if (reply.text.contains("No such master")) return std::nullopt;
+    return named(server, with_login(refusal(reply.text), server));
   }
-  auto answer = read_answer(replies[0], replies[1]);
+  auto answer = read_answer(earlier.front(), reply);
   if (!answer) return named(server, std::move(answer).error());
   return *answer;
 }
@@ -107,7 +105,7 @@ Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& s
 // Asks a server of a cluster who keeps which slot.
 Result<Connection> ask_node(const Address& address, const Host& node, const Until& until) {
   const Endpoint server = endpoint_of(address, node);
-  Answered slots = RLOCK_TRY(ask(server, {"CLUSTER", "SLOTS"}, until));
+  Answered slots = RLOCK_TRY(ask(server, {Words{"CLUSTER", "SLOTS"}}, until));
   if (slots.reply.is(Reply::Kind::error)) {
     Error error = with_login(server_error(slots.reply.text), server);
     // Sentinels do not have this command.
