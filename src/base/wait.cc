@@ -2,6 +2,7 @@
 #include "base/wait.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <optional>
@@ -24,6 +25,12 @@ std::optional<Timer> timer_for(TimePoint then) {
 }
 
 }  // namespace
+
+Result<UniqueFd> make_event() {
+  UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) return std::unexpected(system_error("eventfd"));
+  return event;
+}
 
 WaitEnd wait_for(int fd, short events, const Until& end) {
   const bool forever = end.deadline == TimePoint::max();

@@ -131,8 +131,7 @@ Result<std::unique_ptr<Listener>> Listener::start(std::vector<Address> addresses
   listener->connect_ = connect;
   listener->name_ = std::move(name);
   listener->heard_ = std::move(heard);
-  listener->stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener->stop_) return std::unexpected(system_error("eventfd"));
+  listener->stop_ = RLOCK_TRY(make_event());
   try {
     for (std::size_t i = 0; i < listener->addresses_.size(); ++i) {
       listener->threads_.emplace_back([&self = *listener, i] { self.work(i); });

@@ -24,12 +24,6 @@ std::string or_by_another(std::span<const lock::Hold> holds) {
   return "; or Java readers shorten the lock, and the lease must not be longer than their lockWatchdogTimeout";
 }
 
-Result<UniqueFd> make_event() {
-  UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event) return std::unexpected(system_error("eventfd"));
-  return event;
-}
-
 }  // namespace
 
 Renewer::Renewer(lock::Servers& client, std::span<const lock::Hold> holds, const lock::LeaseTiming& timing,
