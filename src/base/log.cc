@@ -24,6 +24,8 @@ namespace rlock::log {
 namespace {
 
 // spdlog has one more level below ours.
+static_assert(spdlog::level::debug == 1 && spdlog::level::info == 2 && spdlog::level::warn == 3 &&
+              spdlog::level::err == 4);
 spdlog::level::level_enum to_spdlog(Level level) {
   return static_cast<spdlog::level::level_enum>(static_cast<int>(level) + 1);
 }

@@ -181,7 +181,7 @@ std::string in_quotes(std::string_view text) { return "'" + escaped(text, 200) +
 std::string shell_word(std::string_view text) {
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string out = "'";
-  for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
+  for (const char c : text) out.append(c == '\'' ? "'\\''" : std::string(1, c));
   return out + "'";
 }
 

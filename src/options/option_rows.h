@@ -222,8 +222,7 @@ constexpr OptionRow<StatusOptions> kStatusRows[] = {
      "print only the names of held locks, one per line", kOften},
     {"-0,--null", "", into<flag, &StatusOptions::null>,
      "with --names: print all names, including those that look like options or like other names, each followed by a "
-     "NUL "
-     "byte"},
+     "NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "print nothing; exit with 0 if all are held, 1 if one is free", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,

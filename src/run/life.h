@@ -175,7 +175,7 @@ class Life {
  private:
   enum class Hook { none, running, late, over };
   using Kind = LifeEvent::Kind;
-  using RuleBody = void(const LifeEvent&);
+  using RuleBody = void(const LifeEvent&);  // the type of each rule's function, so that they are declared in one go
   using Rule = RuleBody Life::*;
   static constexpr std::size_t kStages = 9, kKinds = 14;
   static const Rule kRules[kStages][kKinds];

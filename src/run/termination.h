@@ -18,7 +18,7 @@
 
 namespace rlock::run {
 
-// For Termination::set_consequence() when nobody renews the lock any more.
+// For Termination::set_consequence() if the lock is no longer renewed.
 inline constexpr const char* kLockNotKept =
     "others get the lock when its lease ends, even if the process is still running";
 

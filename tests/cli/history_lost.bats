@@ -191,7 +191,7 @@ keys_left() { redis srv --raw keys 'rlock:hold:*' | grep -E ':(due|entry)$' || t
   [[ $(entries a) == 1 && $(redis srv exists 'rlock:hold:{a}:due') == 0 ]]
 }
 
-@test "an empty history says whether nobody has asked for one, or no hold has ended yet" {
+@test "an empty history says whether no job has asked for one, or no hold has ended yet" {
   local job days='for a history in the last 30 days' how='with --history, or with RLOCK_HISTORY=true'
   run -0 rlock history
   [[ $output == "no job has asked $days; run jobs $how" ]]

@@ -16,7 +16,7 @@ patterns_of_docs() {
   sed -n '/^~p:/,/^```/p' "$TESTS_DIR/../docs/security.md" | grep -v '```' | tr '\n' ' ' | sed "s/p:/$1/g"
 }
 
-# grant [RIGHT]: the rights in docs/security.md, except for one.
+# grant [RIGHT]: the rights in docs/security.md, all but RIGHT.
 grant() { # shellcheck disable=SC2046 # words of a command
   redis srv $(acl_of_docs | tr ' ' '\n' | grep -vxF -- "${1:-nothing}")
 }

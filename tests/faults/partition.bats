@@ -47,7 +47,8 @@ other_master() { [[ $(master_now s2) != m ]]; }
 old_one_is_replica() { [[ $(redis m role) == slave* ]]; }
 lost() { grep -c '^74$' statuses || true; }
 
-# job SIDE OPTION ... LOCK LETTER: records that it has started; LETTER a runs as long as it may, b for a moment.
+# job SIDE OPTION ... LOCK LETTER: records that it has started; with LETTER a it runs
+# until `go` is there, with b for a moment.
 job() {
   local side=$1 letter=${*: -1} lock=${*: -2:1} what=:
   [[ $letter != a ]] || what='until [[ -e go ]]; do sleep 0.5; done'
