@@ -54,7 +54,7 @@ std::optional<AcquireRequest> request_as_held(const Status& status, const OwnerI
 // token cannot be raised, the hold is given back, to be put back later.
 bool Quorum::restore(Member& member, const AcquireRequest& request, const Hold& hold, const Until& until) {
   const TimePoint sent = BootClock::now();
-  const auto granted = member.verbs.vote(request, sent, until);
+  const auto granted = member.verbs.put_back(request, sent, until);
   const bool held = granted && *granted && (*granted)->outcome == Acquired::Outcome::granted;
   const auto raised = held ? member.verbs.raise({&hold, 1}, until) : Result<bool>(false);
   const bool done = raised && *raised;

@@ -113,10 +113,12 @@ Result<std::vector<Client>> Client::parts(const Until& until) {
   return parts;
 }
 
-std::optional<Client::Reign> Client::reign() const {
-  const Connection* const master = connections_.last;
-  if (!master || master->named.replication_id.empty()) return {};
-  return Reign{master->named.since, master->named.replication_id};
+std::optional<Client::Reign> Client::reign(const Until& until) {
+  if (address().kind != Address::Kind::sentinel) return {};
+  // Leaves time for the command, which reports that nothing can be reached.
+  const auto master = connections_.to({}, until.at_most(rlock::until(until.deadline) / 2));
+  if (!master || (*master)->named.replication_id.empty()) return {};
+  return Reign{(*master)->named.since, (*master)->named.replication_id};
 }
 
 UniqueFd Client::hand_over() {

@@ -70,9 +70,9 @@ void ByScripts::explain(const LockName& name, Error& error, const Until& until) 
 
 // Repeats the call as long as it has more to do than one call may take.
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
-                                               const Until& until) {
+                                               Guard guard, const Until& until) {
   for (;;) {
-    const Call call = acquire_call(client_, request, guard_words(client_, guard_), until);
+    const Call call = acquire_call(client_, request, guard_words(client_, guard, until), until);
     auto reply = send(client_, call, attempts, until);
     if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
@@ -81,14 +81,22 @@ Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, Ti
 }
 
 Result<Acquired> ByScripts::acquire(const AcquireRequest& request, TimePoint sent, const Until& until) {
-  auto acquired = or_without(client_, request.lock(), ask(request, sent, Attempts::until_deadline, until),
+  auto acquired = or_without(client_, request.lock(), ask(request, sent, Attempts::until_deadline, guard_, until),
                              [&](WithoutScripts without) -> Result<std::optional<Acquired>> {
+                               warn_of_no_guard();
                                return RLOCK_TRY(without.acquire(request, until));
                              });
   if (!acquired) return std::unexpected(std::move(acquired).error());
   if (!*acquired) return Acquired{.expires_in = 0ms};
   RLOCK_TRY(expect_no_eviction(client_));
   return **std::move(acquired);
+}
+
+void ByScripts::warn_of_no_guard() {
+  if (guard_ == Guard::off || std::exchange(warned_, true)) return;
+  log::warning(escaped(client_.address().display()) +
+               ": the server refuses scripts, so there is no epoch guard: after a failover or a restart, locks that it "
+               "has forgotten may be granted again");
 }
 
 // Does what a release has left to do, or removes the dead waiter that a renewal has seen, by releases for an owner that
@@ -115,7 +123,7 @@ Result<std::vector<RenewReply>> ByScripts::renew_once(std::span<const Hold> hold
                                                       const Until& until) {
   std::vector<RenewReply> renewed;
   for (const auto& reply :
-       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until)) {
+       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_, until), until), until)) {
     renewed.push_back(RLOCK_TRY(checked(read_renewal(RLOCK_TRY(reply)))));
   }
   return renewed;
@@ -127,7 +135,7 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
   std::vector<Result<Renewed>> each;
   std::vector<bool> untidy;
   const auto replies =
-      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until);
+      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_, until), until), until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
@@ -148,7 +156,7 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   const Hold hold{lock, owner, "", "", lease, {}};
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
-    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_), until);
+    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_, until), until);
     const RenewReply renewed =
         RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;

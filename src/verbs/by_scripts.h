@@ -36,7 +36,12 @@ class ByScripts final : public Verbs {
 
   // None: `until` is over before everything was done.
   Result<std::optional<Acquired>> vote(const AcquireRequest& request, TimePoint sent, const Until& until) {
-    return ask(request, sent, Attempts::one, until);
+    return ask(request, sent, Attempts::one, guard_, until);
+  }
+  // The same for a hold that a majority keeps, without the guard: as long as they do, no grant that this server may
+  // have forgotten has a majority.
+  Result<std::optional<Acquired>> put_back(const AcquireRequest& request, TimePoint sent, const Until& until) {
+    return ask(request, sent, Attempts::one, Guard::off, until);
   }
   // A reply for each, in one exchange.
   Result<std::vector<RenewReply>> renew_once(std::span<const Hold> holds, milliseconds lease, const Until& until);
@@ -50,10 +55,11 @@ class ByScripts final : public Verbs {
   Result<AllRenewed> renew_all(std::span<const Hold> holds, milliseconds lease, TimePoint sent,
                                const Until& until) override;
 
-  Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
+  Result<std::optional<Acquired>> ask(const AcquireRequest& request, TimePoint sent, Attempts attempts, Guard guard,
                                       const Until& until);
   Result<Status> look_at(const Lock& lock, const Until& until);
   Result<Status> look_at_any(const LockName& name, const Until& until);
+  void warn_of_no_guard();
   void explain(const LockName& name, Error& error, const Until& until);
   Renewed explained(const Lock& lock, const Renewed& renewed, const Until& until);
   void go_on(const Lock& lock, const Until& until);
@@ -64,6 +70,7 @@ class ByScripts final : public Verbs {
 
   redis::Client& client_;
   Guard guard_;
+  bool warned_ = false;  // that there is no guard without scripts
 };
 
 // Errors (config, with maybe_executed): the server's last answer said that it may drop locks when its memory is full

@@ -32,11 +32,11 @@ milliseconds lag_of(const redis::Client& client) {
 
 }  // namespace
 
-std::string guard_words(const redis::Client& client, Guard guard) {
+std::string guard_words(redis::Client& client, Guard guard, const Until& until) {
   if (guard == Guard::off) return "";
   if (guard == Guard::data) return std::string(kData);
   std::string words = std::to_string(lag_of(client).count());
-  if (const auto reign = client.reign()) {
+  if (const auto reign = client.reign(until)) {
     const auto age = std::chrono::duration_cast<milliseconds>(BootClock::now() - reign->since);
     words += " " + std::to_string(std::max(age, 0ms).count()) + " " + reign->replication_id;
   }
@@ -60,7 +60,9 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
       {"TIME"},
       {"INFO", "replication"}};
   auto replies = client.call_all(questions, until);
-  for (auto& reply : replies) RLOCK_TRY(std::move(reply));
+  for (auto& reply : replies) {
+    if (!reply) return std::unexpected(std::move(reply).error());
+  }
   const Reply &record = *replies[0], &time = *replies[1];
   const std::string life = record.at(0).as_text();
   if (life.empty()) return std::nullopt;

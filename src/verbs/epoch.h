@@ -24,8 +24,8 @@ inline constexpr milliseconds kReplacedMasterGrants = 10s;
 
 inline constexpr std::string_view kEpochKey = "rlock:epoch";
 
-// How a script is told of the guard; "": it is off. Valid for the next exchange of `client`.
-std::string guard_words(const redis::Client& client, Guard guard);
+// What tells a script of the guard; "": it is off.
+std::string guard_words(redis::Client& client, Guard guard, const Until& until);
 
 // Why nothing is granted, and for how long, for people.
 std::string why_held_back(const HeldBack& back);

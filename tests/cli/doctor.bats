@@ -162,7 +162,7 @@ PYTHON
   done
   grant '+info'
   run -1 --separate-stderr rlock doctor
-  others_are_fine version role persistence eviction replicas
+  others_are_fine version role persistence eviction replicas epoch
   says warn eviction 'unknown'
 }
 

@@ -28,6 +28,7 @@ setup() {
   export RLOCK_TLS_CA=$TLS_DIR/ca.crt RLOCK_CONFIG=$PWD/rlock.toml
   unset RLOCK_URL
   config one three
+  rlock doctor --accept-epoch --yes >/dev/null 2>&1
 }
 
 teardown() {

@@ -29,6 +29,7 @@ single() {
 epoch() { redis "${2:-a}" hget rlock:epoch "$1"; }
 # Another life begins with the next request, as after a restart that lost some locks.
 new_life() { redis "${1:-a}" hset rlock:epoch life another server another >/dev/null; }
+queued() { [[ $(redis a zcard "rlock:queue:{$1}") == "$2" ]]; }
 refused() {
   run rlock run -n "$@" -- touch ran
   show
@@ -72,7 +73,7 @@ refused() {
   for i in 1 2; do
     rlock run --epoch-guard --lease 2s job -- bash -c "echo $i >>order" 2>"err$i" 3>&- &
     jobs+=($!)
-    wait_until waiting a job "$i"
+    wait_until queued job "$i"
   done
   # A new life that is not a promotion has lasted as long as the server.
   wait_until test -s order
@@ -85,7 +86,7 @@ refused() {
   single
   accept_epoch a
   rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
-    rlock run --epoch-guard -n job -- touch inner' 3>&- &
+    "$RLOCK" run --epoch-guard -n job -- touch inner' 3>&- &
   jobs+=($!)
   wait_until test -e begun
   new_life
@@ -110,7 +111,7 @@ renewed() {
   owner=$(rlock acquire --epoch-guard job --lease 5s)
   rlock run --epoch-guard --lease 4s job -- touch ran 3>&- &
   jobs+=($!)
-  wait_until waiting a job 1
+  wait_until queued job 1
   new_life
   run -0 rlock release job --owner "$owner"
   [[ $(redis a exists job) == 0 && ! -e ran && $(epoch before) == 5000 ]]
@@ -170,6 +171,21 @@ for_long() { (($(redis s1 sentinel master mymaster | sed -n '/^role-reported-tim
   run -0 rlock doctor --accept-epoch --yes
   run -0 rlock run -n job -- true
 }
+
+@test "a hold that a majority keeps is put back on a server that was flushed, without a wait" {
+  source "$TESTS_DIR/lib/quorum.bash"
+  quorum_start 3
+  job_start --lease 5s job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.05; done'
+  wait_until test -e begun
+  redis s1 flushall >/dev/null
+  wait_until put_back
+  redis s2 flushall >/dev/null
+  refused --lease 5s job
+  touch end
+  job_status
+  [[ $status == 0 ]]
+}
+put_back() { [[ $(held_on job) == 3 ]]; }
 
 @test "local: does not wait at its first start, nor after a crash of its server; it does after a flush" {
   export RLOCK_URL=local:$PWD/local
