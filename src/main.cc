@@ -58,6 +58,7 @@ rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rlock::log::die_without_memory();
   fill_closed_streams();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));

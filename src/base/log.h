@@ -40,6 +40,11 @@ inline void error(std::string_view message) { write(Level::error, message); }
 
 bool enabled(Level level);
 
+// Writes the error, and ends the process with kSystem at once: for what leaves nothing to go on with.
+[[noreturn]] void die(std::string_view message);
+// From now on, a failed allocation does the same, with a message that needs no memory.
+void die_without_memory();
+
 // The libraries that it uses, with their versions.
 std::string library();
 
