@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <concepts>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,12 @@ rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
       invocation);
 }
 
+// Runs before the constructors of other files, which allocate memory.
+[[gnu::constructor(101)]] void begin() { std::set_new_handler(rlock::log::die_without_memory); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  rlock::log::die_without_memory();
   fill_closed_streams();
   auto [exports, invocation] = read_command_line(argc, argv);
   const auto status = run(std::move(invocation));

@@ -16,7 +16,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "base/date.h"
@@ -113,18 +112,6 @@ std::shared_ptr<spdlog::sinks::sink> syslog_sink() {
 
 std::atomic<bool> only_syslog = false;
 
-// The logger needs memory, and its lock may be ours already.
-void out_of_memory() {
-  static std::atomic_flag again;
-  if (again.test_and_set()) _exit(kSystem);
-  if (only_syslog) {
-    syslog(LOG_ERR, "out of memory");
-  } else {
-    write_line(STDERR_FILENO, "rlock: out of memory\n");
-  }
-  _exit(kSystem);
-}
-
 }  // namespace
 
 void start(Level least, Format format) { logger() = make_logger(least, format); }
@@ -162,7 +149,17 @@ void die(std::string_view message) {
   _exit(kSystem);
 }
 
-void die_without_memory() { std::set_new_handler(out_of_memory); }
+void die_without_memory() {
+  // The logger allocates, and this thread may be in the middle of writing a message.
+  static std::atomic_flag again;
+  if (again.test_and_set()) _exit(kSystem);
+  if (only_syslog) {
+    syslog(LOG_ERR, "out of memory");
+  } else {
+    write_line(STDERR_FILENO, "rlock: out of memory\n");
+  }
+  _exit(kSystem);
+}
 
 std::string library() {
   return "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) + "." +

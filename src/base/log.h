@@ -42,8 +42,8 @@ bool enabled(Level level);
 
 // Writes the error, and ends the process with kSystem at once: for what leaves nothing to go on with.
 [[noreturn]] void die(std::string_view message);
-// From now on, a failed allocation does the same, with a message that needs no memory.
-void die_without_memory();
+// The same after an allocation has failed, with a message that needs no memory. For std::set_new_handler.
+[[noreturn]] void die_without_memory();
 
 // The libraries that it uses, with their versions.
 std::string library();

@@ -148,7 +148,8 @@ class Run:
             said = file.read()
         if not well and not said:
             self.blame("silence")
-        if "terminate called" in said or (self.fault[1] == "calls" and "monitor of this job was killed" in said):
+        killed = self.fault[1] == "calls" and "monitor of this job was killed" in said
+        if "terminate called" in said or (killed and "cannot watch each other" not in said):
             self.blame("a crash")
 
     def check_rest(self):
