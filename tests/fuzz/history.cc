@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "show/history.h"
 #include "show/json.h"
+#include "show/status.h"
 
 namespace {
 
