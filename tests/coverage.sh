@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . packaging/install.sh
 need_packages $BUILD_PACKAGES clang-19 llvm-19 libclang-rt-19-dev libgtest-dev bats procps python3
-[ $# -gt 0 ] || set -- tests/faults tests/cli tests/lua
+[ $# -gt 0 ] || set -- tests/cli tests/lua tests/faults
 
 home=$PWD
 rm -rf build-coverage
