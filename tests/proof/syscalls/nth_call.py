@@ -11,7 +11,7 @@ and then one allocation of memory after the other. After each of these runs it c
   - no process is left, and none has crashed.
 
 Prints for each scenario how many calls have failed, and each violation with the call that led to it; fails if there is
-one. The program is build/rlock_failing (fail.c); RLOCK_FAILING names another. The servers are real ones on Unix
+one. The program is build/rlock_failing (fail.c), or what FAILING names. The servers are real ones on Unix
 sockets in a temporary folder, one for each lane, and end with the test.
 
   --memory-every N   let only every Nth allocation fail; 0: none. Default 1
@@ -30,7 +30,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(HERE, "../../../build")
-FAILING = os.path.abspath(os.environ.get("RLOCK_FAILING", os.path.join(BUILD, "rlock_failing")))
+FAILING = os.path.abspath(os.environ.get("FAILING", os.path.join(BUILD, "rlock_failing")))
 LEASE = 5  # seconds; the shortest of which rlock does not warn
 BOUND = 30  # does not measure anything: a run that takes longer hangs
 OWN_STATUS = 7
@@ -301,11 +301,14 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
     parser.add_argument("--memory-every", type=int, default=1)
     parser.add_argument("--lanes", type=int, default=12)
-    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []])
+    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS])
     options = parser.parse_args()
     steps = {"calls": 1}
     if options.memory_every:
         steps["memory"] = options.memory_every
+    # A warning about one of these would look like a message about the failure.
+    for variable in [name for name in os.environ if name.startswith("RLOCK_")]:
+        del os.environ[variable]
     folder = tempfile.mkdtemp(prefix="nth.")
     violations = 0
     context = multiprocessing.get_context("fork")
