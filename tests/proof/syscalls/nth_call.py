@@ -301,7 +301,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
     parser.add_argument("--memory-every", type=int, default=1)
     parser.add_argument("--lanes", type=int, default=12)
-    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS])
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
     options = parser.parse_args()
     steps = {"calls": 1}
     if options.memory_every:
