@@ -27,10 +27,14 @@ python3 tests/coverage/marks.py add lua
 say 'Building ...'
 build coverage build all -DBUILD_TESTING=ON
 
-# A server that writes its log where it can be counted.
+# A server that writes its log where it can be counted. rlock reads the log of a private server itself.
 server=$(command -v redis-server)
 mkdir bin
-printf '#!/bin/sh\nexec %s "$@" --logfile %s/$$.log\n' "$server" "$PWD/logs" >bin/marked-server
+cat >bin/marked-server <<SCRIPT
+#!/bin/sh
+case "\$*" in *"--protected-mode yes"*) exec $server "\$@" ;; esac
+exec $server "\$@" --logfile $PWD/logs/\$\$.log
+SCRIPT
 chmod 755 bin/marked-server
 export REDIS_SERVER="$PWD/bin/marked-server" RLOCK="$PWD/build/rlock"
 

@@ -34,13 +34,17 @@ def demangled(names):
 
 
 def never_run(functions, src):
-    """The functions of SRC that no instance of ran: "file function"."""
+    """The functions of SRC that no instance of ran: "file function". Lambdas are part of the function around them."""
     ran = collections.defaultdict(bool)
     names = demangled([function["name"].split(":")[-1] for function in functions])
     for function in functions:
         file = function["filenames"][0]
         if file.startswith(src + "/"):
-            name = names[function["name"].split(":")[-1]].replace("rlock::", "").replace("(anonymous namespace)::", "")
+            name = names[function["name"].split(":")[-1]]
+            if "$_" in name or "lambda" in name:
+                continue
+            for word in "rlock::", "(anonymous namespace)::", "[abi:cxx11]":
+                name = name.replace(word, "")
             place = function["regions"][0][0]
             ran[os.path.relpath(file, src), place, name] |= function["count"] > 0
     # Instances of a template, and the copies in two programs, are one function.
