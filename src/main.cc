@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <concepts>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ rlock::Result<int> run(rlock::Result<rlock::cli::Invocation> read) {
       },
       invocation);
 }
+
+// Runs before the constructors of other files, which allocate memory.
+[[gnu::constructor(101)]] void begin() { std::set_new_handler(rlock::log::die_without_memory); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "base/date.h"
+#include "base/exit_status.h"
 #include "base/write_line.h"
 
 namespace rlock::log {
@@ -108,6 +110,8 @@ std::shared_ptr<spdlog::sinks::sink> syslog_sink() {
   return std::make_shared<spdlog::sinks::syslog_sink_mt>("rlock", LOG_PID, LOG_USER, false);
 }
 
+std::atomic<bool> only_syslog = false;
+
 }  // namespace
 
 void start(Level least, Format format) { logger() = make_logger(least, format); }
@@ -125,6 +129,7 @@ void to_syslog_too() {
 }
 
 void to_syslog() {
+  only_syslog = true;
   const auto level = logger()->level();
   logger() = std::make_unique<spdlog::logger>("rlock", syslog_sink());
   logger()->set_level(level);
@@ -138,6 +143,23 @@ void write(Level level, std::string_view message) {
 void notice(std::string_view message) { write(isatty(STDERR_FILENO) ? Level::warning : Level::debug, message); }
 
 bool enabled(Level level) { return logger()->should_log(to_spdlog(level)); }
+
+void die(std::string_view message) {
+  error(message);
+  _exit(kSystem);
+}
+
+void die_without_memory() {
+  // The logger allocates, and this thread may be in the middle of writing a message.
+  static std::atomic_flag again;
+  if (again.test_and_set()) _exit(kSystem);
+  if (only_syslog) {
+    syslog(LOG_ERR, "out of memory");
+  } else {
+    write_line(STDERR_FILENO, "rlock: out of memory\n");
+  }
+  _exit(kSystem);
+}
 
 std::string library() {
   return "spdlog " + std::to_string(SPDLOG_VER_MAJOR) + "." + std::to_string(SPDLOG_VER_MINOR) + "." +

@@ -40,6 +40,11 @@ inline void error(std::string_view message) { write(Level::error, message); }
 
 bool enabled(Level level);
 
+// Writes the error, and ends the process with kSystem at once: for what leaves nothing to go on with.
+[[noreturn]] void die(std::string_view message);
+// The same after an allocation has failed, with a message that needs no memory. For std::set_new_handler.
+[[noreturn]] void die_without_memory();
+
 // The libraries that it uses, with their versions.
 std::string library();
 

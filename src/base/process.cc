@@ -88,7 +88,13 @@ void die_with(pid_t parent) {
 
 bool point_at_null(std::initializer_list<int> streams) {
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  return null && std::ranges::all_of(streams, [&](int stream) { return dup2(null.get(), stream) >= 0; });
+  bool all = true;
+  for (const int stream : streams) {
+    if (null && dup2(null.get(), stream) >= 0) continue;
+    close(stream);  // someone may wait for its end
+    all = false;
+  }
+  return all;
 }
 
 void let_all_signals_through() {

@@ -76,7 +76,7 @@ Result<void> spawn_daemon(Become become) {
 
 // In a child: it gets SIGKILL when the thread that forked it ends, and exits with 125 if `parent` is already dead.
 void die_with(pid_t parent);
-// Redirects these to /dev/null. Returns false if that cannot be opened.
+// Redirects these to /dev/null. Returns false if that is impossible, and has closed them then.
 bool point_at_null(std::initializer_list<int> streams);
 // Unblocks all signals.
 void let_all_signals_through();

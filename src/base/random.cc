@@ -5,7 +5,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <cstdint>
+
+#include "base/error.h"
+#include "base/log.h"
 
 namespace rlock {
 namespace {
@@ -17,8 +20,8 @@ T random_bytes() {
   do {
     got = getrandom(&bytes, sizeof bytes, 0);
   } while (got < 0 && errno == EINTR);
-  // Up to 256 bytes always come at once (getrandom(2)). Without random owner ids no promise of rlock holds.
-  if (got != static_cast<ssize_t>(sizeof bytes)) std::abort();
+  // Up to 256 bytes always come at once (getrandom(2)).
+  if (got != static_cast<ssize_t>(sizeof bytes)) log::die("getrandom: " + errno_text(errno));
   return bytes;
 }
 

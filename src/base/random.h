@@ -6,7 +6,8 @@
 
 namespace rlock {
 
-// A random UUID, version 4 (RFC 9562 §5.4), from getrandom(2), which cannot fail once the machine has booted.
+// A random UUID, version 4 (RFC 9562 §5.4), from getrandom(2). If a filter refuses that system call, the process ends:
+// without random owner ids no promise of rlock holds.
 std::string random_uuid();
 
 // A random number from 0 to `limit` - 1. REQUIRES: limit > 0.

@@ -54,7 +54,7 @@ bool write_line(int fd, std::string_view line, milliseconds patience) {
     // If poll(2) reports room, PIPE_BUF bytes fit (pipe(7)).
     if (wait_for(to, POLLOUT, end) != WaitEnd::ready) return false;
     const ssize_t written = write_some(to, line.substr(0, PIPE_BUF));
-    if (written < 0 && errno == EAGAIN && !end.over()) continue;
+    if (written < 0 && (errno == EAGAIN || errno == EINTR) && !end.over()) continue;
     if (written < 0) {
       if (errno == EPIPE) forget_broken_pipe();
       return false;

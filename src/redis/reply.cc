@@ -3,6 +3,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "base/log.h"
 #include "base/text.h"
 
 namespace rlock::redis {
@@ -119,7 +120,8 @@ std::string format_command(const std::vector<std::string_view>& words) {
   }
   char* bytes = nullptr;
   const auto length = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), lengths.data());
-  std::string out(bytes ? bytes : "", bytes ? static_cast<std::size_t>(length) : 0);
+  if (!bytes) log::die_without_memory();
+  std::string out(bytes, static_cast<std::size_t>(length));
   redisFreeCommand(bytes);
   return out;
 }
@@ -131,7 +133,10 @@ struct ReplyReader::Impl {
   std::string beginning;  // the first of them
 };
 
-ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {}
+ReplyReader::ReplyReader() : impl_(std::make_unique<Impl>()) {
+  if (!impl_->reader) log::die_without_memory();
+}
+
 ReplyReader::~ReplyReader() { redisReaderFree(impl_->reader); }
 
 bool ReplyReader::empty() const { return impl_->reader->pos == impl_->reader->len && impl_->reader->ridx < 0; }
@@ -139,7 +144,8 @@ bool ReplyReader::empty() const { return impl_->reader->pos == impl_->reader->le
 void ReplyReader::feed(std::string_view bytes) {
   impl_->fed += bytes.size();
   if (impl_->beginning.size() < 80) impl_->beginning += bytes.substr(0, 80);
-  redisReaderFeed(impl_->reader, bytes.data(), bytes.size());
+  const bool erred = impl_->reader->err != 0;
+  if (redisReaderFeed(impl_->reader, bytes.data(), bytes.size()) != REDIS_OK && !erred) log::die_without_memory();
 }
 
 Result<std::optional<Reply>> ReplyReader::next() {

@@ -11,6 +11,8 @@ namespace rlock::redis {
 std::unexpected<Error> bad_address(const std::string& why) { return fail(Error::Code::usage, "bad address: " + why); }
 
 Result<std::size_t> percent_decode(std::string_view text, std::string_view what, char* out) {
+  const auto zero_byte = [&] { return bad_address("the " + std::string(what) + " contains a zero byte"); };
+  if (text.contains('\0')) return zero_byte();
   std::size_t length = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -23,7 +25,7 @@ Result<std::size_t> percent_decode(std::string_view text, std::string_view what,
       return bad_address("the " + std::string(what) +
                          " contains a % without two hex digits after it (write %25 for %)");
     }
-    if (value == 0) return bad_address("the " + std::string(what) + " contains a zero byte");
+    if (value == 0) return zero_byte();
     out[length++] = static_cast<char>(value);
     i += 2;
   }

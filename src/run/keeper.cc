@@ -88,7 +88,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   const auto listener = RLOCK_TRY(Listener::start(client.addresses(), holds));
   renewer->begin(oldest(holds));
   RLOCK_TRY(renewer->start());
-  write_line(say, kReady);
+  if (!write_line(say, kReady)) return fail(Error::Code::system, "it could not answer");
   char go;
   if (read(wait_end, &go, 1) != 1) return {};  // our caller releases the lock
   const bool ours = wait_for_the_end(watched, *renewer, *listener, signals);

@@ -6,6 +6,8 @@
 namespace rlock::redis {
 namespace {
 
+using namespace std::string_view_literals;
+
 TEST(Endpoint, ReadsNetworkAddresses) {
   const auto all = *parse_endpoint("redis://al%40ice:s%3Acret@cache.example:7000/3");
   EXPECT_EQ(all.host, "cache.example");
@@ -116,6 +118,12 @@ TEST(Endpoint, RefusesTheRest) {
     const auto endpoint = parse_endpoint(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_EQ(endpoint.error().code, Error::Code::usage) << url;
+  }
+}
+
+TEST(Endpoint, RefusesAZeroByteAlsoIfItIsNotEncoded) {
+  for (const std::string_view url : {"redis://a\0b"sv, "unix:///a\0b"sv, "local:/a\0b"sv, "redis://u:p\0q@h"sv}) {
+    EXPECT_FALSE(parse_endpoint(url)) << url;
   }
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The answers of the scripts, and what people and programs get to see of them: nothing that could control a terminal.
+#include "fuzz.h"
+#include "show/json.h"
+#include "show/status.h"
+#include "verbs/replies.h"
+
+namespace {
+
+using namespace rlock;
+using namespace rlock::lock;
+
+AcquireRequest request(const Mode& mode) {
+  return {.name = *LockName::parse("x"), .mode = mode, .owner = *OwnerId::parse("o:1"), .lease = 30s};
+}
+
+void show(const Status& status) {
+  check(is_printable(cli::status_in_full(status)));
+  check(is_printable(cli::status_table({status, status})));
+  check(is_printable(cli::status_json({status})));
+  check(is_printable(cli::prometheus_text({status}, {}, {})));
+}
+
+}  // namespace
+
+// The first byte chooses the mode.
+void fuzz(std::string_view bytes) {
+  static const Mode kModes[] = {
+      {Mode::Kind::plain}, {Mode::Kind::read}, {Mode::Kind::write}, {Mode::Kind::slots, 3}, {Mode::Kind::set}};
+  if (bytes.empty()) return;
+  const Mode& mode = kModes[static_cast<unsigned char>(bytes.front()) % std::size(kModes)];
+  const auto reply = reply_in(bytes.substr(1));
+  if (!reply) return;
+  const AcquireRequest asked = request(mode);
+  const auto acquired = read_acquire(*reply, asked, BootClock::now());
+  if (acquired && *acquired) {
+    const auto& hold = (*acquired)->hold;
+    check(((*acquired)->outcome == Acquired::Outcome::granted) == hold.has_value());
+    // A lock is never believed to be ours under an id that is not.
+    if (hold) check(hold->owner == asked.owner);
+    check(is_printable(cli::held_by(**acquired)));
+  }
+  (void)read_renewal(*reply);
+  (void)read_release(*reply);
+  (void)read_raise(*reply, asked.lock());
+  if (const auto status = read_inspection(*reply, asked.lock())) show(*status);
+}
