@@ -161,6 +161,11 @@ if slots_instead then
   return {'other-slots', slots_instead}
 end
 
+if wait then
+  -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
+  -- tries the right to set a TTL before anything is written that needs one.
+  redis.call('pexpire', queue, alive_for(5))
+end
 local back, life_since, cause = 0
 if kGuard then
   back, life_since, cause = held_back(kGuard, lease)
@@ -198,9 +203,6 @@ local function new_place()
 end
 
 if wait then
-  -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
-  -- tries the right to set a TTL before it writes anything that needs one.
-  redis.call('pexpire', queue, alive_for(5))
   if not stands_in_queue() then
     local by = peek('get', waiters .. ':' .. owner)
     if by then

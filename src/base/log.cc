@@ -142,8 +142,6 @@ void write(Level level, std::string_view message) {
 
 void notice(std::string_view message) { write(isatty(STDERR_FILENO) ? Level::warning : Level::debug, message); }
 
-bool enabled(Level level) { return logger()->should_log(to_spdlog(level)); }
-
 void die(std::string_view message) {
   error(message);
   _exit(kSystem);

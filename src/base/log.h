@@ -38,8 +38,6 @@ inline void info(std::string_view message) { write(Level::info, message); }
 inline void warning(std::string_view message) { write(Level::warning, message); }
 inline void error(std::string_view message) { write(Level::error, message); }
 
-bool enabled(Level level);
-
 // Writes the error, and ends the process with kSystem at once: for what leaves nothing to go on with.
 [[noreturn]] void die(std::string_view message);
 // The same after an allocation has failed, with a message that needs no memory. For std::set_new_handler.
