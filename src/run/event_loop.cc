@@ -80,7 +80,8 @@ class EventLoop : JobContext {
 
   // Shows the frontend that killing many processes has not stalled.
   Termination new_termination() {
-    return Termination(job.name(), {}, group_, [this] { shared.set_last_killing(BootClock::now()); });
+    return Termination(job.name(), longest_look(job.timing.lease), {}, group_,
+                       [this] { shared.set_last_killing(BootClock::now()); });
   }
 
   // Collects the statuses of children.
@@ -171,7 +172,8 @@ class EventLoop : JobContext {
     if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
     // If only init were left it would have exited, so there are others that we may not have seen.
     const bool unseen = watched_.command.has_namespace() && life_.minds_leftovers();
-    if (unseen && job.leftovers == Leftovers::kill) return std::min(next, BootClock::now() + kLongestLook / 2);
+    if (unseen && job.leftovers == Leftovers::kill)
+      return std::min(next, BootClock::now() + longest_look(job.timing.lease) / 2);
     return next;
   }
 

@@ -57,7 +57,7 @@ class Frontend : JobContext {
     why_ = "the monitor of this job missed the deadline";
     signal_process(guards_.alive(), SIGKILL);
     kill_descendants(children_, getpgrp(), [] {});
-    timer_.set(BootClock::now() + kLongestLook);  // the monitor may not die at once
+    timer_.set(BootClock::now() + longest_look(job.timing.lease));  // the monitor may not die at once
   }
 
   void wait() {
@@ -148,7 +148,7 @@ class Frontend : JobContext {
 
   // The monitor died without a result: nobody renews, and the rest of the tree has become ours.
   JobEnd take_over() {
-    Termination termination(name(), children_);
+    Termination termination(name(), longest_look(job.timing.lease), children_);
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
@@ -191,7 +191,7 @@ class Frontend : JobContext {
     const auto hook = start_hook(job.hooks.on_lost, environment, job.inherited.folder(), getpgrp(), signals);
     if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);
 
-    Termination termination(name(), children_);
+    Termination termination(name(), longest_look(job.timing.lease), children_);
     termination.set_consequence("it is left running");
     const std::string trouble = see_hook_through(*hook, termination);
     termination.kill_all(BootClock::now());

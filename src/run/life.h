@@ -173,6 +173,7 @@ class Life {
   TimePoint leftovers_count_at() const;
 
  private:
+  friend struct LifeImage;  // tests/model/life_image.h
   enum class Hook { none, running, late, over };
   using Kind = LifeEvent::Kind;
   using RuleBody = void(const LifeEvent&);  // the type of each rule's function, so that they are declared in one go

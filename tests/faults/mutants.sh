@@ -119,7 +119,7 @@ mutant 'guards keep the pipes of the command' tests/faults/signals.bats \
 mutant 'a server clock that runs ahead is not noticed' tests/faults/clock.bats \
   src/run/watchdog.cc 'std::max<milliseconds>(expected - found, 0ms)' 0ms
 mutant 'the guard that cannot kill is killed itself' tests/faults/resources.bats \
-  src/run/watchdog.h 'std::max(kill_at(), last_killing + kKillingCounts)' 'kill_at()'
+  src/run/watchdog.h 'std::max(kill_at(), last_killing + 2 * longest_look(timing_.lease))' 'kill_at()'
 mutant 'a stopped frontend has no stand-in' tests/faults/guards_at_work.bats \
   src/run/job_control.cc 'wake_in_need(frontend, shared, timer, monitor);' '_exit(0);'
 mutant 'a process without its first thread counts as dead' tests/faults/guards_at_work.bats \
