@@ -34,7 +34,7 @@ class EventLoop : JobContext {
     watched_.frontend.tell(Packet::Kind::ready);
     if (ahead) client.connect_ahead(Until{}.at_most(std::min(kTimeToConnect, job.timing.lease / 10)));
     if (!ahead) begin();
-    if (!watched_.command.gated()) happen(Kind::looked);  // may_start() has looked before the fork
+    if (!watched_.command.gated()) happen(Kind::looked);  // may_start_at_once() has looked before the fork
     for (reap(); life_.stage() != Stage::over; reap()) {
       decide(BootClock::now());
       if (life_.stage() != Stage::over) wait();

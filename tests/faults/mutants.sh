@@ -152,13 +152,13 @@ mutant 'messages wait for their reader' tests/faults/guards_at_work.bats \
 mutant 'processes from before the job are ended, too' tests/faults/guards_at_work.bats \
   src/run/guards.cc 'guards->children_ = children_so_far();' ''
 mutant 'a Ctrl-C that comes before the command is lost' tests/cli/terminal.bats \
-  src/run/frontend.cc 'unsent_ = Packet{' 'if (gone_) unsent_ = Packet{'
+  src/run/frontend.cc 'unsent_ = Packet{' 'if (life_.gone()) unsent_ = Packet{'
 mutant 'a command starts after a Ctrl-C' tests/cli/terminal.bats \
   src/run/frontend.cc 'if (signals.was_asked_to_end())' 'if (false)'
 mutant 'a Ctrl-C that comes before the guards is lost' tests/cli/terminal.bats \
   src/run/frontend.cc 'guards_.missed(signal->number)' false
 mutant 'a Ctrl-C that comes as the command starts reaches it twice' tests/cli/terminal.bats \
-  src/run/frontend.cc 'guards_.missed(signal->number)' '!gone_'
+  src/run/frontend.cc 'guards_.missed(signal->number)' '!life_.gone()'
 mutant 'without a thread there is no renewal' tests/faults/resources.bats \
   src/run/renewer.cc '  renew_once(watchdog_->deadlines().terminate_at());' ''
 mutant 'signals that find no room are dropped' tests/faults/signals_at_edges.bats \
