@@ -19,7 +19,7 @@ namespace rlock::model {
 struct Start {
   bool ahead = false;    // the guards are forked before the lock is granted
   bool isolate = false;  // the command is in a namespace
-  bool stops = false;    // the command may be stopped, and the frontend stops with it
+  int stops = 0;         // how often the command may be stopped, as by Ctrl-Z; the frontend then stops with it
   int others = 1;        // how many processes the command and its descendants may start
 };
 
@@ -150,7 +150,7 @@ class GuardsModel {
         die(w, pid);
       });
       if (from.runs(pid)) {
-        if (pid != kCommand || start_.stops) step(kNames[pid][1], [&](World& w) { w.stop(pid); });
+        if (may_be_stopped(from, pid)) step(kNames[pid][1], [&](World& w) { w.stop(pid); });
       } else {
         step(kNames[pid][2], [&](World& w) {
           if (pid == kFrontend) w.continued_by_monitor = false;
@@ -158,6 +158,11 @@ class GuardsModel {
         });
       }
     }
+  }
+
+  // A frontend that stops with its command is in a search of its own, without other stops of it and of the stand-in.
+  bool may_be_stopped(const World& w, Pid pid) const {
+    return pid == kMonitor || (pid == kCommand ? w.stops < start_.stops : start_.stops == 0);
   }
 
   template <class Step>
@@ -212,6 +217,10 @@ class GuardsModel {
     if (any && guarded && w.quiet == 2 && free && !w.forgot)
       blame("the tree runs, although the lock may be free and a guard could act");
     if (any && guarded && (w.dead(kFrontend) || w.dead(kMonitor))) blame("one guard is dead, and the tree runs on");
+    const bool stopped = w.run[kCommand] == Run::stopped && w.command_stopped && w.life.stage() == run::Stage::running;
+    if (stopped && w.runs(kFrontend) && w.runs(kMonitor) && w.life.force() == run::Force::calm) {
+      blame("the command is stopped, and the frontend is not, so no shell sees it");
+    }
     if (w.dead(kFrontend) && w.dead(kMonitor) && (w.user_runs(kCommand) || (any && start_.isolate))) {
       blame("both guards are dead, and the command runs on");
     }

@@ -371,6 +371,7 @@ void GuardsModel::monitor_step(World& w) {
     case MonitorAt::checks_lock:
       w.gated = start_.ahead || !Life::may_start_at_once(plan(), deadlines(w), w.now);
       w.begun = !w.gated;
+      if (!w.gated && w.now >= deadlines(w).terminate_at()) blame("the command may start without a lock");
       w.monitor_at = MonitorAt::forks;
       break;
     case MonitorAt::forks:
@@ -477,6 +478,7 @@ void GuardsModel::forget(World& w) const {
     w.gate_has_byte = w.gated = false;
     w.command_dies = true;
     w.command_at = CommandAt::executes;
+    w.stops = start_.stops;
   }
   if (w.command_at == CommandAt::executes) w.gated = w.gate_has_byte = w.gate_closed = false;
   for (const Pid pid : kTree) {
@@ -542,8 +544,8 @@ Key GuardsModel::key(const World& w) const {
           static_cast<std::uint64_t>(w.stand_in_at) << 24 | static_cast<std::uint64_t>(w.command_at) << 28 |
           static_cast<std::uint64_t>(w.end.kind) << 32);
   const milliseconds most = timing_.lease + kTick;
-  key.add(static_cast<std::uint64_t>(w.quiet) << 24 | (w.held ? ago(w.sent, most) : 0) << 16 |
-          ago(w.promise.sent, most) << 8 | ago(w.last_killing, 2 * kTick));
+  key.add(static_cast<std::uint64_t>(w.stops) << 28 | static_cast<std::uint64_t>(w.quiet) << 24 |
+          (w.held ? ago(w.sent, most) : 0) << 16 | ago(w.promise.sent, most) << 8 | ago(w.last_killing, 2 * kTick));
   return key;
 }
 

@@ -4,6 +4,7 @@
 //
 //   model_life           a line for each plan, then "N states, V violations"; exits with 0 if there are none, else with
 //                        1, after a shortest way to each
+//   model_life --first NAME  only the search of that name, ending with the first violation; either may be omitted
 //
 // The model is what surrounds a life: a command, which may leave others behind; hooks; a frontend that says `go`,
 // passes signals on, and may die; renewals and losses; time, in ticks of 50 ms, which passes whether or not the monitor
@@ -467,7 +468,7 @@ std::vector<run::LifePlan> plans() {
 }  // namespace
 }  // namespace rlock::model
 
-int main() {
+int main(int count, char** words) {
   using namespace rlock::model;
   Found leases = check_leases();
   report("leases", leases, 0);
@@ -476,7 +477,7 @@ int main() {
   leases.states += watchdog.states;
   leases.violation += watchdog.violation;
   return report_all(
-      plans(), name_of,
+      Wanted(count, words), plans(), name_of,
       [](const auto& plan) {
         LifeModel model(plan);
         return Search(model).run(20'000'000);

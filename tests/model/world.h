@@ -98,6 +98,7 @@ struct World {
   TimePoint sent{};  // when the request that keeps the lock was sent
 
   bool executed = false;  // the command
+  int stops = 0;          // of the command, so far
   TimePoint now{1h};
 
   bool runs(Pid pid) const { return run[pid] == Run::runs; }
@@ -148,7 +149,7 @@ inline void World::stop(Pid pid) {
   if (pid == kFrontend) continued = false;
   if (pid == kMonitor) monitor_ran = false;
   if (pid != kCommand) quiet = 0;
-  if (pid == kCommand) stop_to_tell = true, continue_to_tell = false;
+  if (pid == kCommand) stop_to_tell = true, continue_to_tell = false, ++stops;
 }
 
 inline void World::go_on(Pid pid) {
