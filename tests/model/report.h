@@ -24,8 +24,11 @@ struct Wanted {
 
   // [--first] [NAME]
   Wanted(int count, char** words) {
-    for (int i = 1; i < count; ++i)
-      std::string_view(words[i]) == "--first" ? void(first = true) : void(name = words[i]);
+    for (int i = 1; i < count; ++i) {
+      const std::string_view word = words[i];
+      first = first || word == "--first";
+      if (word != "--first") name = word;
+    }
   }
 };
 
@@ -37,7 +40,8 @@ inline void report(const std::string& name, const Found& found, double seconds) 
 }
 
 // search(one) for each of `all`, two at a time, then prints the last line. Returns the exit status: 0, or 1 after a
-// violation, or 2 if a search was not complete. template <class One, class Name, class SearchOne>
+// violation, or 2 if a search was not complete.
+template <class One, class Name, class SearchOne>
 int report_all(const Wanted& wanted, std::vector<One> all, const Name& name_of, const SearchOne& search,
                Found sum = {}) {
   int violations = sum.violation.empty() ? 0 : 1;
@@ -60,7 +64,7 @@ int report_all(const Wanted& wanted, std::vector<One> all, const Name& name_of, 
     if (other.valid()) take(all[i + 1], other.get());
   }
   std::printf("%zu states, %d violations\n", sum.states, violations);
-  return violations > 0 ? 1 : sum.complete ? 0 : 2;
+  return violations > 0 ? 1 : sum.complete && !all.empty() ? 0 : 2;
 }
 
 }  // namespace rlock::model
