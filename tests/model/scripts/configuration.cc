@@ -11,11 +11,17 @@ std::vector<Role> several(int number, const Role& role) { return {static_cast<st
 }  // namespace
 
 const std::vector<Configuration>& configurations() {
-  static const Role plain, read{.mode = {Kind::read}}, write{.mode = {Kind::write}};
+  static const Role plain, java{.java = true}, read{.mode = {Kind::read}}, write{.mode = {Kind::write}};
   static const std::vector<Configuration> all = {
       {.name = "plain", .clients = several(3, plain)},
       {.name = "read-write", .clients = {read, read, write}},
       {.name = "slots", .clients = several(3, {.mode = {Kind::slots, 2}})},
+      {.name = "mixed", .clients = {plain, plain, java}},
+      {.name = "loss",
+       .clients = {plain, plain},
+       .faults = 0,
+       .losses = 1,
+       .expected = "too many hold the lock at once"},
       {.name = "string", .clients = several(3, {.mode = {Kind::set}})},
   };
   return all;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <lua.hpp>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace rlock::model {
 namespace {
@@ -80,6 +84,56 @@ int pcall(lua_State* lua) {
   execute(lua);
   return 1;
 }
+
+// Memory for Lua. Scripts create and drop many small things, so these are kept for the next one.
+class Pool {
+ public:
+  static void* allocate(void* pool, void* old, std::size_t old_size, std::size_t size) {
+    return static_cast<Pool*>(pool)->reallocate(old, old_size, size);
+  }
+
+ private:
+  static constexpr std::size_t kUnit = 16, kClasses = 33;
+
+  struct Free {
+    Free* next;
+  };
+
+  static std::size_t class_of(std::size_t size) { return (size + kUnit - 1) / kUnit; }
+
+  void* take(std::size_t size) {
+    const std::size_t number = class_of(size);
+    if (number >= kClasses) return std::malloc(size);
+    Free*& first = free_[number];
+    if (!first) return std::malloc(number * kUnit);
+    return std::exchange(first, first->next);
+  }
+
+  void give_back(void* old, std::size_t size) {
+    const std::size_t number = class_of(size);
+    if (number >= kClasses) return std::free(old);
+    Free* freed = static_cast<Free*>(old);
+    freed->next = std::exchange(free_[number], freed);
+  }
+
+  void* reallocate(void* old, std::size_t old_size, std::size_t size) {
+    if (size == 0) {
+      if (old) give_back(old, old_size);
+      return nullptr;
+    }
+    if (old && class_of(old_size) == class_of(size) && class_of(size) < kClasses) return old;
+    void* fresh = take(size);
+    if (old && fresh) {
+      std::memcpy(fresh, old, std::min(old_size, size));
+      give_back(old, old_size);
+    }
+    return fresh;
+  }
+
+  std::array<Free*, kClasses> free_{};
+};
+
+Pool pool;
 
 Json json_at(lua_State* lua, int index);
 
@@ -209,7 +263,7 @@ Reply reply_at(lua_State* lua, int index) {
 
 }  // namespace
 
-Interpreter::Interpreter() : lua_(luaL_newstate()) {
+Interpreter::Interpreter() : lua_(lua_newstate(Pool::allocate, &pool)) {
   luaL_openlibs(lua_);
   const luaL_Reg redis[] = {{"call", call}, {"pcall", pcall}, {nullptr, nullptr}};
   const luaL_Reg cmsgpack[] = {{"pack", pack}, {"unpack", unpack}, {nullptr, nullptr}};

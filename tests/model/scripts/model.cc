@@ -33,15 +33,39 @@ const char* verb_of(Ask ask) {
                                     "releases",
                                     "gives up waiting",
                                     "is forced to unlock",
-                                    "takes (Java)",
-                                    "renews (Java)",
-                                    "unlocks (Java)"};
+                                    "asks for the lock, in Java",
+                                    "renews, in Java",
+                                    "unlocks, in Java"};
   return kVerbs[static_cast<int>(ask)];
 }
 
-bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait; }
+bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::java_take; }
+bool is_renewal(Ask ask) { return ask == Ask::renew || ask == Ask::java_renew; }
+
+// Bytes that are not printable become dots.
+std::string printable(std::string text) {
+  for (char& c : text) c = c >= ' ' && c < 127 ? c : '.';
+  return text;
+}
+
+std::string text_of_entry(const Entry& entry, long long now) {
+  std::string text = name_of(entry.key) + (entry.expires < 0 ? "" : " for " + std::to_string(entry.expires - now) + " ms");
+  const Value& value = *entry.value;
+  if (value.type == Value::Type::string) text += ": " + value.text;
+  for (const auto& [field, what] : value.fields) text += "; " + field + " = " + what;
+  for (const auto& [score, member] : value.members) text += "; " + member + " at " + std::to_string(score);
+  for (const std::string& element : value.elements) text += "; " + element;
+  return printable(text);
+}
 
 }  // namespace
+
+std::string Model::text_of(const State& state) const {
+  std::string text;
+  const Database& database = server_.at(state.database);
+  for (const Entry& entry : database.entries) text += text_of_entry(entry, database.now) + "\n";
+  return text;
+}
 
 std::string text_of(const Step& step) {
   std::string text = step.client < 0 ? "" : "client " + std::to_string(step.client + 1) + " ";
@@ -65,8 +89,11 @@ int Model::tick(const State& state) const {
   return static_cast<int>((server_.at(state.database).now - kBegin) / configuration_.tick.count());
 }
 
-bool Model::in_time(const State& state, const Client& client) const {
-  return (tick(state) - client.sent) * configuration_.tick < timing_.kill_at;
+// Whether a holder's deadline is still to come; for Java, which has none, the end of its lease.
+bool Model::in_time(const State& state, int number) const {
+  const auto index = static_cast<std::size_t>(number);
+  const milliseconds passed = (tick(state) - state.clients[index].sent) * configuration_.tick;
+  return configuration_.clients[index].java ? passed <= configuration_.lease : passed < timing_.kill_at;
 }
 
 Listening Model::listening(const State& state) const {
@@ -115,22 +142,32 @@ void Model::each_next(const State& state, const Visit& visit) {
   advance(state, visit);
   lose(state, visit);
   for (int i = 0; i < static_cast<int>(configuration_.clients.size()); ++i) {
-    each_of(state, i, visit);
+    if (configuration_.clients[static_cast<std::size_t>(i)].java) {
+      each_of_java(state, i, visit);
+    } else {
+      each_of(state, i, visit);
+    }
     deliver_late(state, i, visit);
     force(state, i, visit);
     die(state, i, visit);
   }
 }
 
-void Model::advance(const State& state, const Visit& visit) {
-  if (tick(state) >= configuration_.ticks) return;
-  State next = state;
+// The database after a tick.
+Database Model::later(const State& state) const {
   Database database = server_.at(state.database);
   database.now += configuration_.tick.count();
   database.remove_expired();
-  next.database = server_.id_of(std::move(database));
-  for (Client& client : next.clients) {
-    if (client.stage != Stage::holds || in_time(next, client)) continue;
+  return database;
+}
+
+void Model::advance(const State& state, const Visit& visit) {
+  if (tick(state) >= configuration_.ticks) return;
+  State next = state;
+  next.database = server_.id_of(later(state));
+  for (int i = 0; i < static_cast<int>(configuration_.clients.size()); ++i) {
+    Client& client = next.clients[static_cast<std::size_t>(i)];
+    if (client.stage != Stage::holds || in_time(next, i)) continue;
     client.stage = Stage::lost;
     client.pending = Ask::none;
   }
@@ -152,7 +189,7 @@ void Model::lose(const State& state, const Visit& visit) {
     next.copied = false;
     next.copy = 0;
     const Database& before = server_.at(state.database);
-    database.now = before.now;
+    database.now = before.now + 1;  // it takes a moment, so that tokens can grow
     database.run = before.run + !same_server;
     database.life = before.life + !same_server;
     database.started = same_server ? before.started : before.now;
@@ -172,7 +209,6 @@ void Model::lose(const State& state, const Visit& visit) {
 
 void Model::each_of(const State& state, int number, const Visit& visit) {
   const Client& client = state.clients[static_cast<std::size_t>(number)];
-  const bool waits = configuration_.clients[static_cast<std::size_t>(number)].waits;
   switch (client.stage) {
     case Stage::idle:
       each_request(state, number, Ask::take, visit);
@@ -196,7 +232,28 @@ void Model::each_of(const State& state, int number, const Visit& visit) {
     }
     case Stage::gone: break;
   }
-  (void)waits;
+}
+
+// Redisson sends each request once.
+void Model::each_of_java(const State& state, int number, const Visit& visit) {
+  const auto index = static_cast<std::size_t>(number);
+  const auto request = [&](Ask ask) {
+    State next = state;
+    Client& client = next.clients[index];
+    client.asked = static_cast<std::uint8_t>(tick(state));
+    const Outcome& outcome = this->ask(next, request_of(next, number, ask), false);
+    if (ask != Ask::java_take && client.stage == Stage::holds) note_loss(next, number, ask, outcome);
+    hear(next, number, ask, outcome);
+    show(next, {verb_of(ask), number, "", outcome.word}, visit);
+  };
+  const Stage stage = state.clients[index].stage;
+  if (stage == Stage::idle || stage == Stage::waits) request(Ask::java_take);
+  if (stage == Stage::holds) request(Ask::java_renew);
+  if (stage == Stage::holds || stage == Stage::lost) request(Ask::java_unlock);
+  if (stage != Stage::waits) return;
+  State next = state;
+  next.clients[index] = {.stage = Stage::gone, .attempt = state.clients[index].attempt};
+  show(next, {"gives up waiting, in Java", number}, visit);
 }
 
 Request Model::request_of(const State& state, int number, Ask ask) const {
@@ -215,7 +272,7 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
     if (outcome.overtaken >> i & 1 && client.stage == Stage::waits && client.listens) {
-      complaint_ = "client " + std::to_string(i + 1) + " waits, and is overtaken";
+      complaint_ = "a client that waits is overtaken";
     }
   }
   Client& client = state.clients[static_cast<std::size_t>(request.who.client)];
@@ -250,10 +307,10 @@ void Model::each_request(const State& state, int number, Ask ask, const Visit& v
       client.late_place = ask == Ask::wait ? client.place : std::uint16_t{0};
     } else {
       const bool held = state.clients[static_cast<std::size_t>(number)].stage == Stage::holds;
-      const bool given_back = client.given_back;
+      const bool must_have_it = held || client.given_back;
       const Outcome& outcome = this->ask(next, request, fault.full);
       step.reply = outcome.word;
-      if (ask == Ask::renew || (ask == Ask::release && (held || given_back))) note_loss(next, client, ask, outcome);
+      if (ask == Ask::renew || (ask == Ask::release && must_have_it)) note_loss(next, number, ask, outcome);
       if (!fault.lost) hear(next, number, ask, outcome);
     }
     if (fault.dies) {
@@ -266,18 +323,19 @@ void Model::each_request(const State& state, int number, Ask ask, const Visit& v
 }
 
 // A renewal or a release of a lock that was not lost must say so.
-void Model::note_loss(const State& state, const Client& client, Ask ask, const Outcome& outcome) {
-  const Word right = ask == Ask::renew ? Word::renewed : Word::released;
+void Model::note_loss(const State& state, int number, Ask ask, const Outcome& outcome) {
+  const Client& client = state.clients[static_cast<std::size_t>(number)];
+  const Word right = is_renewal(ask) ? Word::renewed : Word::released;
   if (outcome.word == right || client.forced || state.losses > 0) return;
-  if (!complaint_.empty() || (!client.given_back && !in_time(state, client))) return;
+  if (!complaint_.empty() || (!client.given_back && !in_time(state, number))) return;
   complaint_ = std::string("a lock that is held was lost, says the server: ") + name_of(outcome.word);
 }
 
 void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   Client& client = state.clients[static_cast<std::size_t>(number)];
   client.pending = Ask::none;
-  if (is_acquire(ask)) return hear_acquired(state, client, number, outcome);
-  if (ask == Ask::renew) {
+  if (is_acquire(ask)) return hear_acquired(state, number, outcome);
+  if (is_renewal(ask)) {
     if (outcome.word == Word::renewed) client.sent = std::max(client.sent, client.asked);
     if (outcome.word == Word::free || outcome.word == Word::other_owner) client.stage = Stage::lost;
     return;
@@ -286,19 +344,21 @@ void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   client.listens = client.hears_releases = false;
 }
 
-void Model::hear_acquired(State& state, Client& client, int number, const Outcome& outcome) {
+void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
+  const Role& role = configuration_.clients[static_cast<std::size_t>(number)];
+  Client& client = state.clients[static_cast<std::size_t>(number)];
   switch (outcome.word) {
     case Word::granted:
       client.listens = client.hears_releases = false;
       client.sent = client.asked;
       client.place = 0;
-      client.stage = in_time(state, client) ? Stage::holds : Stage::lost;
+      client.stage = in_time(state, number) ? Stage::holds : Stage::lost;
       break;
     case Word::held:
-      client.stage = configuration_.clients[static_cast<std::size_t>(number)].waits ? Stage::waits : Stage::gone;
-      client.listens = client.stage == Stage::waits;
+      client.stage = role.waits ? Stage::waits : Stage::gone;
+      client.listens = role.waits;
       client.place = static_cast<std::uint16_t>(outcome.place);
-      client.hears_releases = client.hears_releases || outcome.first;
+      client.hears_releases = client.hears_releases || outcome.first || role.java;
       break;
     case Word::again: client.stage = Stage::waits; break;
     case Word::full: client.stage = client.stage == Stage::idle ? Stage::gone : Stage::waits; break;
@@ -363,37 +423,117 @@ void Model::check(const State& state) {
     const milliseconds margin =
         configuration_.lease / 100 + timing_.clock_step + lock::scaled(1s, configuration_.lease);
     if (state.losses > 0) continue;
-    if (!kept) complaint_ = "the server has no lock for client " + std::to_string(i + 1) + ", which holds it";
-    if (kept && facts.ends[i] * 1ms < deadline + margin) complaint_ = "the lease ends too soon after the deadline";
+    if (!kept) complaint_ = "the server no longer has the lock of a client that holds it";
+    if (kept && !configuration_.clients[i].java && facts.ends[i] * 1ms < deadline + margin) complaint_ = "the lease ends too soon after the deadline";
   }
   const lock::Mode& mode = configuration_.clients.front().mode;
   const bool slots = mode.kind == lock::Mode::Kind::slots;
   if (slots ? holders > mode.slots : writers > 0 && holders > 1) complaint_ = "too many hold the lock at once";
 }
 
-Hash Model::hash(const State& state) {
-  Hash best{~0ULL, ~0ULL};
-  const std::size_t number = configuration_.clients.size();
-  for (std::size_t one = 0; one < server_.renamings().size(); ++one) {
-    const Renaming& renaming = server_.renamings()[one];
-    struct {
-      Hash database, copy;
-      std::uint64_t token;
-      std::uint8_t faults, losses, copied, zero[5];
-      std::array<Client, kMostClients> clients;
-    } whole;
-    std::memset(static_cast<void*>(&whole), 0, sizeof whole);
-    whole.database = server_.hash(state.database, one);
-    if (state.copied) whole.copy = server_.hash(state.copy, one);
-    whole.token = state.token;
-    whole.faults = state.faults;
-    whole.losses = state.losses;
-    for (std::size_t i = 0; i < number; ++i) whole.clients[renaming[i]] = state.clients[i];
-    best = std::min(best, hash_of(&whole, sizeof whole));
+State Model::renamed(const State& state, std::size_t number) {
+  State other = state;
+  const Renaming& renaming = server_.renamings()[number];
+  other.database = server_.renamed(state.database, number);
+  if (state.copied) other.copy = server_.renamed(state.copy, number);
+  for (std::size_t i = 0; i < state.clients.size(); ++i) other.clients[renaming[i]] = state.clients[i];
+  return other;
+}
+
+// The state without its padding.
+Hash Model::hash(const State& state) const {
+  std::array<std::uint8_t, 32 + 16 * kMostClients> bytes{};
+  std::uint8_t* at = bytes.data();
+  const auto add = [&](auto value) {
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+  };
+  add(state.database);
+  add(state.copy);
+  add(state.token);
+  add(state.faults);
+  add(state.losses);
+  add(state.copied);
+  for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
+    const Client& client = state.clients[i];
+    const unsigned flags[] = {client.listens, client.hears_releases, client.ghost, client.forced, client.given_back};
+    std::uint8_t all = 0;
+    for (const unsigned flag : flags) all = static_cast<std::uint8_t>(2 * all + flag);
+    for (const auto one : {static_cast<std::uint8_t>(client.stage), client.attempt, client.sent, client.asked,
+                           static_cast<std::uint8_t>(client.pending), static_cast<std::uint8_t>(client.late),
+                           client.late_attempt, all}) {
+      add(one);
+    }
+    add(client.place);
+    add(client.late_place);
+  }
+  return hash_of(bytes.data(), static_cast<std::size_t>(at - bytes.data()));
+}
+
+Model::Standard Model::standard(const State& state) {
+  Standard best{state, {~0ULL, ~0ULL}, {}};
+  for (const std::uint8_t renaming : server_.to_standard(state.database)) {
+    const State other = renamed(state, renaming);
+    const Hash hash = this->hash(other);
+    if (hash < best.hash) best = {other, hash, server_.renamings()[renaming]};
   }
   return best;
 }
 
-std::string Model::starving(const State&) { return ""; }
+bool Model::all_get_it(const State& state) { return all_get_it(state, false) && all_get_it(state, true); }
+
+// Without what no longer matters once nothing goes wrong.
+State Model::in_peace(State state, bool holders_are_dead) const {
+  state.faults = state.losses = 0;
+  state.copied = false;
+  state.copy = 0;
+  state.token = 0;
+  for (Client& client : state.clients) {
+    if (client.stage == Stage::holds && holders_are_dead) client.pending = Ask::none;
+    if (client.stage == Stage::lost || (client.stage == Stage::holds && holders_are_dead)) client.stage = Stage::gone;
+    client.sent = client.asked = 0;
+    client.forced = client.given_back = false;
+    forget_the_rest(client);
+  }
+  return state;
+}
+
+bool Model::all_get_it(State state, bool holders_are_dead) {
+  // A dead waiter counts as alive for at most eight ticks, and is then given the lock for one.
+  constexpr int kMostTicks = 16;
+  std::vector<Hash> way;
+  bool good = false;
+  for (int i = 0; i < kMostTicks && !good; ++i) {
+    state = standard(in_peace(state, holders_are_dead && i == 0)).state;
+    const Hash hash = this->hash(state);
+    good = fed_.contains(hash) || std::ranges::none_of(state.clients, [](const Client& client) {
+      return client.stage == Stage::waits;
+    });
+    way.push_back(hash);
+    for (int number = 0; number < static_cast<int>(configuration_.clients.size()) && !good; ++number) go_on(state, number);
+    state.database = server_.id_of(later(state));
+  }
+  if (good) fed_.insert(way.begin(), way.end());
+  complaint_.clear();
+  return good;
+}
+
+void Model::go_on(State& state, int number) {
+  Client& client = state.clients[static_cast<std::size_t>(number)];
+  if (client.late != Ask::none) {
+    ask(state, {client.late, {number, client.late_attempt}, client.late_place}, false);
+    client.late = Ask::none;
+    client.late_attempt = 0;
+    client.late_place = 0;
+  }
+  const bool java = configuration_.clients[static_cast<std::size_t>(number)].java;
+  Ask next = Ask::none;
+  if (client.stage == Stage::waits) next = java ? Ask::java_take : Ask::wait;
+  if (client.stage == Stage::holds) next = java ? Ask::java_unlock : Ask::release;
+  if (client.stage == Stage::leaves) next = client.pending;
+  if (next == Ask::none) return;
+  client.listens = client.listens || next == Ask::wait;
+  hear(state, number, next, ask(state, request_of(state, number, next), false));
+}
 
 }  // namespace rlock::model

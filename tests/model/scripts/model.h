@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_set>
 
 #include "server.h"
 #include "verbs/lease.h"
@@ -71,41 +72,58 @@ class Model {
   // What is wrong with the state that each_next() has last passed to `visit`, or the step to it; "": nothing.
   const std::string& complaint() const { return complaint_; }
 
-  // The same for states that differ only in the names of clients.
-  Hash hash(const State& state);
+  // States that differ only in the names of clients have the same standard form.
+  struct Standard {
+    State state;
+    Hash hash;
+    Renaming renaming;  // that has led to it
+  };
+  Standard standard(const State& state);
+
+  // What the server has stored.
+  std::string text_of(const State& state) const;
 
   Server& server() { return server_; }
 
-  // A client that waits in `state` does not get the lock although nothing more goes wrong. "": each gets it.
-  std::string starving(const State& state);
+  // Whether each client that waits in `state` gets the lock in the end if nothing more goes wrong: holders release it, or
+  // are dead, and waiters ask once in each tick.
+  bool all_get_it(const State& state);
 
  private:
   int tick(const State& state) const;
-  bool in_time(const State& state, const Client& client) const;
+  bool in_time(const State& state, int client) const;
   Listening listening(const State& state) const;
   void tell(State& state, Clients first) const;
 
   void each_of(const State& state, int client, const Visit& visit);
   void each_request(const State& state, int client, Ask ask, const Visit& visit);
+  Database later(const State& state) const;
   void advance(const State& state, const Visit& visit);
   void lose(const State& state, const Visit& visit);
   void deliver_late(const State& state, int client, const Visit& visit);
+  void each_of_java(const State& state, int client, const Visit& visit);
   void force(const State& state, int client, const Visit& visit);
   void die(const State& state, int client, const Visit& visit);
 
   const Outcome& ask(State& state, const Request& request, bool full);
   void hear(State& state, int client, Ask ask, const Outcome& outcome);
-  void hear_acquired(State& state, Client& client, int number, const Outcome& outcome);
-  void note_loss(const State& state, const Client& client, Ask ask, const Outcome& outcome);
+  void hear_acquired(State& state, int client, const Outcome& outcome);
+  void note_loss(const State& state, int client, Ask ask, const Outcome& outcome);
   void check(const State& state);
   void forget_the_rest(Client& client) const;
   void show(State& state, const Step& step, const Visit& visit);
+  bool all_get_it(State state, bool holders_are_dead);
+  State in_peace(State state, bool holders_are_dead) const;
+  void go_on(State& state, int client);
+  State renamed(const State& state, std::size_t renaming);
+  Hash hash(const State& state) const;
   Request request_of(const State& state, int client, Ask ask) const;
 
   const Configuration& configuration_;
   Server server_;
   lock::LeaseTiming timing_;
   std::string complaint_;
+  std::unordered_set<Hash, HashOfHash> fed_;  // the states from which all get it
 };
 
 }  // namespace rlock::model

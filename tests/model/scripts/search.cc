@@ -2,6 +2,7 @@
 #include "search.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rlock::model {
 namespace {
@@ -50,22 +51,30 @@ struct Reached {
   std::uint32_t number;
 };
 
-// The steps from the first state to the one whose origin is `last`, by going the same way again.
+// The steps from the first state to the one whose origin is `last`, by going the same way again. Clients keep the names
+// that they had at the beginning.
 std::vector<std::string> trace_of(Model& model, const std::vector<Origin>& origins, Origin last) {
   std::vector<std::uint16_t> steps{last.step};
   for (std::uint32_t at = last.from; at != 0; at = origins[at].from) steps.push_back(origins[at].step);
   std::ranges::reverse(steps);
   std::vector<std::string> trace;
   State state = model.first();
+  Renaming names{};
+  std::iota(names.begin(), names.end(), 0);
   for (const std::uint16_t step : steps) {
     State next;
     std::uint16_t number = 0;
-    model.each_next(state, [&](const State& one, const Step& how) {
+    model.each_next(state, [&](const State& one, Step how) {
       if (number++ != step) return;
       next = one;
+      if (how.client >= 0) how.client = names[static_cast<std::size_t>(how.client)];
       trace.push_back(text_of(how));
     });
-    state = next;
+    const Model::Standard standard = model.standard(next);
+    const Renaming before = names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[standard.renaming[i]] = before[i];
+    state = standard.state;
+    if (getenv("SHOW")) trace.push_back(model.text_of(next));
   }
   return trace;
 }
@@ -77,7 +86,7 @@ Found search(Model& model, std::uint64_t most) {
   Seen seen;
   std::vector<Origin> origins{{0, 0}};
   std::vector<Reached> level{{model.first(), 0}}, next;
-  seen.add(model.hash(level.front().state));
+  seen.add(model.standard(level.front().state).hash);
   while (!level.empty()) {
     for (const Reached& one : level) {
       std::uint16_t number = 0;
@@ -90,8 +99,10 @@ Found search(Model& model, std::uint64_t most) {
           origins.push_back(origin);
           return;
         }
-        if (!seen.add(model.hash(state))) return;
-        next.push_back({state, static_cast<std::uint32_t>(origins.size())});
+        const Model::Standard standard = model.standard(state);
+        if (!seen.add(standard.hash)) return;
+        if (!model.all_get_it(standard.state)) found.complaint = "from here on, a waiter never gets the lock, although nothing more goes wrong";
+        next.push_back({standard.state, static_cast<std::uint32_t>(origins.size())});
         origins.push_back(origin);
       });
       if (!found.complaint.empty() || origins.size() >= most) break;

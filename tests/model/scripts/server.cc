@@ -60,9 +60,13 @@ class Ears : public Listeners {
   Ears(const lock::LockName& name, const lock::Lock& lock, const Listening& listening)
       : grants_(name.grant_channel_prefix()), releases_(lock.channel()), listening_(listening) {}
 
-  int number_of(const std::string& channel) const override {
-    if (channel == releases_) return listening_.to_releases;
+  int number_of(const std::string& channel) override {
+    if (channel == releases_) {
+      asked_releases = true;
+      return listening_.to_releases;
+    }
     const auto who = channel.starts_with(grants_) ? who_in(channel) : std::nullopt;
+    if (who) asked = static_cast<Clients>(asked | 1U << who->client);
     return who && listening_.attempts[static_cast<std::size_t>(who->client)] == who->attempt + 1;
   }
 
@@ -72,6 +76,9 @@ class Ears : public Listeners {
   }
 
   Clients told_first = 0;
+  // What was asked for.
+  Clients asked = 0;
+  bool asked_releases = false;
 
  private:
   std::string grants_, releases_;
@@ -122,6 +129,50 @@ bool is_alive(const Value& waiters, const std::string& id, long long now) {
   return known.is_array() && known.at(0).get<double>() >= static_cast<double>(now);
 }
 
+Value renamed_value(Value value, const Renaming& renaming) {
+  value.hashes.clear();
+  value.text = renamed(value.text, renaming);
+  for (auto& [field, text] : value.fields) field = renamed(field, renaming), text = renamed(text, renaming);
+  for (auto& [score, member] : value.members) member = renamed(member, renaming);
+  for (std::string& element : value.elements) element = renamed(element, renaming);
+  std::ranges::sort(value.fields);
+  std::ranges::sort(value.members);
+  return value;
+}
+
+Database renamed_database(Database database, const Renaming& renaming) {
+  for (Entry& entry : database.entries) {
+    entry.key = id_of_key(renamed(name_of(entry.key), renaming));
+    entry.value = std::make_shared<Value>(renamed_value(*entry.value, renaming));
+  }
+  std::ranges::sort(database.entries, {}, &Entry::key);
+  return database;
+}
+
+// Redisson's RLock (rlock-protocol(7), KINDS OF LOCKS). KEYS: the lock. ARGV: owner, lease, channel.
+constexpr const char* kJavaTakes = R"LUA(
+if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return redis.call('pttl', KEYS[1])
+end
+redis.call('hincrby', KEYS[1], ARGV[1], 1)
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 'granted'
+)LUA";
+constexpr const char* kJavaRenews = R"LUA(
+return redis.call('hexists', KEYS[1], ARGV[1]) == 1 and redis.call('pexpire', KEYS[1], ARGV[2]) == 1 and 'renewed' or 0
+)LUA";
+constexpr const char* kJavaUnlocks = R"LUA(
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  return 0
+end
+if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then
+  return redis.call('pexpire', KEYS[1], ARGV[2])
+end
+redis.call('del', KEYS[1])
+redis.call('publish', ARGV[3], '0')
+return 'released'
+)LUA";
+
 }  // namespace
 
 Hash hash_of(const void* bytes, std::size_t size) {
@@ -141,6 +192,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       lock_{name_, configuration.clients.front().mode.layout()},
       client_(redis::Endpoint{}),
       renamings_(renamings_of(configuration.clients)) {
+  for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks}) scripts_.emplace(text, interpreter_.load("java", text));
   constexpr const char* kVerbs[] = {"acquire", "renew", "release", "force_unlock", "inspect", "raise"};
   constexpr const char* kLayouts[] = {"plain", "read_write", "semaphore", "string"};
   for (std::size_t verb = 0; verb < std::size(kVerbs); ++verb) {
@@ -148,7 +200,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       const std::string name = std::string(kVerbs[verb]) + "_" + kLayouts[layout];
       const std::string_view built = lua::kScripts[verb][layout].text;
       const std::string text = scripts.empty() ? std::string(built) : text_of_file(scripts + "/" + name + ".lua");
-      scripts_.emplace(built, interpreter_.load(name, text));
+      if (layout == static_cast<std::size_t>(lock_.layout)) scripts_.emplace(built, interpreter_.load(name, text));
     }
   }
 }
@@ -174,6 +226,9 @@ std::vector<std::string> Server::words_of(const Request& request) {
       const lock::Hold hold{lock_, owner, owner.first_hold(), "", configuration_.lease, {}};
       return as_strings(lock::renew_calls(client_, {&hold, 1}, configuration_.lease, {}).front());
     }
+    case Ask::java_take: return java_words(kJavaTakes, owner.text());
+    case Ask::java_renew: return java_words(kJavaRenews, owner.text());
+    case Ask::java_unlock: return java_words(kJavaUnlocks, owner.text());
     case Ask::force: return as_strings(lock::force_unlock_call(client_, lock_, owner, nullptr, {}));
     default: {
       const lock::ReleaseRequest release{.lock = lock_, .owner = owner, .hold_id = owner.first_hold()};
@@ -182,28 +237,30 @@ std::vector<std::string> Server::words_of(const Request& request) {
   }
 }
 
-const Outcome& Server::execute(DatabaseId database, const Request& request, const Listening& listening, bool full) {
-  struct {
-    DatabaseId database;
-    std::uint32_t place;
-    std::array<std::uint8_t, kMostClients> attempts;
-    std::uint8_t ask, client, attempt, full, to_releases, zero[3];
-  } key{database,
-        request.place,
-        listening.attempts,
-        static_cast<std::uint8_t>(request.ask),
-        static_cast<std::uint8_t>(request.who.client),
-        static_cast<std::uint8_t>(request.who.attempt),
-        full,
-        static_cast<std::uint8_t>(listening.to_releases),
-        {}};
-  const Hash hash = hash_of(&key, sizeof key);
-  const auto found = outcomes_.find(hash);
-  if (found != outcomes_.end()) return found->second;
-  return outcomes_.emplace(hash, executed(database, request, listening, full)).first->second;
+std::vector<std::string> Server::java_words(const char* script, const std::string& owner) const {
+  return {"EVAL", script, "1", name_.text(), owner, std::to_string(configuration_.lease.count()), lock_.channel()};
 }
 
-Outcome Server::executed(DatabaseId before, const Request& request, const Listening& listening, bool full) {
+bool Server::Remembered::fits(const Listening& other, bool is_full) const {
+  if (!either && full != is_full) return false;
+  if (asked_releases && listening.to_releases != other.to_releases) return false;
+  for (std::size_t i = 0; i < kMostClients; ++i) {
+    if (asked >> i & 1 && listening.attempts[i] != other.attempts[i]) return false;
+  }
+  return true;
+}
+
+const Outcome& Server::execute(DatabaseId database, const Request& request, const Listening& listening, bool full) {
+  const std::uint32_t key[] = {database, request.place, static_cast<std::uint32_t>(request.ask),
+                               static_cast<std::uint32_t>(request.who.client * 256 + request.who.attempt)};
+  auto& known = outcomes_[hash_of(key, sizeof key)];
+  for (const Remembered& one : known) {
+    if (one.fits(listening, full)) return one.outcome;
+  }
+  return known.emplace_front(executed(database, request, listening, full)).outcome;
+}
+
+Server::Remembered Server::executed(DatabaseId before, const Request& request, const Listening& listening, bool full) {
   ++executions_;
   const std::vector<std::string> words = words_of(request);
   const auto keys = words.begin() + 3, arguments = keys + std::stoi(words[2]);
@@ -217,7 +274,7 @@ Outcome Server::executed(DatabaseId before, const Request& request, const Listen
   outcome.complaint = databases_[outcome.database].facts.complaint;
   read(reply, request, outcome);
   compare(databases_[before].facts, databases_[outcome.database].facts, request, outcome);
-  return outcome;
+  return {outcome, listening, ears.asked, ears.asked_releases, full, !session.needs_memory()};
 }
 
 void Server::read(const Reply& reply, const Request& request, Outcome& outcome) {
@@ -235,6 +292,13 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
       outcome.first = (*acquired)->ahead == 0;
       outcome.place = number_of_place((*acquired)->place);
     }
+  } else if (is_java(request.ask)) {
+    const std::string text = reply.as_text();
+    outcome.word = text == "granted"                       ? Word::granted
+                   : text == "renewed"                     ? Word::renewed
+                   : text == "released"                    ? Word::released
+                   : request.ask == Ask::java_take         ? Word::held
+                                                           : Word::other_owner;
   } else if (request.ask == Ask::renew) {
     const auto renewed = lock::read_renewal(reply);
     if (renewed) outcome.word = word_of(renewed->outcome);
@@ -341,29 +405,44 @@ Facts Server::facts_of(const Database& database) {
 }
 
 DatabaseId Server::id_of(Database database) {
-  const Hash hash = hash_of_database(database, 0);
-  const auto [at, is_new] = ids_.try_emplace(hash, static_cast<DatabaseId>(databases_.size()));
+  const auto [at, is_new] = ids_.try_emplace(hash_of_database(database, 0), static_cast<DatabaseId>(databases_.size()));
   if (is_new) {
-    Known known{.database = std::move(database)};
+    Known known{.database = std::move(database), .facts = {}};
     known.facts = facts_of(known.database);
-    known.hashes.resize(renamings_.size());
-    known.hashes[0] = hash;
     databases_.push_back(std::move(known));
   }
   return at->second;
 }
 
-const Hash& Server::hash(DatabaseId id, std::size_t renaming) {
-  Hash& hash = databases_[id].hashes[renaming];
-  if (hash == Hash{}) hash = hash_of_database(databases_[id].database, renaming);
-  return hash;
+const std::vector<std::uint8_t>& Server::to_standard(DatabaseId id) {
+  Known& known = databases_[id];
+  if (!known.to_standard.empty()) return known.to_standard;
+  Hash least{~0ULL, ~0ULL};
+  for (std::size_t one = 0; one < renamings_.size(); ++one) {
+    const Hash hash = hash_of_database(known.database, one);
+    if (hash > least) continue;
+    if (hash < least) known.to_standard.clear();
+    least = hash;
+    known.to_standard.push_back(static_cast<std::uint8_t>(one));
+  }
+  return known.to_standard;
+}
+
+DatabaseId Server::renamed(DatabaseId id, std::size_t renaming) {
+  if (renaming == 0) return id;
+  Known& known = databases_[id];
+  if (known.renamed.empty()) known.renamed.assign(renamings_.size(), kUnknown);
+  if (known.renamed[renaming] == kUnknown) {
+    known.renamed[renaming] = id_of(renamed_database(known.database, renamings_[renaming]));
+  }
+  return known.renamed[renaming];
 }
 
 const Hash& Server::hash_of_key(KeyId key, std::size_t renaming) {
   if (keys_.size() <= key) keys_.resize(key + 1);
   std::vector<Hash>& hashes = keys_[key];
   if (hashes.empty()) {
-    for (const Renaming& one : renamings_) hashes.push_back(hash_of(renamed(name_of(key), one)));
+    for (const Renaming& one : renamings_) hashes.push_back(hash_of(model::renamed(name_of(key), one)));
   }
   return hashes[renaming];
 }
@@ -375,13 +454,13 @@ Hash Server::hash_of_value(const Value& value, std::size_t renaming) const {
   if (known != std::pair<std::uint64_t, std::uint64_t>{}) return {known.first, known.second};
   const Renaming& names = renamings_[renaming];
   Hash sum{static_cast<std::uint64_t>(value.type) + 1, 0};
-  if (value.type == Type::string) sum += hash_of(renamed(value.text, names));
-  for (const auto& [field, text] : value.fields) sum += hash_of(renamed(field + '\0' + text, names));
+  if (value.type == Type::string) sum += hash_of(model::renamed(value.text, names));
+  for (const auto& [field, text] : value.fields) sum += hash_of(model::renamed(field + '\0' + text, names));
   for (const auto& [score, member] : value.members) {
-    sum += hash_of(std::to_string(score) + '\0' + renamed(member, names));
+    sum += hash_of(std::to_string(score) + '\0' + model::renamed(member, names));
   }
   for (std::size_t i = 0; i < value.elements.size(); ++i) {
-    sum += hash_of(std::to_string(i) + '\0' + renamed(value.elements[i], names));
+    sum += hash_of(std::to_string(i) + '\0' + model::renamed(value.elements[i], names));
   }
   known = {sum.low, sum.high};
   return sum;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <forward_list>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -31,12 +32,17 @@ struct Hash {
     return *this;
   }
 };
+struct HashOfHash {
+  std::size_t operator()(const Hash& hash) const { return hash.low; }
+};
 Hash hash_of(const void* bytes, std::size_t size);
 inline Hash hash_of(std::string_view text) { return hash_of(text.data(), text.size()); }
 
 // What a client asks. `leave` is the release of a waiter that gives up. `force` is an operator's, for the owner that
 // this client is. The last three are Redisson's.
 enum class Ask : std::uint8_t { none, take, wait, renew, release, leave, force, java_take, java_renew, java_unlock };
+
+inline bool is_java(Ask ask) { return ask >= Ask::java_take; }
 
 struct Request {
   Ask ask = Ask::none;
@@ -102,9 +108,12 @@ class Server {
   DatabaseId id_of(Database database);
   const Database& at(DatabaseId id) const { return databases_[id].database; }
   const Facts& facts(DatabaseId id) const { return databases_[id].facts; }
-  // The hash of that database with the clients renamed.
-  const Hash& hash(DatabaseId id, std::size_t renaming);
+
+  // All that exchange clients of the same role; the first one changes nothing.
   const std::vector<Renaming>& renamings() const { return renamings_; }
+  // The renamings of a database, by their numbers, that lead to the same one from wherever this one may be led.
+  const std::vector<std::uint8_t>& to_standard(DatabaseId id);
+  DatabaseId renamed(DatabaseId id, std::size_t renaming);
 
   const std::string& text(std::uint16_t complaint) const { return texts_[complaint]; }
   std::uint64_t executions() const { return executions_; }
@@ -114,14 +123,22 @@ class Server {
   struct Known {
     Database database;
     Facts facts;
-    std::vector<Hash> hashes;  // one for each renaming; {} is unknown
+    std::vector<std::uint8_t> to_standard{};
+    std::vector<DatabaseId> renamed{};  // by each renaming; kUnknown
   };
-  struct Keyed {
-    std::size_t operator()(const Hash& hash) const { return hash.low; }
+  static constexpr DatabaseId kUnknown = ~DatabaseId{0};
+  // What a request did, for all clients that listen in the same way, as far as the script has asked.
+  struct Remembered {
+    Outcome outcome;
+    Listening listening;
+    Clients asked = 0;
+    bool asked_releases = false;
+    bool full = false, either = false;  // either: it does not matter whether the server is out of memory
+    bool fits(const Listening& other, bool is_full) const;
   };
-
+  std::vector<std::string> java_words(const char* script, const std::string& owner) const;
   std::vector<std::string> words_of(const Request& request);
-  Outcome executed(DatabaseId database, const Request& request, const Listening& listening, bool full);
+  Remembered executed(DatabaseId database, const Request& request, const Listening& listening, bool full);
   void read(const Reply& reply, const Request& request, Outcome& outcome);
   Facts facts_of(const Database& database);
   void add_owners(const Database& database, Facts& facts) const;
@@ -144,8 +161,8 @@ class Server {
   redis::Client client_;
   std::vector<Renaming> renamings_;
   std::deque<Known> databases_;  // references to them last
-  std::unordered_map<Hash, DatabaseId, Keyed> ids_;
-  std::unordered_map<Hash, Outcome, Keyed> outcomes_;
+  std::unordered_map<Hash, DatabaseId, HashOfHash> ids_;
+  std::unordered_map<Hash, std::forward_list<Remembered>, HashOfHash> outcomes_;
   std::vector<std::vector<Hash>> keys_;  // of their names, for each renaming
   std::vector<std::string> texts_{""}, places_{""};
   std::uint64_t executions_ = 0;

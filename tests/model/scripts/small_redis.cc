@@ -663,6 +663,7 @@ const Value* Session::read(const std::string& key, Type type) const {
 Value& Session::write(const std::string& key, Type type) {
   if (!read(key, type)) replace(key, {.type = type}, -1);
   Entry* entry = this->entry(key);
+  if (entry->value.use_count() == 1) return const_cast<Value&>(*entry->value);  // this script has made it
   auto copy = std::make_shared<Value>(*entry->value);
   Value& value = *copy;
   value.hashes.clear();
@@ -675,7 +676,7 @@ void Session::replace(const std::string& key, Value value, long long expires) {
   auto at = entry_at(database_.entries, id);
   if (at == database_.entries.end() || at->key != id) at = database_.entries.insert(at, Entry{id, expires, nullptr});
   at->expires = expires;
-  at->value = std::make_shared<const Value>(std::move(value));
+  at->value = std::make_shared<Value>(std::move(value));
 }
 
 bool Session::remove(const std::string& key) {
@@ -698,7 +699,9 @@ Reply Session::call(const Words& words) {
   if (words.size() < command.words) {
     return {.kind = Kind::error, .text = "ERR Wrong number of args calling Redis command from script"};
   }
-  if (full_ && !written_ && command.needs_memory) {
+  const bool refused = !written_ && command.needs_memory;
+  needs_memory_ = needs_memory_ || refused;
+  if (full_ && refused) {
     return {.kind = Kind::error, .text = "OOM command not allowed when used memory > 'maxmemory'."};
   }
   written_ = written_ || command.writes;

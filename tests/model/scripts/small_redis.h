@@ -57,7 +57,7 @@ struct Database {
 class Listeners {
  public:
   virtual ~Listeners() = default;
-  virtual int number_of(const std::string& channel) const = 0;
+  virtual int number_of(const std::string& channel) = 0;
   virtual void tell(const std::string& channel, const std::string& what) = 0;
 };
 
@@ -70,6 +70,9 @@ class Session {
 
   // Executes a command; an error is a reply, too.
   Reply call(const std::vector<std::string>& words);
+
+  // A server that is out of memory refuses this script something.
+  bool needs_memory() const { return needs_memory_; }
 
   // The rest is for the commands.
   const Value* read(const std::string& key, Value::Type type) const;  // nullptr: there is no such key
@@ -85,7 +88,7 @@ class Session {
   Database& database_;
   Listeners& listeners_;
   bool full_;
-  bool written_ = false;
+  bool written_ = false, needs_memory_ = false;
 };
 
 }  // namespace rlock::model
