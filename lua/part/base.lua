@@ -4,7 +4,8 @@
 --       description of this owner if that is not the holder key; the time of this reader's first hold in a read-write
 --       lock. The head of a verb lists the keys that it adds
 -- ARGV  1 verb    such as "rlock acquire", for readers of MONITOR or SLOWLOG; followed by ", sharded" if messages must be
---                 published on the channels of a slot, on which the waiters then listen
+--                 published on the channels of a slot, on which the waiters then listen; or by ", guard …", see
+--                 epoch.lua
 --       2 channel where Redisson and rlock's first waiter wait for releases
 --       3 grants  prefix of the channels of single waiters; an id follows
 --       4 holds   prefix of the keys that describe single holders; an id follows

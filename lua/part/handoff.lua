@@ -2,6 +2,7 @@
 
 --- include part/number
 --- include part/grant
+--- include part/epoch
 --- include part/queue
 --- include part/publish
 
@@ -16,7 +17,9 @@ local function hand_over(asker, most, first)
   end
   while first and given < most and has_time() do
     local waiter = living(first)
-    local token = waiter and fits(waiter[6]) and available(waiter[6]) and next_token()
+    local may = waiter and fits(waiter[6]) and available(waiter[6]) and
+      not (waiter[9] and held_back(waiter[9], waiter[3]) > 0)
+    local token = may and next_token()
     if waiter and not token then
       break
     end

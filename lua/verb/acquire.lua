@@ -1,6 +1,7 @@
 -- acquire: grant an available lock to a new owner, or one more hold to an owner that has it already; or let it wait.
 --
--- KEYS  as in base.lua, and the same for the heir, if there is one; for a waiter, <waiters>:<owner>, see queue.lua
+-- KEYS  as in base.lua, and the same for the heir, if there is one; for a waiter, <waiters>:<owner>, see queue.lua; with a
+--       guard, rlock:epoch
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     id to grant the lock to. Each attempt uses a new one, so if it holds the lock, that was granted to
 --                   this very request, or to this waiter when it was its turn
@@ -18,13 +19,15 @@
 --          most     join the queue only if no more than this many wait already; '' for any number
 --          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
 -- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
---       {'held', ttl, ahead, place, now, number, holder, joined}
+--       {'held', ttl, ahead, place, now, number, holder, joined, back, age, cause}
 --                     ttl     milliseconds until it may be available; -1: unknown
 --                     ahead   the number of waiters ahead, and its own place; both '' unless it waits
 --                     now     the server's clock, milliseconds since 1970
 --                     number  of holders, and one of them as in describe.lua; {} if unknown
 --                     joined  1: it is in the queue of Redisson's RFairLock, too, which tells it on <channel>:<owner> that
---                             it is its turn; otherwise absent
+--                             it is its turn; otherwise absent or 0
+--                     back    absent; or for how many ms nothing is granted, because this life of the data has lasted only
+--                             `age` ms, and its `cause`: as in epoch.lua
 --       {'again'}                   ask again at once, because there is more to do than one call may
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
@@ -48,6 +51,7 @@
 --- include layout
 --- end
 --- include part/grant
+--- include part/epoch
 
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
@@ -55,7 +59,8 @@ local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
 --- if plain
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
 local granted
-if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 then
+if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 and
+  not (kGuard and held_back(kGuard, tonumber(lease)) > 0) then
   granted = next_token()
   if not granted then
     return {'no-token'}
@@ -97,6 +102,7 @@ if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
   expire(owner, lease)
+  remember_lease(tonumber(lease))
   return granted_now(known_token(token))
 end
 
@@ -133,6 +139,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
+  remember_lease(until_ms)
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
@@ -154,7 +161,11 @@ if slots_instead then
   return {'other-slots', slots_instead}
 end
 
-local free = available(mode)
+local back, life_since, cause = 0
+if kGuard then
+  back, life_since, cause = held_back(kGuard, lease)
+end
+local free = back == 0 and available(mode)
 if free then
   if not next_token() then
     return {'no-token'}
@@ -218,7 +229,7 @@ if wait then
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
   redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode, kWire,
-    where_it_listens(owner, known)}))
+    where_it_listens(owner, known), kGuard and string.match(kGuard, '%w+')}))
   keep_queue()
 end
 
@@ -248,6 +259,10 @@ local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now)
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
-  held[8] = held[3] == 0 and join(owner, free) and 1 or nil
+  held[8] = held[3] == 0 and held[4] ~= '' and join(owner, free) and 1 or 0  -- prune() may have found it dead
+end
+if back > 0 then
+  held[2], held[8] = math.max(held[2], back), held[8] or 0
+  held[9], held[10], held[11] = back, text(now - life_since), cause
 end
 return held

@@ -1,6 +1,6 @@
 -- renew: extend an owner's lease to its full length from now.
 --
--- KEYS  as in base.lua
+-- KEYS  as in base.lua; with a guard, rlock:epoch
 -- ARGV  1 to 4: as in base.lua
 --       5 owner
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
@@ -19,6 +19,7 @@
 --- include part/now
 --- include part/text
 --- include part/due
+--- include part/epoch
 --- include layout
 --- include part/queue
 
@@ -42,6 +43,7 @@ local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the other commands unless the script has already written something.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
 expire(owner, until_ms)
+remember_lease(until_ms)
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
 end

@@ -2,6 +2,8 @@
 // rlock doctor: checks whether a server is fit for locks, and whether this user may take them.
 #include <algorithm>
 
+#include "base/date.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/self.h"
@@ -70,6 +72,11 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const std::string
         redis::server_error("LOADING Redis is loading the dataset in memory").in(escaped(client.address().display())));
   }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
+  const redis::Address& address = client.address();
+  if (facts.info && facts.info->number("cluster_enabled").value_or(0) != 0) return all;
+  const bool guarded =
+      address.kind == redis::Address::Kind::sentinel || address.server.kind == redis::Endpoint::Kind::local;
+  all.push_back(check_epoch(lock::read_epoch(client, Until{}.at_most(exchange)), guarded));
   return all;
 }
 
@@ -165,6 +172,26 @@ int status_of_all(const std::vector<Check>& checks) {
   return statuses[static_cast<std::size_t>(std::ranges::max(checks, {}, &Check::verdict).verdict)];
 }
 
+// Asks first, unless the options say not to.
+Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
+  const auto end = [&] { return Until{}.at_most(options.timeout); };
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    redis::Client& client = servers.client(i);
+    const std::string where = escaped(client.address().display());
+    if (client.address().slots) return fail(Error::Code::usage, where + ": a cluster has no epoch guard");
+    const Check check = check_epoch(RLOCK_TRY(lock::read_epoch(client, end())), false);
+    RLOCK_TRY(print(where + ": " + check.seen + "\n"));
+    const bool go_on =
+        options.yes || RLOCK_TRY(confirmed("Grant locks at once? Jobs that took one before this and still "
+                                           "run would then overlap with others."));
+    if (!go_on) return print("unchanged\n", kNotAcquired);
+    const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
+    RLOCK_TRY(lock::accept_epoch(client, who, end()));
+    log::warning(where + ": the epoch was accepted by " + who);
+  }
+  return kDone;
+}
+
 }  // namespace
 
 Result<int> execute(DoctorOptions& options) {
@@ -174,6 +201,7 @@ Result<int> execute(DoctorOptions& options) {
     return print(lock::acl_rule(options.prefix, cluster) + "\n", kDone);
   }
   lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.accept_epoch) return accept_epochs(servers, options);
   const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
                                                 : examine(servers.client(0), options.prefix, options.timeout));
   return print(options.json ? in_json(all) : in_words(all), status_of_all(all));

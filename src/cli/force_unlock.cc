@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // rlock force-unlock: takes a lock away from its holder, after showing who that is.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "base/duration.h"
@@ -154,19 +151,11 @@ class TakenLock {
   const milliseconds exchange_;
 };
 
-// Asks for confirmation on the terminal. True if the answer is yes. Errors (usage): there is no terminal.
 Result<bool> confirm(const lock::Status& status, const Holders& holders) {
-  if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-    return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to skip the question");
-  }
   const std::string where = " on " + escaped(status.asked, 300);
-  const std::string question = holders.not_asked.empty() ? "Stop this command and free the lock" + where + "?"
-                               : holders.all_ended       ? "Free this lock" + where + "?"
-                                                   : "Take this lock away" + where + "? Its command may still run.";
-  std::fputs((question + " [y/N] ").c_str(), stderr);
-  std::string answer;
-  for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += static_cast<char>(c);
-  return answer == "y" || answer == "Y" || answer == "yes";
+  return confirmed(holders.not_asked.empty() ? "Stop this command and free the lock" + where + "?"
+                   : holders.all_ended       ? "Free this lock" + where + "?"
+                                             : "Take this lock away" + where + "? Its command may still run.");
 }
 
 // Reports that nobody holds the lock.

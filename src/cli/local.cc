@@ -16,6 +16,7 @@
 #include "lock/listing.h"
 #include "run/daemon.h"
 #include "show/print.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
@@ -104,6 +105,8 @@ class Service {
   }
 
   Result<int> run() {
+    // Nothing can have been forgotten in a new folder, so the first jobs need not wait.
+    RLOCK_TRY(server_.begin_with(lock::first_epoch()));
     const auto status =
         run::keep_running(server_.server_command(),
                           {.look = [this] { return look(); },

@@ -187,7 +187,8 @@ void warn_of_default_server(const CommonOptions& options, bool takes_locks) {
                ", or by url = \"redis://HOST\" in /etc/rlock/rlock.toml");
 }
 
-Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool takes_locks) {
+Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool takes_locks,
+                                  std::optional<bool> guard = {}) {
   warn_of_default_server(options, takes_locks);
   std::vector<redis::Address> addresses = RLOCK_TRY(addresses_for(options, interrupt));
   for (const redis::Address& address : addresses) {
@@ -199,11 +200,16 @@ Result<lock::Servers> servers_for(CommonOptions& options, int interrupt, bool ta
       RLOCK_TRY(redis::LocalServer(address.server.path).ensure(launch_server, until));
     }
   }
-  return lock::Servers(std::move(addresses));
+  if (guard.value_or(false) && addresses.front().kind == redis::Address::Kind::cluster) {
+    return fail(Error::Code::usage, "--epoch-guard: " + escaped(addresses.front().display()) +
+                                        ": a cluster has no epoch guard, because a script reaches only the keys of one "
+                                        "hash slot; use --wait-replicas instead");
+  }
+  return lock::Servers(std::move(addresses), guard);
 }
 
 Result<lock::Servers> named_servers_for(NamingOptions& options, int interrupt, bool takes_locks) {
-  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt, takes_locks));
+  lock::Servers servers = RLOCK_TRY(servers_for(options, interrupt, takes_locks, options.epoch_guard));
   constexpr std::size_t kMost = 200;  // keep CLIENT LIST readable
   std::string name = "rlock:";
   for (const lock::LockName& lock : options.names) {

@@ -171,6 +171,31 @@ microseconds step_between(std::span<const ClockReading> readings) {
 
 }  // namespace
 
+Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded) {
+  constexpr std::string_view name = "epoch";
+  constexpr std::string_view accept =
+      "if no job runs that took a lock before, rlock doctor --accept-epoch ends the wait";
+  if (!epoch) return {Verdict::warn, name, epoch.error().message, "rlock doctor --acl prints the necessary rights"};
+  if (!*epoch) {
+    return {Verdict::ok, name,
+            guarded ? "no job has asked for a lock yet; the first one waits until forgotten leases would be over"
+                    : "not guarded: rlock run --epoch-guard waits after a restart or a loss of data",
+            ""};
+  }
+  const lock::Epoch& now = **epoch;
+  if (now.back) return {Verdict::warn, name, why_held_back(*now.back), std::string(accept)};
+  if (!now.current) {
+    return {Verdict::warn, name,
+            "the server was restarted or failed over, and no job has asked for a lock since; the first one may wait "
+            "until forgotten leases are over",
+            std::string(accept)};
+  }
+  const std::string longest = ", longest lease " + format_duration(now.longest);
+  if (!now.accepted.empty()) return {Verdict::ok, name, "accepted by " + escaped(now.accepted, 200) + longest, ""};
+  return {Verdict::ok, name, "nothing was forgotten" + (now.age ? " for " + rough_duration(*now.age) : "") + longest,
+          ""};
+}
+
 std::vector<Check> check_set_up(const ServerFacts& facts) {
   constexpr std::pair<std::string_view, Check (*)(const ServerInfo&, const ServerFacts&)> checks[] = {
       {"version", check_version},

@@ -9,6 +9,7 @@
 
 #include "redis/server_info.h"
 #include "redis/tls.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 
@@ -35,6 +36,9 @@ struct ServerFacts {
 
 // Checks version, role, persistence, eviction and replicas, in this order.
 std::vector<Check> check_set_up(const ServerFacts& facts);
+
+// `epoch`: what read_epoch() found. `guarded`: jobs that take locks there use the epoch guard by default.
+Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded);
 
 // REQUIRES: at least one reading.
 Check check_round_trip(std::span<const redis::ClockReading> readings);

@@ -18,6 +18,7 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
@@ -29,19 +30,40 @@ struct Question {
   bool strings = false;               // treat strings at these names as locks
   bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
+  bool epochs = false;  // ask for the epochs of the servers, too
 };
+
+// None for servers of a cluster, and for those that do not answer.
+lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange, const Until& until) {
+  const auto ask = [](redis::Client& client, const Until& end) -> Result<std::optional<lock::Epoch>> {
+    if (client.address().slots) return std::nullopt;
+    return lock::read_epoch(client, end);
+  };
+  return servers.ask_each<std::optional<lock::Epoch>>(ask, exchange, until.at_most(exchange));
+}
+
+void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, milliseconds exchange, const Until& until) {
+  const auto epochs = epochs_of(servers, exchange, until);
+  for (lock::Status& status : all) {
+    if (!servers.quorum()) status.epoch = epochs.front().value_or(std::nullopt);
+    for (std::size_t i = 0; i < std::min(status.servers.size(), epochs.size()); ++i) {
+      status.servers[i].epoch = epochs[i].value_or(std::nullopt);
+    }
+  }
+}
 
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
 Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
                                        const std::set<lock::LockName>& also = {}) {
   const Until until{TimePoint::max(), interrupt};
-  if (question.names.empty()) return lock::inspect_all(servers, question.exchange, until, also);
   std::vector<lock::Status> all;
+  if (question.names.empty()) all = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
   for (const lock::LockName& name : question.names) {
     const Until end = until.at_most(question.exchange);
     all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
+  if (question.epochs) add_epochs(all, servers, question.exchange, until);
   return all;
 }
 
@@ -83,17 +105,20 @@ Result<int> are_held(const std::vector<lock::Status>& all) {
 }
 
 Result<std::string> for_prometheus(lock::Servers& servers, const Question& question) {
-  const auto& [names, strings, if_known, exchange] = question;
+  const auto& names = question.names;
+  const milliseconds exchange = question.exchange;
   const auto last = RLOCK_TRY(lock::read_history(servers, {.names = names, .limit = 1, .of_each = true}, exchange));
   const auto totals = RLOCK_TRY(lock::read_totals(servers, names, exchange));
   std::set<lock::LockName> known;
   for (const lock::PastHold& hold : last) known.insert(hold.name);
   for (const auto& [name, unused] : totals) known.insert(name);
   const auto states = RLOCK_TRY(look(servers, question, -1, known));
-  std::map<std::string, bool> answer;
-  for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
-    const lock::Member& member = servers.quorum()->member(i);
-    answer[member.address] = member.silence.empty();
+  std::map<std::string, ServerState> answer;
+  const auto epochs = epochs_of(servers, exchange, Until{});
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    ServerState& server = answer[escaped(servers.client(i).address().display())];
+    if (servers.quorum()) server.up = servers.quorum()->member(i).silence.empty();
+    server.epoch = epochs[i].value_or(std::nullopt);
   }
   return prometheus_text(states, last, totals, answer);
 }
@@ -115,7 +140,8 @@ Result<int> execute(StatusOptions& options) {
   const Question question{.names = options.names,
                           .strings = options.like != nullptr,
                           .if_known = for_people || options.output == json,
-                          .exchange = options.timeout};
+                          .exchange = options.timeout,
+                          .epochs = for_people || options.output == json};
   const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);

@@ -32,7 +32,7 @@ AwaitedLock::AwaitedLock(lock::Servers& servers, const lock::AcquireRequest& req
       meanwhile_(held_by_ancestors().display_without(request.name)) {}
 
 void AwaitedLock::look(const lock::Acquired& found) {
-  if (found.holders == 0) return;
+  if (found.holders == 0 && !found.back) return;
   if (!found.expires_in && !std::exchange(warned_, true)) {
     log::warning(request_.name.display() + ": the lock never expires, so it is only free after its holder releases it");
   }
@@ -62,6 +62,11 @@ TimePoint AwaitedLock::say_what_is_due() {
   lock::Acquired found = *found_;
   if (found.holder && found.holder->held_for) {
     *found.holder->held_for += std::chrono::duration_cast<milliseconds>(now - found_at_);
+  }
+  if (found.back) {
+    const auto passed = std::chrono::duration_cast<milliseconds>(now - found_at_);
+    found.back->age += passed;
+    found.back->left = std::max(found.back->left - passed, 0ms);
   }
   log::info("waiting for " + request_.name.display() + ": " + held_by(found) +
             (found.ahead ? ", you are " + place_text(*found.ahead) : "") +

@@ -30,7 +30,7 @@ struct Member {
   Result<void> give_back_strays(const Until& until);
 
   redis::Client& client;
-  ByScripts verbs{client};
+  ByScripts verbs{client, Guard::life};
   std::string address;  // for messages
   Voter voter;
   std::vector<StrayGrant> strays;

@@ -26,7 +26,9 @@ Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict,
   auto answer = RLOCK_TRY(member.verbs.vote(request, sent, until));
   if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
-  return Vote{std::move(*answer), why_unfit(member, request.lease, sent), sent};
+  std::string unfit =
+      answer->back ? member.address + ": " + why_held_back(*answer->back) : why_unfit(member, request.lease, sent);
+  return Vote{std::move(*answer), std::move(unfit), sent};
 }
 
 // A restarted server may have forgotten the lock of a job whose lease is longer than ours, which the others may know.
@@ -34,7 +36,7 @@ void judge_by_leases_of_others(const Quorum& quorum, const AcquireRequest& reque
   const milliseconds longest = longest_lease(request, votes);
   if (longest <= request.lease) return;
   for (std::size_t i = 0; i < votes.size(); ++i) {
-    if (votes[i]) votes[i]->unfit = why_unfit(quorum.member(i), longest, votes[i]->sent);
+    if (votes[i] && !votes[i]->answer.back) votes[i]->unfit = why_unfit(quorum.member(i), longest, votes[i]->sent);
   }
 }
 

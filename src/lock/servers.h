@@ -12,8 +12,9 @@ namespace rlock::lock {
 // Not for several threads at a time. No thread of its own runs between two calls, so a process may fork.
 class Servers {
  public:
-  // REQUIRES: one address, or three or more.
-  explicit Servers(std::vector<redis::Address> addresses);
+  // `guard`: whether a single server is asked for the epoch guard (verbs/epoch.h); none: if its kind needs it. A quorum
+  // always is, a cluster never. REQUIRES: one address, or three or more.
+  explicit Servers(std::vector<redis::Address> addresses, std::optional<bool> guard = {});
 
   Verbs* operator->() { return verbs_.get(); }
   // Null: it is one server.

@@ -90,6 +90,24 @@ Acquired held_by_others(const AcquireRequest& request, const std::vector<const V
   return answer;
 }
 
+// Nobody is known to hold it, but enough servers will grant it only later: when the last one of a majority does.
+std::optional<Acquired> held_back(const Answers<Vote>& votes) {
+  std::size_t now = 0;
+  std::vector<const Acquired*> later;
+  for (const auto& vote : votes) {
+    if (!vote) continue;
+    const bool granted = vote->answer.outcome == AcquireOutcome::granted && vote->unfit.empty();
+    if (granted) ++now;
+    if (vote->answer.back) later.push_back(&vote->answer);
+  }
+  const std::size_t majority = majority_of(votes.size());
+  if (later.empty() || now + later.size() < majority) return {};
+  std::ranges::sort(later, {}, [](const Acquired* answer) { return answer->back->left; });
+  Acquired answer = *later[majority - now - 1];
+  answer.expires_in = answer.back->left;
+  return answer;
+}
+
 Error too_few_may_vote(const Answers<Vote>& votes) {
   const auto unfit = troubles(votes);
   const std::string fit = some_of(votes.size() - unfit.size(), votes.size());
@@ -175,7 +193,9 @@ milliseconds longest_lease(const AcquireRequest& request, const Answers<Vote>& v
 }
 
 Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes, TimePoint sent) {
-  const auto grants = with_outcome(votes, AcquireOutcome::granted), held = with_outcome(votes, AcquireOutcome::held);
+  const auto grants = with_outcome(votes, AcquireOutcome::granted);
+  auto held = with_outcome(votes, AcquireOutcome::held);
+  std::erase_if(held, [](const Vote* vote) { return vote->answer.back && !vote->answer.holder; });
   if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, request, grants, sent);
   if (reached(votes) < majority_of(votes.size())) return std::unexpected(too_few(votes.size(), errors_in(votes)));
   for (const auto& vote : votes) {
@@ -185,6 +205,7 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
     if (decides) return vote->answer;
   }
   if (!held.empty()) return held_by_others(request, held, votes);
+  if (auto back = held_back(votes)) return *std::move(back);
   return std::unexpected(too_few_may_vote(votes));
 }
 

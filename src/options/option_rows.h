@@ -118,6 +118,13 @@ constexpr OptionRow<LockingOptions> kWaitingRows[] = {
 };
 constexpr auto kWaiting = part(Group::waiting, kWaitingRows);
 
+constexpr OptionRow<NamingOptions> kEpochRows[] = {
+    {"--epoch-guard", "", into<flag, &NamingOptions::epoch_guard>,
+     "after a restart, failover or loss of data, take no lock until forgotten leases are over; always on in a quorum",
+     kSetting, "on behind Sentinels and for local:"},
+};
+constexpr auto kEpoch = part(Group::waiting, kEpochRows);
+
 constexpr OptionRow<LockingOptions> kKindRows[] = {
     {"-s,--shared", "", into<flag, &LockingOptions::shared>, "hold a read-write lock for reading, with others", kOften},
     {"-x,--exclusive", "", into<flag, &LockingOptions::exclusive>, "hold a read-write lock for writing, alone"},
@@ -265,6 +272,9 @@ constexpr OptionRow<DoctorOptions> kDoctorRows[] = {
     {"--acl", "", into<flag, &DoctorOptions::acl>,
      "print the command that creates a Redis user with the least rights, and contact no server", kOften},
     {"--json", "", into<flag, &DoctorOptions::json>, "print a JSON array", kOften},
+    {"--accept-epoch", "", into<flag, &DoctorOptions::accept_epoch>,
+     "end the epoch guard, because no job runs that took a lock before the server was restarted or lost data"},
+    {"-y,--yes", "", into<flag, &DoctorOptions::yes>, "do not ask for confirmation"},
 };
 constexpr auto kDoctor = part(Group::general, kDoctorRows);
 

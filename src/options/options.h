@@ -89,6 +89,7 @@ struct NamingOptions : CommonOptions {
   const lock::Convention* like = nullptr;  // null: none
   std::string key_form;                    // empty: the default
   bool history = false;                    // record the holds
+  std::optional<bool> epoch_guard;         // none: as the kind of server needs it, see lock::Servers
 };
 
 struct WaitOptions {
@@ -182,6 +183,7 @@ struct ForceUnlockOptions : NamingOptions {
 struct DoctorOptions : CommonOptions {
   std::string prefix;  // of the names that the Redis user may lock
   bool acl = false, json = false;
+  bool accept_epoch = false, yes = false;
 };
 
 struct LocalOptions : CommonOptions {

@@ -48,7 +48,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &kRun.named("--command"),
          .page = "rlock-run"},
-        kWaiting, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
+        kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -64,7 +64,8 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 Exit status: 75 if the lock was not acquired.
 )~",
                                 .page = "rlock-acquire"},
-                               kAcquireLease, kWaiting, kKind, kNaming, kReason, kAcquireOutput, kInHistoryByKeeper),
+                               kAcquireLease, kWaiting, kEpoch, kKind, kNaming, kReason, kAcquireOutput,
+                               kInHistoryByKeeper),
     subcommand<RenewOptions>({.name = "renew",
                               .summary = "extend the lease of an acquired lock",
                               .synopsis = "NAME...",
@@ -73,7 +74,7 @@ Exit status: 75 if the lock was not acquired.
 
 Exit status: 76 if this owner does not, or no longer does, hold the lock.
 )~"},
-                             kOwned, kRenew, kNaming),
+                             kOwned, kRenew, kEpoch, kNaming),
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
@@ -142,8 +143,9 @@ Examples:
   rlock doctor
   rlock doctor --json p:
   rlock doctor --acl p:      for a user whose names all begin with p:
+  rlock doctor --accept-epoch
 
-Exit status: 1 if there are warnings, 78 if a check failed.
+Exit status: 1 if there are warnings, 78 if a check failed, 75 if you answered no.
 )~"},
         kDoctor),
     subcommand<ConfigOptions>(

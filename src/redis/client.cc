@@ -113,6 +113,12 @@ Result<std::vector<Client>> Client::parts(const Until& until) {
   return parts;
 }
 
+std::optional<Client::Reign> Client::reign() const {
+  const Connection* const master = connections_.last;
+  if (!master || master->named.replication_id.empty()) return {};
+  return Reign{master->named.since, master->named.replication_id};
+}
+
 UniqueFd Client::hand_over() {
   UniqueFd fd;
   if (connections_.last && address().kind != Address::Kind::sentinel) fd = connections_.last->release();

@@ -73,6 +73,13 @@ class Client {
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that answered the last command. Empty: its connection is not open, or was adopted.
   std::string server() const { return connections_.last ? connections_.last->server() : ""; }
+  // Since when, at the latest, the connected master is the master, and its replication id at that time. None: it is not
+  // connected, or no Sentinels have named it.
+  struct Reign {
+    TimePoint since;
+    std::string replication_id;
+  };
+  std::optional<Reign> reign() const;
   // The server has answered the last command, maybe with an error.
   bool answered() const { return answered_; }
   // As Tls::certificate_lasts(); none: there is no connection, or no TLS.

@@ -41,6 +41,8 @@ class Connection {
   struct Naming {
     bool by_few = false;
     long long epoch = 0;
+    TimePoint since{};           // since when, at the latest, it is the master
+    std::string replication_id;  // its master_replid at that time; "": unknown
   } named;
 
   // An open connection that was handed over between two commands.

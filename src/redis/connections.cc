@@ -111,7 +111,8 @@ Result<Connections::Standing> Connections::standing(const Until& until) {
     return Standing::another;
   }
   named_at_ = now;
-  connection->named = {!named->by_most, named->epoch};
+  connection->named.by_few = !named->by_most;
+  connection->named.epoch = named->epoch;
   return standing();
 }
 

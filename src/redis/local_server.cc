@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "base/account.h"
@@ -39,6 +40,9 @@ Result<void> lock_file(int fd, const std::string& path, const Until& until) {
   }
   return {};
 }
+
+constexpr const char* kOldFile = "appendonly.aof";            // newer servers convert it
+constexpr const char* kKept[] = {"appendonlydir", kOldFile};  // a folder since Redis 7.0, a file before
 
 constexpr std::string_view kNameOne = "; name a folder for the private server: local:/dir";
 // Where a program keeps its state in a home (XDG Base Directory Specification).
@@ -174,6 +178,22 @@ Result<UniqueFd> LocalServer::claim() const {
   return folder;
 }
 
+Result<void> LocalServer::begin_with(const Words& command) const {
+  for (const char* kept : kKept) {
+    if (std::error_code unknown; std::filesystem::exists(folder_ + "/" + kept, unknown)) return {};
+  }
+  std::string text = "*" + std::to_string(command.size()) + "\r\n";  // as a client sends it
+  for (const std::string_view word : command) {
+    text += "$" + std::to_string(word.size()) + "\r\n" + std::string(word) + "\r\n";
+  }
+  const std::string path = folder_ + "/" + kOldFile;
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
+  const auto error = system_error(path);
+  if (file) unlink(path.c_str());
+  return std::unexpected(error);
+}
+
 std::optional<pid_t> LocalServer::served_by() const {
   const UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info{};
@@ -198,8 +218,7 @@ LocalServer::State LocalServer::look(const UniqueFd& claimed) const {
   } else if (errno != ENOENT) {
     return State::unknown;
   }
-  // A folder since Redis 7.0, a file before.
-  for (const char* kept : {"appendonlydir", "appendonly.aof"}) {
+  for (const char* kept : kKept) {
     if (fstatat(claimed.get(), kept, &inside, AT_SYMLINK_NOFOLLOW) == 0) return State::no_socket;
     if (errno != ENOENT) return State::unknown;
   }

@@ -26,6 +26,7 @@
 
 #include <sys/types.h>
 
+#include "redis/connection.h"
 #include "redis/endpoint.h"
 
 namespace rlock::redis {
@@ -59,6 +60,10 @@ class LocalServer {
   // For the serving process: checks the folder and locks it. Children inherit the descriptor.
   // Errors: unavailable (it is already served), config, system.
   Result<UniqueFd> claim() const;
+
+  // For the serving process, before it starts a server on a folder without data: makes an append-only file with one
+  // command, so that the server has that data when it begins to answer. Errors: system. REQUIRES: claim().
+  Result<void> begin_with(const Words& command) const;
 
   // The process that has claimed the folder and would restart its redis-server; 0: a process that we cannot see (in
   // another PID namespace). None: the folder is not served. Does not create it.

@@ -29,49 +29,67 @@ std::unexpected<Error> named(const Endpoint& server, Error error) {
 
 struct Answered {
   Connection connection;
-  Reply reply;                 // to the last question, or the first one that is an error
-  std::vector<Reply> earlier;  // to those before
+  std::vector<Reply> replies;  // may be errors
 };
 
 // Connects to `server`, and asks all questions in one exchange.
 Result<Answered> ask(const Endpoint& server, const std::vector<Words>& questions, const Until& until) {
-  Answered answered{RLOCK_TRY(Connection::open(server, until)), {}, {}};
+  Answered answered{RLOCK_TRY(Connection::open(server, until)), {}};
   if (auto sent = answered.connection.send(questions, until); !sent) return named(server, std::move(sent).error());
-  for (std::size_t i = 0; i < questions.size() && !answered.reply.is(Reply::Kind::error); ++i) {
-    if (i > 0) answered.earlier.push_back(std::move(answered.reply));
+  while (answered.replies.size() < questions.size()) {
     auto reply = answered.connection.receive(until);
     if (!reply) return named(server, std::move(reply).error());
-    answered.reply = *std::move(reply);
+    answered.replies.push_back(*std::move(reply));
   }
   return answered;
+}
+
+// "" if the reply to INFO does not say it.
+std::string replication_id(const std::string& info) {
+  constexpr std::string_view name = "master_replid:";
+  const auto at = info.find(name);
+  return at == info.npos ? "" : info.substr(at + name.size(), 40);
 }
 
 Result<Connection> connect_to_master(const Address& address, const Until& until) {
   const Named found = RLOCK_TRY(find_master(address, until));
   const Endpoint server = endpoint_at(address.server, found.master);
-  Answered role = RLOCK_TRY(ask(server, {Words{"ROLE"}}, until));
+  auto [connection, replies] = RLOCK_TRY(ask(server, {Words{"ROLE"}, Words{"INFO", "replication"}}, until));
   // The server may not be the master yet, or no longer. A user without the right to ask finds out by the first write.
-  if (!role.reply.is(Reply::Kind::error) && role.reply.at(0).as_text() != "master") {
+  if (!replies[0].is(Reply::Kind::error) && replies[0].at(0).as_text() != "master") {
     return named(server,
                  {Error::Code::unavailable, "is a replica; the Sentinels are still in the middle of a failover"});
   }
-  role.connection.named = {!found.by_most, found.epoch};
-  return std::move(role.connection);
+  connection.named = {!found.by_most, found.epoch, found.since, replication_id(replies[1].as_text())};
+  return std::move(connection);
 }
 
 struct Answer {
   Host master;
   long long epoch = 0;
+  TimePoint since{};  // as in Named
 };
+
+// From a list of names and values; an empty reply if there is no such name.
+Reply value_of(const Reply& list, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < list.elements.size(); i += 2) {
+    if (list.at(i).as_text() == name) return list.at(i + 1);
+  }
+  return {};
+}
 
 // `about`: the reply to SENTINEL MASTER, a list of names and values. `place`: host and port.
 Result<Answer> read_answer(const Reply& about, const Reply& place) {
   const std::string host = place.at(0).as_text();
   const long long port = place.at(1).as_number().value_or(0);
   if (host.empty() || !can_be_node(host, port)) return fail(Error::Code::protocol, "the answer does not name a server");
-  Answer answer{{host, static_cast<int>(port)}};
-  for (std::size_t i = 0; i + 1 < about.elements.size(); i += 2) {
-    if (about.at(i).as_text() == "config-epoch") answer.epoch = about.at(i + 1).as_number().value_or(0);
+  const auto number = [&](std::string_view name) { return value_of(about, name).as_number().value_or(0); };
+  Answer answer{{host, static_cast<int>(port)}, number("config-epoch"), BootClock::now()};
+  // In the middle of a failover, it still tells about the old master.
+  const bool same = value_of(about, "ip").as_text() == host && number("port") == port;
+  constexpr long long most = std::chrono::milliseconds(std::chrono::years(1)).count();
+  if (same && value_of(about, "role-reported").as_text() == "master") {
+    answer.since -= milliseconds(std::clamp(number("role-reported-time"), 0LL, most));
   }
   return answer;
 }
@@ -92,12 +110,13 @@ Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& s
   Endpoint server = endpoint_at(address.sentinel, sentinel);
   server.tls = address.server.tls;
   const Words about{"SENTINEL", "MASTER", address.master}, place{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.master};
-  const auto [connection, reply, earlier] = RLOCK_TRY(ask(server, {about, place}, until));
-  if (reply.is(Reply::Kind::error)) {
+  const auto [connection, replies] = RLOCK_TRY(ask(server, {about, place}, until));
+  for (const Reply& reply : replies) {
+    if (!reply.is(Reply::Kind::error)) continue;
     if (reply.text.contains("No such master")) return std::nullopt;
     return named(server, with_login(refusal(reply.text), server));
   }
-  auto answer = read_answer(earlier.front(), reply);
+  auto answer = read_answer(replies[0], replies[1]);
   if (!answer) return named(server, std::move(answer).error());
   return *answer;
 }
@@ -105,19 +124,20 @@ Result<std::optional<Answer>> ask_sentinel(const Address& address, const Host& s
 // Asks a server of a cluster who keeps which slot.
 Result<Connection> ask_node(const Address& address, const Host& node, const Until& until) {
   const Endpoint server = endpoint_of(address, node);
-  Answered slots = RLOCK_TRY(ask(server, {Words{"CLUSTER", "SLOTS"}}, until));
-  if (slots.reply.is(Reply::Kind::error)) {
-    Error error = with_login(server_error(slots.reply.text), server);
+  auto [connection, replies] = RLOCK_TRY(ask(server, {Words{"CLUSTER", "SLOTS"}}, until));
+  const Reply& slots = replies.front();
+  if (slots.is(Reply::Kind::error)) {
+    Error error = with_login(server_error(slots.text), server);
     // Sentinels do not have this command.
     if (is_withheld(error) && error.code != Error::Code::denied) error.code = Error::Code::config;
     if (error.code == Error::Code::config)
       error.message += "; it is not a cluster: write redis:// instead of redis+cluster://";
     return named(server, std::move(error).in("CLUSTER SLOTS"));
   }
-  auto read = address.slots->read(slots.reply, node, address.server.tls.has_value());
+  auto read = address.slots->read(slots, node, address.server.tls.has_value());
   if (!read) return named(server, std::move(read).error());
   address.server.audience->expect(address.slots->nodes(address.seeds).size());
-  return std::move(slots.connection);
+  return std::move(connection);
 }
 
 // The address with its source's current password. It is read only once, because each of several servers gets a share of
@@ -227,7 +247,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
   if (answers.empty()) return std::unexpected(nobody_named(address, unknown, std::move(failure)));
   // From the latest failover that any of them knows; the others learn of it within a second.
   const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
-  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch};
+  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch, latest.since};
 }
 
 Endpoint endpoint_of(const Address& address, const Host& node) { return endpoint_at(address.server, node); }

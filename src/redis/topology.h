@@ -24,6 +24,7 @@ struct Named {
   Host master;
   bool by_most = false;  // more than half of the Sentinels have answered
   long long epoch = 0;   // of the failover by which it became the master
+  TimePoint since{};     // since when, at the latest, it has been the master; now if that is unknown
 };
 
 // Asks the Sentinels one after another, those that were silent last time at the end, until more than half of them have

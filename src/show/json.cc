@@ -68,6 +68,16 @@ std::string_view state_word(Status::State state) {
   return "not a lock";
 }
 
+void add_epoch(Json& json, const std::optional<lock::Epoch>& epoch) {
+  if (!epoch) return;
+  Json& one = json["epoch"];
+  one["current"] = epoch->current;
+  if (epoch->age) one["age_ms"] = epoch->age->count();
+  one["longest_lease_ms"] = epoch->longest.count();
+  one["grants_begin_in_ms"] = epoch->back ? epoch->back->left.count() : 0;
+  if (!epoch->accepted.empty()) one["accepted"] = epoch->accepted;
+}
+
 // What each server of a quorum says.
 Json servers_of(const Status& status) {
   Json all = Json::array();
@@ -79,6 +89,7 @@ Json servers_of(const Status& status) {
       json["state"] = state_word(server.state);
       json["holders"] = array_of(server.holders);
     }
+    add_epoch(json, server.epoch);
     all.push_back(std::move(json));
   }
   return all;
@@ -112,6 +123,7 @@ Json to_json(const Status& status) {
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
   json["server"] = status.asked;
+  add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
   return json;
 }
@@ -193,8 +205,9 @@ Result<Events> Events::open(int fd) {
 void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
   if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
-  write_event(*fd_, "waiting", name,
-              {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}});
+  Json fields = {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}};
+  if (found.back) fields["grants_begin_in_ms"] = found.back->left.count();
+  write_event(*fd_, "waiting", name, fields);
 }
 
 void Events::acquired(const lock::Hold& hold, milliseconds waited) const {

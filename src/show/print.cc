@@ -179,4 +179,14 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   return replace(file, text, what);
 }
 
+Result<bool> confirmed(const std::string& question) {
+  if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+    return fail(Error::Code::usage, "there is no terminal to ask on; give --yes to skip the question");
+  }
+  std::fputs((question + " [y/N] ").c_str(), stderr);
+  std::string answer;
+  for (int c; (c = std::getchar()) != EOF && c != '\n';) answer += static_cast<char>(c);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
 }  // namespace rlock::cli

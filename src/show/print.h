@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes to standard output and to files.
+// Writes to standard output and to files, and asks on the terminal.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ namespace rlock::cli {
 Result<void> print(std::string_view text);
 // The same; returns `status` if it succeeds.
 Result<int> print(std::string_view text, int status);
+
+// Asks on the terminal, and returns whether the answer is yes. Errors (usage): there is no terminal; says to give
+// --yes.
+Result<bool> confirmed(const std::string& question);
 
 // Replaces the file by a new one, so that readers never see half of it. The new file belongs to us and is never
 // executable; it gets the permissions of the old file only if that belonged to us.

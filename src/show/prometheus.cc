@@ -41,6 +41,26 @@ constexpr Metric kMetrics[] = {
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
+struct ServerMetric {
+  std::string_view name, help;
+  std::optional<double> (*value)(const ServerState&);
+};
+
+constexpr ServerMetric kServerMetrics[] = {
+    {"rlock_server_up", "1 if this server of the quorum answers, else 0.",
+     [](const ServerState& server) { return server.up ? std::optional<double>(*server.up) : std::nullopt; }},
+    {"rlock_epoch_age_seconds", "For how long the server has forgotten no locks.",
+     [](const ServerState& server) -> std::optional<double> {
+       if (!server.epoch || !server.epoch->current || !server.epoch->age) return {};
+       return seconds(*server.epoch->age);
+     }},
+    {"rlock_grants_begin_seconds", "In how long the epoch guard lets the server grant locks; 0: it does now.",
+     [](const ServerState& server) -> std::optional<double> {
+       if (!server.epoch) return {};
+       return server.epoch->back ? seconds(server.epoch->back->left) : 0;
+     }},
+};
+
 // As the shell saw it; none if unknown.
 std::optional<double> status_of(const lock::PastHold& hold) {
   constexpr std::pair<std::string_view, int> statuses[] = {
@@ -139,7 +159,7 @@ std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& 
 
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
-                            const std::map<std::string, bool>& servers) {
+                            const std::map<std::string, ServerState>& servers) {
   const auto all = measures_of(states, last, totals);
   std::string text;
   for (const Metric& metric : kMetrics) {
@@ -150,9 +170,15 @@ std::string prometheus_text(const std::vector<lock::Status>& states, const std::
     }
     text += metric_text(metric.name, metric.type, metric.help, lines);
   }
-  std::string lines;  // addresses are already escaped
-  for (const auto& [address, up] : servers) lines += line("rlock_server_up", "server", address, up ? 1 : 0);
-  return text + metric_text("rlock_server_up", "gauge", "1 if this server of the quorum answers, else 0.", lines);
+  for (const ServerMetric& metric : kServerMetrics) {
+    std::string lines;  // addresses are already escaped
+    for (const auto& [address, server] : servers) {
+      const auto value = metric.value(server);
+      if (value) lines += line(metric.name, "server", address, *value);
+    }
+    text += metric_text(metric.name, "gauge", metric.help, lines);
+  }
+  return text;
 }
 
 }  // namespace rlock::cli

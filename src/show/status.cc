@@ -8,6 +8,7 @@
 #include "base/date.h"
 #include "base/duration.h"
 #include "base/text.h"
+#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
@@ -141,6 +142,15 @@ void add_waiting(Lines& lines, const Status& status) {
 }
 
 // What each server of a quorum says.
+// What the epoch guard makes of the server; "" if nothing is unusual.
+std::string epoch_text(const std::optional<lock::Epoch>& epoch) {
+  if (!epoch) return "";
+  if (epoch->back) return why_held_back(*epoch->back);
+  if (!epoch->current) return "the server was restarted or failed over; the next job may have to wait";
+  if (!epoch->accepted.empty()) return "accepted by " + escaped(epoch->accepted, 200);
+  return epoch->age ? "nothing forgotten for " + rough_duration(*epoch->age) : "";
+}
+
 void add_servers(Lines& lines, const Status& status) {
   for (const Status::Server& server : status.servers) {
     const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
@@ -148,7 +158,8 @@ void add_servers(Lines& lines, const Status& status) {
                              : server.state == Status::State::held       ? "held" + owner
                              : server.state == Status::State::other_kind ? "not a lock"
                                                                          : "free";
-    lines.add("servers", server.address + "  " + says);
+    const bool back = server.epoch && server.epoch->back;
+    lines.add("servers", server.address + "  " + says + (back ? "; " + epoch_text(server.epoch) : ""));
   }
 }
 
@@ -217,6 +228,7 @@ std::string held_by(const lock::HolderView& holding, long long holders) {
 
 std::string held_by(const lock::Acquired& found) {
   if (!found.contested.empty()) return "contested: " + found.contested;
+  if (found.back && !found.holder) return why_held_back(*found.back);
   return found.holder ? held_by(*found.holder, found.holders) : "held by another";
 }
 
@@ -247,6 +259,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);
   add_waiting(lines, status);
+  lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);
 }

@@ -37,12 +37,16 @@ std::string user_and_host(const lock::HolderInfo& holder);
 // "1st" for 0, "2nd" for 1 …
 std::string place_text(long long ahead);
 
+struct ServerState {
+  std::optional<bool> up;  // of a quorum: whether it answers
+  std::optional<lock::Epoch> epoch;
+};
+
 // Metrics for the textfile collector of node_exporter (Prometheus, "Exposition formats"). `last`: the newest hold of
-// each lock with a history. `servers`: the servers of a quorum, and whether they answer. For locks that are not in
-// `states`, it is unknown whether they are held.
+// each lock with a history. For locks that are not in `states`, it is unknown whether they are held.
 std::string prometheus_text(const std::vector<lock::Status>& states, const std::vector<lock::PastHold>& last,
                             const std::map<lock::LockName, lock::Totals>& totals,
-                            const std::map<std::string, bool>& servers = {});
+                            const std::map<std::string, ServerState>& servers = {});
 
 // status --watch: asks again every second, until a signal or a key ends it, or the reader is gone.
 struct Watched {

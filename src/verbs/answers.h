@@ -81,6 +81,23 @@ struct AcquireRequest {
   std::vector<OwnerId> owners() const { return heir ? std::vector{owner, *heir} : std::vector{owner}; }
 };
 
+// The server may have forgotten grants, and gives none to newcomers (verbs/epoch.h).
+struct HeldBack {
+  milliseconds left{};      // until it grants again, to a request like this one
+  milliseconds age{};       // of its data's present life
+  bool unrecorded = false;  // it has no record of an earlier life
+};
+
+// What a server has recorded of the present life of its data.
+struct Epoch {
+  bool current = false;             // false: the life is a newer one, which the next request for a lock will record
+  std::optional<milliseconds> age;  // since when nothing was forgotten; none: it has never forgotten anything
+  milliseconds longest{};           // the longest lease granted in this life
+  milliseconds forgotten{};         // the longest lease that it may have forgotten
+  std::optional<HeldBack> back;     // for requests with a lease that is not longer than these
+  std::string accepted;             // who has ended the guard by hand; "": nobody. Untrusted
+};
+
 struct Acquired {
   enum class Outcome {
     granted,
@@ -99,6 +116,7 @@ struct Acquired {
   std::optional<long long> ahead;          // held: how many waiters are ahead of us; none: we are not in the queue
   std::string place;                       // held: see QueueRequest
   std::string other_channel;               // held: another channel on which we are told that it is our turn; "": none
+  std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock
   std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
   long long holders = 0;  // held: how many there are
   std::optional<HolderView> holder;  // held: one of them
@@ -163,6 +181,7 @@ struct Status {
     std::string address, trouble;  // trouble: why it has not answered; "" if it has
     State state = State::free;
     std::vector<HolderView> holders;
+    std::optional<Epoch> epoch{};  // as in Status
   };
   Lock lock;
   State state = State::free;
@@ -180,6 +199,7 @@ struct Status {
   long long listening = 0;
   std::vector<Server> servers;  // of a quorum; everything else is what a majority says
   std::string asked;            // the address or addresses that were asked, without passwords
+  std::optional<Epoch> epoch;   // of the only server; none: it has no record, or was not asked for it
   bool known = true;            // false: see is_known in lock/listing.h, if that was asked
 
   const LockName& name() const { return lock.name; }

@@ -71,8 +71,8 @@ void ByScripts::explain(const LockName& name, Error& error, const Until& until) 
 // Repeats the call as long as it has more to do than one call may take.
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                const Until& until) {
-  const Call call = acquire_call(client_, request, until);
   for (;;) {
+    const Call call = acquire_call(client_, request, guard_words(client_, guard_), until);
     auto reply = send(client_, call, attempts, until);
     if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
@@ -114,7 +114,8 @@ Renewed ByScripts::explained(const Lock& lock, const Renewed& renewed, const Unt
 Result<std::vector<RenewReply>> ByScripts::renew_once(std::span<const Hold> holds, milliseconds lease,
                                                       const Until& until) {
   std::vector<RenewReply> renewed;
-  for (const auto& reply : send_all(client_, renew_calls(client_, holds, lease, until), until)) {
+  for (const auto& reply :
+       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until)) {
     renewed.push_back(RLOCK_TRY(checked(read_renewal(RLOCK_TRY(reply)))));
   }
   return renewed;
@@ -125,7 +126,8 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
   if (const std::string unsure = follow_master(until); !unsure.empty()) log::debug(unsure);
   std::vector<Result<Renewed>> each;
   std::vector<bool> untidy;
-  const auto replies = send_all(client_, renew_calls(client_, holds, lease, until), until);
+  const auto replies =
+      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
@@ -146,7 +148,7 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   const Hold hold{lock, owner, "", "", lease, {}};
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
-    const auto calls = renew_calls(client_, {&hold, 1}, lease, until);
+    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_), until);
     const RenewReply renewed =
         RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;

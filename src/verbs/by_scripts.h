@@ -6,6 +6,7 @@
 #pragma once
 
 #include "redis/client.h"
+#include "verbs/epoch.h"
 #include "verbs/replies.h"
 #include "verbs/script.h"
 #include "verbs/verbs.h"
@@ -14,7 +15,7 @@ namespace rlock::lock {
 
 class ByScripts final : public Verbs {
  public:
-  explicit ByScripts(redis::Client& client) : client_(client) {}
+  explicit ByScripts(redis::Client& client, Guard guard = Guard::off) : client_(client), guard_(guard) {}
 
   using Verbs::acquire, Verbs::renew, Verbs::release;
   Result<Acquired> acquire(const AcquireRequest& request, TimePoint sent, const Until& until) override;
@@ -62,6 +63,7 @@ class ByScripts final : public Verbs {
   Result<T> checked(Result<T> read);
 
   redis::Client& client_;
+  Guard guard_;
 };
 
 // Errors (config, with maybe_executed): the server's last answer said that it may drop locks when its memory is full

@@ -136,6 +136,10 @@ Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock
   Acquired held{.expires_in = ttl_of(reply.at(1)), .ahead = count_of(reply.at(2)), .place = reply.at(3).as_text()};
   if (reply.at(7).as_number() == 1) held.other_channel = lock.channel() + ":" + request.owner.text();
   held.holders = count_of(reply.at(5)).value_or(0);
+  if (const auto left = count_of(reply.at(8)); left.value_or(0) > 0) {
+    held.back = HeldBack{milliseconds(*left), milliseconds(count_of(reply.at(9)).value_or(0)),
+                         reply.at(10).as_text() == "missing"};
+  }
   if (!reply.at(6).elements.empty()) {
     held.holder = holding_of(reply.at(6), lock.layout, milliseconds(number_of(reply.at(4)).value_or(0)));
   }

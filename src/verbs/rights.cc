@@ -27,7 +27,7 @@ constexpr std::string_view kClusterCommands = " +cluster|slots +asking +ssubscri
 
 std::string key_patterns(const std::string& prefix) {
   if (prefix.empty()) return "~*";
-  std::string patterns = "~" + prefix + "* ~{" + prefix + "*";
+  std::string patterns = "~" + prefix + "* ~{" + prefix + "* ~" + std::string(kEpochKey);
   for (const std::string_view word : kKeyWords) patterns += " ~" + std::string(word) + ":{" + prefix + "*";
   return patterns;
 }

@@ -6,6 +6,7 @@
 
 #include "lua/scripts.h"
 #include "redis/slot.h"
+#include "verbs/epoch.h"
 
 namespace rlock::lock {
 namespace {
@@ -72,6 +73,12 @@ Call& Call::argument(std::string text) {
   return *this;
 }
 
+Call& Call::guarded(const std::string& words) {
+  if (words.empty()) return *this;
+  arguments_.front() += ", guard " + words;
+  return key(std::string(kEpochKey));
+}
+
 Words Call::words(std::string_view command, std::string_view script) const {
   Words words = {command, script, number_of_keys_};
   words.insert(words.end(), keys_.begin(), keys_.end());
@@ -82,7 +89,7 @@ Words Call::words(std::string_view command, std::string_view script) const {
 std::string shortened(const std::string& text) { return text.substr(0, 512); }
 
 // Long, because the script has many arguments, some of which are optional.
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until) {
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until) {
   const Lock lock = request.lock();
   const QueueRequest queueing = request.queueing.value_or(QueueRequest{});
   const HolderInfo& holder = request.holder;
@@ -92,6 +99,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
   }
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
+  call.guarded(guard);
   std::vector<std::string> words;
   const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
   const std::string in_history(holder.in_history ? noun(lock.layout) : "");
@@ -122,11 +130,11 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const Un
 }
 
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
-                              const Until& until) {
+                              const std::string& guard, const Until& until) {
   std::vector<Call> calls;
   for (const Hold& hold : holds) {
     calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
-    calls.back().argument(hold.owner.text()).argument(lease);
+    calls.back().guarded(guard).argument(hold.owner.text()).argument(lease);
   }
   return calls;
 }

@@ -29,6 +29,9 @@ class Call {
   Call& argument(long long number) { return argument(std::to_string(number)); }
   Call& argument(milliseconds time) { return argument(std::to_string(time.count())); }
 
+  // With the epoch guard; "": without. REQUIRES: it has all other keys.
+  Call& guarded(const std::string& words);
+
   const std::string& first_key() const { return keys_.front(); }
   // The command; valid as long as this object.
   redis::Words by_sha1() const { return words("EVALSHA", sha1_); }
@@ -45,10 +48,11 @@ class Call {
 // The first 512 bytes, so that a long text does not burden the server.
 std::string shortened(const std::string& text);
 
-// The requests. `until` limits asking the server whether messages are to be published by slot.
-Call acquire_call(redis::Client& client, const AcquireRequest& request, const Until& until);
+// The requests. `guard`: as guard_words() returns it. `until` limits asking the server whether messages are to be
+// published by slot.
+Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until);
 std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
-                              const Until& until);
+                              const std::string& guard, const Until& until);
 // `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until);

@@ -66,6 +66,7 @@ nobody_else_gets_it() {
     "$BATS_TEST_TMPDIR/clock" "$PWD/aged.so" "$PWD/clock.so" "$(command -v "$REDIS_SERVER")" >stepped
   chmod +x stepped
   REDIS_SERVER=$PWD/stepped redis_start s1
+  accept_epoch s1
   bare_holder
   give_back
   wait_until on_all

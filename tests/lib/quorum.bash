@@ -1,7 +1,8 @@
 # Independent servers for locks on a majority of them. Source it after common.
 #
 #   quorum_start N [OPTION VALUE ...]   starts s1 to sN, which claim to have been up for an hour; sets RLOCK_URL
-#   aged_start NAME [OPTION VALUE ...]  starts or restarts one that claims to have been up for an hour
+#   aged_start NAME [OPTION VALUE ...]  starts or restarts one that claims to have been up for an hour, and to have
+#                                       forgotten nothing
 #   quorum_stop                         stops them all
 #   on_servers COMMAND ...              redis-cli on each, with one line of output
 #   held_on LOCK                        on how many servers the lock is held
@@ -20,7 +21,7 @@ make_aged() {
 aged_start() {
   local aged
   make_aged || return
-  REDIS_SERVER=$aged redis_start "$@"
+  REDIS_SERVER=$aged redis_start "$@" && accept_epoch "$1"
 }
 
 quorum_start() {

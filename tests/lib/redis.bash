@@ -5,6 +5,7 @@
 #   redis_freeze / redis_thaw / redis_kill9 / redis_stop NAME
 #   redis_start_with_clock NAME [...]     one whose clock is off by the last clock_step MS
 #   redis_url NAME                        its address for rlock: its socket, or according to TEST_OVER
+#   accept_epoch NAME                     lets it grant locks at once, although it is new
 #   server_us NAME                        its clock in microseconds, as in fencing tokens
 #   redis_listen / redis_listen_no_more NAME   starts and stops listening at 127.0.0.1:$port, too, in plain text
 #   redis_free_port                       a free TCP port, whose number + 10000 is free as well, because a cluster uses it
@@ -61,6 +62,7 @@ over_sentinel() {
   local over
   over_port "$1"
   OVER=(--port "$over")
+  export RLOCK_EPOCH_GUARD=false # tests restart and empty their servers; tests/faults/epoch.bats is about that
 }
 over_cluster() {
   local port=${1}_over
@@ -186,6 +188,12 @@ redis_url() {
   printf 'unix://%s' "${!sock}"
 }
 
+# The server has forgotten nothing, so the epoch guard lets it grant locks at once.
+accept_epoch() {
+  redis "$1" hset rlock:epoch life "$(redis "$1" info replication | sed -n 's/^master_replid:\([0-9a-f]*\).*/\1/p')" \
+    since 0 cause accepted longest 0 before 0 >/dev/null
+}
+
 redis_signal() {
   local pid=${2}_pid
   kill "-$1" "${!pid}"
@@ -273,8 +281,8 @@ idle_semaphore() {
 }
 
 # assert_clean NAME: no key without a TTL, no held lock, and no process that mentions the server's folder except the
-# server. Allowed are fencing tokens, which stay forever, and the outcomes of releases, which stay as long as one may be
-# sent again. Keys that a failed test has left do not affect the next.
+# server. Allowed are fencing tokens and the epoch, which stay forever, and the outcomes of releases, which stay as long as
+# one may be sent again. Keys that a failed test has left do not affect the next.
 assert_clean() {
   is_clean "$1" || {
     redis "$1" flushall >/dev/null 2>&1 || true
@@ -283,7 +291,8 @@ assert_clean() {
 }
 KEYS_WITH_TTL="local found = {}
   for _, key in ipairs(redis.call('keys', '*')) do
-    if string.sub(key, 1, 20) ~= 'redisson_lock_token:' then found[#found + 1] = redis.call('pttl', key) .. ' ' .. key end
+    local stays = string.sub(key, 1, 20) == 'redisson_lock_token:' or key == 'rlock:epoch'
+    if not stays then found[#found + 1] = redis.call('pttl', key) .. ' ' .. key end
   end
   return found"
 is_clean() {

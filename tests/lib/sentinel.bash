@@ -7,6 +7,7 @@
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
 #   sentinels_stop
 #
+# The first job does not have to wait (accept_epoch); after a failover, all have to, except with RLOCK_EPOCH_GUARD=false.
 # A server that does not answer for $SENTINEL_DOWN_AFTER (500) ms is down.
 
 SENTINEL_REPLICAS=() SENTINELS=()
@@ -63,6 +64,7 @@ sentinels_start() {
     wait_until in_step "$name"
   done
   for ((i = 1; i <= sentinels; i++)); do SENTINELS+=("s$i"); done
+  accept_epoch m
   for name in "${SENTINELS[@]}"; do on_its_host "$name" sentinel_start "$name"; done
   for name in "${SENTINELS[@]}"; do wait_until knows_all "$name" "$replicas" "$((sentinels - 1))"; done
 }

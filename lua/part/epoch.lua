@@ -1,0 +1,89 @@
+-- epoch: holds newcomers back while the server may have forgotten grants that have not run out.
+--
+-- A server forgets grants if it is restarted without its data, if a replica that lacks them replaces it, or if somebody
+-- deletes all keys or restores an old copy. What it has forgotten is over once the longest lease has passed.
+--
+--   rlock:epoch   a hash without a TTL, about this life of the data:
+--     life      the server's master_replid, which is another one after each start and each promotion of a replica
+--     server    its run_id, for people
+--     since     the server's time (ms) from which on nothing was forgotten
+--     cause     'missing': there was no such key when this life began; otherwise 'changed'
+--     longest   the longest lease (ms) that was granted or renewed in this life
+--     before    the longest lease of those that may have been forgotten
+--     accepted  who has ended the guard by hand, and when (rlock doctor --accept-epoch)
+-- A script in a cluster reaches only the keys of its slot, so there is no guard there.
+--
+-- A client asks for the guard by ARGV[1], with the milliseconds for which a server that was replaced may still grant locks:
+-- ", guard 0". Behind Sentinels, it also says for how many ms a server has been the master, and the life of that server's
+-- data, in case it is no longer this one: ", guard 10000 5000 LIFE". For a server whose data outlives its restarts:
+-- ", guard data". The record of a waiter has the first word.
+
+--- include part/number
+--- include part/now
+--- include part/text
+
+local epoch = 'rlock:epoch'
+--- if acquire renew
+local kGuard = string.match(ARGV[1], ', guard ([^,]+)')
+--- end
+
+--- if acquire release force_unlock
+-- The lease that counts if none is known: rlock's default.
+local kUnknownLease = 30000
+-- A newcomer's own lease counts, too, because one of that length may have been forgotten together with its record; but not
+-- for longer than this, or a job with a very long lease would wait as long.
+local kOwnLease = 600000
+-- A server remembers that it was promoted as long as its replication backlog: repl-backlog-ttl, by default an hour.
+local kRemembersPromotion = 3600000
+
+-- When a life began at the latest, and the run id of the server. `age`: as a client says; '' if it does not know.
+local function beginning(age, replication)
+  local server = redis.call('info', 'server')
+  local uptime = number_in(string.match(server, 'uptime_in_seconds:(%d+)'), 0) or 0
+  local promoted = not string.find(replication, 'master_replid2:0+%s')
+  age = number_in(age, 0) or promoted and 0 or kRemembersPromotion
+  return now - math.max(math.min(age, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- of whole seconds
+end
+
+-- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
+local function held_back(guard, lease)
+  local lag, age, of_life = string.match(guard, '^(%d+) ?(%d*) ?(%x*)$')
+  local life, since, longest, before, cause =
+    unpack(redis.call('hmget', epoch, 'life', 'since', 'longest', 'before', 'cause'))
+  since, longest, before = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(before, 0, kLongestLease)
+  lag = number_in(lag, 0, kMonth) or 0
+  local replication = guard ~= 'data' and redis.call('info', 'replication')
+  local current = replication and string.match(replication, 'master_replid:(%x+)') or guard
+  -- A time in the future is from before a step of the clock.
+  if life ~= current or not since or since > now then
+    local start, server = now, ''
+    if replication then
+      start, server = beginning(not life and '0' or of_life == current and age or '', replication)
+    end
+    local served = since and before and since + before + lag <= start
+    before = math.max(longest or kUnknownLease, served and 0 or before or kUnknownLease)
+    since, longest, cause = start, 0, life and 'changed' or 'missing'
+    local written = redis.pcall('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause,
+      'longest', '0', 'before', text(before), 'accepted', '')
+    -- A full server grants nothing anyway.
+    if type(written) == 'table' and not string.find(written.err, 'OOM', 1, true) then
+      error(written.err, 0)
+    end
+  end
+  local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
+  if left <= 0 and lease > (longest or 0) then
+    redis.call('hset', epoch, 'longest', text(lease))
+  end
+  return math.max(left, 0), since, cause
+end
+--- end
+
+--- if acquire renew
+-- A hold that goes on for this long must be known to the next life.
+local function remember_lease(lease)
+  local longest = kGuard and redis.call('hget', epoch, 'longest')
+  if longest and lease > (number_in(longest, 0) or 0) then
+    redis.call('hset', epoch, 'longest', text(lease))
+  end
+end
+--- end

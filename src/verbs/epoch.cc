@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/epoch.h"
+
+#include <algorithm>
+
+#include "base/duration.h"
+#include "redis/server_info.h"
+
+namespace rlock::lock {
+namespace {
+
+using redis::Address;
+using redis::Reply;
+
+constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
+
+bool is_local(const redis::Client& client) { return client.address().server.kind == redis::Endpoint::Kind::local; }
+
+// "" if it does not say.
+std::string life_of(const redis::Client& client, const Reply& replication) {
+  return is_local(client) ? std::string(kData) : redis::ServerInfo(replication.as_text()).text("master_replid");
+}
+
+milliseconds time_in(const Reply& reply) {
+  constexpr long long most = 1LL << 53;
+  return milliseconds(std::clamp(reply.as_number().value_or(0), 0LL, most));
+}
+
+milliseconds lag_of(const redis::Client& client) {
+  return client.address().kind == Address::Kind::sentinel ? kReplacedMasterGrants : 0ms;
+}
+
+}  // namespace
+
+std::string guard_words(const redis::Client& client, Guard guard) {
+  if (guard == Guard::off) return "";
+  if (guard == Guard::data) return std::string(kData);
+  std::string words = std::to_string(lag_of(client).count());
+  if (const auto reign = client.reign()) {
+    const auto age = std::chrono::duration_cast<milliseconds>(BootClock::now() - reign->since);
+    words += " " + std::to_string(std::max(age, 0ms).count()) + " " + reign->replication_id;
+  }
+  return words;
+}
+
+std::string why_held_back(const HeldBack& back) {
+  const std::string begin = "; grants begin in " + rough_duration(back.left);
+  if (back.unrecorded) return "the server has no record of earlier locks, because its data is new or was lost" + begin;
+  return "the server was restarted or failed over " + rough_duration(back.age) + " ago and may have forgotten locks" +
+         begin;
+}
+
+redis::Words first_epoch() {
+  return {"HSET", kEpochKey, "life", kData, "since", "0", "cause", "new", "longest", "0", "before", "0"};
+}
+
+Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until) {
+  const std::vector<redis::Words> questions = {
+      {"HMGET", kEpochKey, "life", "since", "cause", "longest", "before", "accepted"},
+      {"TIME"},
+      {"INFO", "replication"}};
+  auto replies = client.call_all(questions, until);
+  for (auto& reply : replies) RLOCK_TRY(std::move(reply));
+  const Reply &record = *replies[0], &time = *replies[1];
+  const std::string life = record.at(0).as_text();
+  if (life.empty()) return std::nullopt;
+  const milliseconds now = time_in(time.at(0)) * 1000 + time_in(time.at(1)) / 1000, since = time_in(record.at(1));
+  Epoch epoch{.current = life == life_of(client, *replies[2]),
+              .longest = time_in(record.at(3)),
+              .forgotten = time_in(record.at(4)),
+              .accepted = record.at(5).as_text()};
+  if (since == 0ms) return epoch;
+  epoch.age = std::max(now - since, 0ms);
+  if (const auto left = epoch.forgotten + lag_of(client) - *epoch.age; epoch.current && left > 0ms) {
+    epoch.back = HeldBack{left, *epoch.age, record.at(2).as_text() == "missing"};
+  }
+  return epoch;
+}
+
+Result<void> accept_epoch(redis::Client& client, const std::string& who, const Until& until) {
+  const Reply replication = RLOCK_TRY(client.call({"INFO", "replication"}, until));
+  const std::string life = life_of(client, replication);
+  if (life.empty()) return client.unexpected_reply("INFO replication");
+  RLOCK_TRY(client.call({"HSET", kEpochKey, "life", life, "since", "0", "cause", "accepted", "longest", "0", "before",
+                         "0", "accepted", who},
+                        until));
+  return {};
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The epoch guard: a server that may have forgotten grants gives none to newcomers until all of these have run out.
+// lua/part/epoch.lua has the rule and its record; this file asks for the guard, and shows and ends it.
+//
+// A grant that a server has forgotten ends with its lease, so two jobs never hold the lock at once if the server waits
+// for the longest lease first. Redlock's authors propose the same for restarts ("delayed restarts", Redis
+// documentation, "Distributed Locks with Redis").
+#pragma once
+
+#include "redis/client.h"
+#include "verbs/answers.h"
+
+namespace rlock::lock {
+
+enum class Guard {
+  off,
+  data,  // the data outlives restarts of the server, so only their loss counts
+  life,  // each start and each promotion of a replica counts, too
+};
+
+// How long a master that was cut off, and has been replaced, may go on granting locks: the default of
+// min-replicas-max-lag. rlock doctor asks for no more.
+inline constexpr milliseconds kReplacedMasterGrants = 10s;
+
+inline constexpr std::string_view kEpochKey = "rlock:epoch";
+
+// How a script is told of the guard; "": it is off. Valid for the next exchange of `client`.
+std::string guard_words(const redis::Client& client, Guard guard);
+
+// Why nothing is granted, and for how long, for people.
+std::string why_held_back(const HeldBack& back);
+
+// The command that makes the record of a new private server (Guard::data), which has nothing to forget.
+redis::Words first_epoch();
+
+// Without a guard on this server so far, there is no record. Errors: those of Client::call. REQUIRES: no cluster.
+Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until);
+
+// Ends the guard, because the caller knows that no job runs that the server may have forgotten. `who`: who says so,
+// which the record keeps. Errors: those of Client::call; unavailable if the server does not say which life this is.
+// REQUIRES: no cluster.
+Result<void> accept_epoch(redis::Client& client, const std::string& who, const Until& until);
+
+}  // namespace rlock::lock

@@ -1,0 +1,228 @@
+# The epoch guard: a server that may have forgotten grants gives none to newcomers until these are over. tests/faults/epoch.sh
+# makes such servers under load.
+
+load ../lib/common
+load ../lib/job
+
+setup() {
+  not_over sentinel cluster 'the tests have servers of their own'
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+  local name
+  touch end
+  for name in "${jobs[@]}"; do wait_until gone "$name" || kill -KILL "$name"; done
+  [[ -z ${SENTINELS:-} ]] || sentinels_stop
+  for name in a s1 s2 s3; do
+    local pid=${name}_pid
+    [[ -z ${!pid:-} || -n ${SENTINELS:-} ]] || redis_stop "$name"
+  done
+  [[ ! -d local ]] || RLOCK_URL=local:$PWD/local rlock local stop --yes
+}
+
+single() {
+  redis_start a "$@"
+  RLOCK_URL=$(redis_url a)
+  export RLOCK_URL
+}
+epoch() { redis "${2:-a}" hget rlock:epoch "$1"; }
+# Another life begins with the next request, as after a restart that lost some locks.
+new_life() { redis "${1:-a}" hset rlock:epoch life another server another >/dev/null; }
+refused() {
+  run rlock run -n "$@" -- touch ran
+  show
+  [[ $status == 75 && ! -e ran ]]
+}
+
+@test "a server without a record grants nothing for the default lease, or a longer one that is asked for" {
+  single
+  refused --epoch-guard job
+  [[ $output == *'no record of earlier locks, because its data is new or was lost; grants begin in 30s'* ]]
+  refused --epoch-guard --lease 60s job
+  [[ $output == *'grants begin in 1m'* || $output == *'grants begin in 59s'* ]]
+  [[ $(epoch cause) == missing && $(epoch before) == 30000 && $(redis a pttl rlock:epoch) == -1 ]]
+  [[ $(epoch life) == "$(redis a info replication | sed -n 's/^master_replid:\([0-9a-f]*\).*/\1/p')" ]]
+  # Jobs without the guard do not wait.
+  run -0 rlock run -n job -- true
+}
+
+@test "a flushed server holds back newcomers, of each kind" {
+  single
+  accept_epoch a
+  run -0 rlock run --epoch-guard -n job -- true
+  redis a flushall >/dev/null
+  local kind
+  for kind in '' -s -x '--slots 2' '--protocol set'; do
+    refused --epoch-guard $kind "job$kind"
+    [[ $output == *'grants begin in'* ]]
+  done
+}
+
+@test "a restart holds newcomers back for the longest lease, not longer; waiters keep their places" {
+  single --appendonly yes
+  accept_epoch a
+  run -0 rlock run --epoch-guard --lease 3s -n job -- true
+  [[ $(epoch longest) == 3000 ]]
+  redis_kill9 a
+  redis_start a --appendonly yes
+  redis a config set appendonly yes >/dev/null
+  local i began
+  began=$(server_us a)
+  for i in 1 2; do
+    rlock run --epoch-guard --lease 2s job -- bash -c "echo $i >>order" 2>"err$i" 3>&- &
+    jobs+=($!)
+    wait_until waiting a job "$i"
+  done
+  # A new life that is not a promotion has lasted as long as the server.
+  wait_until test -s order
+  (($(server_us a) - began > 1000000))
+  for i in "${jobs[@]}"; do wait "$i"; done
+  [[ $(paste -sd' ' order) == '1 2' && $(epoch cause) == changed && $(epoch before) == 3000 ]]
+}
+
+@test "renewals, releases and re-entries of holds that are there go on" {
+  single
+  accept_epoch a
+  rlock run --epoch-guard --lease 3s job -- bash -c 'touch begun; until [[ -e go ]]; do sleep 0.05; done
+    rlock run --epoch-guard -n job -- touch inner' 3>&- &
+  jobs+=($!)
+  wait_until test -e begun
+  new_life
+  refused --epoch-guard other
+  local left
+  left=$(redis a pttl job)
+  wait_until renewed "$left"
+  touch go
+  wait "${jobs[0]}"
+  [[ -e inner && $(redis a exists job) == 0 ]]
+}
+renewed() {
+  local now
+  now=$(redis a pttl job)
+  ((now > left)) || { left=$now && return 1; }
+}
+
+@test "a release in a new life gives the lock to no waiter yet" {
+  single
+  accept_epoch a
+  local owner
+  owner=$(rlock acquire --epoch-guard job --lease 5s)
+  rlock run --epoch-guard --lease 4s job -- touch ran 3>&- &
+  jobs+=($!)
+  wait_until waiting a job 1
+  new_life
+  run -0 rlock release job --owner "$owner"
+  [[ $(redis a exists job) == 0 && ! -e ran && $(epoch before) == 5000 ]]
+  wait "${jobs[0]}"
+  local ran since
+  since=$(epoch since)
+  ran=$(($(redis a get 'redisson_lock_token:{job}') / 1000))
+  ((ran - since >= 5000))
+}
+
+@test "the record keeps the longest lease of a renewal and of a waiter, over a life that did not last" {
+  single
+  accept_epoch a
+  local owner
+  owner=$(rlock acquire --epoch-guard job --lease 2s)
+  run -0 rlock renew --epoch-guard job --owner "$owner" --lease 20s
+  [[ $(epoch longest) == 20000 ]]
+  new_life
+  refused --epoch-guard other --lease 2s
+  new_life
+  refused --epoch-guard other --lease 2s
+  [[ $(epoch before) == 20000 && $(epoch longest) == 0 ]]
+}
+
+@test "behind Sentinels the guard is on: a job waits after a failover, but not if that was long ago" {
+  source "$TESTS_DIR/lib/sentinel.bash"
+  sentinels_start 1 3
+  RLOCK_URL=$(sentinels_url)
+  export RLOCK_URL
+  run -0 rlock run --lease 1s -n job -- true
+  redis_freeze m
+  wait_until promoted
+  refused --lease 1s job
+  [[ $output == *'was restarted or failed over'*'may have forgotten locks; grants begin in 1'[01]s ]]
+  run -0 rlock run --lease 1s -n --epoch-guard=false other -- true
+  # The same life, as a job sees it that is the first to come later.
+  new_life r1
+  wait_until for_long
+  run -0 rlock run --lease 1s -n job -- true
+  redis_thaw m
+}
+promoted() { [[ $(master_now s1) == r1 && $(master_now s2) == r1 && $(master_now s3) == r1 ]]; }
+for_long() { (($(redis s1 sentinel master mymaster | sed -n '/^role-reported-time$/{n;p}') > 11500)); }
+
+@test "servers of a quorum always have the guard: a new one has no vote, and neither has one that was flushed" {
+  source "$TESTS_DIR/lib/quorum.bash"
+  quorum_start 3
+  run -0 rlock run -n --epoch-guard=false job -- true
+  redis s1 flushall >/dev/null
+  run --separate-stderr rlock run -v -n job -- true
+  show
+  [[ $status == 0 && $stderr == *"without $(redis_url s1): the server has no record of earlier locks"* ]]
+  redis s2 flushall >/dev/null
+  refused --lease 5s job
+  [[ $output == *'not acquired: the server has no record of earlier locks'*'grants begin in '* ]]
+  [[ $(on_servers exists job | grep -c 1) == 0 ]]
+  run -0 rlock doctor --accept-epoch --yes
+  run -0 rlock run -n job -- true
+}
+
+@test "local: does not wait at its first start, nor after a crash of its server; it does after a flush" {
+  export RLOCK_URL=local:$PWD/local
+  run -0 rlock run -n job -- true
+  redis-cli -s local/redis.sock debug segfault >/dev/null 2>&1 || true
+  wait_until answers
+  run -0 rlock run -n job -- true
+  redis-cli -s local/redis.sock flushall >/dev/null
+  refused job
+  [[ $output == *'grants begin in'* ]]
+}
+answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
+
+@test "status, its metrics and doctor show the guard; doctor --accept-epoch ends it after a question" {
+  single
+  refused --epoch-guard job
+  run -0 rlock status job
+  [[ $output == *'epoch     the server has no record of earlier locks'*'grants begin in '* ]]
+  run -0 --separate-stderr rlock status --json job
+  [[ $output == *'"grants_begin_in_ms": 29'* || $output == *'"grants_begin_in_ms": 30'* ]]
+  run -0 rlock status --prometheus job
+  [[ $output == *"rlock_grants_begin_seconds{server=\"$RLOCK_URL\"} 29."* && $output == *'rlock_epoch_age_seconds{'* ]]
+  run rlock doctor
+  [[ $output == *'warn  epoch '*'grants begin in '*'rlock doctor --accept-epoch ends the wait'* ]]
+  run rlock doctor --accept-epoch
+  [[ $status == 64 && $output == *'there is no terminal to ask on; give --yes'* ]]
+  run rlock doctor --accept-epoch --yes
+  [[ $status == 0 && $output == *'the epoch was accepted by '*"@$(hostname) (rlock doctor --accept-epoch) at 20"* ]]
+  run -0 rlock run --epoch-guard -n job -- true
+  run -0 rlock status job
+  [[ $output == *'epoch     accepted by '*'rlock doctor --accept-epoch'* ]]
+  # Until the next life.
+  new_life
+  refused --epoch-guard job
+  [[ -z $(epoch accepted) ]]
+}
+
+@test "a cluster has no guard, and says so; the default is off on one server" {
+  run rlock run --url redis+cluster://127.0.0.1:1 --epoch-guard job -- true
+  [[ $status == 64 && $output == *'a cluster has no epoch guard'*'use --wait-replicas instead'* ]]
+  single
+  run -0 rlock run -n job -- true
+  [[ $(redis a exists rlock:epoch) == 0 ]]
+}
+
+@test "a user without the right to the record gets no lock with the guard" {
+  single
+  redis a acl setuser u on '>p' '~job*' '~{job*' '~rlock:*:{job*' '~redisson_lock*:{job*' '&*' +@all >/dev/null
+  local url=redis://u:p@127.0.0.1:$(redis_free_port)
+  redis a config set port "${url##*:}" >/dev/null
+  run rlock run --url "$url" --epoch-guard -n job -- touch ran
+  show
+  [[ $status == 77 && ! -e ran ]]
+  run rlock run --url "$url" -n job -- true
+  [[ $status == 0 ]]
+}
