@@ -17,8 +17,8 @@ A fault is a block of the files beside this script:
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place
 
-A model has the faulty file compiled into it, and the scripts of `scripts` are those that the build has generated.
-BUILD is the build directory, build/ if none is named; it needs model_scripts and rlock's libraries.
+A model has the faulty file compiled into it, and `scripts` gets the scripts that are built from the faulty parts. BUILD
+is the build directory, build/ if none is named, with model_scripts and rlock's libraries.
 """
 import argparse
 import concurrent.futures
@@ -132,11 +132,12 @@ class Models:
 
 def try_script(fault, build, folder):
     """Returns whether the search over the scripts notices the fault."""
-    generated = build / "generated" / "lua"
-    shutil.copytree(generated, folder, dirs_exist_ok=True)
-    for file, text in fault.apply(lambda name: (generated / name).read_text()).items():
+    shutil.copytree(SOURCE / "lua", folder / "lua")
+    for file, text in fault.apply(lambda name: (SOURCE / name).read_text()).items():
         (folder / file).write_text(text)
-    words = [build / "model_scripts", "--scripts", folder, *fault.by[1:]]
+    built = folder / "built"
+    subprocess.run(["cmake", f"-DOUT={built}", "-P", folder / "lua" / "embed.cmake"], check=True)
+    words = [build / "model_scripts", "--scripts", built, *fault.by[1:]]
     return subprocess.run(words, stdout=subprocess.DEVNULL, timeout=LONGEST).returncode == 1
 
 
@@ -174,11 +175,9 @@ class Tests:
         return len(re.findall("^not ok", ran.stdout, re.M))
 
 
-def check_texts(chosen, build):
+def check_texts(chosen):
     for fault in chosen:
-        where = build / "generated" / "lua" if fault.by[0] == "scripts" else SOURCE
-        if where.exists():
-            fault.apply(lambda name, where=where: (where / name).read_text())
+        fault.apply(lambda name: (SOURCE / name).read_text())
 
 
 def try_models(chosen, build, work):
@@ -223,7 +222,7 @@ def main():
     build = options.build.resolve()
     chosen = [fault for fault in faults() if re.search(options.only, fault.name)]
     try:
-        check_texts(chosen, build)
+        check_texts(chosen)
     except Unfit as error:
         sys.exit(str(error))
     if options.texts:
