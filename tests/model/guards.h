@@ -196,8 +196,9 @@ class GuardsModel {
       w.sent += kTick;
       if (w.promise.sent != TimePoint::max()) w.promise.sent += kTick;
     });
-    if (granted && age < fresh)
+    if (granted && age < fresh) {
       step("time passes until a tick before SIGTERM is due", [&](World& w) { pass(w, fresh - age); });
+    }
   }
 
   void pass(World& w, milliseconds time) {

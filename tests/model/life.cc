@@ -134,10 +134,12 @@ class LifeModel {
       step("the command is not found", [&](auto& s) { end_command(s, {JobEnd::Kind::not_found, 2}); });
       if (!from.others) step("the command starts another process", [&](auto& s) { s.others = true; });
     }
-    if (from.command && from.shut)
+    if (from.command && from.shut) {
       step("the command leaves", [&](auto& s) { end_command(s, {JobEnd::Kind::exited, 125}); });
-    if (from.command)
+    }
+    if (from.command) {
       step("the command is killed", [&](auto& s) { end_command(s, {JobEnd::Kind::signalled, SIGKILL}); });
+    }
     if (from.others) step("the others end", [&](auto& s) { s.others = false; });
     if (from.hook) {
       step("the hook succeeds", [&](auto& s) { end_hook(s, false); });
