@@ -22,6 +22,7 @@ const std::vector<Configuration>& configurations() {
        .faults = 0,
        .losses = 1,
        .expected = "too many hold the lock at once"},
+      {.name = "guarded", .clients = {plain, plain}, .ticks = 9, .faults = 0, .losses = 1, .guarded = true},
       {.name = "string", .clients = several(3, {.mode = {Kind::set}})},
   };
   return all;

@@ -16,6 +16,7 @@ struct Role {
   bool java = false;      // a Redisson client
   bool replaces = false;  // it takes the place of the last waiter that did so
   int priority = 0;
+  milliseconds lease{};  // 0: that of the configuration
 };
 
 struct Configuration {
@@ -32,6 +33,11 @@ struct Configuration {
   milliseconds lease{10'000};
   milliseconds tick{5'001};
 };
+
+inline milliseconds lease_of(const Configuration& configuration, int client) {
+  const milliseconds own = configuration.clients[static_cast<std::size_t>(client)].lease;
+  return own > 0ms ? own : configuration.lease;
+}
 
 const std::vector<Configuration>& configurations();
 

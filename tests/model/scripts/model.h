@@ -121,7 +121,7 @@ class Model {
 
   const Configuration& configuration_;
   Server server_;
-  lock::LeaseTiming timing_;
+  std::vector<lock::LeaseTiming> timings_;  // of each client
   std::string complaint_;
   std::unordered_set<Hash, HashOfHash> fed_;  // the states from which all get it
 };
