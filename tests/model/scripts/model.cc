@@ -51,7 +51,8 @@ std::string printable(std::string text) {
 }
 
 std::string text_of_entry(const Entry& entry, long long now) {
-  std::string text = name_of(entry.key) + (entry.expires < 0 ? "" : " for " + std::to_string(entry.expires - now) + " ms");
+  std::string text =
+      name_of(entry.key) + (entry.expires < 0 ? "" : " for " + std::to_string(entry.expires - now) + " ms");
   const Value& value = *entry.value;
   if (value.type == Value::Type::string) text += ": " + value.text;
   for (const auto& [field, what] : value.fields) text += "; " + field + " = " + what;
@@ -77,8 +78,7 @@ std::string text_of(const Step& step) {
 }
 
 Model::Model(const Configuration& configuration, const std::string& scripts)
-    : configuration_(configuration),
-      server_(configuration, scripts) {
+    : configuration_(configuration), server_(configuration, scripts) {
   for (int i = 0; i < static_cast<int>(configuration.clients.size()); ++i) {
     const milliseconds lease = lease_of(configuration, i);
     timings_.push_back(*lock::LeaseTiming::make(lease, lock::LeaseTiming::default_grace(lease)));
@@ -98,6 +98,7 @@ State Model::first() {
   };
   for (int i = 0; i < static_cast<int>(configuration_.clients.size()) && configuration_.guarded; ++i) {
     for (const Ask one : {Ask::take, Ask::release}) ask(state, {one, {i, kEarlier}}, false);
+    // The first time, the server had no record.
     wait_until(server_.at(state.database).now + kHour);
     for (const Ask one : {Ask::take, Ask::release}) ask(state, {one, {i, kEarlier}}, false);
   }
@@ -199,7 +200,7 @@ void Model::advance(const State& state, const Visit& visit) {
 void Model::lose(const State& state, const Visit& visit) {
   if (state.losses >= configuration_.losses) return;
   State next = state;
-  if (!state.copied) {
+  if (configuration_.copies && !state.copied) {
     next.copied = true;
     next.copy = state.database;
     show(next, {"a replica has received everything so far"}, visit);
@@ -229,6 +230,7 @@ void Model::lose(const State& state, const Visit& visit) {
     become(server_.at(state.copy), Way::promoted, "that replica takes over");
     become(server_.at(state.copy), Way::restarted, "the server starts again with the data of that moment");
   }
+  if (configuration_.copies) return;
   become({}, Way::restarted, "the server starts again without data");
   become({}, Way::flushed, "someone deletes all data");
 }
@@ -450,7 +452,8 @@ void Model::check(const State& state) {
     const milliseconds margin = lease / 100 + timings_[i].clock_step + lock::scaled(1s, lease);
     if (state.losses > 0) continue;
     if (!kept) complaint_ = "the server no longer has the lock of a client that holds it";
-    if (kept && !configuration_.clients[i].java && facts.ends[i] * 1ms < deadline + margin) complaint_ = "the lease ends too soon after the deadline";
+    if (kept && !configuration_.clients[i].java && facts.ends[i] * 1ms < deadline + margin)
+      complaint_ = "the lease ends too soon after the deadline";
   }
   const lock::Mode& mode = configuration_.clients.front().mode;
   const bool slots = mode.kind == lock::Mode::Kind::slots;
@@ -532,11 +535,11 @@ bool Model::all_get_it(State state, bool holders_are_dead) {
   for (int i = 0; i < kMostTicks && !good; ++i) {
     state = standard(in_peace(state, holders_are_dead && i == 0)).state;
     const Hash hash = this->hash(state);
-    good = fed_.contains(hash) || std::ranges::none_of(state.clients, [](const Client& client) {
-      return client.stage == Stage::waits;
-    });
+    good = fed_.contains(hash) ||
+           std::ranges::none_of(state.clients, [](const Client& client) { return client.stage == Stage::waits; });
     way.push_back(hash);
-    for (int number = 0; number < static_cast<int>(configuration_.clients.size()) && !good; ++number) go_on(state, number);
+    for (int number = 0; number < static_cast<int>(configuration_.clients.size()) && !good; ++number)
+      go_on(state, number);
     state.database = server_.id_of(later(state));
   }
   if (good) fed_.insert(way.begin(), way.end());

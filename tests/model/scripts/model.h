@@ -85,8 +85,8 @@ class Model {
 
   Server& server() { return server_; }
 
-  // Whether each client that waits in `state` gets the lock in the end if nothing more goes wrong: holders release it, or
-  // are dead, and waiters ask once in each tick.
+  // Whether each client that waits in `state` gets the lock in the end if nothing more goes wrong: holders release it,
+  // or are dead, and waiters ask once in each tick.
   bool all_get_it(const State& state);
 
  private:

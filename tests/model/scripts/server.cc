@@ -194,7 +194,8 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       client_(redis::Endpoint{}),
       guard_(guard_words(client_, configuration.guarded ? lock::Guard::life : lock::Guard::off)),
       renamings_(renamings_of(configuration.clients)) {
-  for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks}) scripts_.emplace(text, interpreter_.load("java", text));
+  for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks})
+    scripts_.emplace(text, interpreter_.load("java", text));
   constexpr const char* kVerbs[] = {"acquire", "renew", "release", "force_unlock", "inspect", "raise"};
   constexpr const char* kLayouts[] = {"plain", "read_write", "semaphore", "string"};
   for (std::size_t verb = 0; verb < std::size(kVerbs); ++verb) {
@@ -297,11 +298,11 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
     }
   } else if (is_java(request.ask)) {
     const std::string text = reply.as_text();
-    outcome.word = text == "granted"                       ? Word::granted
-                   : text == "renewed"                     ? Word::renewed
-                   : text == "released"                    ? Word::released
-                   : request.ask == Ask::java_take         ? Word::held
-                                                           : Word::other_owner;
+    outcome.word = text == "granted"               ? Word::granted
+                   : text == "renewed"             ? Word::renewed
+                   : text == "released"            ? Word::released
+                   : request.ask == Ask::java_take ? Word::held
+                                                   : Word::other_owner;
   } else if (request.ask == Ask::renew) {
     const auto renewed = lock::read_renewal(reply);
     if (renewed) outcome.word = word_of(renewed->outcome);
