@@ -9,7 +9,9 @@ namespace rlock::model {
 namespace {
 
 // 2023-11-14; any time after 2001 would do.
-constexpr long long kBegin = 1'700'000'000'000;
+constexpr long long kBegin = 1'700'000'000'000, kHour = 3'600'000;
+// The number of the attempts before that.
+constexpr int kEarlier = 9;
 
 // What may go wrong with a request. `on_its_way`: it is executed later, or never. `full`: the server is out of memory.
 struct Fault {
@@ -49,7 +51,8 @@ std::string printable(std::string text) {
 }
 
 std::string text_of_entry(const Entry& entry, long long now) {
-  std::string text = name_of(entry.key) + (entry.expires < 0 ? "" : " for " + std::to_string(entry.expires - now) + " ms");
+  std::string text =
+      name_of(entry.key) + (entry.expires < 0 ? "" : " for " + std::to_string(entry.expires - now) + " ms");
   const Value& value = *entry.value;
   if (value.type == Value::Type::string) text += ": " + value.text;
   for (const auto& [field, what] : value.fields) text += "; " + field + " = " + what;
@@ -75,13 +78,32 @@ std::string text_of(const Step& step) {
 }
 
 Model::Model(const Configuration& configuration, const std::string& scripts)
-    : configuration_(configuration),
-      server_(configuration, scripts),
-      timing_(*lock::LeaseTiming::make(configuration.lease, lock::LeaseTiming::default_grace(configuration.lease))) {}
+    : configuration_(configuration), server_(configuration, scripts) {
+  for (int i = 0; i < static_cast<int>(configuration.clients.size()); ++i) {
+    const milliseconds lease = lease_of(configuration, i);
+    timings_.push_back(*lock::LeaseTiming::make(lease, lock::LeaseTiming::default_grace(lease)));
+  }
+}
 
+// The server has run for long, and each client has already had the lock.
 State Model::first() {
+  Database database{.now = kBegin - 10 * kHour, .started = kBegin - 100 * kHour};
   State state;
-  state.database = server_.id_of({.now = kBegin, .started = kBegin - 1'000'000'000});
+  state.database = server_.id_of(database);
+  const auto wait_until = [&](long long time) {
+    Database later = server_.at(state.database);
+    later.now = time;
+    later.remove_expired();
+    state.database = server_.id_of(std::move(later));
+  };
+  for (int i = 0; i < static_cast<int>(configuration_.clients.size()) && configuration_.guarded; ++i) {
+    for (const Ask one : {Ask::take, Ask::release}) ask(state, {one, {i, kEarlier}}, false);
+    // The first time, the server had no record.
+    wait_until(server_.at(state.database).now + kHour);
+    for (const Ask one : {Ask::take, Ask::release}) ask(state, {one, {i, kEarlier}}, false);
+  }
+  wait_until(kBegin);
+  complaint_.clear();
   return state;
 }
 
@@ -93,7 +115,7 @@ int Model::tick(const State& state) const {
 bool Model::in_time(const State& state, int number) const {
   const auto index = static_cast<std::size_t>(number);
   const milliseconds passed = (tick(state) - state.clients[index].sent) * configuration_.tick;
-  return configuration_.clients[index].java ? passed <= configuration_.lease : passed < timing_.kill_at;
+  return configuration_.clients[index].java ? passed <= configuration_.lease : passed < timings_[index].kill_at;
 }
 
 Listening Model::listening(const State& state) const {
@@ -178,33 +200,39 @@ void Model::advance(const State& state, const Visit& visit) {
 void Model::lose(const State& state, const Visit& visit) {
   if (state.losses >= configuration_.losses) return;
   State next = state;
-  if (!state.copied) {
+  if (configuration_.copies && !state.copied) {
     next.copied = true;
     next.copy = state.database;
     show(next, {"a replica has received everything so far"}, visit);
   }
-  const auto become = [&](Database database, bool same_server, const char* what) {
+  enum class Way { promoted, restarted, flushed };
+  const auto become = [&](Database database, Way way, const char* what) {
+    const Database& before = server_.at(state.database);
+    const bool same = way == Way::flushed;
+    database.now = before.now + 1;  // it takes a moment, so that tokens can grow
+    database.run = before.run + !same;
+    database.life = before.life + !same;
+    database.life_before = way == Way::promoted ? before.life : same ? before.life_before : 0;
+    database.started = way == Way::restarted ? before.now : before.started;
+    database.remove_expired();
     next = state;
     ++next.losses;
     next.copied = false;
     next.copy = 0;
-    const Database& before = server_.at(state.database);
-    database.now = before.now + 1;  // it takes a moment, so that tokens can grow
-    database.run = before.run + !same_server;
-    database.life = before.life + !same_server;
-    database.started = same_server ? before.started : before.now;
-    database.remove_expired();
     next.database = server_.id_of(std::move(database));
     for (Client& client : next.clients) {
-      client.listens = client.listens && same_server;
-      client.hears_releases = client.hears_releases && same_server;
-      client.ghost = client.ghost && same_server;
+      client.listens = client.listens && same;
+      client.ghost = client.ghost && same;
     }
     show(next, {what}, visit);
   };
-  if (state.copied) become(server_.at(state.copy), false, "that replica takes over");
-  become({}, false, "the server starts again without data");
-  become({}, true, "someone deletes all data");
+  if (state.copied) {
+    become(server_.at(state.copy), Way::promoted, "that replica takes over");
+    become(server_.at(state.copy), Way::restarted, "the server starts again with the data of that moment");
+  }
+  if (configuration_.copies) return;
+  become({}, Way::restarted, "the server starts again without data");
+  become({}, Way::flushed, "someone deletes all data");
 }
 
 void Model::each_of(const State& state, int number, const Visit& visit) {
@@ -419,12 +447,13 @@ void Model::check(const State& state) {
     ++holders;
     writers += mode.kind != lock::Mode::Kind::read;
     const bool kept = facts.ends[i] != 0 && facts.attempts[i] == client.attempt;
-    const milliseconds deadline = kBegin * 1ms + client.sent * configuration_.tick + timing_.kill_at;
-    const milliseconds margin =
-        configuration_.lease / 100 + timing_.clock_step + lock::scaled(1s, configuration_.lease);
+    const milliseconds deadline = kBegin * 1ms + client.sent * configuration_.tick + timings_[i].kill_at;
+    const milliseconds lease = lease_of(configuration_, static_cast<int>(i));
+    const milliseconds margin = lease / 100 + timings_[i].clock_step + lock::scaled(1s, lease);
     if (state.losses > 0) continue;
     if (!kept) complaint_ = "the server no longer has the lock of a client that holds it";
-    if (kept && !configuration_.clients[i].java && facts.ends[i] * 1ms < deadline + margin) complaint_ = "the lease ends too soon after the deadline";
+    if (kept && !configuration_.clients[i].java && facts.ends[i] * 1ms < deadline + margin)
+      complaint_ = "the lease ends too soon after the deadline";
   }
   const lock::Mode& mode = configuration_.clients.front().mode;
   const bool slots = mode.kind == lock::Mode::Kind::slots;
@@ -506,11 +535,11 @@ bool Model::all_get_it(State state, bool holders_are_dead) {
   for (int i = 0; i < kMostTicks && !good; ++i) {
     state = standard(in_peace(state, holders_are_dead && i == 0)).state;
     const Hash hash = this->hash(state);
-    good = fed_.contains(hash) || std::ranges::none_of(state.clients, [](const Client& client) {
-      return client.stage == Stage::waits;
-    });
+    good = fed_.contains(hash) ||
+           std::ranges::none_of(state.clients, [](const Client& client) { return client.stage == Stage::waits; });
     way.push_back(hash);
-    for (int number = 0; number < static_cast<int>(configuration_.clients.size()) && !good; ++number) go_on(state, number);
+    for (int number = 0; number < static_cast<int>(configuration_.clients.size()) && !good; ++number)
+      go_on(state, number);
     state.database = server_.id_of(later(state));
   }
   if (good) fed_.insert(way.begin(), way.end());

@@ -85,8 +85,8 @@ class Model {
 
   Server& server() { return server_; }
 
-  // Whether each client that waits in `state` gets the lock in the end if nothing more goes wrong: holders release it, or
-  // are dead, and waiters ask once in each tick.
+  // Whether each client that waits in `state` gets the lock in the end if nothing more goes wrong: holders release it,
+  // or are dead, and waiters ask once in each tick.
   bool all_get_it(const State& state);
 
  private:
@@ -121,7 +121,7 @@ class Model {
 
   const Configuration& configuration_;
   Server server_;
-  lock::LeaseTiming timing_;
+  std::vector<lock::LeaseTiming> timings_;  // of each client
   std::string complaint_;
   std::unordered_set<Hash, HashOfHash> fed_;  // the states from which all get it
 };

@@ -101,7 +101,8 @@ Found search(Model& model, std::uint64_t most) {
         }
         const Model::Standard standard = model.standard(state);
         if (!seen.add(standard.hash)) return;
-        if (!model.all_get_it(standard.state)) found.complaint = "from here on, a waiter never gets the lock, although nothing more goes wrong";
+        if (!model.all_get_it(standard.state))
+          found.complaint = "from here on, a waiter never gets the lock, although nothing more goes wrong";
         next.push_back({standard.state, static_cast<std::uint32_t>(origins.size())});
         origins.push_back(origin);
       });

@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "lua/scripts.h"
+#include "verbs/epoch.h"
 #include "verbs/replies.h"
 
 namespace rlock::model {
@@ -41,7 +42,7 @@ std::vector<Renaming> renamings_of(const std::vector<Role>& roles) {
   const auto same = [&](std::size_t a, std::size_t b) {
     const Role &one = roles[a], &other = roles[b];
     return one.mode.text() == other.mode.text() && one.waits == other.waits && one.java == other.java &&
-           one.replaces == other.replaces && one.priority == other.priority;
+           one.replaces == other.replaces && one.priority == other.priority && one.lease == other.lease;
   };
   Renaming renaming{};
   std::iota(renaming.begin(), renaming.end(), 0);
@@ -191,8 +192,10 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       name_(name_of_lock()),
       lock_{name_, configuration.clients.front().mode.layout()},
       client_(redis::Endpoint{}),
+      guard_(guard_words(client_, configuration.guarded ? lock::Guard::life : lock::Guard::off)),
       renamings_(renamings_of(configuration.clients)) {
-  for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks}) scripts_.emplace(text, interpreter_.load("java", text));
+  for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks})
+    scripts_.emplace(text, interpreter_.load("java", text));
   constexpr const char* kVerbs[] = {"acquire", "renew", "release", "force_unlock", "inspect", "raise"};
   constexpr const char* kLayouts[] = {"plain", "read_write", "semaphore", "string"};
   for (std::size_t verb = 0; verb < std::size(kVerbs); ++verb) {
@@ -209,6 +212,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
 std::vector<std::string> Server::words_of(const Request& request) {
   const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
   const lock::OwnerId owner = owner_id(request.who);
+  const milliseconds lease = lease_of(configuration_, request.who.client);
   const auto as_strings = [](const lock::Call& call) {
     const redis::Words words = call.as_a_whole();
     return std::vector<std::string>(words.begin(), words.end());
@@ -216,15 +220,15 @@ std::vector<std::string> Server::words_of(const Request& request) {
   switch (request.ask) {
     case Ask::take:
     case Ask::wait: {
-      lock::AcquireRequest acquire{.name = name_, .mode = role.mode, .owner = owner, .lease = configuration_.lease};
+      lock::AcquireRequest acquire{.name = name_, .mode = role.mode, .owner = owner, .lease = lease};
       if (request.ask == Ask::wait) {
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
-      return as_strings(lock::acquire_call(client_, acquire, {}));
+      return as_strings(lock::acquire_call(client_, acquire, guard_, {}));
     }
     case Ask::renew: {
-      const lock::Hold hold{lock_, owner, owner.first_hold(), "", configuration_.lease, {}};
-      return as_strings(lock::renew_calls(client_, {&hold, 1}, configuration_.lease, {}).front());
+      const lock::Hold hold{lock_, owner, owner.first_hold(), "", lease, {}};
+      return as_strings(lock::renew_calls(client_, {&hold, 1}, lease, guard_, {}).front());
     }
     case Ask::java_take: return java_words(kJavaTakes, owner.text());
     case Ask::java_renew: return java_words(kJavaRenews, owner.text());
@@ -294,11 +298,11 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
     }
   } else if (is_java(request.ask)) {
     const std::string text = reply.as_text();
-    outcome.word = text == "granted"                       ? Word::granted
-                   : text == "renewed"                     ? Word::renewed
-                   : text == "released"                    ? Word::released
-                   : request.ask == Ask::java_take         ? Word::held
-                                                           : Word::other_owner;
+    outcome.word = text == "granted"               ? Word::granted
+                   : text == "renewed"             ? Word::renewed
+                   : text == "released"            ? Word::released
+                   : request.ask == Ask::java_take ? Word::held
+                                                   : Word::other_owner;
   } else if (request.ask == Ask::renew) {
     const auto renewed = lock::read_renewal(reply);
     if (renewed) outcome.word = word_of(renewed->outcome);
@@ -467,7 +471,7 @@ Hash Server::hash_of_value(const Value& value, std::size_t renaming) const {
 }
 
 Hash Server::hash_of_database(const Database& database, std::size_t renaming) {
-  const long long facts[] = {database.now, database.started, database.run, database.life};
+  const long long facts[] = {database.now, database.started, database.run, database.life, database.life_before};
   Hash sum = hash_of(facts, sizeof facts);
   for (const Entry& entry : database.entries) {
     const struct {

@@ -526,14 +526,17 @@ Reply time(Session& session, const Words&) {
 
 Reply info(Session& session, const Words& words) {
   const Database& database = session.database();
-  const auto id = [](char kind, int number) { return std::string(36, kind) + std::to_string(1000 + number); };
+  const auto id = [](char kind, int number) {
+    return number == 0 ? std::string(40, '0') : std::string(36, kind) + std::to_string(1000 + number);
+  };
   const std::string section = words.size() > 1 ? lower(words[1]) : "";
   if (section == "server") {
     return text("# Server\r\nredis_version:7.0.15\r\nrun_id:" + id('a', database.run) +
                 "\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) + "\r\n");
   }
   if (section == "replication") {
-    return text("# Replication\r\nrole:master\r\nmaster_replid:" + id('b', database.life) + "\r\n");
+    return text("# Replication\r\nrole:master\r\nmaster_replid:" + id('b', database.life) +
+                "\r\nmaster_replid2:" + id('b', database.life_before) + "\r\n");
   }
   return text("");
 }

@@ -47,6 +47,7 @@ struct Database {
   long long now = 0;             // ms since 1970
   long long started = 0;         // ms since 1970
   int run = 1, life = 1;         // which run_id and which master_replid it has
+  int life_before = 0;           // the master_replid of the master that it has replaced; 0: none
   std::vector<Entry> entries{};  // sorted by key
 
   const Entry* find(KeyId key) const;
