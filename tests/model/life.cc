@@ -299,12 +299,13 @@ class LifeModel {
 
   void check_deadlines(const Surroundings& s) {
     const Stage stage = s.life.stage();
+    const bool ending = s.life.force() == Force::ending && s.now >= s.terminated_at + kGrace;
+    if (ending && stage != Stage::deserted && stage <= Stage::winding_up) blame("the grace never ends");
     if (stage < Stage::preparing || stage > Stage::winding_up) return;
     if (s.now >= deadlines(s).terminate_at() && !s.life.lost()) blame("the lock is not lost in time");
     if (s.life.lost() && s.life.force() == Force::calm) blame("the lock is lost, and nothing is ended");
     if (s.now >= deadlines(s).kill_at() && s.life.force() != Force::killing)
       blame("after the deadline, nothing is killed");
-    if (s.life.force() == Force::ending && s.now >= s.terminated_at + kGrace) blame("the grace never ends");
     if (plan_.max_hold && s.command && s.now >= *s.life.begun() + kMaxHold && s.life.force() == Force::calm) {
       blame("--max-hold never ends");
     }
