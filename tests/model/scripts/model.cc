@@ -41,7 +41,6 @@ const char* verb_of(Ask ask) {
   return kVerbs[static_cast<int>(ask)];
 }
 
-bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::java_take; }
 bool is_renewal(Ask ask) { return ask == Ask::renew || ask == Ask::java_renew; }
 
 // Bytes that are not printable become dots.

@@ -308,13 +308,20 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
     if (renewed) outcome.word = word_of(renewed->outcome);
   } else {
     const auto released = lock::read_release(reply);
-    if (released) outcome.word = word_of(released->outcome);
+    if (released && released->holds_left == 0) outcome.word = word_of(released->outcome);
   }
   if (outcome.word == Word::wrong) outcome.complaint = number_of("a script replies " + shown(reply));
 }
 
 // Grants have new tokens, and do not overtake anyone in the queue.
 void Server::compare(const Facts& before, const Facts& after, const Request& request, Outcome& outcome) {
+  const auto asker = static_cast<std::size_t>(request.who.client);
+  const bool has_it = after.ends[asker] != 0 && after.attempts[asker] == request.who.attempt;
+  if (outcome.word == Word::released && has_it) outcome.complaint = number_of("a lock that was released is still held");
+  if (outcome.word == Word::granted && !has_it) outcome.complaint = number_of("a lock that was granted is not held");
+  if (outcome.word == Word::full && (!is_acquire(request.ask) || request.place != 0)) {
+    outcome.complaint = number_of("a renewal, a release or a waiter needs memory");
+  }
   if (after.token < before.token) outcome.complaint = number_of("the token has become smaller");
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const bool had_it = before.ends[i] != 0 && before.attempts[i] == after.attempts[i];

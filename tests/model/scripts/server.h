@@ -44,6 +44,8 @@ enum class Ask : std::uint8_t { none, take, wait, renew, release, leave, force, 
 
 inline bool is_java(Ask ask) { return ask >= Ask::java_take; }
 
+inline bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::java_take; }
+
 struct Request {
   Ask ask = Ask::none;
   Who who;
