@@ -42,6 +42,7 @@ struct Surroundings {
   // What has happened.
   bool gone = false, opened = false, shut = false, released = false, killed = false, acquire_hook = false;
   bool hook_succeeded = false, release_hook = false, asked = false, lost = false, deserted = false;
+  bool killing = false;
   bool reason = false;                    // to end what runs
   bool at_once = false;                   // to end it without more grace
   int signals_left = kSignals, owed = 0;  // signals that the command must still receive
@@ -87,6 +88,7 @@ class LifeModel {
     const Life& life = s.life;
     if (life.verdict() != s.end) return "the verdict is not the gravest that has happened";
     if (life.lost() != s.lost) return "a loss is forgotten, or invented";
+    if ((life.force() == Force::killing) != s.killing) return "the force is not that with which the tree is ended";
     if (life.opened() != s.opened) return "it does not know whether the gate is open";
     if (life.stage() == Stage::running && s.owed != 0) return "a signal did not reach the command";
     if (life.stage() == Stage::over) return check_end(s);
@@ -333,6 +335,7 @@ class LifeModel {
         break;
       case Action::kill:
         if (!s.at_once) blame("the command is killed without a reason");
+        s.killing = true;
         break;
       case Action::kill_hook:
         if (!s.hook) blame("a hook that does not run is killed");
@@ -377,7 +380,7 @@ class LifeModel {
     if (!is_empty(s) && plan_.leftovers != Leftovers::ignore) blame("--on-release runs while something lives");
     if (s.lost || !s.frontend) blame("--on-release runs without the lock or the frontend");
     s.release_hook = s.hook = true;
-    s.reason = s.at_once = false;
+    s.reason = s.at_once = s.killing = false;
   }
 
   void release(Surroundings& s) {
