@@ -89,6 +89,9 @@ class LifeModel {
     if (life.verdict() != s.end) return "the verdict is not the gravest that has happened";
     if (life.lost() != s.lost) return "a loss is forgotten, or invented";
     if ((life.force() == Force::killing) != s.killing) return "the force is not that with which the tree is ended";
+    if (life.stage() == Stage::winding_up && s.release_hook && life.force() == Force::calm) {
+      return "what --on-release leaves behind is not ended";
+    }
     if (life.opened() != s.opened) return "it does not know whether the gate is open";
     if (life.stage() == Stage::running && s.owed != 0) return "a signal did not reach the command";
     if (life.stage() == Stage::over) return check_end(s);
