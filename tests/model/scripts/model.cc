@@ -144,7 +144,7 @@ void Model::forget_the_rest(Client& client) const {
   }
   const bool has_ears = client.listens || client.ghost;
   if (!has_ears) client.hears_releases = false;
-  if (client.stage == Stage::gone && !has_ears) client.attempt = 0;
+  if (client.stage == Stage::gone && !has_ears) client.attempt = static_cast<std::uint8_t>(configuration_.attempts - 1);
   if (client.stage != Stage::holds) client.sent = 0;
   if (client.stage != Stage::holds && client.pending != Ask::release) client.forced = client.given_back = false;
   if (!is_acquire(client.pending) && client.pending != Ask::renew) client.asked = 0;
@@ -298,7 +298,7 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
     complaint_ = "a token is not larger than an earlier one";
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
-    if (outcome.overtaken >> i & 1 && client.stage == Stage::waits && client.listens) {
+    if (outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits && client.listens) {
       complaint_ = "a client that waits is overtaken";
     }
   }

@@ -333,7 +333,7 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
       if (!waiting.alive) continue;
       const auto client = static_cast<std::size_t>(waiting.who.client);
       const bool has_it = after.ends[client] != 0 && after.attempts[client] == waiting.who.attempt;
-      if (!has_it) outcome.overtaken = static_cast<Clients>(outcome.overtaken | 1U << client);
+      if (!has_it) outcome.overtaken[client] = static_cast<std::uint8_t>(waiting.who.attempt + 1);
     }
   }
 }

@@ -78,10 +78,11 @@ using Clients = std::uint8_t;  // a bit for each
 struct Outcome {
   DatabaseId database = 0;
   Word word = Word::wrong;
-  bool first = false;           // held: nobody is ahead in the queue
-  std::uint32_t place = 0;      // held: a number for it
-  Clients told_first = 0;       // they were told that they are the first ones now
-  Clients overtaken = 0;        // they stood in the queue ahead of one that has the lock now
+  bool first = false;       // held: nobody is ahead in the queue
+  std::uint32_t place = 0;  // held: a number for it
+  Clients told_first = 0;   // they were told that they are the first ones now
+  // The attempts, + 1, that stood in the queue ahead of one that has the lock now, and do not have it.
+  std::array<std::uint8_t, kMostClients> overtaken{};
   std::uint16_t complaint = 0;  // a number for a text: what is wrong with the database now; 0: nothing
 };
 

@@ -479,9 +479,9 @@ Reply lpop(Session& session, const Words& words) {
 }
 
 Reply lindex(Session& session, const Words& words) {
-  const long long at = integer(words[2]);
   const Value* value = session.read(words[1], Type::list);
   if (!value) return {};
+  const long long at = integer(words[2]);
   const auto size = static_cast<long long>(value->elements.size());
   const long long index = at < 0 ? at + size : at;
   return index >= 0 && index < size ? text(value->elements[static_cast<std::size_t>(index)]) : Reply{};
