@@ -261,7 +261,7 @@ local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now)
 if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
-  held[8] = held[3] == 0 and join(owner, free) and 1 or 0
+  held[8] = held[3] == 0 and held[4] ~= '' and join(owner, free) and 1 or 0  -- prune() may have found it dead
 end
 if back > 0 then
   held[2], held[8] = math.max(held[2], back), held[8] or 0

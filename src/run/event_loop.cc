@@ -34,7 +34,7 @@ class EventLoop : JobContext {
     watched_.frontend.tell(Packet::Kind::ready);
     if (ahead) client.connect_ahead(Until{}.at_most(std::min(kTimeToConnect, job.timing.lease / 10)));
     if (!ahead) begin();
-    if (!watched_.command.gated()) happen(Kind::looked);  // may_start() has looked before the fork
+    if (!watched_.command.gated()) happen(Kind::looked);  // may_start_at_once() has looked before the fork
     for (reap(); life_.stage() != Stage::over; reap()) {
       decide(BootClock::now());
       if (life_.stage() != Stage::over) wait();
@@ -80,7 +80,8 @@ class EventLoop : JobContext {
 
   // Shows the frontend that killing many processes has not stalled.
   Termination new_termination() {
-    return Termination(job.name(), {}, group_, [this] { shared.set_last_killing(BootClock::now()); });
+    return Termination(job.name(), longest_look(job.timing.lease), {}, group_,
+                       [this] { shared.set_last_killing(BootClock::now()); });
   }
 
   // Collects the statuses of children.
@@ -171,7 +172,8 @@ class EventLoop : JobContext {
     if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
     // If only init were left it would have exited, so there are others that we may not have seen.
     const bool unseen = watched_.command.has_namespace() && life_.minds_leftovers();
-    if (unseen && job.leftovers == Leftovers::kill) return std::min(next, BootClock::now() + kLongestLook / 2);
+    if (unseen && job.leftovers == Leftovers::kill)
+      return std::min(next, BootClock::now() + longest_look(job.timing.lease) / 2);
     return next;
   }
 

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "run/frontend_life.h"
 #include "run/guard_state.h"
 #include "run/job_control.h"
 #include "run/release.h"
@@ -39,12 +40,14 @@ class Frontend : JobContext {
       pass_on_signals();
     }
     const bool killed = WIFSIGNALED(guards_.monitor_status());
-    if (!gone_ && !shared.begun) return not_started();
     JobEnd end = shared.end();
-    if (end.kind == JobEnd::Kind::none) {
-      end = take_over();
-    } else if (killed) {
-      log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
+    switch (life_.rest(shared.begun, end.kind, killed)) {
+      case FrontendLife::Rest::release: return not_started();
+      case FrontendLife::Rest::take_over: end = take_over(); break;
+      case FrontendLife::Rest::warn:
+        log::warning(name() + ": the monitor of this job was killed before the lock was released; " + free_again());
+        break;
+      case FrontendLife::Rest::nothing: break;
     }
     if (end.kind == JobEnd::Kind::lost || end.kind == JobEnd::Kind::timed_out) terminal_.restore();
     if (end.kind == JobEnd::Kind::lost && !job.hooks.on_lost.empty()) run_on_lost();
@@ -57,15 +60,15 @@ class Frontend : JobContext {
     why_ = "the monitor of this job missed the deadline";
     signal_process(guards_.alive(), SIGKILL);
     kill_descendants(children_, getpgrp(), [] {});
-    timer_.set(BootClock::now() + kLongestLook);  // the monitor may not die at once
+    timer_.set(BootClock::now() + longest_look(job.timing.lease));  // the monitor may not die at once
   }
 
   void wait() {
     // Signals are read only if there is room to pass them on.
     pollfd watched[] = {{guards_.alive(), POLLIN, 0},
                         {timer_.fd(), POLLIN, 0},
-                        {socket_closed_ ? -1 : guards_.guard_socket(),
-                         static_cast<short>(unsent_ || ready_ ? POLLIN | POLLOUT : POLLIN), 0},
+                        {life_.closed() ? -1 : guards_.guard_socket(),
+                         static_cast<short>(unsent_ || life_.ready() ? POLLIN | POLLOUT : POLLIN), 0},
                         {unsent_ ? -1 : signals.fd(), POLLIN, 0},
                         {guards_.agent_ended(), POLLIN, 0}};
     poll(watched, std::size(watched), -1);
@@ -91,40 +94,32 @@ class Frontend : JobContext {
   void do_as_told() {
     Packet packet;
     Received received;
-    while ((received = receive_packet(guards_.guard_socket(), packet)) == Received::packet) {
-      if (packet.kind == Packet::Kind::stopped) stopped_by_ = packet.number;
-      if (packet.kind == Packet::Kind::ready) ready_ = true;
-    }
+    while ((received = receive_packet(guards_.guard_socket(), packet)) == Received::packet) life_.take(packet);
     // The monitor is ending, which may take a while. A closed socket is always ready, so it is no longer polled.
     if (received == Received::nobody_there) {
-      socket_closed_ = true;
+      life_.close();
       unsent_.reset();
     }
-    if (ready_) go();
-    if (stopped_by_ != 0 && stop_with_command(stopped_by_, shared, timer_, guards_.alive())) stopped_by_ = 0;
+    if (life_.ready()) go();
+    const int signal = life_.stopped_by();
+    if (signal != 0 && stop_with_command(signal, shared, timer_, guards_.alive())) life_.was_stopped();
   }
 
   // Starts the command, once it is there and the signals from before have been sent.
   void go() {
     pass_on_signals();
     if (unsent_) return;
-    gone_ = !guards_.wait_for_go() || send_go();
-    if (!gone_) return;
-    ready_ = false;
+    life_.went(guards_.wait_for_go() ? send_go() : Sent::yes);
+    if (!life_.gone()) return;
     client.forget();
     job.inherited.let_go();
   }
 
-  bool send_go() {
+  Sent send_go() {
     UniqueFd connection = client.hand_over();
     const Sent sent = send_packet(guards_.guard_socket(), {Packet::Kind::go}, connection.get());
-    if (sent == Sent::yes) return true;
-    client.adopt(std::move(connection));
-    if (sent == Sent::nobody_there) {
-      ready_ = false;
-      socket_closed_ = true;
-    }
-    return false;
+    if (sent != Sent::yes) client.adopt(std::move(connection));
+    return sent;
   }
 
   // Reaps all children except the monitor, also foreign ones, because as process 1 of a container we are the parent of
@@ -148,7 +143,7 @@ class Frontend : JobContext {
 
   // The monitor died without a result: nobody renews, and the rest of the tree has become ours.
   JobEnd take_over() {
-    Termination termination(name(), children_);
+    Termination termination(name(), longest_look(job.timing.lease), children_);
     termination.set_consequence(kLockNotKept);
     termination.kill_all(BootClock::now());
     termination.go_on(BootClock::now());
@@ -191,7 +186,7 @@ class Frontend : JobContext {
     const auto hook = start_hook(job.hooks.on_lost, environment, job.inherited.folder(), getpgrp(), signals);
     if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);
 
-    Termination termination(name(), children_);
+    Termination termination(name(), longest_look(job.timing.lease), children_);
     termination.set_consequence("it is left running");
     const std::string trouble = see_hook_through(*hook, termination);
     termination.kill_all(BootClock::now());
@@ -225,10 +220,7 @@ class Frontend : JobContext {
   std::set<pid_t>& children_;
   bool dead_ = guards_.alive() < 0;  // the monitor
   std::optional<Packet> unsent_;
-  int stopped_by_ = 0;          // the signal that has stopped the command, until we have stopped, too
-  bool socket_closed_ = false;  // by the monitor
-  bool ready_ = false;          // the command is there, but was not started yet
-  bool gone_ = false;           // the monitor has the lock
+  FrontendLife life_;
   std::string why_ = "the monitor of this job was killed";
 };
 

@@ -99,10 +99,10 @@ class FrontendTimer {
   // The same for a process that does not wait for it. If the deadline has passed, it is readable at once.
   void move_on(const GuardState& shared) { timer_.set(act_at(shared)); }
   void set(TimePoint when) { timer_.set(when); }
-
- private:
+  // The current deadline.
   TimePoint act_at(const GuardState& shared) const;
 
+ private:
   Timer timer_;
   lock::LeaseTiming timing_;
 };

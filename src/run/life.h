@@ -144,6 +144,12 @@ class Life {
  public:
   explicit Life(const LifePlan& plan) : plan_(plan) {}
 
+  // Whether the command needs no gate, because we have the lock, nothing comes before it, and the machine has not slept
+  // since the grant.
+  static bool may_start_at_once(const LifePlan& plan, const Deadlines& deadlines, TimePoint now) {
+    return !plan.on_acquire && now < deadlines.terminate_at();
+  }
+
   // Returns the actions to perform now, in this order.
   using Actions = std::vector<LifeAction>;
   Actions take(const LifeEvent& event);
@@ -173,6 +179,7 @@ class Life {
   TimePoint leftovers_count_at() const;
 
  private:
+  friend struct LifeImage;  // tests/model/life_image.h
   enum class Hook { none, running, late, over };
   using Kind = LifeEvent::Kind;
   using RuleBody = void(const LifeEvent&);  // the type of each rule's function, so that they are declared in one go

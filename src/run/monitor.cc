@@ -32,12 +32,6 @@ void leave_group(const Hooks& hooks) {
   }
 }
 
-// Whether the command may start at once: we have the lock, and the machine has not slept since.
-bool may_start(const Job& job, const GuardState& shared, bool ahead) {
-  const bool in_time = BootClock::now() < Deadlines(job.timing, shared.promise()).terminate_at();
-  return !ahead && job.hooks.on_acquire.empty() && in_time;
-}
-
 // Makes this process the monitor: a subreaper outside of the process group, with the command behind its gate, which is
 // open if there is nothing to wait for. Errors: system (also if the frontend has died); then nothing was executed.
 Result<Watched> become_monitor(const JobContext& context, const ForkedBy& frontend) {
@@ -49,7 +43,8 @@ Result<Watched> become_monitor(const JobContext& context, const ForkedBy& fronte
   FrontendLink link = RLOCK_TRY(FrontendLink::open(frontend));
   client.keep_password_from_children();
   LockWatch watch = RLOCK_TRY(LockWatch::make(context));
-  const bool open = may_start(job, shared, frontend.ahead);
+  const Deadlines deadlines(job.timing, shared.promise());
+  const bool open = !frontend.ahead && Life::may_start_at_once(job.plan(), deadlines, BootClock::now());
   shared.begun = open;
   // Forked before this process has threads, and before it leaves the process group.
   auto gated = GatedCommand::fork_from_here(job.command, signals, shared, job.isolate, open);

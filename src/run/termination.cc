@@ -53,7 +53,7 @@ void Termination::kill_all(TimePoint now) {
 void Termination::go_on(TimePoint now) {
   if (!killing()) return;
   kill_once();
-  look_again_ = forking_ ? milliseconds(1) : std::min(2 * look_again_, kLongestLook);
+  look_again_ = forking_ ? milliseconds(1) : std::min(2 * look_again_, longest_look_);
   if (now >= *killing_since_ + kStuckAfter && !complained_) complain_of_survivors();
 }
 

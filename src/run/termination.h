@@ -24,12 +24,17 @@ inline constexpr const char* kLockNotKept =
 
 class Termination {
  public:
-  // `name`: the job's, for messages. `spared`: children that we must not end. `group`: our process group, which
-  // contains processes that are not ours. `alive` is called again and again while we kill, from before the first look,
-  // to show that the killing continues.
-  explicit Termination(
-      std::string name, std::set<pid_t> spared = {}, pid_t group = getpgrp(), std::function<void()> alive = [] {})
-      : name_(std::move(name)), spared_(std::move(spared)), group_(group), alive_(std::move(alive)) {}
+  // `name`: the job's, for messages. `longest_look`: see run/watchdog.h. `spared`: children that we must not end.
+  // `group`: our process group, which contains processes that are not ours. `alive` is called again and again while we
+  // kill, from before the first look, to show that the killing continues.
+  Termination(
+      std::string name, milliseconds longest_look, std::set<pid_t> spared = {}, pid_t group = getpgrp(),
+      std::function<void()> alive = [] {})
+      : name_(std::move(name)),
+        longest_look_(longest_look),
+        spared_(std::move(spared)),
+        group_(group),
+        alive_(std::move(alive)) {}
 
   // What follows if something cannot be ended, for the message.
   void set_consequence(std::string text) { consequence_ = std::move(text); }
@@ -59,6 +64,7 @@ class Termination {
   void complain_of_survivors();
 
   std::string name_;
+  milliseconds longest_look_;
   std::set<pid_t> spared_;
   pid_t group_;
   std::function<void()> alive_;

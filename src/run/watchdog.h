@@ -10,8 +10,9 @@
 
 namespace rlock::run {
 
-// The longest pause before processes that do not die are looked at again.
-inline constexpr milliseconds kLongestLook = milliseconds(100);
+// The longest pause before processes that do not die are looked at again. Shorter for a short lease, whose deadline
+// leaves the guards less time.
+constexpr milliseconds longest_look(milliseconds lease) { return lock::scaled(milliseconds(100), lease); }
 
 // What keeps the lock on the server.
 struct Promise {
@@ -37,13 +38,11 @@ class Deadlines {
   // gets a quarter of it, because it can also release the lock. A monitor that is still killing (`last_killing`) is
   // alive and is left alone, because only it keeps the lock until the last process has died.
   TimePoint frontend_acts_at(TimePoint last_killing) const {
-    const TimePoint from = std::max(kill_at(), last_killing + kKillingCounts);
+    const TimePoint from = std::max(kill_at(), last_killing + 2 * longest_look(timing_.lease));
     return from == TimePoint::max() ? from : from + lock::scaled(milliseconds(250), timing_.lease);
   }
 
  private:
-  static constexpr milliseconds kKillingCounts = 2 * kLongestLook;
-
   TimePoint after(milliseconds span) const {
     return promise_.sent == TimePoint::max() ? promise_.sent : promise_.sent + span;
   }

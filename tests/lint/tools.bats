@@ -1,4 +1,4 @@
-# What clang-format, shellcheck, luacheck and mandoc find, and whether mutants.sh fits the source. Missing tools are
+# What clang-format, shellcheck, luacheck and mandoc find, and whether the seeded faults fit the source. Missing tools are
 # skipped, except in CI. clang-tidy, which takes minutes, is tests/lint/tidy.
 
 load ../lib/common
@@ -22,7 +22,7 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
 @test "clang-format has nothing to change" {
   needs clang-format-19 clang-format
   [[ $("$tool" --version) == *' 19.'* ]] || skip 'clang-format is not of version 19'
-  find src tests/unit tests/fuzz bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
+  find src tests/unit tests/fuzz tests/model bench completions -name '*.h' -o -name '*.cc' | xargs "$tool" --dry-run -Werror
 }
 
 # It cannot know variables that another file sets or uses.
@@ -47,7 +47,6 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
   mandoc -Tlint -W warning man/*.[1-9]
 }
 
-@test "the texts that the mutants replace exist" {
-  git rev-parse --git-dir >/dev/null 2>&1 || skip "not a clone"
-  bash tests/faults/mutants.sh --texts
+@test "the texts that the seeded faults replace exist" {
+  python3 tests/model/mutants/run.py --texts
 }

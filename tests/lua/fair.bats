@@ -145,6 +145,16 @@ fair_ids() { redis srv lrange "$fair_queue" 0 -1 | sed 's/:0$//' | xargs; }
   [[ $(fair_ids) == F:1 && $(redis srv zcard "$fair_times") == 1 ]]
 }
 
+@test "a waiter that nobody listens for leaves nothing there" {
+  redis srv hset "$lock" J:1 1
+  redis srv pexpire "$lock" 60000
+  enqueue a 30000 ha
+  # It finds a dead, and is itself found dead by the same call.
+  run -0 enqueue b 30000 hb
+  [[ ${lines[0]} == held && -z $(in_queue) ]]
+  [[ $(redis srv exists "$fair_queue" "$fair_times") == 0 ]]
+}
+
 @test "when Redisson subtracts a time from all behind a grant, rlock's waiter still counts as alive" {
   listen b
   acquire a 30000 ha ''

@@ -43,6 +43,13 @@ TEST(Deadlines, TheFrontendGivesTheMonitorAQuarterOfASecond) {
   EXPECT_EQ(deadlines.frontend_acts_at(deadlines.kill_at() + 1s), deadlines.kill_at() + 1450ms) << "it is killing";
 }
 
+TEST(Deadlines, AMonitorThatIsStoppedAsItBeginsToKillLeavesTheFrontendTimeForThat) {
+  for (const milliseconds lease : {1s, 2s, 5s, 30s}) {
+    const Deadlines deadlines(*lock::LeaseTiming::make(lease, 0ms), {kSent, 0ms});
+    EXPECT_LT(deadlines.frontend_acts_at(deadlines.kill_at()), deadlines.ends_at()) << lease.count() << " ms";
+  }
+}
+
 TEST(GuardState, ThePromiseIsTheLastOne) {
   const std::unique_ptr<GuardState, GuardState::Unmap> shared(*GuardState::map());
   EXPECT_EQ(shared->promise(), Promise());

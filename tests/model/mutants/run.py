@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Breaks rlock on purpose, one fault at a time, and checks that something notices.
+
+  python3 tests/model/mutants/run.py [BUILD]           the faults that a model notices: a few minutes
+  python3 tests/model/mutants/run.py --tests [BUILD]   those that only tests on real servers notice: about an hour
+  python3 tests/model/mutants/run.py --texts           only checks that the texts to replace exist: seconds
+  ... --only PATTERN                                   only faults whose name matches
+
+Prints a line for each fault, and "n/n seeded faults" at the end. Exits with 1 if one was not noticed, does not compile,
+or does not fit the source any longer.
+
+A fault is a block of the files beside this script:
+
+  the lock is released twice          its name
+  by life                             what notices it: a model (life, guards or scripts) and one of its searches, or bats files
+  in src/run/life.cc                  the file
+  -old text                           its lines, as they are in the file, or parts of them
+  +new text                           what takes its place
+
+A model has the faulty file compiled into it, and `scripts` gets the scripts that are built from the faulty parts. BUILD
+is the build directory, build/ if none is named, with model_scripts and rlock's libraries.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[2]
+MODELS = {  # what each is made of, beside libraries that have no faults
+    "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/run/watchdog.cc", "src/verbs/lease.cc"],
+    "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/watchdog.cc",
+               "src/run/guard_state.cc", "src/run/frontend_life.cc", "src/verbs/lease.cc"],
+}
+COMPILE = [os.environ.get("CXX", "c++"), "-std=gnu++23", "-O1", "-D_GNU_SOURCE"]
+LONGEST = 300  # seconds for one model
+
+
+class Unfit(Exception):
+    """A fault that cannot be tried."""
+
+
+class Fault:
+    def __init__(self, block):
+        self.name, self.by, self.changes = block[0], [], []  # changes: [file, old lines, new lines]
+        for line in block[1:]:
+            if line.startswith("by "):
+                self.by = line[3:].split(" ")
+            elif line.startswith("in "):
+                file = line[3:]
+                self.changes.append([file, [], []])
+            elif line[0] == "-":
+                if self.changes[-1][2]:
+                    self.changes.append([file, [], []])
+                self.changes[-1][1].append(line[1:])
+            elif line[0] == "+":
+                self.changes[-1][2].append(line[1:])
+            else:
+                raise Unfit(f"{self.name}: what is '{line}'?")
+
+    def is_modelled(self):
+        return self.by[0] in ("life", "guards", "scripts")
+
+    def apply(self, read):
+        """The changed files by name; read(name) returns a file's text."""
+        texts = {}
+        for file, old, new in self.changes:
+            text, before = texts.get(file) or read(file), "\n".join(old)
+            if not before or before not in text:
+                raise Unfit(f"{self.name}: {file} does not contain '{before}'; fix this fault")
+            texts[file] = text.replace(before, "\n".join(new))
+        return texts
+
+
+def faults():
+    for path in sorted(HERE.glob("*.txt")):
+        for block in re.split(r"\n\s*\n", path.read_text().strip("\n")):
+            lines = [line for line in block.split("\n") if not line.startswith("#")]
+            if lines:
+                yield Fault(lines)
+
+
+def compile_file(file, out, before=()):
+    """Compiles a file of the source, with the files in the folders `before` in place of those of the same name."""
+    for folder in [*before, SOURCE]:
+        if (folder / file).exists():
+            break
+    include = [f"-I{each / part}" for each in [*before, SOURCE] for part in ("src", "tests/model")]
+    made = subprocess.run([*COMPILE, *include, "-MMD", "-c", folder / file, "-o", out], capture_output=True, text=True)
+    if made.returncode:
+        raise Unfit(f"does not compile; fix this fault\n{made.stderr}")
+
+
+def object_of(file, folder):
+    return folder / (file.replace("/", "-") + ".o")
+
+
+class Models:
+    """Objects of the models without faults, to which a changed file is linked."""
+
+    def __init__(self, build, folder, pool):
+        self.build, self.folder = build, folder
+        files = {file for model in MODELS.values() for file in model}
+        list(pool.map(lambda file: compile_file(file, object_of(file, folder)), files))
+
+    def depends(self, file, on):
+        return f"/{on}" in object_of(file, self.folder).with_suffix(".d").read_text()
+
+    def try_one(self, fault, folder):
+        """Returns whether the model notices the fault."""
+        model = fault.by[0]
+        for file, text in fault.apply(lambda name: (SOURCE / name).read_text()).items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+        changed = [file for file, *_ in fault.changes]
+        objects = []
+        for file in MODELS[model]:
+            if any(self.depends(file, on) for on in changed):
+                compile_file(file, object_of(file, folder), [folder])
+                objects.append(object_of(file, folder))
+            else:
+                objects.append(object_of(file, self.folder))
+        program = folder / "model"
+        subprocess.run([COMPILE[0], *objects, self.build / "librlock_base.a", "-pthread", "-o", program], check=True)
+        return subprocess.run([program, "--first", *([" ".join(fault.by[1:])] if fault.by[1:] else [])], stdout=subprocess.DEVNULL, timeout=LONGEST).returncode != 0
+
+
+def try_script(fault, build, folder):
+    """Returns whether the search over the scripts notices the fault."""
+    shutil.copytree(SOURCE / "lua", folder / "lua")
+    for file, text in fault.apply(lambda name: (SOURCE / name).read_text()).items():
+        (folder / file).write_text(text)
+    built = folder / "built"
+    subprocess.run(["cmake", f"-DOUT={built}", "-P", folder / "lua" / "embed.cmake"], check=True)
+    words = [build / "model_scripts", "--scripts", built, *fault.by[1:]]
+    return subprocess.run(words, stdout=subprocess.DEVNULL, timeout=LONGEST).returncode == 1
+
+
+class Tests:
+    """A clone of the source, in which tests on real servers run against a faulty program."""
+
+    def __init__(self, folder):
+        self.copy = folder / "copy"
+        subprocess.run(["git", "clone", "-q", SOURCE, self.copy], check=True)
+        self.build(["cmake", "--preset", "release", "-G", "Ninja", "-DBUILD_TESTING=ON"])
+        # If a broken guard leaves a process running, that ends with its namespace.
+        contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        self.contained = contained if subprocess.run([*contained, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
+        # bats needs GNU parallel to run files in parallel.
+        self.beside = ["-j", "3", "--no-parallelize-within-files"] if shutil.which("parallel") else []
+
+    def build(self, words):
+        made = subprocess.run(words, cwd=self.copy, capture_output=True, text=True)
+        if made.returncode:
+            raise Unfit(f"does not compile; fix this fault\n{made.stdout[-2000:]}{made.stderr}")
+
+    def try_one(self, fault):
+        """Returns how many tests notice the fault."""
+        subprocess.run(["git", "checkout", "-q", "--", "."], cwd=self.copy, check=True)
+        for file, text in fault.apply(lambda name: (self.copy / name).read_text()).items():
+            (self.copy / file).write_text(text)
+        if fault.by == ["unit"]:
+            self.build(["cmake", "--build", "build", "--target", "unit_tests"])
+            ran = subprocess.run(["build/unit_tests"], cwd=self.copy, capture_output=True, text=True)
+            return ran.stdout.count("[  FAILED  ]")
+        self.build(["cmake", "--build", "build", "--target", "rlock"])
+        surroundings = os.environ | {"RLOCK": str(self.copy / "build" / "rlock"), "BATS_TEST_TIMEOUT": "40"}
+        words = [*self.contained, "bats", *self.beside, *fault.by]
+        ran = subprocess.run(words, cwd=self.copy, env=surroundings, capture_output=True, text=True)
+        return len(re.findall("^not ok", ran.stdout, re.M))
+
+
+def check_texts(chosen):
+    for fault in chosen:
+        fault.apply(lambda name: (SOURCE / name).read_text())
+
+
+def try_models(chosen, build, work):
+    def one(numbered):
+        number, fault = numbered
+        folder = work / str(number)
+        folder.mkdir()
+        try:
+            noticed = try_script(fault, build, folder) if fault.by[0] == "scripts" else models.try_one(fault, folder)
+        except Unfit as error:
+            return fault, str(error)
+        except subprocess.TimeoutExpired:
+            return fault, "NOT NOTICED in time"
+        finally:
+            shutil.rmtree(folder)
+        return fault, "noticed" if noticed else "NOT NOTICED"
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        (work / "objects").mkdir()
+        models = Models(build, work / "objects", pool)
+        yield from pool.map(one, enumerate(chosen))
+
+
+def try_tests(chosen, work):
+    tests = Tests(work)
+    for fault in chosen:
+        try:
+            noticed = tests.try_one(fault)
+        except Unfit as error:
+            yield fault, str(error)
+        else:
+            yield fault, f"noticed by {noticed} tests" if noticed else "NOT NOTICED"
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--texts", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("build", nargs="?", default=SOURCE / "build", type=pathlib.Path)
+    options = parser.parse_args()
+    build = options.build.resolve()
+    chosen = [fault for fault in faults() if re.search(options.only, fault.name)]
+    try:
+        check_texts(chosen)
+    except Unfit as error:
+        sys.exit(str(error))
+    if options.texts:
+        return
+    chosen = [fault for fault in chosen if fault.is_modelled() != options.tests]
+    unnoticed = 0
+    with tempfile.TemporaryDirectory() as work:
+        work = pathlib.Path(work)
+        for fault, result in try_tests(chosen, work) if options.tests else try_models(chosen, build, work):
+            print(f"{fault.name} ({' '.join(fault.by)}): {result}", flush=True)
+            unnoticed += not result.startswith("noticed")
+    print(f"{len(chosen) - unnoticed}/{len(chosen)} seeded faults")
+    sys.exit(unnoticed > 0)
+
+
+if __name__ == "__main__":
+    main()

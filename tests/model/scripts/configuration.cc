@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "configuration.h"
+
+namespace rlock::model {
+namespace {
+
+using Kind = lock::Mode::Kind;
+
+std::vector<Role> several(int number, const Role& role) { return {static_cast<std::size_t>(number), role}; }
+
+}  // namespace
+
+const std::vector<Configuration>& configurations() {
+  static const Role plain, longer{.lease = 20s}, java{.java = true}, read{.mode = {Kind::read}},
+      write{.mode = {Kind::write}};
+  static const std::vector<Configuration> all = {
+      {.name = "plain", .clients = several(3, plain), .ticks = 3, .faults = 1},
+      {.name = "plain-pair", .clients = several(2, plain), .ticks = 4, .faults = 3},
+      {.name = "read-write", .clients = {read, read, write}, .ticks = 3, .faults = 1},
+      {.name = "slots", .clients = several(3, {.mode = {Kind::slots, 2}}), .ticks = 3, .faults = 1},
+      {.name = "string", .clients = several(3, {.mode = {Kind::set}}), .ticks = 3, .faults = 1},
+      {.name = "mixed", .clients = {plain, plain, java}, .ticks = 3, .faults = 1},
+      {.name = "jobs", .clients = several(2, plain), .ticks = 3, .attempts = 2, .faults = 1},
+      // Without the guard, a server that forgets gives the lock to a second owner.
+      {.name = "loss",
+       .clients = {plain, plain},
+       .ticks = 3,
+       .faults = 0,
+       .losses = 1,
+       .copies = true,
+       .expected = "too many hold the lock at once"},
+      // A server without a record of earlier leases waits for 30 s, which is three of these ticks.
+      {.name = "guarded",
+       .clients = {plain, longer},
+       .ticks = 4,
+       .faults = 0,
+       .losses = 1,
+       .guarded = true,
+       .tick = 10'001ms},
+      {.name = "guarded-copy",
+       .clients = {plain, longer},
+       .ticks = 3,
+       .faults = 0,
+       .losses = 1,
+       .copies = true,
+       .guarded = true},
+  };
+  return all;
+}
+
+}  // namespace rlock::model
