@@ -44,6 +44,16 @@ const std::vector<Configuration>& configurations() {
        .losses = 1,
        .copies = true,
        .guarded = true},
+      // What the guard cannot know: a lease that was longer than all before, and was forgotten together with its
+      // record.
+      {.name = "guarded-longer",
+       .clients = {plain, {.is_new = true, .lease = 20s}},
+       .ticks = 4,
+       .faults = 0,
+       .losses = 1,
+       .copies = true,
+       .guarded = true,
+       .expected = "too many hold the lock at once"},
   };
   return all;
 }

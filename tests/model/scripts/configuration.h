@@ -16,6 +16,7 @@ struct Role {
   bool java = false;      // a Redisson client
   bool replaces = false;  // it takes the place of the last waiter that did so
   int priority = 0;
+  bool is_new = false;   // the server has not yet granted a lease of this length when the search begins
   milliseconds lease{};  // 0: that of the configuration
 };
 

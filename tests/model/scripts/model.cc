@@ -96,6 +96,7 @@ State Model::first() {
     state.database = server_.id_of(std::move(later));
   };
   for (int i = 0; i < static_cast<int>(configuration_.clients.size()) && configuration_.guarded; ++i) {
+    if (configuration_.clients[static_cast<std::size_t>(i)].is_new) continue;
     for (const Ask one : {Ask::take, Ask::release}) ask(state, {one, {i, kEarlier}}, false);
     // The first time, the server had no record.
     wait_until(server_.at(state.database).now + kHour);

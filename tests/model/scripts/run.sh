@@ -9,6 +9,7 @@
 # a violation or a difference; 1 a violation or a difference; 2 not complete.
 set -eu
 cd "$(dirname "$0")/../../.."
+# shellcheck disable=SC1091
 . packaging/install.sh
 # shellcheck disable=SC2086 # a list of words
 need_packages $BUILD_PACKAGES libgtest-dev liblua5.1-0-dev libxxhash-dev
