@@ -155,17 +155,17 @@ local function stands_in_queue()
   return redis.call('zscore', queue, owner)
 end
 
+if wait then
+  -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
+  -- tries the right to set a TTL before anything is written that needs one.
+  redis.call('pexpire', queue, alive_for(5))
+end
 -- Newcomers must agree on the number of slots; waiters have done so already.
 local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
 if slots_instead then
   return {'other-slots', slots_instead}
 end
 
-if wait then
-  -- A full server does not refuse this write, nor, after it, the others, so waiters can show that they are alive. It also
-  -- tries the right to set a TTL before anything is written that needs one.
-  redis.call('pexpire', queue, alive_for(5))
-end
 local back, life_since, cause = 0
 if kGuard then
   back, life_since, cause = held_back(kGuard, lease)

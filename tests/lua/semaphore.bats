@@ -263,6 +263,18 @@ server_ms() { redis srv time | { read -r s && read -r us && echo $((s * 1000 + u
   [[ ${lines[0]} == released && $(free_slots) == 2 ]]
 }
 
+@test "a server that is out of memory does not refuse a waiter that finds the slot of a dead holder" {
+  listen "$(id 3)"
+  take 1
+  take 2 100
+  expired() { (($(redis srv zcount "$permits" -inf "$(server_ms)") == 1)); }
+  wait_until expired
+  fill_memory
+  run -0 queue_up 3
+  free_memory
+  [[ ${lines[0]} == granted || ${lines[0]} == held ]]
+}
+
 # whole_without RIGHT COMMAND...: a user without that right succeeds or gets an error; no slot is lost or gained.
 whole_without() {
   as_weak_user "$1"
