@@ -3,12 +3,14 @@ there, and ends with the script that started it, however that ends.
 """
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
 
 import redis
 
+LIB = os.path.dirname(os.path.abspath(__file__))
 GUARD = "rlock:epoch"
 SHORT = {"socket_timeout": 10, "decode_responses": True}
 
@@ -121,6 +123,9 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
         self.frozen = False
 
+    def runs(self):
+        return not self.frozen and self.process.poll() is None
+
     def accept_epoch(self):
         """It has forgotten nothing, so the epoch guard lets it grant locks at once."""
         life = self.redis.info("replication")["master_replid"]
@@ -202,3 +207,87 @@ class Watched:
     def stop(self):
         for one in reversed(self.all()):
             one.kill()
+
+
+class Cluster:
+    """Three masters (c1 to c3) without replicas, which keep their data. A server is missed only after 5 s."""
+    def __init__(self):
+        self.servers = [Server(f"c{number}", "--appendonly", "yes", "--appendfsync", "always", "--cluster-enabled", "yes",
+                               "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "5000",
+                               "--cluster-require-full-coverage", "no", listens=True) for number in range(1, 4)]
+        for number, one in enumerate(self.servers):
+            one.id = self.ask(one, "myid")
+            self.ask(one, "addslots", *range(16384 * number // 3, 16384 * (number + 1) // 3))
+            self.ask(one, "set-config-epoch", number + 1)
+            self.ask(one, "meet", "127.0.0.1", self.servers[0].port)
+        need(lambda: all("cluster_state:ok" in self.ask(one, "info") and "cluster_known_nodes:3" in self.ask(one, "info")
+                         for one in self.servers), "the cluster is ready")
+
+    @staticmethod
+    def ask(server, *words):
+        """As text, as it comes."""
+        return raw(server, "cluster", *words)
+
+    def url(self):
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{one.port}" for one in self.servers)
+
+    def keeper(self, slot):
+        """The server that has the slot, as c1 knows."""
+        for low, high, master, *_ in raw(self.servers[0], "cluster", "slots"):
+            if low <= slot <= high:
+                return next(one for one in self.servers if one.port == master[1])
+        return None
+
+    def move(self, slot, old, new):
+        """With its keys, as redis-cli does."""
+        self.ask(new, "setslot", slot, "importing", old.id)
+        self.ask(old, "setslot", slot, "migrating", new.id)
+        for key in raw(old, "cluster", "getkeysinslot", slot, 1000):
+            raw(old, "migrate", "127.0.0.1", new.port, key, 0, 5000)
+        for one in (new, old, *self.servers):
+            self.ask(one, "setslot", slot, "node", new.id)
+
+    def stop(self):
+        for one in self.servers:
+            one.kill()
+
+
+def raw(server, *words):
+    """The reply as it is: the library would make something else of some."""
+    line = server.redis.connection_pool.get_connection("raw")
+    try:
+        line.send_command(*words)
+        return line.read_response()
+    finally:
+        server.redis.connection_pool.release(line)
+
+
+def shim(name):
+    """A library for LD_PRELOAD, from tests/lib/NAME_shim.c."""
+    library = os.path.abspath(name + ".so")
+    if not os.path.exists(library):
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, f"{LIB}/{name}_shim.c"], check=True)
+    return library
+
+
+class Clocked(Server):
+    """A server that keeps its data, and whose clock can be wrong. `aged`: it claims to have been up for an hour when it is
+    started for the first time.
+    """
+    def __init__(self, name, aged=False, **more):
+        self.clock, self.offset = os.path.abspath(name + ".clock"), 0
+        preload = ([shim("aged")] if aged else []) + [shim("clock")]
+        super().__init__(name, "--appendonly", "yes", "--appendfsync", "always", **more,
+                         environment={"LD_PRELOAD": ":".join(preload), "CLOCK_SHIM_FILE": self.clock, "AGED_SECONDS": "3600"})
+        self.environment["LD_PRELOAD"] = shim("clock")
+
+    def step(self, ms):
+        self.offset += ms
+        with open(self.clock + ".new", "w") as out:
+            out.write(str(self.offset))
+        os.rename(self.clock + ".new", self.clock)
+
+    def lose_data(self):
+        """REQUIRES: it does not run."""
+        shutil.rmtree(self.folder)
+        os.mkdir(self.folder)
