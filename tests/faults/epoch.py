@@ -26,6 +26,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -342,7 +343,7 @@ def rounds(kind, count):
             figures = {"error": str(error)}
         os.chdir(top)
         if figures.get("overlaps") == 0 or not guard:
-            shutil.rmtree(f"{top}/{number}")
+            shutil.rmtree(f"{top}/{number}", ignore_errors=True)
         print(json.dumps({"guard": guard, **figures}), flush=True)
 
 
@@ -381,8 +382,8 @@ def campaign(count, kinds):
     running, rows = {}, {kind: Row(kind) for kind in kinds}
     for kind in kinds:
         os.mkdir(kind)
-        running[kind] = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), RLOCK, "--rounds", str(count), kind],
-                                         cwd=kind, stdout=subprocess.PIPE, text=True)
+        running[kind] = subprocess.Popen([*servers.ends_with_us("TERM"), sys.executable, "-B", os.path.abspath(__file__), RLOCK,
+                                          "--rounds", str(count), kind], cwd=kind, stdout=subprocess.PIPE, text=True)
     selector = {one.stdout.fileno(): kind for kind, one in running.items()}
     poll = select.poll()
     for descriptor in selector:
@@ -424,7 +425,7 @@ def main():
     well = completed and good == wanted and without > 0 and all(row.forgotten() for row in rows)
     if well:
         os.chdir("/")
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     else:
         print(f"what is left is in {folder}")
     print(f"{good} of {wanted} without an overlap")
@@ -432,6 +433,7 @@ def main():
 
 
 RLOCK = os.path.abspath(sys.argv[1])
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the jobs
 if sys.argv[2:3] == ["--rounds"]:
     rounds(sys.argv[4], int(sys.argv[3]))
 else:

@@ -11,6 +11,7 @@ import time
 import redis
 
 LIB = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 GUARD = "rlock:epoch"
 SHORT = {"socket_timeout": 10, "decode_responses": True}
 
@@ -39,6 +40,11 @@ def free_port():
             return port
 
 
+def ends_with_us(what="KILL"):
+    """The start of a command that is sent this signal when the thread that has started it ends, however that comes."""
+    return ["setpriv", "--pdeathsig", what]
+
+
 class Network:
     """Where processes run: `address`, and the command with which they get there."""
     def __init__(self, address="127.0.0.1", enter=()):
@@ -51,7 +57,7 @@ HERE = Network()
 class Cable:
     """Two networks, here and there, with a cable between them. REQUIRES: root."""
     def __init__(self):
-        self.sleepers = [subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "-n", "sleep", "infinity"])
+        self.sleepers = [subprocess.Popen([*ends_with_us(), "unshare", "-n", "sleep", "infinity"])
                          for _ in range(2)]
         own = os.readlink("/proc/self/ns/net")
         need(lambda: all(os.readlink(f"/proc/{one.pid}/ns/net") != own for one in self.sleepers), "there are networks")
@@ -79,10 +85,14 @@ class Cable:
             one.wait()
 
 
+# What it has answered is in the file even if the server is killed, though not after a crash of the machine.
+KEEPS = ["--appendonly", "yes", "--appendfsync", "no"]
+
+
 class Server:
     """A redis-server. `options`: of its command line."""
-    def __init__(self, name, *options, network=HERE, listens=False, program="redis-server", environment=()):
-        self.name, self.network, self.program, self.options = name, network, program, list(options)
+    def __init__(self, name, *options, network=HERE, listens=False, environment=()):
+        self.name, self.network, self.options = name, network, list(options)
         self.environment = {**os.environ, **dict(environment)}
         self.folder = os.path.abspath(name)
         self.socket = self.folder + "/s"
@@ -93,11 +103,11 @@ class Server:
         self.start()
 
     def command(self):
-        return [self.program, "--port", str(self.port), "--bind", self.network.address, "--protected-mode", "no",
+        return [PROGRAM, "--port", str(self.port), "--bind", self.network.address, "--protected-mode", "no",
                 "--unixsocket", self.socket, "--dir", self.folder, "--save", "", "--logfile", "log", *self.options]
 
     def start(self):
-        self.process = subprocess.Popen([*self.network.enter, "setpriv", "--pdeathsig", "KILL", *self.command()],
+        self.process = subprocess.Popen([*self.network.enter, *ends_with_us(), *self.command()],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self.environment)
         need(self.answers, f"{self.name} answers")
 
@@ -152,7 +162,7 @@ class Sentinel(Server):
             with open(path, "w") as out:
                 out.write(f"port {self.port}\nbind {self.network.address}\ndir {self.folder}\nlogfile log\n"
                           f"unixsocket {self.socket}\nprotected-mode no\n{self.watched}")
-        return [self.program, path, "--sentinel"]
+        return [PROGRAM, path, "--sentinel"]
 
     def master(self):
         """Its address."""
@@ -212,9 +222,8 @@ class Watched:
 class Cluster:
     """Three masters (c1 to c3) without replicas, which keep their data. A server is missed only after 5 s."""
     def __init__(self):
-        self.servers = [Server(f"c{number}", "--appendonly", "yes", "--appendfsync", "always", "--cluster-enabled", "yes",
-                               "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "5000",
-                               "--cluster-require-full-coverage", "no", listens=True) for number in range(1, 4)]
+        self.servers = [Server(f"c{number}", *KEEPS, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+                               "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no", listens=True) for number in range(1, 4)]
         for number, one in enumerate(self.servers):
             one.id = self.ask(one, "myid")
             self.ask(one, "addslots", *range(16384 * number // 3, 16384 * (number + 1) // 3))
@@ -275,17 +284,18 @@ class Clocked(Server):
     started for the first time.
     """
     def __init__(self, name, aged=False, **more):
-        self.clock, self.offset = os.path.abspath(name + ".clock"), 0
+        self.clock, self.offset = open(name + ".clock", "w+"), 0
+        self.step(0)
         preload = ([shim("aged")] if aged else []) + [shim("clock")]
-        super().__init__(name, "--appendonly", "yes", "--appendfsync", "always", **more,
-                         environment={"LD_PRELOAD": ":".join(preload), "CLOCK_SHIM_FILE": self.clock, "AGED_SECONDS": "3600"})
+        super().__init__(name, *KEEPS, **more,
+                         environment={"LD_PRELOAD": ":".join(preload), "CLOCK_SHIM_FILE": os.path.abspath(self.clock.name), "AGED_SECONDS": "3600"})
         self.environment["LD_PRELOAD"] = shim("clock")
 
     def step(self, ms):
         self.offset += ms
-        with open(self.clock + ".new", "w") as out:
-            out.write(str(self.offset))
-        os.rename(self.clock + ".new", self.clock)
+        self.clock.seek(0)
+        self.clock.write(f"{self.offset:<20}")
+        self.clock.flush()
 
     def lose_data(self):
         """REQUIRES: it does not run."""

@@ -8,6 +8,9 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import servers
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEASE = 5
 DEADLINE = int((LEASE * 0.99 - 1.5) * 1e9)  # as in direct.py
@@ -106,8 +109,8 @@ class Crowd:
         """One of direct.py. `client_options`: as there."""
         seed = self.random.random()
         words = {**self.client_options, "seed": seed, "history": f"{os.getcwd()}/history.direct"}
-        self.clients.append(subprocess.Popen([sys.executable, "-B", f"{HERE}/direct.py", json.dumps(words)],
-                                             stdin=subprocess.DEVNULL, stderr=self.messages))
+        self.clients.append(subprocess.Popen([*servers.ends_with_us(), sys.executable, "-B", f"{HERE}/direct.py",
+                                              json.dumps(words)], stdin=subprocess.DEVNULL, stderr=self.messages))
 
     def use_clients(self, number, options):
         self.client_options = options

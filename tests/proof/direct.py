@@ -9,6 +9,7 @@ Its only argument is a JSON object:
     unix | sentinels | cluster   the path of a server, or [[host, port] …]
     guard             what it says to the epoch guard; "" for none
     names             [[name, mode] …]; mode as in check.py
+    own               names of plain locks; it takes several of these at a time, with one exchange
 It works until it is killed.
 """
 import hashlib
@@ -26,12 +27,22 @@ LEASE = 5.0
 DEADLINE = LEASE * 0.99 - 0.5 - 1
 ASK_AGAIN = 0.2  # seconds for which an answer of the Sentinels counts
 RETRY = 0.05
+AT_ONCE = 8
+SHORT = 0.0005
 SOON = {"socket_timeout": 1, "socket_connect_timeout": 1}
 LAYOUTS = {"w": "plain", "r": "read_write", "W": "read_write", "s": "semaphore"}
 
 
 def now():
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def at_once(server, commands):
+    """The replies; an error in place of one that failed."""
+    pipe = server.pipeline(transaction=False)
+    for words in commands:
+        pipe.execute_command(*words)
+    return pipe.execute(raise_on_error=False)
 
 
 class Failed(Exception):
@@ -45,6 +56,9 @@ class One:
 
     def call(self, *words):
         return self.redis.execute_command(*words)
+
+    def call_all(self, commands):
+        return at_once(self.redis, commands)
 
     def stands(self):
         return True
@@ -80,9 +94,15 @@ class Behind:
         self.asked = began
 
     def call(self, *words):
+        return self.server().execute_command(*words)
+
+    def call_all(self, commands):
+        return at_once(self.server(), commands)
+
+    def server(self):
         if now() > self.asked + ASK_AGAIN:
             self.follow()
-        return self.redis.execute_command(*words)
+        return self.redis
 
     def stands(self):
         """Whether the server that has answered is still the master."""
@@ -108,6 +128,9 @@ class InCluster:
             self.redis = None
             raise
 
+    def call_all(self, commands):
+        return [self.call(*words) for words in commands]
+
     def stands(self):
         return True
 
@@ -116,9 +139,14 @@ class Locks:
     """The verbs."""
     def __init__(self, client, scripts, guard):
         self.client, self.guard = client, guard
-        self.texts = {name[:-4]: open(f"{scripts}/{name}").read() for name in os.listdir(scripts) if name.endswith(".lua")}
+        self.names, self.texts = {}, {}
+        for name in os.listdir(scripts):
+            if name.endswith(".lua"):
+                text = open(f"{scripts}/{name}").read()
+                self.names[name[:-4]] = hashlib.sha1(text.encode()).hexdigest()
+                self.texts[self.names[name[:-4]]] = text
 
-    def script(self, verb, layout, name, more_keys, words, guarded):
+    def words(self, verb, layout, name, more_keys, words, guarded):
         tag = "{" + name + "}"
         channel = {"plain": "redisson_lock__channel:", "read_write": "redisson_rwlock:", "semaphore": "redisson_sc:"}[layout]
         keys = [name, "redisson_lock_token:" + tag, "rlock:holder:" + tag, "rlock:queue:" + tag, "rlock:waiters:" + tag,
@@ -127,12 +155,15 @@ class Locks:
         if guarded and self.guard:
             keys.append("rlock:epoch")
             first += ", guard " + self.guard
-        text = self.texts[f"{verb}_{layout}"]
-        rest = [len(keys), *keys, first, channel + tag, f"rlock:grant:{tag}:", f"rlock:hold:{tag}:", *words]
+        return ["EVALSHA", self.names[f"{verb}_{layout}"], len(keys), *keys, first, channel + tag, f"rlock:grant:{tag}:",
+                f"rlock:hold:{tag}:", *words]
+
+    def script(self, *description):
+        words = self.words(*description)
         try:
-            return self.twice("EVALSHA", hashlib.sha1(text.encode()).hexdigest(), *rest)
+            return self.twice(*words)
         except redis.exceptions.NoScriptError:  # so it has not run
-            return self.twice("EVAL", text, *rest)
+            return self.twice("EVAL", self.texts[words[1]], *words[2:])
 
     def twice(self, *words):
         """Sent again if the reply was lost, which every script allows."""
@@ -147,10 +178,35 @@ class Locks:
             except redis.RedisError as error:  # out of memory, a replica, a cluster that is down
                 raise Failed(error) from error
 
+    @staticmethod
+    def to_acquire(layout, name, mode, owner):
+        return ("acquire", layout, name, [],
+                [owner, int(LEASE * 1000), owner.split(":")[0], "", mode, 2, "pid", os.getpid()], True)
+
+    @staticmethod
+    def to_release(layout, name, owner):
+        request = uuid.uuid4().hex
+        return ("release", layout, name, [f"rlock:hold:{{{name}}}:{request}:released"],
+                [owner, owner.split(":")[0], 0, 10000], False)
+
+    def several(self, holds):
+        """Acquires a free plain lock for each (name, owner): the tokens; None for one that was not granted."""
+        replies = self.client.call_all([self.words(*self.to_acquire("plain", name, "", owner)) for name, owner in holds])
+        granted = [isinstance(reply, list) and reply[0] == b"granted" for reply in replies]
+        if any(isinstance(reply, redis.exceptions.NoScriptError) for reply in replies):
+            self.script(*self.to_acquire("plain", "load", "", str(uuid.uuid4()) + ":0"))
+        stands = any(granted) and self.client.stands()
+        return [int(reply[2]) if one and stands else None for reply, one in zip(replies, granted)]
+
+    def release_several(self, holds):
+        replies = self.client.call_all([self.words(*self.to_release("plain", name, owner)) for name, owner in holds])
+        for hold, reply in zip(holds, replies):
+            if isinstance(reply, redis.exceptions.NoScriptError):
+                self.release("plain", *hold)
+
     def acquire(self, layout, name, mode, owner):
         """The token; None if it is not available."""
-        reply = self.script("acquire", layout, name, [], [owner, int(LEASE * 1000), owner.split(":")[0], "", mode, 2, "pid",
-                                                          os.getpid()], True)
+        reply = self.script(*self.to_acquire(layout, name, mode, owner))
         if reply[0] == b"granted" and not self.client.stands():
             self.release(layout, name, owner)
             return None
@@ -160,21 +216,19 @@ class Locks:
         return self.script("renew", layout, name, [], [owner, int(LEASE * 1000)], True)[0] == b"renewed"
 
     def release(self, layout, name, owner):
-        request = uuid.uuid4().hex
-        self.script("release", layout, name, [f"rlock:hold:{{{name}}}:{request}:released"],
-                    [owner, owner.split(":")[0], 0, 10000], False)
+        self.script(*self.to_release(layout, name, owner))
 
 
 class Worker:
     def __init__(self, options, client):
         self.locks = Locks(client, options["scripts"], options["guard"])
-        self.names, self.random = options["names"], random.Random(options["seed"])
+        self.names, self.own, self.random = options["names"], options["own"], random.Random(options["seed"])
         self.history = os.open(options["history"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.count = 0
 
-    def hold(self, layout, name, owner, began, seconds):
-        """Executes for so long, if it may. The time of its last instruction."""
-        deadline, renew_at, last = began + DEADLINE, began + LEASE / 3, now()
+    def hold(self, layout, name, owner, sent, seconds):
+        """Executes for so long, if it may. The time of its last instruction. `sent`: when the request was."""
+        deadline, renew_at, last = sent + DEADLINE, sent + LEASE / 3, now()
         first = last
         while last < first + seconds:
             time.sleep(min(0.02, seconds))
@@ -204,19 +258,37 @@ class Worker:
             time.sleep(self.random.uniform(0, 0.01))
             return
         kind = self.random.random()
-        seconds = 0 if kind < 0.97 else self.random.uniform(0, 0.05) if kind < 0.998 else self.random.uniform(1, 8)
-        end = self.hold(layout, name, owner, sent, seconds) if seconds else begin
-        self.count += 1
-        line = f"section d{os.getpid()}-{self.count} {name} {mode.lower()} {begin * 1e9:.0f} {end * 1e9:.0f} {token}\n"
-        os.write(self.history, line.encode())
+        seconds = SHORT if kind < 0.97 else self.random.uniform(0, 0.05) if kind < 0.998 else self.random.uniform(1, 8)
+        end = self.hold(layout, name, owner, sent, seconds)
+        os.write(self.history, self.line(name, mode, begin, end, token))
         if self.random.random() < 0.9999:  # otherwise its lease has to end
             self.locks.release(layout, name, owner)
+
+    def line(self, name, mode, begin, end, token):
+        self.count += 1
+        text = f"section d{os.getpid()}-{self.count} {name} {mode.lower()} {begin * 1e9:.0f} {end * 1e9:.0f} {token}\n"
+        return text.encode()
+
+    def several(self):
+        """Short ones, of its own names."""
+        holds = [(name, str(uuid.uuid4()) + ":0") for name in self.random.sample(self.own, AT_ONCE)]
+        sent = now()
+        tokens = self.locks.several(holds)
+        begin = now()
+        time.sleep(SHORT)
+        end = now()
+        if end < sent + DEADLINE:
+            lines = [self.line(name, "w", begin, end, token) for (name, _), token in zip(holds, tokens) if token is not None]
+            os.write(self.history, b"".join(lines))
+        self.locks.release_several(holds)
 
     def work(self):
         while True:
             try:
                 self.section()
-            except Failed:
+                for _ in range(4):
+                    self.several()
+            except (Failed, redis.RedisError, OSError):
                 time.sleep(RETRY)
 
 

@@ -19,8 +19,9 @@ ALL_KINDS = ("wait", "own", "do not wait", "wait in front", "supersede", "replac
              "several")
 NAMES = {"plain": "p", "own": "o", "supersede": "u", "string": "t", "shared": "r", "slots": "s", "a": "a", "b": "b", "c": "c",
          "d": "d"}
-# Most of the direct clients' locks are their own, because every release to a waiter starts processes.
-CLIENT_NAMES = 4 * [[f"x{number}", "w"] for number in range(16)] + [["p", "w"], ["r", "r"], ["r", "W"], ["y", "r"], ["y", "W"],
+# Most of the direct clients' locks are theirs alone, because every release to a waiter starts processes.
+OWN_NAMES = [f"x{number}" for number in range(40)]
+CLIENT_NAMES = [[name, "w"] for name in OWN_NAMES[:8]] + [["p", "w"], ["r", "r"], ["r", "W"], ["y", "r"], ["y", "W"],
                                                                ["z", "s3"], ["s", "s3"]]
 NOTHING = (lambda: None, 0)
 
@@ -138,7 +139,7 @@ class OneServer:
                                      stdin=subprocess.PIPE, text=True)
         servers.need(lambda: os.path.exists(listen), "the link is there")
         self.urls = [self.server.url(), "unix://" + listen]
-        self.client_options = {"unix": self.server.socket, "guard": "0", "names": CLIENT_NAMES}
+        self.client_options = {"unix": self.server.socket, "guard": "0", "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def order(self, words):
         def act(rng):
@@ -196,7 +197,7 @@ class BehindSentinels:
         self.servers = Watched()
         self.urls = [self.servers.url()]
         self.client_options = {"sentinels": [[one.network.address, one.port] for one in self.servers.sentinels],
-                               "guard": "10000", "names": CLIENT_NAMES}
+                               "guard": "10000", "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def data(self):
         return [self.servers.m, *self.servers.replicas]
@@ -286,7 +287,7 @@ class InCluster:
         self.servers = Cluster()
         self.urls = [self.servers.url()]
         self.client_options = {"cluster": [["127.0.0.1", one.port] for one in self.servers.servers], "guard": "",
-                               "names": CLIENT_NAMES}
+                               "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def any(self, rng):
         """A server, if all are well; otherwise None."""
