@@ -18,7 +18,7 @@ rounds (20) of each kind have the epoch guard, and N do not, which shows that th
 happens otherwise, if it is named: `unlimited`, cut-off without them.
 
 Prints a line for each round and a table at the end. "Time to spare" is the shortest time from the end of the last command
-that the server had forgotten until the first of the next ones began, with the guard. The last line is `160 of 160 without
+that the server had forgotten until the next one of the same lock began, with the guard. The last line is `160 of 160 without
 an overlap`. Exits with 1 if commands overlapped with the guard, if a job lost its lock without a word, if a round could
 not be carried out, or if nothing was shown, because a kind forgot no lock or nothing overlapped without the guard.
 """
@@ -278,6 +278,20 @@ KINDS = {"killed": Killed, "hung": Hung, "cut-off": CutOff, "switched": Switched
          "restarted": Restarted, "restored": Restored, "promoted": Promoted, "unlimited": Unlimited}
 
 
+def ends(jobs, seconds):
+    """When each has ended, by the name of its lock."""
+    found = {}
+
+    def all_ended():
+        for job in jobs:
+            if job.name not in found and job.process.poll() is not None:
+                found[job.name] = time.time()
+        return len(found) == len(jobs)
+
+    wait_until(all_ended, seconds)
+    return found
+
+
 def one_round(kind, jobs):
     """Fails once. Returns its figures."""
     cut = isinstance(kind, CutOff)
@@ -299,8 +313,8 @@ def one_round(kind, jobs):
     forgotten = [holder for number, holder in enumerate(holders) if before.get(number) != after.get(number)]
 
     # Those whose lock is known end when they are told to.
-    wait_until(lambda: all(job.process.poll() is not None for job in holders), 60)
-    ended_at, mended_at = time.time(), failed_at
+    ended = ends(holders, 60)
+    mended_at = failed_at
     if cut:
         kind.mend()
         mended_at = time.time()
@@ -312,9 +326,9 @@ def one_round(kind, jobs):
     silent = sum(job.process.wait() != LOST for job in forgotten)
     waits = [begun[job.number] - max(job.started, failed_at) for job in newcomers]
     waits += [begun[job.number] - mended_at for job in waiters]
-    first = min(begun[job.number] for job in waiters + newcomers)
+    spare = min(begun[job.number] - ended[job.name] for job in waiters + newcomers if job.name in ended)
     return {"forgotten": len(forgotten), "overlaps": jobs.overlaps(), "silent": silent, "wait": round(max(waits), 1),
-            "spare": round(first - ended_at, 1)}
+            "spare": round(spare, 1)}
 
 
 def in_folder(kind, guard):
@@ -342,7 +356,7 @@ def rounds(kind, count):
         except (RuntimeError, servers.redis.RedisError) as error:
             figures = {"error": str(error)}
         os.chdir(top)
-        if figures.get("overlaps") == 0 or not guard:
+        if "error" not in figures and not (guard and figures["overlaps"]):
             shutil.rmtree(f"{top}/{number}", ignore_errors=True)
         print(json.dumps({"guard": guard, **figures}), flush=True)
 

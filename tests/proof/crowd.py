@@ -97,7 +97,7 @@ class Crowd:
 
     def start_job(self):
         options, names, mode, places = RECIPES[self.random.choice(self.recipes)](self.names)
-        ms = self.random.randrange(1000, 8000) if self.random.random() < 0.08 else self.random.randrange(60)
+        ms = self.random.randrange(1000, 8000) if self.random.random() < 0.25 else self.random.randrange(60)
         self.count += 1
         at = [f"place-{name}-{number}" for name in names for number in range(places)]
         command = [os.path.abspath("section"), self.history, f"j{self.count}", "+".join(names), mode, str(ms), *at]
@@ -106,11 +106,17 @@ class Crowd:
              *command], env=self.environment, stdin=subprocess.DEVNULL, stderr=self.messages)))
 
     def start_client(self):
-        """One of direct.py. `client_options`: as there."""
-        seed = self.random.random()
-        words = {**self.client_options, "seed": seed, "history": f"{os.getcwd()}/history.direct"}
-        self.clients.append(subprocess.Popen([*servers.ends_with_us(), sys.executable, "-B", f"{HERE}/direct.py",
-                                              json.dumps(words)], stdin=subprocess.DEVNULL, stderr=self.messages))
+        """One of direct.py. `client_options`: as there. One of them holds locks for long, so that the others are there
+        at once if one of these is lost.
+        """
+        words = {**self.client_options, "seed": self.random.random(), "history": f"{os.getcwd()}/history.direct"}
+        long = not any(one.holds_long for one in self.clients)
+        if long:
+            words["own"] = []
+        client = subprocess.Popen([*servers.ends_with_us(), sys.executable, "-B", f"{HERE}/direct.py", json.dumps(words)],
+                                  stdin=subprocess.DEVNULL, stderr=self.messages)
+        client.holds_long = long
+        self.clients.append(client)
 
     def use_clients(self, number, options):
         self.client_options = options

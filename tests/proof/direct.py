@@ -9,7 +9,8 @@ Its only argument is a JSON object:
     unix | sentinels | cluster   the path of a server, or [[host, port] …]
     guard             what it says to the epoch guard; "" for none
     names             [[name, mode] …]; mode as in check.py
-    own               names of plain locks; it takes several of these at a time, with one exchange
+    own               names of plain locks; it takes several of these at a time, with one exchange; if there are none, it
+                      holds locks for long
 It works until it is killed.
 """
 import hashlib
@@ -257,8 +258,7 @@ class Worker:
         if token is None or begin >= sent + DEADLINE:
             time.sleep(self.random.uniform(0, 0.01))
             return
-        kind = self.random.random()
-        seconds = SHORT if kind < 0.97 else self.random.uniform(0, 0.05) if kind < 0.998 else self.random.uniform(1, 8)
+        seconds = self.random.uniform(0, 8) if not self.own else SHORT if self.random.random() < 0.97 else 0.05
         end = self.hold(layout, name, owner, sent, seconds)
         os.write(self.history, self.line(name, mode, begin, end, token))
         if self.random.random() < 0.9999:  # otherwise its lease has to end
@@ -286,7 +286,7 @@ class Worker:
         while True:
             try:
                 self.section()
-                for _ in range(4):
+                for _ in range(4 if self.own else 0):
                     self.several()
             except (Failed, redis.RedisError, OSError):
                 time.sleep(RETRY)

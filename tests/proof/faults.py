@@ -68,7 +68,7 @@ def faults_of_processes(crowd):
     def client_stopped(rng):
         if not crowd.clients:
             return None
-        one = rng.choice(crowd.clients)
+        one = rng.choice([one for one in crowd.clients if one.holds_long] or crowd.clients)
         one.send_signal(signal.SIGSTOP)
         return lambda: one.send_signal(signal.SIGCONT), rng.uniform(0.1, 8)
 
