@@ -331,5 +331,13 @@ mutant 'Sentinels are not asked before a release' tests/faults/hung_master.bats 
 mutant 'Sentinels are not asked about a server that has granted a lock' tests/faults/hung_master.bats \
   src/lock/wait.cc 'if (standing && (*standing == Standing::master || *standing == Standing::by_few)) return acquired;' 'return acquired;'
 
+# The epoch guard.
+mutant 'newcomers are not held back' tests/faults/epoch.bats \
+  lua/part/epoch.lua 'return math.max(left, 0), since, cause' 'return 0, since, cause'
+mutant 'the guard forgets that a replaced master goes on granting locks' tests/faults/epoch.bats \
+  src/verbs/epoch.h 'kReplacedMasterGrants = 10s' 'kReplacedMasterGrants = 0s'
+mutant 'a life that did not last forgets the one before' tests/faults/epoch.bats \
+  lua/part/epoch.lua 'served and 0 or before or kUnknownLease' '0'
+
 echo "$unnoticed mutants unnoticed"
 exit "$((unnoticed > 0))"
