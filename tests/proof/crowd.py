@@ -60,22 +60,14 @@ RECIPES = {
 
 
 class Job:
-    """An `rlock run`."""
-    def __init__(self, process):
-        self.process, self.started = process, time.monotonic()
+    """An `rlock run`. `name`: its id in the history."""
+    def __init__(self, name, process):
+        self.name, self.process, self.harmed = name, process, False
 
     def parts(self):
         """The pids of frontend, monitor and command; None for one that is not there."""
         monitor = child_of(self.process.pid)
         return self.process.pid, monitor, monitor and child_of(monitor)
-
-    def send(self, part, what):
-        pid = self.parts()[part]
-        if pid:
-            try:
-                os.kill(pid, what)
-            except ProcessLookupError:
-                pass
 
 
 class Crowd:
@@ -101,7 +93,7 @@ class Crowd:
         self.count += 1
         at = [f"place-{name}-{number}" for name in names for number in range(places)]
         command = [os.path.abspath("section"), self.history, f"j{self.count}", "+".join(names), mode, str(ms), *at]
-        self.running.append(Job(subprocess.Popen(
+        self.running.append(Job(f"j{self.count}", subprocess.Popen(
             [self.rlock, "run", "--url", self.random.choice(self.urls), "--lease", f"{LEASE}s", "-k", "300ms", *options, "--",
              *command], env=self.environment, stdin=subprocess.DEVNULL, stderr=self.messages)))
 

@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import servers
+from crowd import now
 from servers import Clocked, Cluster, Watched
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,6 +27,20 @@ CLIENT_NAMES = [[name, "w"] for name in OWN_NAMES[:8]] + [["p", "w"], ["r", "r"]
 NOTHING = (lambda: None, 0)
 
 
+def note(*words):
+    """For whoever looks for the cause of a violation."""
+    with open("faults", "a") as out:
+        print(now(), *words, file=out)
+
+
+def send(pid, what):
+    try:
+        if pid:
+            os.kill(pid, what)
+    except ProcessLookupError:
+        pass
+
+
 class Fault:
     """`quiet`: for so many seconds nothing else of this sort happens to the servers; 0: it disturbs nobody for long."""
     def __init__(self, name, act, quiet=0):
@@ -33,28 +48,35 @@ class Fault:
 
 
 def faults_of_processes(crowd):
+    """A job has one of them at most: two may be more than its guards promise to survive."""
+    def choose(rng, running):
+        fitting = [job for job in crowd.running if not job.harmed and bool(job.parts()[2]) == running]
+        job = rng.choice(fitting) if fitting else None
+        if job:
+            job.harmed = True
+            note("  at", job.name, *job.parts())
+        return job
+
     def on_job(part, what, seconds=None, running=True):
         def act(rng):
-            fitting = [job for job in crowd.running if bool(job.parts()[2]) == running]
-            if not fitting:
+            job = choose(rng, running)
+            pid = job and job.parts()[part]
+            if not pid:
                 return None
-            job = rng.choice(fitting)
-            job.send(part, what)
-            return (lambda: job.send(part, signal.SIGCONT), rng.uniform(*seconds)) if seconds else NOTHING
+            send(pid, what)
+            return (lambda: send(pid, signal.SIGCONT), rng.uniform(*seconds)) if seconds else NOTHING
 
         return act
 
     def both_guards(rng):
         """The frontend is stopped first, so that it cannot act on the other's death."""
-        fitting = [job for job in crowd.running if job.parts()[2]]
-        if not fitting:
+        job = choose(rng, True)
+        if not job:
             return None
-        job = rng.choice(fitting)
-        monitor = job.parts()[1]
-        job.process.send_signal(signal.SIGSTOP)
-        if monitor:
-            job.send(1, signal.SIGKILL)
-        job.process.kill()
+        frontend, monitor, _ = job.parts()
+        send(frontend, signal.SIGSTOP)
+        send(monitor, signal.SIGKILL)
+        send(frontend, signal.SIGKILL)
         return NOTHING
 
     def client_killed(rng):

@@ -2,9 +2,9 @@
 //
 //   section HISTORY ID NAME MODE MS PLACE...
 //
-// It takes a flock(2) on the files PLACE, at once or never, and keeps it until it has ended or was killed, which only the
-// kernel can tell exactly. MODE: w, nobody else may be at any PLACE; r, others with r may; s, one PLACE of all must be left.
-// HISTORY gets the lines of check.py, each in one write.
+// It takes a flock(2) on the files PLACE, at once or never, and keeps it until it has ended or was killed, which only
+// the kernel can tell exactly. MODE: w, nobody else may be at any PLACE; r, others with r may; s, one PLACE of all must
+// be left. HISTORY gets the lines of check.py, each in one write.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
