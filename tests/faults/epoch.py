@@ -14,8 +14,11 @@ rounds (20) of each kind have the epoch guard, and N do not, which shows that th
     restored   one server starts with an older RDB file
     promoted   a replica is promoted by hand, after its master was stopped, and the jobs' address leads to it
 
-`cut-off` has min-replicas-to-write 1 and min-replicas-max-lag 10, as rlock doctor requires. Another kind shows what
-happens otherwise, if it is named: `unlimited`, cut-off without them.
+`cut-off` has min-replicas-to-write 1 and min-replicas-max-lag 10, as rlock doctor requires. Two more kinds overlap even with
+the guard, and are only run if they are named:
+
+    unlimited  cut-off without these settings: the old master never stops granting locks
+    longer     restored, with jobs whose leases are longer than those of the record and of all newcomers
 
 Prints a line for each round and a table at the end. "Time to spare" is the shortest time from the end of the last command
 that the server had forgotten until the next one of the same lock began, with the guard. The last line is `160 of 160 without
@@ -60,19 +63,19 @@ class Jobs:
         open("log", "w").close()
         self.messages = open("messages", "a")
 
-    def start(self, url, name, seconds, network=servers.HERE):
+    def start(self, url, name, seconds, network=servers.HERE, lease=None):
         number = len(self.all)
         process = subprocess.Popen(
-            [*network.enter, RLOCK, "run", "--url", url, "--lease", f"{self.lease}s", "-w", "10m", name, "--", "bash",
+            [*network.enter, RLOCK, "run", "--url", url, "--lease", f"{lease or self.lease}s", "-w", "10m", name, "--", "bash",
              WITNESS, str(number), str(seconds), "alone", "place-" + name],
             stdin=subprocess.DEVNULL, stderr=self.messages, env=self.environment)
         job = Job(number, name, process)
         self.all.append(job)
         return job
 
-    def start_each(self, url, seconds, network=servers.HERE):
+    def start_each(self, url, seconds, network=servers.HERE, lease=None):
         """One for each name."""
-        return [self.start(url, f"job{number}", seconds, network) for number in range(JOBS)]
+        return [self.start(url, f"job{number}", seconds, network, lease) for number in range(JOBS)]
 
     def begun(self):
         """When each job that ran began, by its number."""
@@ -110,6 +113,7 @@ def owners(server):
 class Kind:
     """A way to make servers forget."""
     lease = 4  # seconds; the guard lasts as long, or 10 s longer behind Sentinels
+    longer_lease = None  # of the holders
 
     def after(self):
         """When newcomers have been started."""
@@ -260,6 +264,10 @@ class Restored(Single):
         return self.old
 
 
+class Longer(Restored):
+    longer_lease = 20
+
+
 class Promoted(Single):
     def __init__(self):
         super().__init__()
@@ -286,7 +294,8 @@ class Promoted(Single):
 
 
 KINDS = {"killed": Killed, "hung": Hung, "cut-off": CutOff, "switched": Switched, "flushed": Flushed,
-         "restarted": Restarted, "restored": Restored, "promoted": Promoted, "unlimited": Unlimited}
+         "restarted": Restarted, "restored": Restored, "promoted": Promoted}
+LIMITS = {"unlimited": Unlimited, "longer": Longer}
 
 
 def ends(jobs, seconds):
@@ -311,7 +320,7 @@ def one_round(kind, jobs):
     first = jobs.start(kind.url(), "first", 0, near)
     need(first.has_ended, "the first job has ended")
     kind.begin_to_forget()
-    holders = jobs.start_each(kind.url(), "infinity", near)
+    holders = jobs.start_each(kind.url(), "infinity", near, kind.longer_lease)
     need(lambda: jobs.all_began(holders), "all have their locks")
     waiters = jobs.start_each(kind.url(), 0.05, near)
     need(lambda: jobs.all_wait(waiters, kind.old), "all wait")
@@ -344,7 +353,7 @@ def one_round(kind, jobs):
 
 def in_folder(kind, guard):
     """One round with servers of its own, in the current folder. Its figures."""
-    servers_of = KINDS[kind]()
+    servers_of = {**KINDS, **LIMITS}[kind]()
     jobs = Jobs(guard, servers_of.lease)
     try:
         return one_round(servers_of, jobs)
@@ -432,8 +441,8 @@ def campaign(count, kinds):
 def main():
     words = sys.argv[2:]
     count = int(words.pop(0)) if words and words[0].isdigit() else 20
-    kinds = words or [kind for kind in KINDS if kind != "unlimited"]
-    if "cut-off" in kinds and os.getuid() != 0:
+    kinds = words or list(KINDS)
+    if {"cut-off", "unlimited"} & set(kinds) and os.getuid() != 0:
         sys.exit("only root can cut a network; name the other kinds")
     folder = tempfile.mkdtemp(prefix="ep.")
     os.chdir(folder)
