@@ -8,40 +8,26 @@ import subprocess
 import sys
 import time
 
+import servers
+from servers import wait_until
+
 WITNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "witness.sh")
 LEASE = 5  # seconds that a busy machine can keep; also the time for a waiter to take the lock that it was given
 LONGEST_LOOK = 35  # after this long each waiter looks by itself, regardless of missed messages; see src/lock/wait.cc
 BOUND = 60  # longer than any lease, grant and look together
 
 
-def wait_until(true, seconds):
-    by = time.monotonic() + seconds
-    while not true() and time.monotonic() < by:
-        time.sleep(0.02)
-    return true()
-
-
-class Server:
+class Server(servers.Server):
     def __init__(self):
-        self.socket = os.path.join(os.getcwd(), "s")
-        os.environ["RLOCK_URL"] = "unix://" + self.socket
         self.restarts = 0
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            # It ends with this script in all cases.
-            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
-             "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--logfile", "server.log"])
-        if not wait_until(lambda: self.cli("ping") == "PONG", 60):
-            sys.exit("the server does not answer")
+        super().__init__("server", "--appendonly", "yes", "--appendfsync", "always")
+        os.environ["RLOCK_URL"] = self.url()
 
     def cli(self, *words):
         return subprocess.run(["redis-cli", "-s", self.socket, *words], capture_output=True, text=True).stdout.strip()
 
     def crash(self):
-        self.process.kill()
-        self.process.wait()
+        self.kill()
         self.start()
         self.restarts += 1
 

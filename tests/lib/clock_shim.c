@@ -1,5 +1,5 @@
 // A server whose wall clock is wrong: LD_PRELOAD this. CLOCK_SHIM_FILE holds by how many milliseconds, and is read
-// each time, so that the clock can be stepped while the server runs.
+// each time, so that the clock can be stepped while the server runs. It stays open: write into it, do not replace it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 static long offset_ms(void) {
-  const char* path = getenv("CLOCK_SHIM_FILE");
+  static int file = -1;
+  const char* path = file < 0 ? getenv("CLOCK_SHIM_FILE") : NULL;
   char text[32] = "";
-  const int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (path) file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
-  const ssize_t length = read(file, text, sizeof text - 1);
-  close(file);
+  const ssize_t length = pread(file, text, sizeof text - 1, 0);
   return length > 0 ? atol(text) : 0;
 }
 
