@@ -15,7 +15,7 @@
 --
 -- A client asks for the guard by ARGV[1], with the milliseconds for which a server that was replaced may still grant locks:
 -- ", guard 0". Behind Sentinels, it also says for how many ms a server has been the master, and the life of that server's
--- data, in case it is no longer this one: ", guard 10000 5000 LIFE". For a server whose data outlives its restarts:
+-- data, in case it is no longer this one: ", guard 12000 5000 LIFE". For a server whose data outlives its restarts:
 -- ", guard data". The record of a waiter has the first word.
 
 --- include part/number
@@ -33,16 +33,12 @@ local kUnknownLease = 30000
 -- A newcomer's own lease counts, too, because one of that length may have been forgotten together with its record; but not
 -- for longer than this, or a job with a very long lease would wait as long.
 local kOwnLease = 600000
--- A server remembers that it was promoted as long as its replication backlog: repl-backlog-ttl, by default an hour.
-local kRemembersPromotion = 3600000
-
--- When a life began at the latest, and the run id of the server. `age`: as a client says; '' if it does not know.
-local function beginning(age, replication)
+-- When a life began at the latest, and the run id of the server. `age`: for how long the Sentinels have known this server as
+-- the master; nil: unknown.
+local function beginning(age)
   local server = redis.call('info', 'server')
   local uptime = number_in(string.match(server, 'uptime_in_seconds:(%d+)'), 0) or 0
-  local promoted = not string.find(replication, 'master_replid2:0+%s')
-  age = number_in(age, 0) or promoted and 0 or kRemembersPromotion
-  return now - math.max(math.min(age, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- of whole seconds
+  return now - math.max(math.min(age or 0, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- whole seconds
 end
 
 -- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
@@ -53,12 +49,13 @@ local function held_back(guard, lease)
   since, longest, before = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(before, 0, kLongestLease)
   lag = number_in(lag, 0, kMonth) or 0
   local replication = guard ~= 'data' and redis.call('info', 'replication')
-  local current = replication and string.match(replication, 'master_replid:(%x+)') or guard
+  -- The data of a private server outlives its restarts, also for jobs that use its socket.
+  local current = life == 'data' and life or replication and string.match(replication, 'master_replid:(%x+)') or guard
   -- A time in the future is from before a step of the clock.
   if life ~= current or not since or since > now then
     local start, server = now, ''
     if replication then
-      start, server = beginning(not life and '0' or of_life == current and age or '', replication)
+      start, server = beginning(life and life ~= current and of_life == current and number_in(age, 0) or nil)
     end
     local served = since and before and since + before + lag <= start
     before = math.max(longest or kUnknownLease, served and 0 or before or kUnknownLease)
@@ -71,17 +68,14 @@ local function held_back(guard, lease)
     end
   end
   local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
-  if left <= 0 and lease > (longest or 0) then
-    redis.call('hset', epoch, 'longest', text(lease))
-  end
   return math.max(left, 0), since, cause
 end
 --- end
 
---- if acquire renew
--- A hold that goes on for this long must be known to the next life.
-local function remember_lease(lease)
-  local longest = kGuard and redis.call('hget', epoch, 'longest')
+--- if acquire renew release force_unlock
+-- The next life must know of a lease that is granted or renewed with a guard.
+local function remember_lease(guard, lease)
+  local longest = guard and redis.call('hget', epoch, 'longest')
   if longest and lease > (number_in(longest, 0) or 0) then
     redis.call('hset', epoch, 'longest', text(lease))
   end

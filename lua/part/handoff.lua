@@ -26,6 +26,7 @@ local function hand_over(asker, most, first)
     forget(first)
     if waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter[3]
+      remember_lease(waiter[9], lease)
       grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token

@@ -65,6 +65,7 @@ if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters,
   if not granted then
     return {'no-token'}
   end
+  remember_lease(kGuard, tonumber(lease))
   grant(owner, granted, lease, hold, fields, lease, mode, true)
   if fields[#fields - 1] ~= 'history' then
     return {'granted', owner, granted}
@@ -102,7 +103,7 @@ if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
   expire(owner, lease)
-  remember_lease(tonumber(lease))
+  remember_lease(kGuard, tonumber(lease))
   return granted_now(known_token(token))
 end
 
@@ -139,7 +140,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  remember_lease(until_ms)
+  remember_lease(kGuard, until_ms)
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
@@ -246,6 +247,7 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   end
   if not wait and not first_waiter() and available(mode) then
     local token = next_token()
+    remember_lease(kGuard, lease)
     grant(owner, token, lease, hold, fields, lease, mode)
     return granted_now(token)
   end
@@ -262,6 +264,13 @@ if wait then
   prune(owner)
   held[3], held[4] = redis.call('zrank', queue, owner) or 0, stands_in_queue() or ''
   held[8] = held[3] == 0 and held[4] ~= '' and join(owner, free) and 1 or 0  -- prune() may have found it dead
+end
+if back == 0 and free then
+  -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
+  local waiter = first_waiter() and living(first_waiter())
+  if waiter and waiter[9] then
+    back, life_since, cause = held_back(waiter[9], waiter[3])
+  end
 end
 if back > 0 then
   held[2], held[8] = math.max(held[2], back), held[8] or 0

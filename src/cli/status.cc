@@ -131,6 +131,17 @@ void report_silent_servers(const lock::Servers& servers) {
   }
 }
 
+// For lists of locks, which may be empty because the server has lost its data.
+void report_held_back(lock::Servers& servers, milliseconds exchange) {
+  const auto epochs = epochs_of(servers, exchange, Until{});
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    const auto epoch = epochs[i].value_or(std::nullopt);
+    if (epoch && epoch->back) {
+      log::notice(escaped(servers.client(i).address().display()) + ": " + why_held_back(*epoch->back));
+    }
+  }
+}
+
 }  // namespace
 
 // Its branches are the output formats.
@@ -162,6 +173,7 @@ Result<int> execute(StatusOptions& options) {
   const bool mistyped = for_people && one && !all.front().known;
   RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
   if (!one) report_silent_servers(servers);
+  if (for_people && !one) report_held_back(servers, options.timeout);
   return kDone;
 }
 

@@ -47,7 +47,8 @@ void AwaitedLock::note(const lock::Acquired& found) {
   const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
   if (other) events_.waiting(request_.name, found);
   const TimePoint now = BootClock::now();
-  if (watched_ && (other || moved)) say_at_ = now;
+  const bool told = std::exchange(held_back_, found.back && !found.holder);
+  if ((watched_ && (other || moved)) || (found_ && held_back_ && !told)) say_at_ = now;
   if (!watched_ && !found_) say_at_ = now + kSayFirst;
   found_ = found;
   found_at_ = now;

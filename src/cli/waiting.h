@@ -38,7 +38,8 @@ class AwaitedLock {
   bool supersede_, watched_;
   const Events& events_;
   Until wait_;
-  std::string meanwhile_;  // other locks that this process runs under, for messages
+  std::string meanwhile_;   // other locks that this process runs under, for messages
+  bool held_back_ = false;  // by the epoch guard, when it last looked
   bool warned_ = false;
   std::optional<std::string> shown_owner_;
   std::optional<long long> shown_ahead_;

@@ -56,9 +56,12 @@ Result<T> ByScripts::checked(Result<T> read) {
 
 // Says which companion key has a value of another type, and what to do about it.
 void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
-  const std::pair<std::string, std::string_view> keys[] = {
-      {name.holder_key(), "hash"}, {name.queue_key(), "zset"}, {name.waiters_key(), "hash"}};
+  const std::pair<std::string, std::string_view> keys[] = {{name.holder_key(), "hash"},
+                                                           {name.queue_key(), "zset"},
+                                                           {name.waiters_key(), "hash"},
+                                                           {std::string(kEpochKey), "hash"}};
   for (const auto& [key, right] : keys) {
+    if (key == kEpochKey && guard_ == Guard::off) continue;
     const auto type = client_.insist({"TYPE", key}, until);
     if (!type) return;
     if (type->as_text() == right || type->as_text() == "none") continue;
@@ -72,7 +75,7 @@ void ByScripts::explain(const LockName& name, Error& error, const Until& until) 
 Result<std::optional<Acquired>> ByScripts::ask(const AcquireRequest& request, TimePoint sent, Attempts attempts,
                                                Guard guard, const Until& until) {
   for (;;) {
-    const Call call = acquire_call(client_, request, guard_words(client_, guard, until), until);
+    const Call call = acquire_call(client_, request, newcomer_words(client_, guard, until), until);
     auto reply = send(client_, call, attempts, until);
     if (!reply && reply.error().code == Error::Code::wrong_kind) explain(request.name, reply.error(), until);
     auto acquired = RLOCK_TRY(checked(read_acquire(RLOCK_TRY(std::move(reply)), request, sent)));
@@ -123,7 +126,7 @@ Result<std::vector<RenewReply>> ByScripts::renew_once(std::span<const Hold> hold
                                                       const Until& until) {
   std::vector<RenewReply> renewed;
   for (const auto& reply :
-       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_, until), until), until)) {
+       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until)) {
     renewed.push_back(RLOCK_TRY(checked(read_renewal(RLOCK_TRY(reply)))));
   }
   return renewed;
@@ -135,7 +138,7 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
   std::vector<Result<Renewed>> each;
   std::vector<bool> untidy;
   const auto replies =
-      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_, until), until), until);
+      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
@@ -156,7 +159,7 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   const Hold hold{lock, owner, "", "", lease, {}};
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
-    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_, until), until);
+    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_), until);
     const RenewReply renewed =
         RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;

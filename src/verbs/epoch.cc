@@ -32,10 +32,14 @@ milliseconds lag_of(const redis::Client& client) {
 
 }  // namespace
 
-std::string guard_words(redis::Client& client, Guard guard, const Until& until) {
+std::string guard_words(const redis::Client& client, Guard guard) {
   if (guard == Guard::off) return "";
-  if (guard == Guard::data) return std::string(kData);
-  std::string words = std::to_string(lag_of(client).count());
+  return guard == Guard::data ? std::string(kData) : std::to_string(lag_of(client).count());
+}
+
+std::string newcomer_words(redis::Client& client, Guard guard, const Until& until) {
+  std::string words = guard_words(client, guard);
+  if (guard != Guard::life) return words;
   if (const auto reign = client.reign(until)) {
     const auto age = std::chrono::duration_cast<milliseconds>(BootClock::now() - reign->since);
     words += " " + std::to_string(std::max(age, 0ms).count()) + " " + reign->replication_id;
@@ -70,7 +74,7 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   Epoch epoch{.current = life == life_of(client, *replies[2]),
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),
-              .accepted = record.at(5).as_text()};
+              .accepted = record.at(5).as_text().substr(0, 512)};
   if (since == 0ms) return epoch;
   epoch.age = std::max(now - since, 0ms);
   if (const auto left = epoch.forgotten + lag_of(client) - *epoch.age; epoch.current && left > 0ms) {
@@ -83,9 +87,8 @@ Result<void> accept_epoch(redis::Client& client, const std::string& who, const U
   const Reply replication = RLOCK_TRY(client.call({"INFO", "replication"}, until));
   const std::string life = life_of(client, replication);
   if (life.empty()) return client.unexpected_reply("INFO replication");
-  RLOCK_TRY(client.call({"HSET", kEpochKey, "life", life, "since", "0", "cause", "accepted", "longest", "0", "before",
-                         "0", "accepted", who},
-                        until));
+  RLOCK_TRY(client.call(
+      {"HSET", kEpochKey, "life", life, "since", "0", "cause", "accepted", "before", "0", "accepted", who}, until));
   return {};
 }
 

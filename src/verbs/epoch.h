@@ -18,14 +18,17 @@ enum class Guard {
   life,  // each start and each promotion of a replica counts, too
 };
 
-// How long a master that was cut off, and has been replaced, may go on granting locks: the default of
-// min-replicas-max-lag. rlock doctor asks for no more.
-inline constexpr milliseconds kReplacedMasterGrants = 10s;
+// How long a master that was cut off, and has been replaced, may go on granting locks: min-replicas-max-lag, by default
+// 10 s, which the server counts in whole seconds, and checks once a second (refreshGoodSlavesCount in Redis'
+// replication.c). rlock doctor asks for no more than the default.
+inline constexpr milliseconds kReplacedMasterGrants = 12s;
 
 inline constexpr std::string_view kEpochKey = "rlock:epoch";
 
 // What tells a script of the guard; "": it is off.
-std::string guard_words(redis::Client& client, Guard guard, const Until& until);
+std::string guard_words(const redis::Client& client, Guard guard);
+// The same for a request for a lock, with what the Sentinels say about the master. Connects to it if necessary.
+std::string newcomer_words(redis::Client& client, Guard guard, const Until& until);
 
 // Why nothing is granted, and for how long, for people.
 std::string why_held_back(const HeldBack& back);

@@ -219,7 +219,7 @@ class BehindSentinels:
         self.servers = Watched()
         self.urls = [self.servers.url()]
         self.client_options = {"sentinels": [[one.network.address, one.port] for one in self.servers.sentinels],
-                               "guard": "10000", "names": CLIENT_NAMES, "own": OWN_NAMES}
+                               "guard": "12000", "names": CLIENT_NAMES, "own": OWN_NAMES}
 
     def data(self):
         return [self.servers.m, *self.servers.replicas]

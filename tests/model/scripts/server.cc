@@ -192,7 +192,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       name_(name_of_lock()),
       lock_{name_, configuration.clients.front().mode.layout()},
       client_(redis::Endpoint{}),
-      guard_(guard_words(client_, configuration.guarded ? lock::Guard::life : lock::Guard::off, {})),
+      guard_(guard_words(client_, configuration.guarded ? lock::Guard::life : lock::Guard::off)),
       renamings_(renamings_of(configuration.clients)) {
   for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks})
     scripts_.emplace(text, interpreter_.load("java", text));
