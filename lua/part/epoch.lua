@@ -33,10 +33,18 @@ local kUnknownLease = 30000
 -- A newcomer's own lease counts, too, because one of that length may have been forgotten together with its record; but not
 -- for longer than this, or a job with a very long lease would wait as long.
 local kOwnLease = 600000
+local function ask_info(section)
+  local reply = redis.pcall('info', section)
+  if type(reply) == 'table' then
+    error(reply.err .. ' (the epoch guard needs the right +info)', 0)
+  end
+  return reply
+end
+
 -- When a life began at the latest, and the run id of the server. `age`: for how long the Sentinels have known this server as
 -- the master; nil: unknown.
 local function beginning(age)
-  local server = redis.call('info', 'server')
+  local server = ask_info('server')
   local uptime = number_in(string.match(server, 'uptime_in_seconds:(%d+)'), 0) or 0
   return now - math.max(math.min(age or 0, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- whole seconds
 end
@@ -48,9 +56,12 @@ local function held_back(guard, lease)
     unpack(redis.call('hmget', epoch, 'life', 'since', 'longest', 'before', 'cause'))
   since, longest, before = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(before, 0, kLongestLease)
   lag = number_in(lag, 0, kMonth) or 0
-  local replication = guard ~= 'data' and redis.call('info', 'replication')
+  local replication = guard ~= 'data' and ask_info('replication')
   -- The data of a private server outlives its restarts, also for jobs that use its socket.
-  local current = life == 'data' and life or replication and string.match(replication, 'master_replid:(%x+)') or guard
+  local current = (life == 'data' or guard == 'data') and 'data' or string.match(replication, 'master_replid:(%x+)')
+  if not current then
+    error('ERR INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
+  end
   -- A time in the future is from before a step of the clock.
   if life ~= current or not since or since > now then
     local start, server = now, ''
