@@ -101,6 +101,7 @@ void GuardsModel::sees_end(World& w) {
   }
 }
 
+// NOLINTNEXTLINE(readability-function-size): a case for each point at which the frontend can be
 void GuardsModel::frontend_step(World& w) {
   switch (w.frontend_at) {
     case FrontendAt::awaits_lock:

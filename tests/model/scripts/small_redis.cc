@@ -502,7 +502,11 @@ Reply lrem(Session& session, const Words& words) {
   if (count < 0) std::ranges::reverse(elements);
   long long removed = 0;
   const long long most = count == 0 ? std::numeric_limits<long long>::max() : std::abs(count);
-  std::erase_if(elements, [&](const auto& one) { return one == words[3] && removed < most && ++removed > 0; });
+  std::erase_if(elements, [&](const auto& one) {
+    const bool goes = one == words[3] && removed < most;
+    removed += goes;
+    return goes;
+  });
   if (count < 0) std::ranges::reverse(elements);
   session.remove_if_empty(words[1]);
   return number(removed);

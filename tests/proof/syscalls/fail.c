@@ -242,9 +242,11 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 // glibc's own names of these, because dlsym(3) may allocate memory.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* at, size_t size);
+// NOLINTEND(bugprone-reserved-identifier)
 
 #define NO_MEMORY(name) fails_now("memory", &allocations, name, ENOMEM)
 void* malloc(size_t size) { return NO_MEMORY("malloc") ? NULL : __libc_malloc(size); }
