@@ -70,7 +70,7 @@ local function held_back(guard, lease)
     end
     local served = since and before and since + before + lag <= start
     before = math.max(longest or kUnknownLease, served and 0 or before or kUnknownLease)
-    since, longest, cause = start, 0, life and 'changed' or 'missing'
+    since, cause = start, life and 'changed' or 'missing'
     local written = redis.pcall('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause,
       'longest', '0', 'before', text(before), 'accepted', '')
     -- A full server grants nothing anyway.
