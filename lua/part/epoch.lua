@@ -86,8 +86,7 @@ end
 --- if acquire renew release force_unlock
 -- The next life must know of a lease that is granted or renewed with a guard.
 local function remember_lease(guard, lease)
-  local longest = guard and redis.call('hget', epoch, 'longest')
-  if longest and lease > (number_in(longest, 0) or 0) then
+  if guard and lease > (number_in(redis.call('hget', epoch, 'longest'), 0) or 0) then
     redis.call('hset', epoch, 'longest', text(lease))
   end
 end

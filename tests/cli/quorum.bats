@@ -335,6 +335,7 @@ put_back_by_renew() {
   redis s2 flushall >/dev/null
   run -76 rlock renew job --owner "$owner" # of one server alone
   rlock release job --owner "$owner" || true
+  rlock doctor --accept-epoch --yes >/dev/null 2>&1
   owner=$(rlock acquire "$@" --reason 'for a while' --lease 60s job)
   redis s3 flushall >/dev/null
   rlock renew job --owner "$owner"
