@@ -1,8 +1,8 @@
 -- waiter: the record of a waiter.
 --
 -- It is packed in the waiters' hash: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
--- version, server, guard}. The version is that of the wire, kWire; the oldest records have none. Later versions only add elements,
--- so rlock can read earlier and later records. The server is the run id of the last one on which the waiter was found to
+-- version, server, guard}. The version is that of the wire, kWire; the oldest records have none. Later versions only add
+-- elements, so rlock can read earlier and later records. The server is the run id of the last one on which the waiter was found to
 -- listen; records of 1.0 have none. The guard is what the waiter asks for (epoch.lua), if it does.
 
 --- include part/number

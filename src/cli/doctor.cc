@@ -72,10 +72,8 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const std::string
         redis::server_error("LOADING Redis is loading the dataset in memory").in(escaped(client.address().display())));
   }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
-  const redis::Address& address = client.address();
   if (facts.info && facts.info->number("cluster_enabled").value_or(0) != 0) return all;
-  const bool guarded =
-      address.kind == redis::Address::Kind::sentinel || address.server.kind == redis::Endpoint::Kind::local;
+  const bool guarded = lock::guard_of(client.address()) != lock::Guard::off;
   all.push_back(check_epoch(lock::read_epoch(client, Until{}.at_most(exchange)), guarded));
   return all;
 }

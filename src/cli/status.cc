@@ -152,7 +152,7 @@ Result<int> execute(StatusOptions& options) {
                           .strings = options.like != nullptr,
                           .if_known = for_people || options.output == json,
                           .exchange = options.timeout,
-                          .epochs = for_people || options.output == json};
+                          .epochs = options.output == json || (for_people && (one || options.watch))};
   const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);

@@ -5,21 +5,10 @@
 
 namespace rlock::lock {
 
-namespace {
-
-Guard guard_for(const redis::Address& address, std::optional<bool> wanted) {
-  using Kind = redis::Address::Kind;
-  const bool local = address.server.kind == redis::Endpoint::Kind::local;
-  if (address.kind == Kind::cluster || !wanted.value_or(local || address.kind == Kind::sentinel)) return Guard::off;
-  return local ? Guard::data : Guard::life;
-}
-
-}  // namespace
-
 Servers::Servers(std::vector<redis::Address> addresses, std::optional<bool> guard) {
   for (redis::Address& address : addresses) clients_.push_back(std::make_unique<redis::Client>(std::move(address)));
   if (clients_.size() == 1) {
-    verbs_ = std::make_unique<ByScripts>(*clients_.front(), guard_for(clients_.front()->address(), guard));
+    verbs_ = std::make_unique<ByScripts>(*clients_.front(), guard_of(clients_.front()->address(), guard));
   } else {
     auto quorum = std::make_unique<Quorum>(clients_);
     quorum_ = quorum.get();

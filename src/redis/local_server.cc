@@ -14,6 +14,7 @@
 #include "base/account.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/write_line.h"
 #include "redis/client.h"
 
 namespace rlock::redis {
@@ -188,7 +189,7 @@ Result<void> LocalServer::begin_with(const Words& command) const {
   }
   const std::string path = folder_ + "/" + kOldFile;
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
+  if (file && write_line(file.get(), text)) return {};
   const auto error = system_error(path);
   if (file) unlink(path.c_str());
   return std::unexpected(error);

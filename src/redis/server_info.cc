@@ -69,16 +69,21 @@ Result<std::optional<bool>> default_user_may_load(Client& client, std::string_vi
   return reply ? std::optional(reply->as_text() == "OK") : std::nullopt;
 }
 
+std::optional<std::chrono::microseconds> time_of(const Reply& reply) {
+  const auto seconds = reply.at(0).as_number(), more = reply.at(1).as_number();
+  constexpr long long kMost = 1LL << 40;  // so many seconds do not overflow in microseconds
+  if (!seconds || !more || *seconds < 0 || *seconds > kMost) return {};
+  return std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
+}
+
 Result<ClockReading> read_clock(Client& client, const Until& until) {
   ClockReading reading{.sent = BootClock::now()};
   const auto reply = RLOCK_TRY(ask(client, {"TIME"}, until));
   reading.answered = BootClock::now();
   reading.ours = since_1970();
   if (!reply) return reading;
-  const auto seconds = reply->at(0).as_number(), more = reply->at(1).as_number();
-  constexpr long long kMost = 1LL << 40;  // so many seconds do not overflow in microseconds
-  if (!seconds || !more || *seconds < 0 || *seconds > kMost) return client.unexpected_reply("TIME");
-  reading.server = std::chrono::seconds(*seconds) + std::chrono::microseconds(*more);
+  reading.server = time_of(*reply);
+  if (!reading.server) return client.unexpected_reply("TIME");
   return reading;
 }
 

@@ -44,6 +44,9 @@ Result<std::optional<std::string>> ask_setting(Client& client, std::string_view 
 // Errors: only unavailable, as those of Client::call.
 Result<std::optional<bool>> default_user_may_load(Client& client, std::string_view key, const Until& until);
 
+// The server's wall clock, since 1970, from a reply to TIME. None: it is not a time.
+std::optional<std::chrono::microseconds> time_of(const Reply& reply);
+
 // One look at the server's clock.
 struct ClockReading {
   TimePoint sent, answered;

@@ -172,9 +172,8 @@ class EventLoop : JobContext {
     if (stopped_alone(shared)) return std::min(next, BootClock::now() + kWakeAgain);
     // If only init were left it would have exited, so there are others that we may not have seen.
     const bool unseen = watched_.command.has_namespace() && life_.minds_leftovers();
-    if (unseen && job.leftovers == Leftovers::kill)
-      return std::min(next, BootClock::now() + longest_look(job.timing.lease) / 2);
-    return next;
+    if (!unseen || job.leftovers != Leftovers::kill) return next;
+    return std::min(next, BootClock::now() + longest_look(job.timing.lease) / 2);
   }
 
   // Waits for the next event.

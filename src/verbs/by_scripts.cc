@@ -125,8 +125,7 @@ Renewed ByScripts::explained(const Lock& lock, const Renewed& renewed, const Unt
 Result<std::vector<RenewReply>> ByScripts::renew_once(std::span<const Hold> holds, milliseconds lease,
                                                       const Until& until) {
   std::vector<RenewReply> renewed;
-  for (const auto& reply :
-       send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until)) {
+  for (const auto& reply : send_all(client_, renew_calls(client_, holds, lease, guard_, until), until)) {
     renewed.push_back(RLOCK_TRY(checked(read_renewal(RLOCK_TRY(reply)))));
   }
   return renewed;
@@ -137,8 +136,7 @@ Result<AllRenewed> ByScripts::renew_all(std::span<const Hold> holds, millisecond
   if (const std::string unsure = follow_master(until); !unsure.empty()) log::debug(unsure);
   std::vector<Result<Renewed>> each;
   std::vector<bool> untidy;
-  const auto replies =
-      send_all(client_, renew_calls(client_, holds, lease, guard_words(client_, guard_), until), until);
+  const auto replies = send_all(client_, renew_calls(client_, holds, lease, guard_, until), until);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     auto read = replies[i] ? checked(read_renewal(*replies[i])) : std::unexpected(replies[i].error());
@@ -159,7 +157,7 @@ Result<Renewed> ByScripts::renew(const Lock& lock, const OwnerId& owner, millise
   const Hold hold{lock, owner, "", "", lease, {}};
   bool untidy = false;
   const auto by_script = [&]() -> Result<Renewed> {
-    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_words(client_, guard_), until);
+    const auto calls = renew_calls(client_, {&hold, 1}, lease, guard_, until);
     const RenewReply renewed =
         RLOCK_TRY(checked(read_renewal(RLOCK_TRY(send(client_, calls.front(), Attempts::until_deadline, until)))));
     untidy = renewed.untidy;

@@ -14,11 +14,12 @@ using redis::Reply;
 
 constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
 
-bool is_local(const redis::Client& client) { return client.address().server.kind == redis::Endpoint::Kind::local; }
+bool is_local(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
 // "" if it does not say.
 std::string life_of(const redis::Client& client, const Reply& replication) {
-  return is_local(client) ? std::string(kData) : redis::ServerInfo(replication.as_text()).text("master_replid");
+  return is_local(client.address()) ? std::string(kData)
+                                    : redis::ServerInfo(replication.as_text()).text("master_replid");
 }
 
 milliseconds time_in(const Reply& reply) {
@@ -31,6 +32,12 @@ milliseconds lag_of(const redis::Client& client) {
 }
 
 }  // namespace
+
+Guard guard_of(const Address& address, std::optional<bool> wanted) {
+  const bool needs = is_local(address) || address.kind == Address::Kind::sentinel;
+  if (address.kind == Address::Kind::cluster || !wanted.value_or(needs)) return Guard::off;
+  return is_local(address) ? Guard::data : Guard::life;
+}
 
 std::string guard_words(const redis::Client& client, Guard guard) {
   if (guard == Guard::off) return "";
@@ -67,10 +74,13 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   for (auto& reply : replies) {
     if (!reply) return std::unexpected(std::move(reply).error());
   }
-  const Reply &record = *replies[0], &time = *replies[1];
+  const Reply& record = *replies[0];
   const std::string life = record.at(0).as_text();
   if (life.empty()) return std::nullopt;
-  const milliseconds now = time_in(time.at(0)) * 1000 + time_in(time.at(1)) / 1000, since = time_in(record.at(1));
+  const auto clock = redis::time_of(*replies[1]);
+  if (!clock) return client.unexpected_reply("TIME");
+  const auto now = std::chrono::duration_cast<milliseconds>(*clock);
+  const milliseconds since = time_in(record.at(1));
   Epoch epoch{.current = life == life_of(client, *replies[2]),
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),

@@ -18,6 +18,9 @@ enum class Guard {
   life,  // each start and each promotion of a replica counts, too
 };
 
+// How a server at this address is asked. `wanted`: none: as its kind needs it. A cluster has no guard.
+Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
+
 // How long a master that was cut off, and has been replaced, may go on granting locks: min-replicas-max-lag, by default
 // 10 s, which the server counts in whole seconds, and checks once a second (refreshGoodSlavesCount in Redis'
 // replication.c). rlock doctor asks for no more than the default.

@@ -6,7 +6,6 @@
 
 #include "lua/scripts.h"
 #include "redis/slot.h"
-#include "verbs/epoch.h"
 
 namespace rlock::lock {
 namespace {
@@ -129,12 +128,13 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
   return call;
 }
 
-std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
-                              const std::string& guard, const Until& until) {
+std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease, Guard guard,
+                              const Until& until) {
+  const std::string words = guard_words(client, guard);
   std::vector<Call> calls;
   for (const Hold& hold : holds) {
     calls.push_back(begin_call(client, Verb::renew, hold.lock, hold.owner.text(), until));
-    calls.back().guarded(guard).argument(hold.owner.text()).argument(lease);
+    calls.back().guarded(words).argument(hold.owner.text()).argument(lease);
   }
   return calls;
 }

@@ -8,6 +8,7 @@
 
 #include "redis/client.h"
 #include "verbs/answers.h"
+#include "verbs/epoch.h"
 
 namespace rlock::lock {
 
@@ -48,11 +49,11 @@ class Call {
 // The first 512 bytes, so that a long text does not burden the server.
 std::string shortened(const std::string& text);
 
-// The requests. `guard`: as guard_words() returns it. `until` limits asking the server whether messages are to be
-// published by slot.
+// The requests. `guard`, as text: what newcomer_words() returns. `until` limits asking the server whether messages are
+// to be published by slot.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until);
-std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease,
-                              const std::string& guard, const Until& until);
+std::vector<Call> renew_calls(redis::Client& client, std::span<const Hold> holds, milliseconds lease, Guard guard,
+                              const Until& until);
 // `id`: of the request. `remember`: how long it may be sent again; 0: it is sent only once.
 Call release_call(redis::Client& client, const ReleaseRequest& request, const std::string& id, milliseconds remember,
                   const Until& until);

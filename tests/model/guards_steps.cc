@@ -440,7 +440,7 @@ void GuardsModel::monitor_step(World& w) {
   }
 }
 
-// Forgets what can make no difference any more.
+// Forgets what no longer makes a difference.
 void GuardsModel::forget(World& w) const {
   const World fresh = {.run = {}};
   if (!w.missed_deadline && w.frontend_at != FrontendAt::gives_up) w.frontend_slept = true;
@@ -564,7 +564,7 @@ std::string GuardsModel::text(const World& w) const {
   return text;
 }
 
-// Nothing is killed or stopped any more, and nothing asks the guards to end, except that the command does.
+// Nothing is killed or stopped from now on, and nothing asks the guards to end, except that the command does.
 bool GuardsModel::comes_to_its_end(World w) {
   std::vector<Key> way;
   for (int turn = 0; turn < 400; ++turn) {

@@ -411,8 +411,8 @@ class LifeModel {
     return due(next) ? nullptr : "the timer is set for nothing";
   }
 
-  // Nothing happens any more, except that time passes, what is killed dies, and a command that nobody asks to end ends
-  // by itself. Neither hooks nor leftovers do, and SIGTERM is ignored.
+  // From now on nothing happens, except that time passes, what is killed dies, and a command that nobody asks to end
+  // ends by itself. Neither hooks nor leftovers do, and SIGTERM is ignored.
   bool comes_to_its_end(Surroundings s) {
     std::vector<Key> way;
     for (int turn = 0; turn < 40; ++turn) {

@@ -211,7 +211,7 @@ class OneServer:
 
 
 class BehindSentinels:
-    """A failover costs the lease and 10 s."""
+    """A failover costs the lease and 12 s."""
     recipes = ALL_KINDS
     environment = {}
 

@@ -192,7 +192,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
       name_(name_of_lock()),
       lock_{name_, configuration.clients.front().mode.layout()},
       client_(redis::Endpoint{}),
-      guard_(guard_words(client_, configuration.guarded ? lock::Guard::life : lock::Guard::off)),
+      guard_(configuration.guarded ? lock::Guard::life : lock::Guard::off),
       renamings_(renamings_of(configuration.clients)) {
   for (const char* text : {kJavaTakes, kJavaRenews, kJavaUnlocks})
     scripts_.emplace(text, interpreter_.load("java", text));
@@ -224,7 +224,7 @@ std::vector<std::string> Server::words_of(const Request& request) {
       if (request.ask == Ask::wait) {
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
-      return as_strings(lock::acquire_call(client_, acquire, guard_, {}));
+      return as_strings(lock::acquire_call(client_, acquire, lock::guard_words(client_, guard_), {}));
     }
     case Ask::renew: {
       const lock::Hold hold{lock_, owner, owner.first_hold(), "", lease, {}};

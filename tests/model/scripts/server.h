@@ -162,7 +162,7 @@ class Server {
   Interpreter interpreter_;
   std::map<std::string, int, std::less<>> scripts_;  // by their text, as rlock sends it
   redis::Client client_;                             // never connects; says how to ask
-  std::string guard_;
+  lock::Guard guard_;
   std::vector<Renaming> renamings_;
   std::deque<Known> databases_;  // references to them last
   std::unordered_map<Hash, DatabaseId, HashOfHash> ids_;

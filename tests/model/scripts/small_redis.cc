@@ -224,18 +224,26 @@ Reply hexists(Session& session, const Words& words) {
   return number(field_of(session.read(words[1], Type::hash), words[2]) != nullptr);
 }
 
-Reply hdel(Session& session, const Words& words) {
-  if (!session.read(words[1], Type::hash)) return number(0);
-  Value& hash = session.write(words[1], Type::hash);
+// `find`: where one is in the container, its end if it is not there.
+Reply remove_each(Session& session, const Words& words, Type type, auto Value::* container, auto find) {
+  if (!session.read(words[1], type)) return number(0);
+  auto& all = session.write(words[1], type).*container;
   int removed = 0;
   for (std::size_t i = 2; i < words.size(); ++i) {
-    const auto at = field_at(hash.fields, words[i]);
-    if (at == hash.fields.end() || at->first != words[i]) continue;
-    hash.fields.erase(at);
+    const auto at = find(all, words[i]);
+    if (at == all.end()) continue;
+    all.erase(at);
     ++removed;
   }
   session.remove_if_empty(words[1]);
   return number(removed);
+}
+
+Reply hdel(Session& session, const Words& words) {
+  return remove_each(session, words, Type::hash, &Value::fields, [](auto& fields, const std::string& name) {
+    const auto at = field_at(fields, name);
+    return at != fields.end() && at->first == name ? at : fields.end();
+  });
 }
 
 Reply hlen(Session& session, const Words& words) {
@@ -314,17 +322,8 @@ Reply zincrby(Session& session, const Words& words) {
 }
 
 Reply zrem(Session& session, const Words& words) {
-  if (!session.read(words[1], Type::zset)) return number(0);
-  Value& zset = session.write(words[1], Type::zset);
-  int removed = 0;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    const auto at = member_at(zset.members, words[i]);
-    if (at == zset.members.end()) continue;
-    zset.members.erase(at);
-    ++removed;
-  }
-  session.remove_if_empty(words[1]);
-  return number(removed);
+  return remove_each(session, words, Type::zset, &Value::members,
+                     [](auto& members, const std::string& member) { return member_at(members, member); });
 }
 
 Reply zscore(Session& session, const Words& words) {
