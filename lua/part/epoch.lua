@@ -32,7 +32,7 @@ local kGuard = string.match(ARGV[1], ', guard ([^,]+)')
 local kUnknownLease = 30000
 -- A newcomer's own lease counts, too, because one of that length may have been forgotten together with its record; but not
 -- for longer than this, or a job with a very long lease would wait as long.
-local kOwnLease = 600000
+local kOwnLease = 600000  -- as in src/verbs/epoch.cc
 
 -- A section of INFO. A missing right is an error that names it.
 local function ask_info(section)

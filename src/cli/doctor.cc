@@ -60,8 +60,14 @@ Check check_of(const lock::Tried& tried, bool any_name) {
   return {Verdict::warn, tried.what, seen, std::string(tried.without) + (advice.empty() ? "" : ": " + advice)};
 }
 
+// Jobs that take locks there use the epoch guard, unless they are told otherwise.
+bool is_guarded(lock::Servers& servers, std::size_t i) {
+  return servers.quorum() || lock::guard_of(servers.client(i).address()) != lock::Guard::off;
+}
+
 // Checks one server, apart from the rights of the user, which are the same on all servers of a cluster.
-Result<std::vector<Check>> examine_part(redis::Client& client, const std::string& prefix, milliseconds exchange) {
+Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, const std::string& prefix,
+                                        milliseconds exchange) {
   const auto readings = RLOCK_TRY(read_clock(client, exchange));
   std::vector<Check> all = {check_round_trip(readings), check_clock(readings)};
   if (const auto lasts = client.certificate_lasts()) all.push_back(check_certificate(*lasts));
@@ -73,7 +79,6 @@ Result<std::vector<Check>> examine_part(redis::Client& client, const std::string
   }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
   if (facts.info && facts.info->number("cluster_enabled").value_or(0) != 0) return all;
-  const bool guarded = lock::guard_of(client.address()) != lock::Guard::off;
   all.push_back(check_epoch(lock::read_epoch(client, Until{}.at_most(exchange)), guarded));
   return all;
 }
@@ -83,7 +88,7 @@ std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::s
   std::vector<Check> all;
   for (redis::Client& part : parts) {
     const std::string which = escaped(part.address().display());
-    const auto checks = examine_part(part, prefix, exchange);
+    const auto checks = examine_part(part, false, prefix, exchange);
     if (!checks) {
       all.push_back(
           {Verdict::fail, "server", checks.error().message, "its locks are unavailable: make sure that it runs"});
@@ -95,11 +100,13 @@ std::vector<Check> examine_parts(std::vector<redis::Client>& parts, const std::s
   return all;
 }
 
-Result<std::vector<Check>> examine(redis::Client& client, const std::string& prefix, milliseconds exchange) {
+Result<std::vector<Check>> examine(lock::Servers& servers, std::size_t i, const std::string& prefix,
+                                   milliseconds exchange) {
+  redis::Client& client = servers.client(i);
   auto parts = RLOCK_TRY(client.parts(Until{}.at_most(exchange)));
   std::vector<Check> all;
   if (parts.empty()) {
-    all = RLOCK_TRY(examine_part(client, prefix, exchange));
+    all = RLOCK_TRY(examine_part(client, is_guarded(servers, i), prefix, exchange));
     // A replica refuses everything, regardless of the user's rights.
     const auto replica = [](const Check& check) { return check.name == "role" && check.verdict == Verdict::fail; };
     if (std::ranges::any_of(all, replica)) return all;
@@ -125,7 +132,7 @@ Check check_quorum(const lock::Servers& servers) {
 // A minority that does not answer is only a warning, because the others keep the locks.
 Result<std::vector<Check>> examine_quorum(lock::Servers& servers, const std::string& prefix, milliseconds exchange) {
   std::vector<Result<std::vector<Check>>> found;
-  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers.client(i), prefix, exchange));
+  for (std::size_t i = 0; i < servers.size(); ++i) found.push_back(examine(servers, i, prefix, exchange));
   const bool enough = static_cast<std::size_t>(std::ranges::count_if(
                           found, [](const auto& one) { return one.has_value(); })) >= lock::majority_of(servers.size());
   std::vector<Check> all;
@@ -170,24 +177,48 @@ int status_of_all(const std::vector<Check>& checks) {
   return statuses[static_cast<std::size_t>(std::ranges::max(checks, {}, &Check::verdict).verdict)];
 }
 
-// Asks first, unless the options say not to.
-Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
-  const auto end = [&] { return Until{}.at_most(options.timeout); };
+// Shows the epochs of all servers. Returns the servers that hold somebody back; those that do not answer: see `silent`.
+Result<std::vector<redis::Client*>> servers_to_accept(lock::Servers& servers, milliseconds exchange,
+                                                      std::vector<Error>& silent) {
+  std::vector<redis::Client*> found;
   for (std::size_t i = 0; i < servers.size(); ++i) {
     redis::Client& client = servers.client(i);
     const std::string where = escaped(client.address().display());
     if (client.address().slots) return fail(Error::Code::usage, where + ": a cluster has no epoch guard");
-    const Check check = check_epoch(RLOCK_TRY(lock::read_epoch(client, end())), false);
+    const auto epoch = lock::read_epoch(client, Until{}.at_most(exchange));
+    if (!epoch && epoch.error().code != Error::Code::wrong_kind) {
+      silent.push_back(epoch.error());
+      continue;
+    }
+    const Check check = check_epoch(epoch, is_guarded(servers, i));
     RLOCK_TRY(print(where + ": " + check.seen + "\n"));
-    const bool go_on =
-        options.yes || RLOCK_TRY(confirmed("Grant locks at once? Jobs that took one before this and still "
-                                           "run would then overlap with others."));
-    if (!go_on) return print("unchanged\n", kNotAcquired);
-    const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
-    RLOCK_TRY(lock::accept_epoch(client, who, end()));
-    log::warning(where + ": the epoch was accepted by " + who);
+    const bool holds_nobody_back = epoch && *epoch && (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once;
+    if (!holds_nobody_back) found.push_back(&client);
   }
-  return kDone;
+  return found;
+}
+
+// Asks first, unless the options say not to. A server of a quorum that does not answer is an error, but only at the
+// end.
+Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) {
+  std::vector<Error> silent;
+  const auto accepted = RLOCK_TRY(servers_to_accept(servers, options.timeout, silent));
+  const bool go_on =
+      accepted.empty() || options.yes ||
+      RLOCK_TRY(confirmed("Grant locks at once? Jobs that took one before this and still run would then overlap with "
+                          "others."));
+  if (!go_on) return print("unchanged\n", kNotAcquired);
+  const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
+  for (redis::Client* client : accepted) {
+    if (auto done = lock::accept_epoch(*client, who, Until{}.at_most(options.timeout)); !done) {
+      silent.push_back(std::move(done).error());
+      continue;
+    }
+    log::warning(escaped(client->address().display()) + ": the epoch was accepted by " + who);
+  }
+  if (silent.empty()) return accepted.empty() ? print("no job is held back: unchanged\n", kDone) : kDone;
+  for (std::size_t i = 1; i < silent.size(); ++i) log::error(silent[i].message);
+  return std::unexpected(std::move(silent.front()));
 }
 
 }  // namespace
@@ -201,7 +232,7 @@ Result<int> execute(DoctorOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
   if (options.accept_epoch) return accept_epochs(servers, options);
   const auto all = RLOCK_TRY(servers.size() > 1 ? examine_quorum(servers, options.prefix, options.timeout)
-                                                : examine(servers.client(0), options.prefix, options.timeout));
+                                                : examine(servers, 0, options.prefix, options.timeout));
   return print(options.json ? in_json(all) : in_words(all), status_of_all(all));
 }
 

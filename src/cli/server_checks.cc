@@ -175,7 +175,12 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
   constexpr std::string_view name = "epoch";
   constexpr std::string_view accept =
       "if no job runs that took a lock before, rlock doctor --accept-epoch ends the wait";
-  if (!epoch) return {Verdict::warn, name, epoch.error().message, "rlock doctor --acl prints the necessary rights"};
+  if (!epoch) {
+    const bool other_key = epoch.error().code == Error::Code::wrong_kind;
+    return {Verdict::warn, name, epoch.error().message,
+            other_key ? "rlock doctor --accept-epoch replaces the key, and lets jobs with the epoch guard run again"
+                      : "rlock doctor --acl prints the necessary rights"};
+  }
   if (!*epoch) {
     return {Verdict::ok, name,
             guarded ? "no job has asked for a lock yet; the first one waits until forgotten leases would be over"
@@ -192,8 +197,8 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
   }
   const std::string longest = ", longest lease " + format_duration(now.longest);
   if (!now.accepted.empty()) return {Verdict::ok, name, "accepted by " + escaped(now.accepted, 200) + longest, ""};
-  return {Verdict::ok, name, "nothing was forgotten" + (now.age ? " for " + rough_duration(*now.age) : "") + longest,
-          ""};
+  const std::string unforgotten = "nothing was forgotten" + (now.age ? " for " + rough_duration(*now.age) : "");
+  return {Verdict::ok, name, unforgotten + longest, who_else_waits(now)};
 }
 
 std::vector<Check> check_set_up(const ServerFacts& facts) {

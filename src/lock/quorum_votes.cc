@@ -26,8 +26,8 @@ Result<Vote> vote(Member& member, const AcquireRequest& request, bool may_evict,
   auto answer = RLOCK_TRY(member.verbs.vote(request, sent, until));
   if (!answer) return fail(Error::Code::unavailable, member.address + ": it takes too long");
   if (!may_evict) RLOCK_TRY(expect_no_eviction(member.client));
-  std::string unfit =
-      answer->back ? member.address + ": " + why_held_back(*answer->back) : why_unfit(member, request.lease, sent);
+  if (answer->back) answer->back->server = member.address;
+  std::string unfit = answer->back ? why_held_back(*answer->back) : why_unfit(member, request.lease, sent);
   return Vote{std::move(*answer), std::move(unfit), sent};
 }
 

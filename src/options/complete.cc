@@ -176,6 +176,8 @@ Result<void> complete_all(ForceUnlockOptions& options) {
 
 Result<void> complete_all(DoctorOptions& options) {
   if (options.acl && options.json) return contradiction("--acl", "--json");
+  if (options.accept_epoch && options.acl) return contradiction("--accept-epoch", "--acl");
+  if (options.accept_epoch && options.json) return contradiction("--accept-epoch", "--json");
   return {};
 }
 

@@ -141,16 +141,17 @@ void add_waiting(Lines& lines, const Status& status) {
   }
 }
 
-// What each server of a quorum says.
 // What the epoch guard makes of the server; "" if nothing is unusual.
 std::string epoch_text(const std::optional<lock::Epoch>& epoch) {
   if (!epoch) return "";
   if (epoch->back) return why_held_back(*epoch->back);
   if (!epoch->current) return "the server was restarted or failed over; the next job may have to wait";
   if (!epoch->accepted.empty()) return "accepted by " + escaped(epoch->accepted, 200);
-  return epoch->age ? "nothing forgotten for " + rough_duration(*epoch->age) : "";
+  if (!epoch->age) return "";
+  return "nothing forgotten for " + rough_duration(*epoch->age) + in_front("; ", who_else_waits(*epoch));
 }
 
+// What each server of a quorum says.
 void add_servers(Lines& lines, const Status& status) {
   for (const Status::Server& server : status.servers) {
     const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);

@@ -86,6 +86,7 @@ struct HeldBack {
   milliseconds left{};      // until it grants again, to a request like this one
   milliseconds age{};       // of its data's present life
   bool unrecorded = false;  // it has no record of an earlier life
+  std::string server;       // which one of a quorum; "": there is only one
 };
 
 // What a server has recorded of the present life of its data.
@@ -95,7 +96,9 @@ struct Epoch {
   milliseconds longest{};           // the longest lease granted in this life
   milliseconds forgotten{};         // the longest lease that it may have forgotten
   std::optional<HeldBack> back;     // for requests with a lease that is not longer than these
-  std::string accepted;             // who has ended the guard by hand; "": nobody. Untrusted
+  // A request with a longer lease than this is held back for as long as its lease is longer; none: no request is.
+  std::optional<milliseconds> at_once;
+  std::string accepted;  // who has ended the guard by hand; "": nobody. Untrusted
 };
 
 struct Acquired {

@@ -13,6 +13,7 @@ using redis::Address;
 using redis::Reply;
 
 constexpr std::string_view kData = "data";  // the life of a server whose data outlives its restarts
+constexpr milliseconds kOwnLease = 10min;   // as in lua/part/epoch.lua
 
 bool is_local(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
@@ -56,9 +57,15 @@ std::string newcomer_words(redis::Client& client, Guard guard, const Until& unti
 
 std::string why_held_back(const HeldBack& back) {
   const std::string begin = "; grants begin in " + rough_duration(back.left);
-  if (back.unrecorded) return "the server has no record of earlier locks, because its data is new or was lost" + begin;
-  return "the server was restarted or failed over " + rough_duration(back.age) + " ago and may have forgotten locks" +
+  const std::string server = back.server + (back.server.empty() ? "" : ": ") + "the server ";
+  if (back.unrecorded) return server + "has no record of earlier locks, because its data is new or was lost" + begin;
+  return server + "was restarted or failed over " + rough_duration(back.age) + " ago and may have forgotten locks" +
          begin;
+}
+
+std::string who_else_waits(const Epoch& epoch) {
+  if (!epoch.at_once) return "";
+  return "a job with a lease longer than " + rough_duration(*epoch.at_once) + " has to wait";
 }
 
 redis::Words first_epoch() {
@@ -87,8 +94,12 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
               .accepted = record.at(5).as_text().substr(0, 512)};
   if (since == 0ms) return epoch;
   epoch.age = std::max(now - since, 0ms);
-  if (const auto left = epoch.forgotten + lag_of(client) - *epoch.age; epoch.current && left > 0ms) {
-    epoch.back = HeldBack{left, *epoch.age, record.at(2).as_text() == "missing"};
+  if (!epoch.current) return epoch;
+  const auto served = *epoch.age - lag_of(client);
+  if (served < epoch.forgotten) {
+    epoch.back = HeldBack{epoch.forgotten - served, *epoch.age, record.at(2).as_text() == "missing", ""};
+  } else if (served < kOwnLease) {
+    epoch.at_once = served;
   }
   return epoch;
 }
@@ -97,8 +108,14 @@ Result<void> accept_epoch(redis::Client& client, const std::string& who, const U
   const Reply replication = RLOCK_TRY(client.call({"INFO", "replication"}, until));
   const std::string life = life_of(client, replication);
   if (life.empty()) return client.unexpected_reply("INFO replication");
-  RLOCK_TRY(client.call(
-      {"HSET", kEpochKey, "life", life, "since", "0", "cause", "accepted", "before", "0", "accepted", who}, until));
+  const redis::Words record = {"HSET",  kEpochKey,  "life",   life, "since",    "0",
+                               "cause", "accepted", "before", "0",  "accepted", who};
+  auto written = client.call(record, until);
+  if (!written && written.error().code == Error::Code::wrong_kind) {
+    RLOCK_TRY(client.call({"DEL", kEpochKey}, until));
+    written = client.call(record, until);
+  }
+  RLOCK_TRY(std::move(written));
   return {};
 }
 

@@ -35,6 +35,8 @@ std::string newcomer_words(redis::Client& client, Guard guard, const Until& unti
 
 // Why nothing is granted, and for how long, for people.
 std::string why_held_back(const HeldBack& back);
+// The same for jobs whose own lease is too long to be granted at once; "" if there are none.
+std::string who_else_waits(const Epoch& epoch);
 
 // The command that makes the record of a new private server (Guard::data), which has nothing to forget.
 redis::Words first_epoch();
@@ -43,7 +45,8 @@ redis::Words first_epoch();
 Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until);
 
 // Ends the guard, because the caller knows that no job runs that the server may have forgotten. `who`: who says so,
-// which the record keeps. Errors: those of Client::call; unavailable if the server does not say which life this is.
+// which the record keeps. Replaces a key of another type. Errors: those of Client::call; unavailable if the server does
+// not say which life this is.
 // REQUIRES: no cluster.
 Result<void> accept_epoch(redis::Client& client, const std::string& who, const Until& until);
 

@@ -3,6 +3,7 @@
 
 load ../lib/common
 load ../lib/job
+load ../lib/quorum
 
 setup() {
   not_over sentinel cluster 'the tests have servers of their own'
@@ -117,11 +118,15 @@ refused() {
   kill "${jobs[0]}"
 }
 
-@test "a record of another type is named" {
+@test "a record of another type is named; doctor --accept-epoch replaces it" {
   single
   redis a set rlock:epoch x >/dev/null
   run rlock run --epoch-guard job -- touch ran
   [[ $status == 76 && ! -e ran && $output == *'the key rlock:epoch'*'is a string'* ]]
+  run rlock doctor
+  [[ $output == *'warn  epoch '*'rlock doctor --accept-epoch replaces the key'* ]]
+  run -0 rlock doctor --accept-epoch --yes
+  run -0 rlock run --epoch-guard -n job -- true
 }
 
 @test "renewals, releases and re-entries of holds that are there go on" {
@@ -208,7 +213,7 @@ for_long() { (($(redis s1 sentinel master mymaster | sed -n '/^role-reported-tim
   [[ $status == 0 && $stderr == *"without $(redis_url s1): the server has no record of earlier locks"* ]]
   redis s2 flushall >/dev/null
   refused --lease 5s job
-  [[ $output == *'not acquired: the server has no record of earlier locks'*'grants begin in '* ]]
+  [[ $output == *'not acquired: '*'the server has no record of earlier locks'*'grants begin in '* ]]
   [[ $(on_servers exists job | grep -c 1) == 0 ]]
   run -0 rlock doctor --accept-epoch --yes
   run -0 rlock run -n job -- true
@@ -259,10 +264,50 @@ answers() { [[ $(redis-cli -s local/redis.sock ping 2>&1) == PONG ]]; }
   run -0 rlock run --epoch-guard -n job -- true
   run -0 rlock status job
   [[ $output == *'epoch     accepted by '*'rlock doctor --accept-epoch'* ]]
+  # There is nothing left to accept, so it does not ask.
+  run -0 rlock doctor --accept-epoch
+  [[ $output == *'no job is held back: unchanged'* ]]
   # Until the next life.
   new_life
   refused --epoch-guard job
   [[ -z $(epoch accepted) ]]
+}
+
+@test "a lease that is longer than the life has lasted waits: status and doctor say so, and it can be accepted" {
+  single
+  refused --epoch-guard job
+  redis a hset rlock:epoch since "$(($(server_us a) / 1000 - 60000))" >/dev/null
+  run -0 rlock run --epoch-guard -n --lease 50s job -- true
+  refused --epoch-guard --lease 90s job
+  run -0 rlock status job
+  [[ $output == *'nothing forgotten for 1m0'*'s; a job with a lease longer than 1m0'*'s has to wait'* ]]
+  run rlock doctor
+  [[ $output == *'ok    epoch '*'nothing was forgotten for 1m0'*'s, longest lease 50s; a job with a lease longer than 1m0'*'s has to wait'* ]]
+  run -0 rlock doctor --accept-epoch --yes
+  run -0 rlock run --epoch-guard -n --lease 90s job -- true
+}
+
+@test "--accept-epoch prints no JSON and no rights" {
+  run -64 rlock doctor --accept-epoch --json
+  run -64 rlock doctor --accept-epoch --acl
+}
+
+@test "a quorum: the message names the server; one that is down does not keep the others from being accepted" {
+  local name
+  for name in s1 s2 s3; do aged_start "$name"; done
+  RLOCK_URL="$(redis_url s1) $(redis_url s2) $(redis_url s3)"
+  export RLOCK_URL
+  redis s3 del rlock:epoch >/dev/null
+  run rlock doctor
+  [[ $output == *'no job has asked for a lock yet; the first one waits'* ]]
+  new_life s1
+  new_life s2
+  refused job
+  [[ $output == *"not acquired: unix://$PWD/s"[12]*'s: the server was restarted or failed over'*'grants begin in'* ]]
+  redis_stop s1
+  run -69 rlock doctor --accept-epoch --yes
+  [[ $output == *"$(redis_url s2): the epoch was accepted by"*"$(redis_url s1): connect"* ]]
+  run -0 rlock run -n job -- true
 }
 
 @test "a cluster has no guard, and says so; the default is off on one server" {
