@@ -31,7 +31,7 @@ local function show(reply)
     return type(reply) .. ' ' .. tostring(reply)
   end
   if reply.err then
-    return 'error ' .. string.match(reply.err, '^%S+')
+    return 'error ' .. (string.match(reply.err, '^%u+') or 'ERR')  -- 6.2 has no code if a number of words is wrong
   end
   if reply.ok then
     return 'status ' .. reply.ok
@@ -181,7 +181,8 @@ class Random {
 std::string shown(const rlock::redis::Reply& reply) {
   using Kind = rlock::redis::Reply::Kind;
   if (!reply.is(Kind::array)) {
-    const std::string text = reply.is(Kind::error) ? reply.text.substr(0, reply.text.find(' ')) : reply.as_text();
+    std::string text = reply.is(Kind::error) ? reply.text.substr(0, reply.text.find(' ')) : reply.as_text();
+    if (text == "@user_script:") text = "ERR";  // as in kScript
     return std::to_string(static_cast<int>(reply.kind)) + " " + text;
   }
   std::string text = "[";
