@@ -11,13 +11,14 @@
 --       9 mode      how to hold it: '' a plain lock, 'read', 'write', or the number of slots
 --       10 words    number of the following words, which describe the holder to people: field, value, field, value …
 --       …           these words
---       The rest may be absent for a request that neither waits nor changes the number of slots:
+--       The rest may be absent for a request that neither waits, nor changes the number of slots, nor has `sole`:
 --          change   0; or the sum of 1: change the number of slots, 2: a number without a TTL is a semaphore
 --          wait     1: wait in the queue under the id `owner` if the lock is not available; 0: do not
 --          place    in the queue, from an earlier reply; '' for a new waiter
 --          priority whole number; higher ones come first
 --          most     join the queue only if no more than this many wait already; '' for any number
 --          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
+--          sole     1: only grant one more hold to the heir, and only if it has no more than one
 -- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
 --       {'held', ttl, ahead, place, now, number, holder, joined, back, age, cause}
 --                     ttl     milliseconds until it may be available; -1: unknown
@@ -34,6 +35,8 @@
 --       {'other-kind', …}           as in kind.lua
 --       {'no-token'}                the key of the fencing token does not contain a number below 2^53
 --       {'other-slots', slots}      the semaphore has another number of slots
+--       {'not-held'}                the heir does not hold it; only with `sole`
+--       {'in-use'}                  the heir has more than one hold; only with `sole`
 --       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it
 --       error                       wrong type of a key, out of memory, a missing right
 --
@@ -112,7 +115,7 @@ end
 --- include part/describe
 
 lease = tonumber(lease)
-local change, wait, place, priority, most, replace = unpack(ARGV, 11 + #fields)
+local change, wait, place, priority, most, replace, sole = unpack(ARGV, 11 + #fields)
 change = tonumber(change) or 0
 local resize, adopt = change % 2 == 1, change >= 2
 wait, place, priority, most, replace = wait == '1', tonumber(place), tonumber(priority), tonumber(most), replace == '1'
@@ -127,6 +130,12 @@ if other then
 end
 
 local count, held_in = count_of(heir)
+if sole == '1' and not count then
+  return {'not-held'}
+end
+if sole == '1' and count > 1 and redis.call('hexists', description_of(heir), 'hold:' .. hold) == 0 then
+  return {'in-use'}
+end
 if heir ~= '' and count then
   if mode == 'write' and held_in == 'read' then
     return {'no-upgrade'}

@@ -72,6 +72,11 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
     case Outcome::other_slots:
       return fail(Error::Code::wrong_kind, name + ": it has " + std::to_string(refusal.number) + " slots, not " +
                                                std::to_string(request.mode.slots) + "; --resize changes that");
+    case Outcome::not_held:
+      return fail(Error::Code::wrong_kind,
+                  name + ": not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
+    case Outcome::in_use:
+      return fail(Error::Code::wrong_kind, name + ": another `rlock run --owner` uses this hold already");
     case Outcome::no_upgrade:
       return fail(Error::Code::usage, name +
                                           ": this runs under an `rlock run` that holds the lock for reading, so "
@@ -116,7 +121,7 @@ void count_skip(lock::Servers& servers, const lock::AcquireRequest& request, mil
 }  // namespace
 
 Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
-                            milliseconds renew_every, int interrupt) {
+                            milliseconds renew_every, int interrupt, const std::optional<lock::OwnerId>& owner) {
   Acquisition acquisition{.policy = {.limit = options.wait.limit,
                                      .exchange = options.timeout,
                                      .interrupt = interrupt,
@@ -128,14 +133,35 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                           .verbose = options.verbose,
                           // -E 0 is for cron, which mails every line.
                           .reports_refusal = options.wait.conflict_status != 0,
-                          .records_refusal = options.history};
+                          .records_refusal = options.history && !owner};
   if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // to ask the holders again
   const lock::AncestorLocks held = held_by_ancestors();
   for (const lock::LockName& name : options.names) {
     acquisition.requests.push_back(
         {.name = name, .mode = options.mode, .heir = held.owner_of(name), .lease = lease, .holder = holder});
+    if (owner) {
+      acquisition.requests.back().heir = owner;
+      acquisition.requests.back().only_heir = true;
+    }
   }
   return acquisition;
+}
+
+Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options) {
+  using Kind = lock::Mode::Kind;
+  if (options.mode.kind != Kind::plain) return {};
+  const auto found = RLOCK_TRY(servers->inspect(options.names.front(), Until{}.at_most(options.timeout)));
+  switch (found.lock.layout) {
+    case lock::Layout::plain: break;
+    case lock::Layout::string: options.mode.kind = Kind::set; break;
+    case lock::Layout::semaphore: options.mode = {.kind = Kind::slots, .slots = static_cast<int>(found.slots)}; break;
+    case lock::Layout::read_write:
+      options.mode.kind = Kind::write;
+      for (const lock::HolderView& holder : found.holders) {
+        if (holder.owner == owner.text() && holder.mode == "read") options.mode.kind = Kind::read;
+      }
+  }
+  return {};
 }
 
 Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,

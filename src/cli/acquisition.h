@@ -19,14 +19,19 @@ struct Acquisition {
   bool records_refusal = false;  // count it in the totals of the history
 };
 
-// `interrupt`: a descriptor that ends the wait when it becomes readable.
+// `interrupt`: a descriptor that ends the wait when it becomes readable. `owner`: uses the holds that this owner has,
+// instead of acquiring new ones.
 Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
-                            milliseconds renew_every, int interrupt);
+                            milliseconds renew_every, int interrupt, const std::optional<lock::OwnerId>& owner = {});
+
+// Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
+Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options);
 
 // Acquires all of the locks or none, and reports who holds them while it waits. Returns an empty vector, after
 // reporting the reason, if somebody else holds a lock when the wait is over. Errors: those of lock::acquire_all;
 // wrong_kind if a name is in use for something else, or with another number of slots; usage for a reader that wants to
-// write, and for options that do not work with several servers; interrupted.
+// write, and for options that do not work with several servers; interrupted. With an owner: also wrong_kind if it does
+// not hold one, or if another command uses that hold.
 Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
                                                    const Events& events);
 

@@ -80,6 +80,11 @@ run::Command command_for(const std::vector<std::string>& words, std::vector<std:
   return {words, environment_without_secrets(std::move(variables)), "RLOCK_TOKEN=" + texts.tokens};
 }
 
+run::Job::Borrowed borrowed_for(const RunOptions& options) {
+  using enum run::Job::Borrowed;
+  return !options.owner ? no : options.release ? released : kept;
+}
+
 Ending ending_of(const run::JobEnd& end, const std::string& program, const run::Inherited& inherited) {
   using Kind = run::JobEnd::Kind;
   const std::string_view word = run::word(end.kind);
@@ -108,6 +113,7 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
+  if (options.owner) RLOCK_TRY(find_kind(servers, *options.owner, options));
   const TimePoint begun = BootClock::now();
   lock::HolderInfo self = describe_self(options.shown_command, options);
   self.listens = true;
@@ -115,7 +121,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   if (options.renew) self.renewal = options.timing.lease;
   // The server keeps the lock for --min-hold even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
-  Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd());
+  Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd(), options.owner);
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
     return run::Job{
@@ -133,6 +139,8 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .inherited = inherited,
         .in_history = options.history ? std::optional(self) : std::nullopt,
         .asked_at = begun,
+        .borrowed = borrowed_for(options),
+        .left_to_owner = options.keep.value_or(0ms),
         .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
   };
 

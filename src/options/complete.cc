@@ -98,6 +98,26 @@ Result<void> check_holds(const RunOptions& options) {
   return {};
 }
 
+// `rlock run --owner` acquires nothing, so it neither waits nor keeps a lock for others.
+Result<void> check_owner(const RunOptions& options) {
+  const WaitOptions& wait = options.wait;
+  if (!options.owner) {
+    if (options.keep) return usage("--keep needs --owner ID");
+    return options.release ? usage("--release needs --owner ID") : Result<void>();
+  }
+  if (options.keep && options.release) return contradiction("--keep", "--release");
+  const std::pair<bool, std::string_view> refused[] = {
+      {wait.limit.value_or(0ms) > 0ms, "--wait"},     {wait.supersede, "--supersede"},
+      {wait.replicas > 0, "--wait-replicas"},         {wait.on_disk, "--wait-aof"},
+      {options.min_hold > 0ms, "--min-hold"},         {options.mode.resize, "--resize"},
+      {wait.queueing.priority != 0, "--priority"},    {wait.queueing.replace, "--replace-waiting"},
+      {wait.queueing.most.has_value(), "--max-queue"}};
+  for (const auto& [given, option] : refused) {
+    if (given) return usage("--owner uses a lock that is already held, so do not give " + std::string(option));
+  }
+  return {};
+}
+
 Result<void> check_status_fd(int fd) {
   if (fd < 0) return {};
   const int mode = fcntl(fd, F_GETFL);
@@ -116,6 +136,8 @@ Result<void> complete_all(RunOptions& options) {
   options.timing = *timing;
   RLOCK_TRY(check_status_fd(options.status_fd));
   RLOCK_TRY(check_holds(options));
+  RLOCK_TRY(check_owner(options));
+  if (options.owner) options.wait.limit = 0ms;
   if (options.isolate && options.leftovers == run::Leftovers::ignore) {
     return usage("--isolate and --leftovers ignore cannot be used together: no process outlives its namespace");
   }

@@ -116,7 +116,10 @@ struct RunOptions : LockingOptions {
   milliseconds lease = lock::kDefaultLease;
   std::optional<milliseconds> kill_after;
   bool renew = true;
-  lock::LeaseTiming timing;  // derived from lease, kill_after and renew
+  lock::LeaseTiming timing;            // derived from lease, kill_after and renew
+  std::optional<lock::OwnerId> owner;  // run under what this owner holds; none: acquire the locks
+  std::optional<milliseconds> keep;    // with `owner`: the lease that is left at the end; none: as long as granted
+  bool release = false;                // with `owner`: release them at the end instead
   std::optional<milliseconds> max_hold;
   milliseconds min_hold{};
   run::Leftovers leftovers = run::Leftovers::kill;

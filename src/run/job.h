@@ -40,6 +40,13 @@ struct Job {
   // What the history says about the job, and when it asked for the lock. None: no history is written.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
+  // The owner has acquired the locks before (rlock run --owner), and the job has one more hold of each.
+  enum class Borrowed {
+    no,
+    kept,      // at the end the owner goes on holding them, for `left_to_owner`
+    released,  // at the end the owner's first hold is released, too
+  } borrowed = Borrowed::no;
+  milliseconds left_to_owner{};  // 0: for as long as they were granted
   std::function<void(const LockEvent&)> report;
 
   std::string name() const { return display(holds); }

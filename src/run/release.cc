@@ -24,6 +24,8 @@ void report_trouble(const std::string& which, const lock::Released& released) {
   log::warning(which + "released, but waiters could not be told: " + escaped(released.fault, 200));
 }
 
+bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
+
 // For the history. `hold` is holds[index] with its token.
 lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t index, const Outcome& outcome) {
   const TimePoint begun = outcome.begun.value_or(BootClock::now());
@@ -50,7 +52,21 @@ void report_release(const Job& job, std::size_t hold, Released outcome, millisec
   job.report({LockEvent::Kind::released, "", hold, kept ? keep : 0ms});
 }
 
-bool was_ours(Released outcome) { return outcome == Released::released || outcome == Released::kept; }
+// Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it.
+Result<lock::Released> give_back_borrowed(const JobContext& context, const lock::Hold& hold, const Until& end,
+                                          const lock::HistoryNote* note) {
+  const auto& [job, client, signals, shared] = context;
+  const bool keeps = job.borrowed == Job::Borrowed::kept;
+  if (keeps) {
+    // Also if this fails, the lease that is left stays.
+    const auto renewed = client->renew(hold.lock, hold.owner, job.left_to_owner, end);
+    if (!renewed) log::warning(hold.name().display() + ": the lease was not extended: " + renewed.error().message);
+  }
+  auto released = RLOCK_TRY(client->release(hold, end, {}, note));
+  if (keeps || !was_ours(released.outcome) || released.holds_left == 0) return released;
+  return client->release(lock::ReleaseRequest{hold.lock, hold.owner, hold.owner.first_hold(), {}, note, hold.lease},
+                         end);
+}
 
 // Returns whether the lock turns out to have been lost.
 bool give_one_back(const JobContext& context, std::size_t hold, const Until& end, const Outcome& outcome) {
@@ -65,7 +81,9 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   given_back.token = shared.token(hold);  // unknown when we were forked
   lock::HistoryNote note;
   if (job.in_history) note = note_of(job, given_back, hold, outcome);
-  const auto released = client->release(given_back, end, keep, job.in_history ? &note : nullptr);
+  const lock::HistoryNote* recorded = job.in_history ? &note : nullptr;
+  const auto released = job.borrowed == Job::Borrowed::no ? client->release(given_back, end, keep, recorded)
+                                                          : give_back_borrowed(context, given_back, end, recorded);
   if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {

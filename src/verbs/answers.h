@@ -71,6 +71,7 @@ struct AcquireRequest {
   OwnerId owner = OwnerId::fresh();      // stays the same during a wait
   std::optional<QueueRequest> queueing;  // none: do not wait
   std::optional<OwnerId> heir;           // for re-entry: of an ancestor that may hold the lock
+  bool only_heir = false;                // grant it only to `heir`, which must hold it, and exactly once
   std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
   HolderInfo holder;
@@ -110,6 +111,8 @@ struct Acquired {
     other_kind,   // the key holds something other than a lock of this kind
     other_slots,  // the semaphore has another number of slots than Mode::slots
     asked,        // another process wants a lock that we held while waiting for the next one
+    not_held,     // the heir does not hold it, see AcquireRequest::only_heir
+    in_use,       // the heir holds it more than once
     no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
   };

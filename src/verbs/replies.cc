@@ -184,6 +184,8 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = escaped(reply.at(1).as_text(), 200)};
   if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(reply)};
   if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
+  if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
+  if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};
   if (outcome == "no-token") return no_token(request.name);
   const long long number = count_of(reply.at(1)).value_or(0);
   if (outcome == "queue-full") return Acquired{.outcome = Outcome::queue_full, .number = number};

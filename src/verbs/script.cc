@@ -117,13 +117,14 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
       .argument(request.mode.text())
       .argument(static_cast<long long>(words.size()));
   for (const std::string& word : words) call.argument(word);
-  if (request.queueing || request.mode.resize || request.mode.java) {
+  if (request.queueing || request.mode.resize || request.mode.java || request.only_heir) {
     call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
         .argument(request.queueing ? 1 : 0)
         .argument(queueing.place)
         .argument(queueing.priority)
         .argument(queueing.most ? std::to_string(*queueing.most) : "")
-        .argument(queueing.replace ? 1 : 0);
+        .argument(queueing.replace ? 1 : 0)
+        .argument(request.only_heir ? 1 : 0);
   }
   return call;
 }

@@ -639,6 +639,18 @@ slow_s3() {
   [[ $status == 78 && $output == *'one value'* ]]
 }
 
+@test "run --owner: a lock that was acquired before is used, left, and released on all servers" {
+  local owner
+  owner=$(rlock acquire --lease 30s job)
+  run -0 rlock run --owner "$owner" job -- true
+  [[ $(redis s1 hget job "$owner"):$(redis s2 hget job "$owner"):$(redis s3 hget job "$owner") == 1:1:1 ]]
+  redis s3 del job >/dev/null # a minority may forget it
+  run -0 rlock run --owner "$owner" --release job -- true
+  [[ $(redis s1 exists job)$(redis s2 exists job)$(redis s3 exists job) == 000 ]]
+  run -76 rlock run --owner "$owner" job -- touch ran
+  [[ ! -e ran ]]
+}
+
 @test "each password is hidden, and each server has its own" {
   redis s1 config set requirepass one >/dev/null
   redis s2 config set requirepass two >/dev/null

@@ -438,3 +438,16 @@ print(shlex.join(json.loads(sys.stdin.readline()) + json.loads(sys.stdin.readlin
   run -0 --separate-stderr sh "$EXAMPLES/terraform.sh" -auto-approve
   [[ $output == 'apply -auto-approve' && $(tail -n 1 calls) == 'terraform under terraform-production' ]]
 }
+
+@test "a daemon tells systemd through rlock that it is ready" {
+  NOTIFY_SOCKET=$PWD/notify run -0 python3 -c '
+import os, socket, subprocess, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+listener.bind(os.environ["NOTIFY_SOCKET"])
+listener.settimeout(20)
+ready = """import os, socket
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])"""
+subprocess.run(["rlock", "run", "leader", "--", sys.executable, "-c", ready], check=True)
+print(listener.recv(100).decode())'
+  [[ $output == *READY=1 ]]
+}

@@ -145,3 +145,23 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $(redis srv hget "$lock" java:1) == 1 ]]
   assert_bounded "$lock"
 }
+
+# under HOLD: uses what owner-1 has, as `rlock run --owner` does.
+under() { script acquire owner-9:0 9000 "$1" owner-1:0 "$mode" 0 0 0 '' 0 '' 0 1; }
+
+@test "under an owner that does not hold it, nothing is granted; with one hold, one more; with two: not-held, in-use" {
+  run -0 under hold-9
+  [[ ${lines[0]} == not-held && $(redis srv exists "$lock") == 0 ]]
+  run -0 acquire owner-1 5000 hold-1 ''
+  local token=${lines[2]}
+  run -0 under hold-9
+  [[ ${lines[0]} == granted && ${lines[1]} == owner-1 && ${lines[2]} == "$token" ]]
+  [[ $(redis srv hvals "$lock") == 2 ]]
+  run -0 under hold-9 # sent again
+  [[ ${lines[0]} == granted && $(redis srv hvals "$lock") == 2 ]]
+  run -0 under hold-10
+  [[ ${lines[0]} == in-use && $(redis srv hvals "$lock") == 2 ]]
+  release owner-1 hold-9
+  run -0 under hold-10
+  [[ ${lines[0]} == granted && $(redis srv hvals "$lock") == 2 ]]
+}

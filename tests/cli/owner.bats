@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# rlock run --owner: a lock that one job acquires and others run under, as in plan, approve and apply.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  not_over cluster sentinel 'the keys are looked at'
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  touch end
+  [[ -z ${frontend:-} ]] || wait_until gone "$frontend"
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+left() { redis srv pttl "$1"; }
+count() { redis srv hvals "$1"; }
+begin() { # OPTION...: a command that runs until there is a file "end"
+  job_start --owner "$owner" "$@" -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.02; done'
+  wait_until test -e begun
+}
+
+@test "plan, approve, apply: the lock, its owner and its fencing token stay the same, and the lease is the whole one again" {
+  eval "$(rlock acquire --lease 60s --export apply)"
+  local token=$RLOCK_TOKEN owner=$RLOCK_OWNER before
+  redis srv pexpire apply 20000 >/dev/null
+  run -0 rlock run --owner "$owner" apply -- bash -c 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN"'
+  [[ $output == "apply $owner $token" ]]
+  before=$(left apply)
+  ((before > 50000 && before <= 60000))
+  [[ $(redis srv hget apply "$owner") == 1 ]]
+  run -75 rlock run -n apply -- touch ran
+  [[ ! -e ran ]]
+  run -0 rlock run --owner "$owner" --keep 2m apply -- true
+  (($(left apply) > 100000))
+  run -7 rlock run --owner "$owner" --release apply -- bash -c 'exit 7'
+  [[ $(redis srv exists apply) == 0 ]]
+  run -76 rlock run --owner "$owner" apply -- touch ran
+  [[ ! -e ran && $output == *"apply: not held by owner $owner: its lease has ended, or it was released"* ]]
+}
+
+@test "it is renewed while the command runs, and nested runs work" {
+  owner=$(rlock acquire --lease 1s job)
+  run -0 rlock run --owner "$owner" --lease 1s job -- bash -c 'sleep 2; "$RLOCK" run -n job -- echo inner'
+  [[ $output == *inner* && $(count job) == 1 ]]
+  rlock release --owner "$owner" job
+}
+
+@test "two at the same time under one owner are refused" {
+  owner=$(rlock acquire --lease 30s job)
+  begin job
+  run -76 rlock run --owner "$owner" job -- touch ran
+  [[ ! -e ran && $output == *'job: another `rlock run --owner` uses this hold already'* ]]
+  touch end
+  job_status
+  run -0 rlock run --owner "$owner" --release job -- true
+}
+
+@test "a lock that is taken away stops the command: 74" {
+  owner=$(rlock acquire --lease 3s job)
+  begin --lease 3s job
+  rlock force-unlock --now -y job
+  job_status
+  [[ $status == 74 && $stderr == *'the lock is lost'* ]]
+}
+
+@test "a release of the owner's hold while the command runs frees the lock when the command ends" {
+  owner=$(rlock acquire --lease 30s job)
+  begin job
+  rlock release --owner "$owner" job
+  run -75 rlock run -n job -- true
+  touch end
+  job_status
+  [[ $status == 0 && $(redis srv exists job) == 0 ]]
+}
+
+@test "every kind of lock, and several at once" {
+  local kind
+  for kind in '' -s -x '--slots 2' '--protocol set'; do
+    # shellcheck disable=SC2086 # words
+    owner=$(rlock acquire --lease 30s $kind one)
+    run -0 rlock run --owner "$owner" one -- true
+    run -0 rlock run --owner "$owner" --release one -- true
+    [[ $(rlock status --is-held one) == '' ]] || return
+    run -1 rlock status --is-held one
+    redis srv del one 'one:rwlock_timeout' '{one}:timeout' 'rlock:holder:{one}' >/dev/null
+  done
+  owner=$(rlock acquire --lease 30s a b)
+  run -0 rlock run --owner "$owner" --release a b -- true
+  [[ $(redis srv exists a b) == 0 ]]
+  # If one of them is gone, nothing runs, and the other stays as it was.
+  owner=$(rlock acquire --lease 30s a b)
+  rlock release --owner "$owner" b
+  run -76 rlock run --owner "$owner" a b -- touch ran
+  [[ ! -e ran && $(redis srv hget a "$owner") == 1 ]]
+  rlock release --owner "$owner" a
+}
+
+@test "the end is in the history once it is released" {
+  owner=$(rlock acquire --lease 30s job)
+  run -0 rlock run --history --owner "$owner" job -- true
+  run -0 rlock history job
+  [[ $output != *exited* ]]
+  run -3 rlock run --history --owner "$owner" --release job -- bash -c 'exit 3'
+  run -0 rlock history job
+  [[ $output == *'exited with 3'* || $output == *'exit 3'* ]]
+  redis srv del 'rlock:history:{job}' 'rlock:totals:{job}' >/dev/null
+}
+
+@test "options that only make sense for a new lock are refused" {
+  local id=1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
+  run -64 rlock run --owner $id -w 1m job -- true
+  [[ $output == *'--owner uses a lock that is already held, so do not give --wait'* ]]
+  run -64 rlock run --owner $id --min-hold 1m job -- true
+  run -64 rlock run --owner $id --keep 1m --release job -- true
+  run -64 rlock run --keep 1m job -- true
+  run -64 rlock run --release job -- true
+}
+
+@test "the host with both guards dies: the lock expires with its lease" {
+  owner=$(rlock acquire --lease 2s job)
+  begin --lease 2s job
+  job_parts
+  kill_guards
+  wait_until free job
+  touch end
+  unset frontend
+}
+free() { [[ $(redis srv exists "$1") == 0 ]]; }
