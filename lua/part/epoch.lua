@@ -9,7 +9,8 @@
 --     since     the server's time (ms) from which on nothing was forgotten
 --     cause     'missing': there was no such key when this life began; otherwise 'changed'
 --     longest   the longest lease (ms) that was granted or renewed in this life
---     before    the longest lease of those that may have been forgotten
+--     before    the longest lease of those that may have been forgotten; 0: they are over
+--     previous  the longest lease of the life before, which an old copy of the data may bring back
 --     accepted  who has ended the guard by hand, and when (rlock doctor --accept-epoch)
 -- A script in a cluster reaches only the keys of its slot, so there is no guard there.
 --
@@ -54,15 +55,16 @@ end
 -- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
 local function held_back(guard, lease)
   local lag, age, of_life = string.match(guard, '^(%d+) ?(%d*) ?(%x*)$')
-  local life, since, longest, before, cause =
-    unpack(redis.call('hmget', epoch, 'life', 'since', 'longest', 'before', 'cause'))
+  local life, since, longest, before, cause, previous =
+    unpack(redis.call('hmget', epoch, 'life', 'since', 'longest', 'before', 'cause', 'previous'))
   since, longest, before = number_in(since, 0), number_in(longest, 0, kLongestLease), number_in(before, 0, kLongestLease)
+  previous = number_in(previous, 0, kLongestLease) or 0
   lag = number_in(lag, 0, kMonth) or 0
   local replication = guard ~= 'data' and ask_info('replication')
   -- The data of a private server outlives its restarts, also for jobs that use its socket.
   local current = (life == 'data' or guard == 'data') and 'data' or string.match(replication, 'master_replid:(%x+)')
   if not current then
-    error('ERR INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
+    error('INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
   end
   -- A time in the future is from before a step of the clock.
   if life ~= current or not since or since > now then
@@ -70,22 +72,35 @@ local function held_back(guard, lease)
     if replication then
       start, server = beginning(life and life ~= current and of_life == current and number_in(age, 0) or nil)
     end
-    local served = since and before and since + before + lag <= start
-    before = math.max(longest or kUnknownLease, served and 0 or before or kUnknownLease)
+    before = math.max(longest or kUnknownLease, before or kUnknownLease, previous)
     since, cause = start, life and 'changed' or 'missing'
     local written = redis.pcall('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause,
-      'longest', '0', 'before', text(before), 'accepted', '')
+      'longest', '0', 'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
     -- A full server grants nothing anyway.
     if type(written) == 'table' and not string.find(written.err, 'OOM', 1, true) then
       error(written.err, 0)
     end
   end
   local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
+  if left <= 0 and before ~= 0 then
+    redis.pcall('hset', epoch, 'before', '0')  -- the next server, whose clock may differ, cannot know for how long this one was up
+  end
   return math.max(left, 0), since, cause
 end
 --- end
 
 --- if acquire renew release force_unlock
+-- How much of a lease counts. A job that renews it has ended when `renewal` ms have passed since then, even if --min-hold
+-- keeps the lock for longer. `words`: those that describe the holder, see acquire.lua.
+local function counted(lease, words)
+  for i = 1, #words, 2 do
+    if words[i] == 'renewal' then
+      return math.min(lease, number_in(words[i + 1], 1) or lease)
+    end
+  end
+  return lease
+end
+
 -- The next life must know of a lease that is granted or renewed with a guard.
 local function remember_lease(guard, lease)
   if guard and lease > (number_in(redis.call('hget', epoch, 'longest'), 0) or 0) then

@@ -18,7 +18,7 @@ local function hand_over(asker, most, first)
   while first and given < most and has_time() do
     local waiter = living(first)
     local may = waiter and fits(waiter[6]) and available(waiter[6]) and
-      not (waiter[9] and held_back(waiter[9], waiter[3]) > 0)
+      not (waiter[9] and held_back(waiter[9], counted(waiter[3], waiter[5])) > 0)
     local token = may and next_token()
     if waiter and not token then
       break
@@ -26,7 +26,7 @@ local function hand_over(asker, most, first)
     forget(first)
     if waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter[3]
-      remember_lease(waiter[9], lease)
+      remember_lease(waiter[9], counted(lease, waiter[5]))
       grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token

@@ -58,17 +58,18 @@
 
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
+local guarded = kGuard and counted(tonumber(lease), fields)  -- the lease that counts for the guard
 
 --- if plain
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
 local granted
 if #ARGV == 10 + #fields and redis.pcall('exists', lock, holder, queue, waiters, fair_queue, holds .. 'due') == 0 and
-  not (kGuard and held_back(kGuard, tonumber(lease)) > 0) then
+  not (kGuard and held_back(kGuard, guarded) > 0) then
   granted = next_token()
   if not granted then
     return {'no-token'}
   end
-  remember_lease(kGuard, tonumber(lease))
+  remember_lease(kGuard, guarded)
   grant(owner, granted, lease, hold, fields, lease, mode, true)
   if fields[#fields - 1] ~= 'history' then
     return {'granted', owner, granted}
@@ -106,7 +107,7 @@ if count_of(owner) then
   local description, _, token = description_of(owner, 'token')
   redis.call('pexpire', description, lease)
   expire(owner, lease)
-  remember_lease(kGuard, tonumber(lease))
+  remember_lease(kGuard, guarded)
   return granted_now(known_token(token))
 end
 
@@ -149,7 +150,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  remember_lease(kGuard, until_ms)
+  remember_lease(kGuard, kGuard and counted(until_ms, {'renewal', peek('hget', description, 'renewal')}))
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
@@ -178,7 +179,7 @@ end
 
 local back, life_since, cause = 0
 if kGuard then
-  back, life_since, cause = held_back(kGuard, lease)
+  back, life_since, cause = held_back(kGuard, guarded)
 end
 local free = back == 0 and available(mode)
 if free then
@@ -256,7 +257,7 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   end
   if not wait and not first_waiter() and available(mode) then
     local token = next_token()
-    remember_lease(kGuard, lease)
+    remember_lease(kGuard, guarded)
     grant(owner, token, lease, hold, fields, lease, mode)
     return granted_now(token)
   end
@@ -278,7 +279,7 @@ if back == 0 and free then
   -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
   local waiter = first_waiter() and living(first_waiter())
   if waiter and waiter[9] then
-    back, life_since, cause = held_back(waiter[9], waiter[3])
+    back, life_since, cause = held_back(waiter[9], counted(waiter[3], waiter[5]))
   end
 end
 if back > 0 then

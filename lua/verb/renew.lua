@@ -43,7 +43,7 @@ local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the other commands unless the script has already written something.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
 expire(owner, until_ms)
-remember_lease(kGuard, until_ms)
+remember_lease(kGuard, kGuard and counted(until_ms, {'renewal', peek('hget', description, 'renewal')}))
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
 end

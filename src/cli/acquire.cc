@@ -42,9 +42,9 @@ Error give_back(lock::Servers& servers, const std::vector<lock::Hold>& holds, mi
   return why;
 }
 
-// False if no lock was acquired; the reason has been reported.
-Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
-                     const run::Inherited& inherited, run::SignalBlock& signals) {
+// Why no lock was acquired, as an exit status; the reason has been reported. None: it was.
+Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, const UniqueFd& watched,
+                                   const run::Inherited& inherited, run::SignalBlock& signals) {
   lock::HolderInfo holder = describe_self("rlock acquire", options);
   holder.in_history = options.history;
   if (options.for_pid) {
@@ -56,8 +56,8 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   }
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const Acquisition acquisition = acquisition_for(options, holder, options.lease, timing.renew_at, signals.fd());
-  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
-  if (holds.empty()) return false;
+  const auto [holds, refusal] = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
+  if (holds.empty()) return refusal;
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
   auto keeper = options.for_pid ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
                                 : Result<run::Keeper>();
@@ -65,7 +65,7 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   auto told = keeper ? print_holds(options.output, holds) : std::unexpected(keeper.error());
   if (!told) return std::unexpected(give_back(servers, holds, options.timeout, std::move(told).error()));
   if (options.for_pid) keeper->begin();  // only after the output succeeded
-  return true;
+  return std::nullopt;
 }
 
 // A shell that evaluates our output must not continue without the lock, even if -E 0 makes that a success.
@@ -88,8 +88,8 @@ Result<int> execute(AcquireOptions& options) {
   run::SignalBlock signals = RLOCK_TRY(run::SignalBlock::begin());
 
   const auto acquired = acquire(options, timing, watched, inherited, signals);
-  if (acquired && *acquired) return kDone;
-  if (acquired) return print_failure(options.output, options.wait.conflict_status);
+  if (acquired && !*acquired) return kDone;
+  if (acquired) return print_failure(options.output, **acquired);
   if (acquired.error().code != Error::Code::interrupted) return std::unexpected(acquired.error());
   const int signal = ending_signal(signals);
   print_failure(options.output, 128 + signal);

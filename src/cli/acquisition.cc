@@ -57,9 +57,9 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
                                        advice_for(layout, request.mode.kind == lock::Mode::Kind::set)};
 }
 
-// Reports why a lock was not acquired, or returns it as an error.
-Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
-                     const lock::Acquired& refusal) {
+// Reports why a lock was not acquired, and returns the exit status, or an error.
+Result<int> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
+                    const lock::Acquired& refusal) {
   const std::string name = request.name.display();
   using Outcome = lock::Acquired::Outcome;
   switch (refusal.outcome) {
@@ -83,8 +83,10 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
                                           "it would wait forever to write");
     default: break;
   }
-  if (acquisition.reports_refusal) report_refusal(request.name, refusal);
-  return {};
+  const bool held_back = refusal.back && !refusal.holder;
+  // -E 0 is for cron, which mails every line.
+  if (acquisition.conflict_status != 0 || held_back) report_refusal(request.name, refusal);
+  return held_back ? kNotAcquired : acquisition.conflict_status;
 }
 
 std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
@@ -131,8 +133,7 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                                      .on_disk = options.wait.on_disk},
                           .supersede = options.wait.supersede,
                           .verbose = options.verbose,
-                          // -E 0 is for cron, which mails every line.
-                          .reports_refusal = options.wait.conflict_status != 0,
+                          .conflict_status = options.wait.conflict_status,
                           .records_refusal = options.history && !owner};
   if (options.wait.supersede) acquisition.policy.longest_look = 500ms;  // to ask the holders again
   const lock::AncestorLocks held = held_by_ancestors();
@@ -164,8 +165,7 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
   return {};
 }
 
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
-                                                   const Events& events) {
+Result<Obtained> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
   const auto& requests = acquisition.requests;
   lock::WaitPolicy policy = acquisition.policy;
   if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
@@ -189,9 +189,9 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const
   if (acquired->holds.empty()) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
-    RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
+    return Obtained{{}, RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal))};
   }
-  return std::move(acquired->holds);
+  return Obtained{std::move(acquired->holds)};
 }
 
 }  // namespace rlock::cli

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/exit_status.h"
 #include "lock/acquire.h"
 #include "options/options.h"
 #include "show/json.h"
@@ -13,10 +14,10 @@ namespace rlock::cli {
 struct Acquisition {
   std::vector<lock::AcquireRequest> requests;
   lock::WaitPolicy policy;
-  bool supersede = false;        // ask the holders to stop
-  bool verbose = false;          // report the wait as on a terminal
-  bool reports_refusal = true;   // say why a lock was not acquired
-  bool records_refusal = false;  // count it in the totals of the history
+  bool supersede = false;              // ask the holders to stop
+  bool verbose = false;                // report the wait as on a terminal
+  int conflict_status = kNotAcquired;  // if somebody else holds a lock; 0: do not say so
+  bool records_refusal = false;        // count it in the totals of the history
 };
 
 // `interrupt`: a descriptor that ends the wait when it becomes readable. `owner`: uses the holds that this owner has,
@@ -27,12 +28,18 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
 // Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
 Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options);
 
-// Acquires all of the locks or none, and reports who holds them while it waits. Returns an empty vector, after
-// reporting the reason, if somebody else holds a lock when the wait is over. Errors: those of lock::acquire_all;
-// wrong_kind if a name is in use for something else, or with another number of slots; usage for a reader that wants to
-// write, and for options that do not work with several servers; interrupted. With an owner: also wrong_kind if it does
-// not hold one, or if another command uses that hold.
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
-                                                   const Events& events);
+// None: `status` says why, as an exit status.
+struct Obtained {
+  std::vector<lock::Hold> holds;
+  int status = kDone;
+};
+
+// Acquires all of the locks or none, and reports who holds them while it waits. Returns none, after reporting the
+// reason, if somebody else holds a lock when the wait is over, or the epoch guard holds us back: then nobody does the
+// work, so that is reported, and is 75, whatever -E says. Errors: those of lock::acquire_all; wrong_kind if a name is
+// in use for something else, or with another number of slots; usage for a reader that wants to write, and for options
+// that do not work with several servers; interrupted. With an owner: also wrong_kind if it does not hold one, or if
+// another command uses that hold.
+Result<Obtained> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events);
 
 }  // namespace rlock::cli

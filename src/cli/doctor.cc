@@ -43,7 +43,8 @@ Result<ServerFacts> ask_server(redis::Client& client, const std::string& prefix,
       .replicas_to_write = RLOCK_TRY(setting("min-replicas-to-write")),
       .replicas_max_lag = RLOCK_TRY(setting("min-replicas-max-lag")),
       .default_may_load = RLOCK_TRY(redis::default_user_may_load(client, prefix + "rlock", Until{}.at_most(exchange))),
-      .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel};
+      .behind_sentinels = client.address().kind == redis::Address::Kind::sentinel,
+      .private_server = client.address().server.kind == redis::Endpoint::Kind::local};
 }
 
 // Separates the server's answer from the advice that server_error() appends if a right is missing.
@@ -177,23 +178,29 @@ int status_of_all(const std::vector<Check>& checks) {
   return statuses[static_cast<std::size_t>(std::ranges::max(checks, {}, &Check::verdict).verdict)];
 }
 
-// Shows the epochs of all servers. Returns the servers that hold somebody back; those that do not answer: see `silent`.
-Result<std::vector<redis::Client*>> servers_to_accept(lock::Servers& servers, milliseconds exchange,
-                                                      std::vector<Error>& silent) {
-  std::vector<redis::Client*> found;
+struct ToAccept {
+  redis::Client* client;
+  std::string life;  // which was shown
+};
+
+// Shows the epochs of all servers. Returns those that hold somebody back. Those that do not answer: see `silent`.
+Result<std::vector<ToAccept>> servers_to_accept(lock::Servers& servers, milliseconds exchange,
+                                                std::vector<Error>& silent) {
+  std::vector<ToAccept> found;
   for (std::size_t i = 0; i < servers.size(); ++i) {
     redis::Client& client = servers.client(i);
     const std::string where = escaped(client.address().display());
     if (client.address().slots) return fail(Error::Code::usage, where + ": a cluster has no epoch guard");
+    const auto life = lock::present_life(client, Until{}.at_most(exchange));
     const auto epoch = lock::read_epoch(client, Until{}.at_most(exchange));
-    if (!epoch && epoch.error().code != Error::Code::wrong_kind) {
-      silent.push_back(epoch.error());
+    if (!life || (!epoch && epoch.error().code != Error::Code::wrong_kind)) {
+      silent.push_back(life ? epoch.error() : life.error());
       continue;
     }
     const Check check = check_epoch(epoch, is_guarded(servers, i));
     RLOCK_TRY(print(where + ": " + check.seen + "\n"));
     const bool holds_nobody_back = epoch && *epoch && (*epoch)->current && !(*epoch)->back && !(*epoch)->at_once;
-    if (!holds_nobody_back) found.push_back(&client);
+    if (!holds_nobody_back) found.push_back({&client, *life});
   }
   return found;
 }
@@ -209,8 +216,8 @@ Result<int> accept_epochs(lock::Servers& servers, const DoctorOptions& options) 
                           "others."));
   if (!go_on) return print("unchanged\n", kNotAcquired);
   const std::string who = asker("rlock doctor --accept-epoch") + " at " + date_text(since_1970());
-  for (redis::Client* client : accepted) {
-    if (auto done = lock::accept_epoch(*client, who, Until{}.at_most(options.timeout)); !done) {
+  for (const auto& [client, life] : accepted) {
+    if (auto done = lock::accept_epoch(*client, life, who, Until{}.at_most(options.timeout)); !done) {
       silent.push_back(std::move(done).error());
       continue;
     }

@@ -148,8 +148,8 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   acquisition.policy.at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for({expected}), servers, signals, disconnect);
   };
-  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
-  if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
+  const auto [holds, refusal] = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
+  if (holds.empty()) return Ending{"not-acquired", refusal};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 

@@ -32,6 +32,7 @@ struct ServerFacts {
   std::optional<std::string> appendfsync, replicas_to_write, replicas_max_lag;
   std::optional<bool> default_may_load;  // as redis::default_user_may_load()
   bool behind_sentinels = false;         // Sentinels may replace this server by a replica
+  bool private_server = false;           // it was started by rlock for jobs on this host
 };
 
 // Checks version, role, persistence, eviction and replicas, in this order.

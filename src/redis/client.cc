@@ -117,7 +117,7 @@ std::optional<Client::Reign> Client::reign(const Until& until) {
   if (address().kind != Address::Kind::sentinel) return {};
   // Leaves time for the command, which reports that nothing can be reached.
   const auto master = connections_.to({}, until.at_most(rlock::until(until.deadline) / 2));
-  if (!master || (*master)->named.replication_id.empty()) return {};
+  if (!master || (*master)->named.by_few || (*master)->named.replication_id.empty()) return {};
   return Reign{(*master)->named.since, (*master)->named.replication_id};
 }
 

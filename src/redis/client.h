@@ -73,8 +73,8 @@ class Client {
   std::unexpected<Error> unexpected_reply(std::string_view command) const;
   // The server that answered the last command. Empty: its connection is not open, or was adopted.
   std::string server() const { return connections_.last ? connections_.last->server() : ""; }
-  // Since when, at the latest, the master that Sentinels have named is the master, and its replication id at that time.
-  // Connects if necessary. None: this is unknown.
+  // Since when, at the latest, the master that most Sentinels have named is the master, and its replication id at that
+  // time. Connects if necessary. None: this is unknown.
   struct Reign {
     TimePoint since;
     std::string replication_id;

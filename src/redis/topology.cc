@@ -247,7 +247,10 @@ Result<Named> find_master(const Address& address, const Until& until) {
   if (answers.empty()) return std::unexpected(nobody_named(address, unknown, std::move(failure)));
   // From the latest failover that any of them knows; the others learn of it within a second.
   const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
-  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch, latest.since};
+  // A Sentinel that has slept through two failovers names the same master, as if nothing had happened in between.
+  TimePoint since = latest.since;
+  for (const Answer& answer : answers) since = std::max(since, answer.since);
+  return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch, since};
 }
 
 Endpoint endpoint_of(const Address& address, const Host& node) { return endpoint_at(address.server, node); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "redis/server_info.h"
 
 namespace rlock::lock {
@@ -17,10 +18,11 @@ constexpr milliseconds kOwnLease = 10min;   // as in lua/part/epoch.lua
 
 bool is_local(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
-// "" if it does not say.
-std::string life_of(const redis::Client& client, const Reply& replication) {
-  return is_local(client.address()) ? std::string(kData)
-                                    : redis::ServerInfo(replication.as_text()).text("master_replid");
+// "" if it does not say. `recorded`: the life of the record; a private server has one life, also by way of its socket.
+std::string life_of(const redis::Client& client, const Reply& replication, const std::string& recorded) {
+  return is_local(client.address()) || recorded == kData
+             ? std::string(kData)
+             : redis::ServerInfo(replication.as_text()).text("master_replid");
 }
 
 milliseconds time_in(const Reply& reply) {
@@ -88,7 +90,7 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   if (!clock) return client.unexpected_reply("TIME");
   const auto now = std::chrono::duration_cast<milliseconds>(*clock);
   const milliseconds since = time_in(record.at(1));
-  Epoch epoch{.current = life == life_of(client, *replies[2]),
+  Epoch epoch{.current = life == life_of(client, *replies[2], life),
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),
               .accepted = record.at(5).as_text().substr(0, 512)};
@@ -104,10 +106,19 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   return epoch;
 }
 
-Result<void> accept_epoch(redis::Client& client, const std::string& who, const Until& until) {
+Result<std::string> present_life(redis::Client& client, const Until& until) {
   const Reply replication = RLOCK_TRY(client.call({"INFO", "replication"}, until));
-  const std::string life = life_of(client, replication);
+  const auto recorded = client.call({"HGET", kEpochKey, "life"}, until);
+  std::string life = life_of(client, replication, recorded ? recorded->as_text() : "");
   if (life.empty()) return client.unexpected_reply("INFO replication");
+  return life;
+}
+
+Result<void> accept_epoch(redis::Client& client, const std::string& life, const std::string& who, const Until& until) {
+  if (RLOCK_TRY(present_life(client, until)) != life) {
+    return fail(Error::Code::unavailable,
+                escaped(client.address().display()) + ": it was restarted or failed over meanwhile; look again");
+  }
   const redis::Words record = {"HSET",  kEpochKey,  "life",   life, "since",    "0",
                                "cause", "accepted", "before", "0",  "accepted", who};
   auto written = client.call(record, until);

@@ -26,8 +26,6 @@ Guard guard_of(const redis::Address& address, std::optional<bool> wanted = {});
 // replication.c). rlock doctor asks for no more than the default.
 inline constexpr milliseconds kReplacedMasterGrants = 12s;
 
-inline constexpr std::string_view kEpochKey = "rlock:epoch";
-
 // What tells a script of the guard; "": it is off.
 std::string guard_words(const redis::Client& client, Guard guard);
 // The same for a request for a lock, with what the Sentinels say about the master. Connects to it if necessary.
@@ -44,10 +42,13 @@ redis::Words first_epoch();
 // Without a guard on this server so far, there is no record. Errors: those of Client::call. REQUIRES: no cluster.
 Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until);
 
-// Ends the guard, because the caller knows that no job runs that the server may have forgotten. `who`: who says so,
-// which the record keeps. Replaces a key of another type. Errors: those of Client::call; unavailable if the server does
-// not say which life this is.
-// REQUIRES: no cluster.
-Result<void> accept_epoch(redis::Client& client, const std::string& who, const Until& until);
+// Which life of its data the server is in now. Errors: those of Client::call; protocol if it does not say. REQUIRES: no
+// cluster.
+Result<std::string> present_life(redis::Client& client, const Until& until);
+
+// Ends the guard, because the caller knows that no job runs that the server may have forgotten in `life`, which is what
+// present_life() returned. `who`: who says so, which the record keeps. Replaces a key of another type. Errors: those of
+// Client::call; unavailable if another life has begun. REQUIRES: no cluster.
+Result<void> accept_epoch(redis::Client& client, const std::string& life, const std::string& who, const Until& until);
 
 }  // namespace rlock::lock

@@ -49,6 +49,7 @@ Result<LockName> LockName::parse(std::string_view text) {
       return bad("it would be a key of another lock");
     }
   }
+  if (text == kEpochKey) return bad("it would be the key of the epoch guard");
   if (text.front() == '{' && text.find('}') == text.size() - 1) {
     return bad("it would share its companion keys with the lock " + in_quotes(text.substr(1, text.size() - 2)));
   }

@@ -9,6 +9,9 @@
 
 namespace rlock::lock {
 
+// The record of the epoch guard (verbs/epoch.h), one on each server; no lock can have this name.
+inline constexpr std::string_view kEpochKey = "rlock:epoch";
+
 class LockName {
  public:
   // Errors (usage): the name is empty, longer than 512 bytes, or has a control character; or it breaks Redisson's rule
