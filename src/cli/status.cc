@@ -157,7 +157,7 @@ Result<int> execute(StatusOptions& options) {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);
     if (options.output == names) return names_of(all, options.null);
-    if (one) return status_in_full(all.front(), screen, near);
+    if (one) return status_in_full(all.front(), screen, near, options.verbose);
     return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
   };
   lock::Servers servers = RLOCK_TRY(client_for(options));

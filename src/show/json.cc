@@ -49,6 +49,14 @@ Json to_json(const lock::WaiterView& waiter) {
   return json;
 }
 
+void add_forecast(Json& json, const std::optional<lock::Forecast>& forecast) {
+  if (!forecast) return;
+  json["forecast"] = {{"holds", forecast->holds},
+                      {"median_ms", forecast->median.count()},
+                      {"p90_ms", forecast->p90.count()},
+                      {"wait_ms", forecast->wait ? Json(forecast->wait->count()) : Json(nullptr)}};
+}
+
 Json to_json(const Status& status);
 
 template <class Each>
@@ -122,6 +130,7 @@ Json to_json(const Status& status) {
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
+  add_forecast(json, forecast(status));
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
@@ -202,11 +211,13 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
-void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
+void Events::waiting(const lock::LockName& name, const lock::Acquired& found,
+                     const std::optional<lock::Forecast>& forecast) const {
   if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
   Json fields = {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}};
   if (found.back) fields["grants_begin_in_ms"] = found.back->left.count();
+  add_forecast(fields, forecast);
   write_event(*fd_, "waiting", name, fields);
 }
 

@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "lock/history.h"
 #include "run/job.h"
+#include "verbs/forecast.h"
 
 namespace rlock::cli {
 
@@ -63,7 +64,8 @@ class Events {
 
   // Each writes one line. If that takes too long, it skips the line with a warning, because a stuck reader must not
   // stop a job.
-  void waiting(const lock::LockName& name, const lock::Acquired& found) const;
+  void waiting(const lock::LockName& name, const lock::Acquired& found,
+               const std::optional<lock::Forecast>& forecast = {}) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;
   void exit(const std::vector<lock::LockName>& names, const Ending& ending) const;

@@ -236,6 +236,15 @@ std::string held_by(const Status& status) {
   return status.holders.empty() ? "held" : held_by(status.holders.front(), status.number);
 }
 
+std::string forecast_text(const lock::Forecast& forecast, bool in_detail) {
+  const std::string holds = "the last " + std::to_string(forecast.holds);
+  std::string text = "usually " + rough_duration(forecast.median) + " each (median of " + holds;
+  if (in_detail) text += ", 9 of 10 took at most " + rough_duration(forecast.p90);
+  text += ")";
+  if (forecast.longer) return text + "; this one already takes longer than " + holds;
+  return text + (forecast.wait ? ": about " + rough_duration(*forecast.wait) : "");
+}
+
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
   const bool teen = ten == 1;
@@ -245,7 +254,7 @@ std::string place_text(long long ahead) {
                                                       : "th");
 }
 
-std::string status_in_full(const Status& status, const Screen& screen, const std::string& near) {
+std::string status_in_full(const Status& status, const Screen& screen, const std::string& near, bool in_detail) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
   const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
@@ -259,6 +268,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);
   add_waiting(lines, status);
+  if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);

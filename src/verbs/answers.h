@@ -55,6 +55,7 @@ struct HolderView {
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
   milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
+  std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
 };
 
 // How a request waits in the queue (lua/part/queue.lua).

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "verbs/forecast.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {
@@ -114,6 +115,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   holding.since = time_in(known["since"]);
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
   holding.lease = time_in(known["lease"]);
+  holding.lasted = read_spans(known["lasted"]);
   add_renewal(holding);
   return holding;
 }
