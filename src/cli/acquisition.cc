@@ -18,6 +18,7 @@ void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
       refusal.outcome == Outcome::queue_full
           ? std::to_string(refusal.number) + " are already waiting, which is the limit of --max-queue"
       : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
+      : refusal.outcome == Outcome::deadlock ? refusal.by + "; giving up, because you began to wait last"
       : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
                                              : held_by(refusal);
   log::error(name.display() + ": not acquired: " + why);
@@ -78,7 +79,8 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
                                           "it would wait forever to write");
     default: break;
   }
-  if (acquisition.reports_refusal) report_refusal(request.name, refusal);
+  // A deadlock is a mistake, even if a busy lock is not.
+  if (acquisition.reports_refusal || refusal.outcome == Outcome::deadlock) report_refusal(request.name, refusal);
   return {};
 }
 
@@ -95,6 +97,7 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
       {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
       {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
       {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
+      {policy.ends_deadlocks, "--deadlock end: there is no queue that shows who waits for whom"},
       {policy.queueing.replace, "--replace-waiting: there is no queue"},
       {policy.queueing.priority != 0, "--priority: there is no queue"}};
   for (const auto& [given, why] : refused) {
@@ -123,7 +126,8 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                                      .queueing = options.wait.queueing,
                                      .renew_every = renew_every,
                                      .replicas = options.wait.replicas,
-                                     .on_disk = options.wait.on_disk},
+                                     .on_disk = options.wait.on_disk,
+                                     .ends_deadlocks = !options.wait.stay_in_deadlock.value_or(true)},
                           .supersede = options.wait.supersede,
                           .verbose = options.verbose,
                           // -E 0 is for cron, which mails every line.
@@ -134,12 +138,13 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
   for (const lock::LockName& name : options.names) {
     acquisition.requests.push_back(
         {.name = name, .mode = options.mode, .heir = held.owner_of(name), .lease = lease, .holder = holder});
+    acquisition.requests.back().holder.within = held;
+    acquisition.requests.back().holder.stays = options.wait.stay_in_deadlock.value_or(false);
   }
   return acquisition;
 }
 
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
-                                                   const Events& events) {
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
   const auto& requests = acquisition.requests;
   lock::WaitPolicy policy = acquisition.policy;
   if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
@@ -165,7 +170,7 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const
     if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
     RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
-  return std::move(acquired->holds);
+  return acquired;
 }
 
 }  // namespace rlock::cli

@@ -46,6 +46,9 @@ Json to_json(const lock::WaiterView& waiter) {
   Json json = to_json(waiter.who);
   if (!waiter.mode.empty()) json["mode"] = waiter.mode;
   json["waiting_for_ms"] = waiter.for_so_long.count();
+  for (const auto& [owner, name] : waiter.who.within.locks()) {
+    json["holds"].push_back({{"name", name.text()}, {"owner", owner.text()}});
+  }
   return json;
 }
 
@@ -131,6 +134,7 @@ Json to_json(const Status& status) {
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
   add_forecast(json, forecast(status));
+  if (!status.deadlock.empty()) json["deadlock"] = status.deadlock;
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
@@ -246,6 +250,7 @@ void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending
   fields["result"] = ending.result;
   fields["status"] = ending.status;
   if (ending.signal != 0) fields["signal"] = ending.signal;
+  if (!ending.why.empty()) fields["why"] = ending.why;
   write_event(*fd_, "exit", names.front(), fields);
 }
 

@@ -128,6 +128,7 @@ void add_waiting(Lines& lines, const Status& status) {
   for (const lock::WaiterView& waiter : status.queue) {
     const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
     lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
+                             in_front(", holds ", waiter.who.within.display_without(status.name())) +
                              reason_behind(waiter.who));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
@@ -166,7 +167,7 @@ void add_servers(Lines& lines, const Status& status) {
 Style style_of(const Status& status) {
   switch (status.state) {
     case Status::State::free: return status.known ? Style::good : Style::bad;
-    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
+    case Status::State::held: return is_overdue(status) || !status.deadlock.empty() ? Style::bad : Style::busy;
     case Status::State::contested:
     case Status::State::other_kind: break;
   }
@@ -180,7 +181,8 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 
 Row cells_of(const Status& status) {
   const std::string overdue = is_overdue(status) ? ", overdue" : "";
-  Row row = {status.name().display(), {state_text(status) + overdue, style_of(status)}};
+  const std::string deadlock = status.deadlock.empty() ? "" : ", deadlock";
+  Row row = {status.name().display(), {state_text(status) + overdue + deadlock, style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
@@ -269,6 +271,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   add_token(lines, status, only);
   add_waiting(lines, status);
   if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));
+  lines.add("deadlock", status.deadlock);
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);
