@@ -72,7 +72,7 @@ void DeadlockWatch::judge(const Deadlock& deadlock) {
   log::warning(name_ + ": " + text +
                (youngest ? "; pid " + std::to_string(youngest->who.pid) + " on " + escaped(youngest->who.host, 80) +
                                " gives up, because it is the youngest"
-                         : "; all go on waiting, because of --deadlock wait"));
+                         : "; none of them gives up"));
 }
 
 }  // namespace rlock::lock

@@ -151,6 +151,30 @@ needs_uts_namespaces() {
   the_youngest_gives_up reader second
 }
 
+@test "a circle through a plain lock, a string and a read-write lock, which rlock acquire closes" {
+  holder one a
+  holder two --protocol set b
+  wait_until held a
+  wait_until held b
+  then_wait one b 1 --protocol set b
+  then_wait two c 0 -x c
+  wait_until ended two
+  holder three -s c
+  wait_until held c
+  mkfifo go-four
+  "$RLOCK" run -q --protocol set d -- bash -c 'read -r <go-four
+    "$RLOCK" acquire -x c --lease 1m 2>err-four; echo $? >status-four' 3>&- &
+  jobs+=($!)
+  wait_until held d
+  then_wait three d 1 --protocol set d
+  echo >go-four
+  wait_until ended four
+  [[ $(<status-four) == 75 && $(<err-four) == *'c: not acquired: deadlock: you hold d, and pid '*' holds c and waits for d; '* ]]
+  wait_until ended three
+  wait_until ended one
+  [[ $(<status-three) == 0 && $(<status-one) == 0 ]]
+}
+
 @test "slots: only if all of them are in it" {
   holder one --slots 2 s
   holder two --slots 2 s
@@ -249,7 +273,7 @@ the_youngest_gives_up_nobody() {
   wait_until held b
   then_wait one b 1 b
   then_wait two a 1 a
-  wait_until grep -q 'deadlock: you hold b, and .*; all go on waiting, because of --deadlock wait' err-two
+  wait_until grep -q 'deadlock: you hold b, and .*; none of them gives up' err-two
   # The older one notices, too, and each says so once.
   wait_until grep -q 'deadlock: you hold a, ' err-one
   run -0 rlock status a

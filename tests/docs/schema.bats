@@ -235,7 +235,7 @@ PYTHON
   rlock status --prometheus >>text
   quorum_stop
   measures text >known
-  (($(wc -l <known) == 14))
+  (($(wc -l <known) == 15))
   diff known <(measures "$ROOT/man/rlock-status.1")
   [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
   python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'
