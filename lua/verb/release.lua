@@ -99,7 +99,7 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
     no_longer_due(owner)
   end
   if total then
-    unwritten = record(kNote, total, total == 'forced' and total or outcome, kNote + 3)
+    unwritten = record(kNote, total, total == 'forced' and total or outcome, kNote + 3, 0)
   end
   if nobody_waits() then
     return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten})
@@ -140,7 +140,7 @@ if count then
   if in_history then
     no_longer_due(owner)
   end
-  unwritten = total and record(kNote, total, 'kept', kNote + 3)
+  unwritten = total and record(kNote, total, 'kept', kNote + 3, keep)
   return {remember('kept'), keep, '', unwritten and 0, unwritten}
 end
 

@@ -56,8 +56,9 @@ Result<std::optional<int>> acquire(AcquireOptions& options, const lock::LeaseTim
   }
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const Acquisition acquisition = acquisition_for(options, holder, options.lease, timing.renew_at, signals.fd());
-  const auto [holds, refusal] = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
-  if (holds.empty()) return refusal;
+  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
+  const std::vector<lock::Hold>& holds = taken.holds;
+  if (holds.empty()) return status_of(taken.refusal, options.wait.conflict_status);
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
   auto keeper = options.for_pid ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)
                                 : Result<run::Keeper>();

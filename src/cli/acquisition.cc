@@ -18,6 +18,7 @@ void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
       refusal.outcome == Outcome::queue_full
           ? std::to_string(refusal.number) + " are already waiting, which is the limit of --max-queue"
       : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
+      : refusal.outcome == Outcome::deadlock ? refusal.by + "; giving up, because you began to wait last"
       : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
                                              : held_by(refusal);
   log::error(name.display() + ": not acquired: " + why);
@@ -57,9 +58,14 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
                                        advice_for(layout, request.mode.kind == lock::Mode::Kind::set)};
 }
 
-// Reports why a lock was not acquired, and returns the exit status, or an error.
-Result<int> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
-                    const lock::Acquired& refusal) {
+// The epoch guard holds everybody back, so nobody does the work; or it is a deadlock, which is a mistake.
+bool is_trouble(const lock::Acquired& refusal) {
+  return (refusal.back && !refusal.holder) || refusal.outcome == lock::Acquired::Outcome::deadlock;
+}
+
+// Reports why a lock was not acquired, or returns it as an error.
+Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, const lock::AcquireRequest& request,
+                     const lock::Acquired& refusal) {
   const std::string name = request.name.display();
   using Outcome = lock::Acquired::Outcome;
   switch (refusal.outcome) {
@@ -83,10 +89,9 @@ Result<int> refused(lock::Servers& servers, const Acquisition& acquisition, cons
                                           "it would wait forever to write");
     default: break;
   }
-  const bool held_back = refusal.back && !refusal.holder;
   // -E 0 is for cron, which mails every line.
-  if (acquisition.conflict_status != 0 || held_back) report_refusal(request.name, refusal);
-  return held_back ? kNotAcquired : acquisition.conflict_status;
+  if (acquisition.conflict_status != 0 || is_trouble(refusal)) report_refusal(request.name, refusal);
+  return {};
 }
 
 std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
@@ -102,6 +107,7 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
       {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
       {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
       {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
+      {policy.ends_deadlocks, "--deadlock end: there is no queue that shows who waits for whom"},
       {policy.queueing.replace, "--replace-waiting: there is no queue"},
       {policy.queueing.priority != 0, "--priority: there is no queue"}};
   for (const auto& [given, why] : refused) {
@@ -130,7 +136,8 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
                                      .queueing = options.wait.queueing,
                                      .renew_every = renew_every,
                                      .replicas = options.wait.replicas,
-                                     .on_disk = options.wait.on_disk},
+                                     .on_disk = options.wait.on_disk,
+                                     .ends_deadlocks = !options.wait.stay_in_deadlock.value_or(true)},
                           .supersede = options.wait.supersede,
                           .verbose = options.verbose,
                           .conflict_status = options.wait.conflict_status,
@@ -144,8 +151,14 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
       acquisition.requests.back().heir = owner;
       acquisition.requests.back().only_heir = true;
     }
+    acquisition.requests.back().holder.within = held;
+    acquisition.requests.back().holder.stays = options.wait.stay_in_deadlock.value_or(false);
   }
   return acquisition;
+}
+
+int status_of(const lock::Acquired& refusal, int conflict_status) {
+  return is_trouble(refusal) ? kNotAcquired : conflict_status;
 }
 
 Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options) {
@@ -165,7 +178,7 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
   return {};
 }
 
-Result<Obtained> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
   const auto& requests = acquisition.requests;
   lock::WaitPolicy policy = acquisition.policy;
   if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
@@ -189,9 +202,9 @@ Result<Obtained> acquire_and_report(lock::Servers& servers, const Acquisition& a
   if (acquired->holds.empty()) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
-    return Obtained{{}, RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal))};
+    RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
-  return Obtained{std::move(acquired->holds)};
+  return acquired;
 }
 
 }  // namespace rlock::cli

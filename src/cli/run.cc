@@ -109,6 +109,11 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
   return {word, kInternal};
 }
 
+Ending not_acquired(const lock::Acquired& refusal, int conflict_status) {
+  const bool deadlock = refusal.outcome == lock::Acquired::Outcome::deadlock;
+  return {.result = "not-acquired", .status = status_of(refusal, conflict_status), .why = deadlock ? refusal.by : ""};
+}
+
 // A long function, so that the whole path of a job, and the use of each option, is visible in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
@@ -148,8 +153,9 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   acquisition.policy.at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for({expected}), servers, signals, disconnect);
   };
-  const auto [holds, refusal] = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
-  if (holds.empty()) return Ending{"not-acquired", refusal};
+  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
+  const std::vector<lock::Hold>& holds = taken.holds;
+  if (holds.empty()) return not_acquired(taken.refusal, options.wait.conflict_status);
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);
 

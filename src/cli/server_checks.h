@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/deadlock.h"
 #include "redis/server_info.h"
 #include "redis/tls.h"
 #include "verbs/epoch.h"
@@ -40,6 +41,8 @@ std::vector<Check> check_set_up(const ServerFacts& facts);
 
 // `epoch`: what read_epoch() found. `guarded`: jobs that take locks there use the epoch guard by default.
 Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded);
+
+Check check_deadlocks(const std::vector<lock::Deadlock>& found);
 
 // REQUIRES: at least one reading.
 Check check_round_trip(std::span<const redis::ClockReading> readings);

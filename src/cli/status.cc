@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/near_names.h"
 #include "cli/server.h"
+#include "lock/deadlock_watch.h"
 #include "lock/listing.h"
 #include "lock/read_history.h"
 #include "lock/servers.h"
@@ -52,6 +53,16 @@ void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, millisec
   }
 }
 
+// Looks at more locks than those that are shown, if their waiters hold some.
+void add_deadlocks(std::vector<lock::Status>& all, lock::Servers& servers, const Until& until) {
+  if (std::ranges::all_of(all, [](const auto& status) { return held_by_waiters(status).empty(); })) return;
+  std::vector<lock::Status> around = all;
+  lock::add_held_by_waiters(around, lock::looking_with(*servers.operator->(), until));
+  lock::mark_deadlocks(around);
+  for (lock::Status& status : all)
+    status.deadlock = std::ranges::find(around, status.name(), &lock::Status::name)->deadlock;
+}
+
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
 Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
                                        const std::set<lock::LockName>& also = {}) {
@@ -63,6 +74,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
     all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
+  add_deadlocks(all, servers, until.at_most(question.exchange));
   if (question.epochs) add_epochs(all, servers, question.exchange, until);
   return all;
 }
@@ -157,7 +169,7 @@ Result<int> execute(StatusOptions& options) {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);
     if (options.output == names) return names_of(all, options.null);
-    if (one) return status_in_full(all.front(), screen, near);
+    if (one) return status_in_full(all.front(), screen, near, options.verbose);
     return all.empty() ? fitted(kNoLocks, screen) : status_table(all, screen);
   };
   lock::Servers servers = RLOCK_TRY(client_for(options));

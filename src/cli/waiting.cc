@@ -26,6 +26,7 @@ AwaitedLock::AwaitedLock(lock::Servers& servers, const lock::AcquireRequest& req
       request_(request),
       policy_(policy),
       supersede_(supersede),
+      verbose_(verbose),
       watched_(verbose || isatty(STDERR_FILENO)),
       events_(events),
       wait_{policy.limit ? BootClock::now() + *policy.limit : TimePoint::max(), policy.interrupt},
@@ -45,7 +46,7 @@ void AwaitedLock::look(const lock::Acquired& found) {
 void AwaitedLock::note(const lock::Acquired& found) {
   const std::string owner = found.holder ? found.holder->owner : "";
   const bool other = owner != shown_owner_, moved = found.ahead && found.ahead != shown_ahead_;
-  if (other) events_.waiting(request_.name, found);
+  if (other) events_.waiting(request_.name, found, forecast_of(found));
   const TimePoint now = BootClock::now();
   const bool told = std::exchange(held_back_, found.back && !found.holder);
   if ((watched_ && (other || moved)) || (found_ && held_back_ && !told)) say_at_ = now;
@@ -54,6 +55,10 @@ void AwaitedLock::note(const lock::Acquired& found) {
   found_at_ = now;
   shown_owner_ = owner;
   if (found.ahead) shown_ahead_ = found.ahead;
+}
+
+std::optional<lock::Forecast> AwaitedLock::forecast_of(const lock::Acquired& found) const {
+  return found.holder ? lock::forecast(*found.holder, found.ahead, request_.mode.slots) : std::nullopt;
 }
 
 TimePoint AwaitedLock::say_what_is_due() {
@@ -69,8 +74,10 @@ TimePoint AwaitedLock::say_what_is_due() {
     found.back->age += passed;
     found.back->left = std::max(found.back->left - passed, 0ms);
   }
+  const auto forecast = forecast_of(found);
   log::info("waiting for " + request_.name.display() + ": " + held_by(found) +
             (found.ahead ? ", you are " + place_text(*found.ahead) : "") +
+            (forecast ? "; " + forecast_text(*forecast, verbose_) : "") +
             (meanwhile_.empty() ? "" : "; meanwhile you hold " + meanwhile_));
   return say_at_ = now + kSayAgain;
 }

@@ -27,6 +27,7 @@ class AwaitedLock {
 
  private:
   void note(const lock::Acquired& found);
+  std::optional<lock::Forecast> forecast_of(const lock::Acquired& found) const;
   void ask_to_stop();
   void ask_to_stop(const lock::HolderView& holder);
   std::vector<lock::HolderView> in_the_way(const lock::Status& status) const;
@@ -35,7 +36,7 @@ class AwaitedLock {
   lock::Servers& servers_;
   const lock::AcquireRequest& request_;
   const lock::WaitPolicy& policy_;
-  bool supersede_, watched_;
+  bool supersede_, verbose_, watched_;
   const Events& events_;
   Until wait_;
   std::string meanwhile_;   // other locks that this process runs under, for messages

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "lock/deadlock_watch.h"
 
 namespace rlock::lock {
 namespace {
@@ -28,6 +29,7 @@ class Acquisition {
       if (taken && !taken->holds.empty()) return taken;
       give_back();
       if (asked_) return Taken{{}, asked_->which, {.outcome = Acquired::Outcome::asked, .by = asked_->by}};
+      if (deadlock_) return *std::move(deadlock_);
       if (taken || !std::exchange(again_, false)) return taken;
       log::write(std::exchange(said_, true) ? log::Level::debug : log::Level::warning,
                  taken.error().message + "; starting again");
@@ -65,11 +67,31 @@ class Acquisition {
     if (!holds_.empty()) policy.longest_look = std::min(policy.longest_look, policy.renew_every);
     for (const Hold& hold : holds_) policy.other_channels.push_back(hold.name().control_channel());
     policy.on_message = [this](const redis::Message& message) { return give_up_if_asked(message); };
-    return acquire_or_wait(verbs_, client_, std::move(request), policy, [&](const Acquired& found) -> Result<void> {
+    AncestorLocks& within = request.holder.within;
+    for (const Hold& hold : holds_) within = within.with(hold.name(), hold.owner);
+    std::optional<DeadlockWatch> watch;
+    if (!within.locks().empty()) {
+      policy.meanwhile = [&]() -> Result<TimePoint> { return RLOCK_TRY(look_for_deadlock(watch, index)); };
+    }
+    return acquire_or_wait(verbs_, client_, request, policy, [&](const Acquired& found) -> Result<void> {
       on_held_(index, found);
       waited_ = true;
+      if (!within.locks().empty() && !watch) {
+        watch.emplace(verbs_, request.name, request.owner, within, request.holder.stays);
+      }
+      if (watch) watch->looked();
       return keep_if_due();
     });
+  }
+
+  // Between two looks. Returns when to do so again.
+  Result<TimePoint> look_for_deadlock(std::optional<DeadlockWatch>& watch, std::size_t index) {
+    TimePoint next = policy_.meanwhile ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max();
+    if (!watch) return next;
+    next = std::min(next, watch->look_if_due(exchange()));
+    if (!watch->verdict()) return next;
+    deadlock_ = Taken{{}, index, {.outcome = Acquired::Outcome::deadlock, .by = *watch->verdict()}};
+    return fail(Error::Code::wrong_kind, "deadlock");
   }
 
   // Other waiters can ask for a lock that we have, as they can ask a running job.
@@ -160,8 +182,9 @@ class Acquisition {
   std::vector<Hold> holds_;
   bool waited_ = false;
   std::optional<Asked> asked_;
-  bool again_ = false;  // one was lost while we waited for another, or too few replicas have them
-  bool said_ = false;   // that it starts again
+  std::optional<Taken> deadlock_;  // we give up
+  bool again_ = false;             // one was lost while we waited for another, or too few replicas have them
+  bool said_ = false;              // that it starts again
 };
 
 }  // namespace

@@ -63,7 +63,9 @@ std::size_t size_of(const Status& status) {
   std::size_t size = sizeof status + status.name().text().size();
   for (const HolderView& one : status.holders)
     size += sizeof one + one.owner.size() + one.token.size() + size_of(one.who);
-  for (const WaiterView& one : status.queue) size += sizeof one + size_of(one.who);
+  for (const WaiterView& one : status.queue) {
+    size += sizeof one + size_of(one.who) + one.who.within.locks().size() * sizeof(AncestorLocks::Locks::value_type);
+  }
   for (const std::string& id : status.fair_queue) size += sizeof id + id.size();
   return size;
 }

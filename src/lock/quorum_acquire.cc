@@ -161,12 +161,12 @@ class QuorumAcquisition {
 
   static milliseconds pause_after(int tries) { return std::min(kFirstTry * (1 << std::min(tries, 10)), kLongestTry); }
 
-  TimePoint meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
+  Result<TimePoint> meanwhile() const { return looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max(); }
 
   Result<void> pause(milliseconds span) {
     const Until until = (policy_.limit == 0ms ? Until{TimePoint::max(), policy_.interrupt} : end_).at_most(span);
     do {
-      if (wait_for(-1, 0, until.at_most(meanwhile())) == WaitEnd::interrupted) {
+      if (wait_for(-1, 0, until.at_most(RLOCK_TRY(meanwhile()))) == WaitEnd::interrupted) {
         return fail(Error::Code::interrupted, "interrupted");
       }
     } while (!until.over());
@@ -183,7 +183,7 @@ class QuorumAcquisition {
     const Until until = end_.at_most(std::min(look_after(found.expires_in), policy_.longest_look));
     while (!until.over()) {
       const Until look = quorum_.has_strays() ? until.at_most(kTellAgain) : until;
-      const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(meanwhile()));
+      const WaitEnd end = wait_for(releases_->fd(), POLLIN, look.at_most(RLOCK_TRY(meanwhile())));
       if (end == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
       if (quorum_.has_strays() && look.over()) quorum_.give_back_strays(limit());
       if (end != WaitEnd::ready || !frees_a_vote(releases_->take())) continue;

@@ -177,7 +177,7 @@ class Waiter {
   // Has branches because it waits with or without a subscriber, and calls `meanwhile` in between.
   Result<std::optional<Event>> wait_for_news(const Until& until) {
     for (;;) {
-      const Until now = until.at_most(looked_ && policy_.meanwhile ? policy_.meanwhile() : TimePoint::max());
+      const Until now = until.at_most(looked_ && policy_.meanwhile ? RLOCK_TRY(policy_.meanwhile()) : TimePoint::max());
       if (!subscriber_) {
         if (wait_for(-1, 0, now) == WaitEnd::interrupted) return fail(Error::Code::interrupted, "interrupted");
       } else {

@@ -104,6 +104,8 @@ constexpr OptionRow<LockingOptions> kWaitingRows[] = {
      "take the place of the last waiter that gave this option; that one exits with 75", kSetting},
     {"--supersede", "", into<flag, &LockingOptions::wait, &WaitOptions::supersede>,
      "ask the holder to stop, and wait until it has released the lock", kSetting},
+    {"--deadlock", "end|wait", into<choice<"end|wait">, &LockingOptions::wait, &WaitOptions::stay_in_deadlock>,
+     "if jobs wait for each other, have the youngest exit with 75, or let this one go on waiting", kSetting, "end"},
     {"--wait-replicas", "N",
      into<number<0, 100, "a number of replicas">, &LockingOptions::wait, &WaitOptions::replicas>,
      "have N replicas acknowledge the lock, or give it back and try again", kSetting, 0},

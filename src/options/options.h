@@ -96,10 +96,11 @@ struct WaitOptions {
   std::optional<milliseconds> limit;  // none: no limit; 0: don't wait
   int conflict_status = kNotAcquired;
   lock::QueueRequest queueing;
-  bool supersede = false;  // ask the holder to stop
-  int replicas = 0;        // how many must acknowledge the grant
-  bool on_disk = false;    // the server and these replicas must write it to disk
-  bool eviction = false;   // accept a server that may evict locks
+  bool supersede = false;                // ask the holder to stop
+  std::optional<bool> stay_in_deadlock;  // none: no
+  int replicas = 0;                      // how many must acknowledge the grant
+  bool on_disk = false;                  // the server and these replicas must write it to disk
+  bool eviction = false;                 // accept a server that may evict locks
 };
 
 // Options of subcommands that acquire locks.

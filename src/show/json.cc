@@ -46,7 +46,18 @@ Json to_json(const lock::WaiterView& waiter) {
   Json json = to_json(waiter.who);
   if (!waiter.mode.empty()) json["mode"] = waiter.mode;
   json["waiting_for_ms"] = waiter.for_so_long.count();
+  for (const auto& [owner, name] : waiter.who.within.locks()) {
+    json["holds"].push_back({{"name", name.text()}, {"owner", owner.text()}});
+  }
   return json;
+}
+
+void add_forecast(Json& json, const std::optional<lock::Forecast>& forecast) {
+  if (!forecast) return;
+  json["forecast"] = {{"holds", forecast->holds},
+                      {"median_ms", forecast->median.count()},
+                      {"p90_ms", forecast->p90.count()},
+                      {"wait_ms", forecast->wait ? Json(forecast->wait->count()) : Json(nullptr)}};
 }
 
 Json to_json(const Status& status);
@@ -122,6 +133,8 @@ Json to_json(const Status& status) {
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
+  add_forecast(json, forecast(status));
+  if (!status.deadlock.empty()) json["deadlock"] = status.deadlock;
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
@@ -202,11 +215,13 @@ Result<Events> Events::open(int fd) {
   return events;
 }
 
-void Events::waiting(const lock::LockName& name, const lock::Acquired& found) const {
+void Events::waiting(const lock::LockName& name, const lock::Acquired& found,
+                     const std::optional<lock::Forecast>& forecast) const {
   if (!fd_) return;
   const Json holder = found.holder ? to_json(*found.holder) : Json(nullptr);
   Json fields = {{"holder", holder}, {"number_of_holders", found.holders}, {"ahead", found.ahead.value_or(0)}};
   if (found.back) fields["grants_begin_in_ms"] = found.back->left.count();
+  add_forecast(fields, forecast);
   write_event(*fd_, "waiting", name, fields);
 }
 
@@ -235,6 +250,7 @@ void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending
   fields["result"] = ending.result;
   fields["status"] = ending.status;
   if (ending.signal != 0) fields["signal"] = ending.signal;
+  if (!ending.why.empty()) fields["why"] = ending.why;
   write_event(*fd_, "exit", names.front(), fields);
 }
 

@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "lock/history.h"
 #include "run/job.h"
+#include "verbs/forecast.h"
 
 namespace rlock::cli {
 
@@ -51,6 +52,7 @@ struct Ending {
   std::string_view result;  // a word from the man page
   int status = 0;           // as the shell sees it
   int signal = 0;           // the signal that rlock dies of; 0: none
+  std::string why{};        // not-acquired: the deadlock, if that was the reason
 };
 
 // Writes a line of JSON for each event of a job to --status-fd. The man page describes the fields.
@@ -63,7 +65,8 @@ class Events {
 
   // Each writes one line. If that takes too long, it skips the line with a warning, because a stuck reader must not
   // stop a job.
-  void waiting(const lock::LockName& name, const lock::Acquired& found) const;
+  void waiting(const lock::LockName& name, const lock::Acquired& found,
+               const std::optional<lock::Forecast>& forecast = {}) const;
   void acquired(const lock::Hold& hold, milliseconds waited) const;
   void lock_event(const lock::LockName& name, const run::LockEvent& event) const;
   void exit(const std::vector<lock::LockName>& names, const Ending& ending) const;

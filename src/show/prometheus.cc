@@ -14,7 +14,8 @@ namespace {
 
 // The metrics of one lock. Those without a value are not printed.
 struct Measures {
-  std::optional<double> held, waiters, held_seconds, overdue, last_status, last_duration, last_end;
+  std::optional<double> held, waiters, held_seconds, overdue, expected_wait, deadlock, last_status, last_duration,
+      last_end;
   // Counters start at 0, because Prometheus would not see an increase from nothing to 1.
   std::optional<double> losses = 0, skips = 0, forced = 0;
 };
@@ -31,6 +32,11 @@ constexpr Metric kMetrics[] = {
     {"rlock_overdue_seconds", "gauge",
      "For how long a renewal of the lease has been overdue; 0 if renewals come in time.", &Measures::overdue},
     {"rlock_waiters", "gauge", "How many are waiting for the lock.", &Measures::waiters},
+    {"rlock_expected_wait_seconds", "gauge",
+     "How long a job that asks for the lock now will probably wait, judging by the last jobs.",
+     &Measures::expected_wait},
+    {"rlock_deadlock", "gauge", "1 if jobs that hold or wait for the lock wait for each other, else 0.",
+     &Measures::deadlock},
     {"rlock_last_status", "gauge", "The exit status of the last recorded job.", &Measures::last_status},
     {"rlock_last_duration_seconds", "gauge", "How long that job held the lock.", &Measures::last_duration},
     {"rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.", &Measures::last_end},
@@ -133,10 +139,14 @@ std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& 
   std::map<lock::LockName, Measures> all;
   for (const lock::Status& status : states) {
     Measures& one = all[status.name()];
+    one.deadlock = status.deadlock.empty() ? 0 : 1;
     one.held = status.state == lock::Status::State::held ? 1 : 0;
     one.waiters = static_cast<double>(status.waiting);
     const lock::HolderView* holder = status.oldest_holder();
     if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);
+    if (const auto forecast = lock::forecast(status); forecast && forecast->wait) {
+      one.expected_wait = seconds(*forecast->wait);
+    }
     for (const lock::HolderView& each : status.holders) {
       if (each.renewed_ago) one.overdue = std::max(one.overdue.value_or(0), seconds(each.overdue));
     }

@@ -128,6 +128,7 @@ void add_waiting(Lines& lines, const Status& status) {
   for (const lock::WaiterView& waiter : status.queue) {
     const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
     lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
+                             in_front(", holds ", waiter.who.within.display_without(status.name())) +
                              reason_behind(waiter.who));
   }
   if (status.waiting > place) lines.add("waiting", "and " + std::to_string(status.waiting - place) + " more");
@@ -167,7 +168,7 @@ void add_servers(Lines& lines, const Status& status) {
 Style style_of(const Status& status) {
   switch (status.state) {
     case Status::State::free: return status.known ? Style::good : Style::bad;
-    case Status::State::held: return is_overdue(status) ? Style::bad : Style::busy;
+    case Status::State::held: return is_overdue(status) || !status.deadlock.empty() ? Style::bad : Style::busy;
     case Status::State::contested:
     case Status::State::other_kind: break;
   }
@@ -181,7 +182,8 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 
 Row cells_of(const Status& status) {
   const std::string overdue = is_overdue(status) ? ", overdue" : "";
-  Row row = {status.name().display(), {state_text(status) + overdue, style_of(status)}};
+  const std::string deadlock = status.deadlock.empty() ? "" : ", deadlock";
+  Row row = {status.name().display(), {state_text(status) + overdue + deadlock, style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
@@ -237,6 +239,15 @@ std::string held_by(const Status& status) {
   return status.holders.empty() ? "held" : held_by(status.holders.front(), status.number);
 }
 
+std::string forecast_text(const lock::Forecast& forecast, bool in_detail) {
+  const std::string holds = "the last " + std::to_string(forecast.holds);
+  std::string text = "usually " + rough_duration(forecast.median) + " each (median of " + holds;
+  if (in_detail) text += ", 9 of 10 took at most " + rough_duration(forecast.p90);
+  text += ")";
+  if (forecast.longer) return text + "; this one already takes longer than " + holds;
+  return text + (forecast.wait ? ": about " + rough_duration(*forecast.wait) : "");
+}
+
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
   const bool teen = ten == 1;
@@ -246,7 +257,7 @@ std::string place_text(long long ahead) {
                                                       : "th");
 }
 
-std::string status_in_full(const Status& status, const Screen& screen, const std::string& near) {
+std::string status_in_full(const Status& status, const Screen& screen, const std::string& near, bool in_detail) {
   const bool other = status.state == Status::State::other_kind, held = status.state == Status::State::held;
   const lock::Layout layout = status.lock.layout;
   const lock::HolderView* only = held && status.number == 1 ? status.holder() : nullptr;
@@ -260,6 +271,8 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);
   add_waiting(lines, status);
+  if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));
+  lines.add("deadlock", status.deadlock);
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);

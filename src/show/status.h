@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "lock/history.h"
 #include "show/terminal.h"
+#include "verbs/forecast.h"
 #include "verbs/verbs.h"
 
 namespace rlock::cli {
@@ -20,7 +21,9 @@ inline constexpr const char* kNoLocks =
     "no locks are held through rlock; to see a lock of another program, name it: rlock status NAME\n";
 
 // One lock in full. `near`: empty, or the result of suggestion() for an unknown name.
-std::string status_in_full(const lock::Status& status, const Screen& screen = {}, const std::string& near = "");
+// `in_detail`: with all of the forecast.
+std::string status_in_full(const lock::Status& status, const Screen& screen = {}, const std::string& near = "",
+                           bool in_detail = false);
 // A heading, and a line for each lock.
 std::string status_table(const std::vector<lock::Status>& all, const Screen& screen = {});
 
@@ -31,6 +34,9 @@ std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
 // True if a holder has not renewed its lease in time.
 bool is_overdue(const lock::Status& status);
+
+// "usually 4m00s each (median of the last 20): about 14m00s". `in_detail`: also how long most of them lasted.
+std::string forecast_text(const lock::Forecast& forecast, bool in_detail);
 
 // "alice@ci-7"
 std::string user_and_host(const lock::HolderInfo& holder);

@@ -40,7 +40,7 @@ std::string essence(const std::vector<Status>& all) {
     text += "\n";
     for (const lock::WaiterView& one : status.queue) text += one.who.host + " " + std::to_string(one.who.pid) + "\n";
     for (const std::string& id : status.fair_queue) text += id + "\n";
-    text += std::to_string(status.listening) + "\n";
+    text += std::to_string(status.listening) + "\n" + status.deadlock + "\n";
   }
   return text;
 }

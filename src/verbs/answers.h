@@ -16,6 +16,10 @@ struct HolderInfo {
   bool ended = false;       // it has ended, and left the lock to expire
   // The lease that the holder extends at each third of it; 0: it does not renew, or this is unknown.
   milliseconds renewal{};
+  // Of a waiter: the locks that it and its ancestors hold, and whether it goes on waiting in a deadlock
+  // (lock/deadlock.h).
+  AncestorLocks within{};
+  bool stays = false;
 };
 
 // The texts of HolderInfo, by their names in Redis (lua/part/self.lua, which has the same ones), history and JSON.
@@ -55,6 +59,7 @@ struct HolderView {
   std::optional<milliseconds> renewed_ago;  // none: it is not renewed, or this is unknown
   milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
+  std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
 };
 
 // How a request waits in the queue (lua/part/queue.lua).
@@ -115,6 +120,7 @@ struct Acquired {
     in_use,       // the heir holds it more than once
     no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
+    deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)
   };
   Outcome outcome = Outcome::held;
   std::optional<Hold> hold;                // granted
@@ -127,7 +133,7 @@ struct Acquired {
   long long holders = 0;  // held: how many there are
   std::optional<HolderView> holder;  // held: one of them
   long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                    // replaced, asked: by whom, for people
+  std::string by;                    // replaced, asked: by whom, for people; deadlock: who waits for whom
   OtherKind instead;                 // other_kind
 };
 
@@ -173,6 +179,10 @@ struct WaiterView {
   HolderInfo who;
   std::string mode;  // read, write or empty
   milliseconds for_so_long{};
+  // Known if it holds other locks:
+  std::string id{};
+  milliseconds since{};  // server's clock, since 1970
+  bool listens = false;  // otherwise it may be dead
 };
 
 struct Status {
@@ -207,6 +217,7 @@ struct Status {
   std::string asked;            // the address or addresses that were asked, without passwords
   std::optional<Epoch> epoch;   // of the only server; none: it has no record, or was not asked for it
   bool known = true;            // false: see is_known in lock/listing.h, if that was asked
+  std::string deadlock;         // who waits for whom, if mark_deadlocks() has found that; "": nobody, or not asked
 
   const LockName& name() const { return lock.name; }
   // The first one; null if nobody holds it.

@@ -137,9 +137,15 @@ AncestorLocks AncestorLocks::with(const LockName& name, const OwnerId& owner) co
   return held;
 }
 
-std::string AncestorLocks::text() const {
+std::string AncestorLocks::text() const { return text_of_inner(std::string::npos); }
+
+std::string AncestorLocks::text_of_inner(std::size_t most) const {
   std::string text;
-  for (const auto& [owner, name] : locks_) text += (text.empty() ? "" : "\n") + owner.text() + " " + name.text();
+  for (const auto& [owner, name] : std::views::reverse(locks_)) {
+    std::string longer = owner.text() + " " + name.text() + (text.empty() ? "" : "\n") + text;
+    if (longer.size() > most) break;
+    text = std::move(longer);
+  }
   return text;
 }
 

@@ -116,9 +116,14 @@ class AncestorLocks {
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
   std::string text() const;  // for the variable
+  // The same without the outermost ones that do not fit into so many bytes.
+  std::string text_of_inner(std::size_t most) const;
+
+  using Locks = std::vector<std::pair<OwnerId, LockName>>;
+  const Locks& locks() const { return locks_; }
 
  private:
-  std::vector<std::pair<OwnerId, LockName>> locks_;  // the innermost last
+  Locks locks_;  // the innermost last
 };
 
 }  // namespace rlock::lock

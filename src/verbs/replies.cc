@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "verbs/forecast.h"
 #include "verbs/lease.h"
 
 namespace rlock::lock {
@@ -79,7 +80,9 @@ HolderInfo holder_of(Fields& known) {
   HolderInfo who{.pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
                  .listens = known["control"] == "1",
                  .ended = known["kept"] == "1",
-                 .renewal = time_in(known["renewal"]).value_or(0ms)};
+                 .renewal = time_in(known["renewal"]).value_or(0ms),
+                 .within = AncestorLocks::parse(known["within"].substr(0, 512)),
+                 .stays = known["stays"] == "1"};
   for (const HolderText& said : kHolderTexts) who.*said.text = known[said.name];
   return who;
 }
@@ -114,6 +117,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   holding.since = time_in(known["since"]);
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
   holding.lease = time_in(known["lease"]);
+  holding.lasted = read_spans(known["lasted"]);
   add_renewal(holding);
   return holding;
 }
@@ -243,7 +247,8 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
     Fields known = fields_of(waiter, 2);
     const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
     const std::string mode = waiter.at(1).as_text();
-    status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since)});
+    status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since), known["id"],
+                            milliseconds(since), known["listening"] == "1"});
   }
   if (status.number > 0) status.state = Status::State::held;
   return status;

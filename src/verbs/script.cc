@@ -12,6 +12,7 @@ namespace {
 
 using redis::Words;
 
+constexpr std::size_t kLongestField = 512;
 constexpr std::string_view kVerbs[] = {"rlock acquire",      "rlock renew",   "rlock release",
                                        "rlock force-unlock", "rlock inspect", "rlock raise"};
 
@@ -85,7 +86,7 @@ Words Call::words(std::string_view command, std::string_view script) const {
   return words;
 }
 
-std::string shortened(const std::string& text) { return text.substr(0, 512); }
+std::string shortened(const std::string& text) { return text.substr(0, kLongestField); }
 
 // Long, because the script has many arguments, some of which are optional.
 Call acquire_call(redis::Client& client, const AcquireRequest& request, const std::string& guard, const Until& until) {
@@ -109,6 +110,10 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
   add_field("pid", std::to_string(holder.pid));
   add_field("control", holder.listens ? "1" : "");
   add_field("renewal", renewal);
+  if (request.queueing) {
+    add_field("within", holder.within.text_of_inner(kLongestField));
+    add_field("stays", holder.stays ? "1" : "");
+  }
   add_field("history", in_history);  // the last one: lua/part/due.lua
   call.argument(request.owner.text())
       .argument(request.lease)

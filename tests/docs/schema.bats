@@ -35,6 +35,24 @@ fits() { python3 "$TESTS_DIR/lib/schema.py" "$ROOT/docs/schema/$1.json"; }
   wait "$waiter" || true
 }
 
+@test "status --json: a forecast, known and unknown" {
+  local i job
+  for i in 1 2 3 4 5; do rlock run a -- true; done
+  "$RLOCK" run a -- sleep 1000 3>&- &
+  job=$!
+  wait_until rlock status --is-held a
+  redis srv hset 'rlock:totals:{a}' lasted '1 1 1 1 3600000' >/dev/null
+  rlock status --json a >known
+  redis srv hset 'rlock:totals:{a}' lasted '0 0 0 0 0' >/dev/null
+  rlock status --json a >unknown
+  kill "$job"
+  wait "$job" || true
+  fits status <known
+  fits status <unknown
+  grep -q '"wait_ms": 3' known
+  grep -q '"wait_ms": null' unknown
+}
+
 @test "status --json: each text of a holder, in full" {
   local field text fields=()
   mapfile -t fields < <(sed -n '/kHolderTexts\[\]/,/;/s/.*{"\([a-z]*\)", &.*/\1/p' "$ROOT/src/verbs/answers.h")
@@ -207,15 +225,17 @@ PYTHON
 }
 
 @test "alerts and dashboard only use existing metrics, and all those in the man page" {
-  rlock run a -- true
-  rlock acquire a --lease 1m
+  local i
+  for i in 1 2 3 4 5; do rlock run a -- true; done
+  rlock acquire a --history --lease 1m
+  redis srv hset 'rlock:totals:{a}' lasted '60000 60000 60000 60000 60000' >/dev/null
   rlock run renewed -- "$RLOCK" status --prometheus >text
   quorum_start 3
   redis s1 hset rlock:epoch since 1 >/dev/null
   rlock status --prometheus >>text
   quorum_stop
   measures text >known
-  (($(wc -l <known) == 13))
+  (($(wc -l <known) == 15))
   diff known <(measures "$ROOT/man/rlock-status.1")
   [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
   python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'

@@ -12,7 +12,7 @@ or does not fit the source any longer.
 A fault is a block of the files beside this script:
 
   the lock is released twice          its name
-  by life                             what notices it: a model (life, guards or scripts) and one of its searches, or bats files
+  by life                             what notices it: a model (life, guards, deadlock or scripts) and one of its searches, or bats files
   in src/run/life.cc                  the file
   -old text                           its lines, as they are in the file, or parts of them
   +new text                           what takes its place
@@ -36,6 +36,7 @@ MODELS = {  # what each is made of, beside libraries that have no faults
     "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/run/watchdog.cc", "src/verbs/lease.cc"],
     "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/watchdog.cc",
                "src/run/guard_state.cc", "src/run/frontend_life.cc", "src/verbs/lease.cc"],
+    "deadlock": ["tests/model/deadlock.cc", "src/lock/deadlock.cc", "src/verbs/name.cc", "src/verbs/convention.cc"],
 }
 COMPILE = [os.environ.get("CXX", "c++"), "-std=gnu++23", "-O1", "-D_GNU_SOURCE"]
 LONGEST = 300  # seconds for one model
@@ -64,7 +65,7 @@ class Fault:
                 raise Unfit(f"{self.name}: what is '{line}'?")
 
     def is_modelled(self):
-        return self.by[0] in ("life", "guards", "scripts")
+        return self.by[0] in ("scripts", *MODELS)
 
     def apply(self, read):
         """The changed files by name; read(name) returns a file's text."""

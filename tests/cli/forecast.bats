@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# How long a wait will probably take, judging by the last holds in the lock's history.
+
+load ../lib/common
+
+setup() {
+  redis_start srv
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  [[ -z ${job:-} ]] || kill "$job" 2>/dev/null || true
+  [[ -z ${job:-} ]] || wait "$job" || true
+  redis_stop srv
+}
+
+spans() { redis srv hget "rlock:totals:{$1}" lasted; }
+# lasted NAME MS...: as releases have left it.
+lasted() {
+  local name=$1
+  shift
+  redis srv hset "rlock:totals:{$name}" lasted "$*" >/dev/null
+}
+# hold NAME: a job with a history holds the lock.
+hold() {
+  "$RLOCK" run --history "$@" -- sleep 1000 3>&- &
+  job=$!
+  wait_until rlock status --is-held "$1"
+}
+# in_line NAME NUMBER: that many wait.
+in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == "$2" ]]; }
+field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0].get("forecast", {}).get(sys.argv[1], "-"))' "$2"; }
+
+@test "a release remembers how long the hold lasted, of the last twenty, the newest first" {
+  local i
+  for i in $(seq 22); do rlock run --history a -- true; done
+  rlock run --history a -- sleep 0.5
+  read -ra all <<<"$(spans a)"
+  ((${#all[@]} == 20 && all[0] >= 500 && all[1] < all[0]))
+  (($(redis srv pttl 'rlock:totals:{a}') > 2500000000))
+  [[ ${all[0]} == "$(rlock history --json --limit 1 a | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["held_ms"])')" ]]
+}
+
+@test "without --history nothing is remembered; --min-hold counts; a hold that was taken away does not" {
+  rlock run a -- true
+  [[ $(redis srv exists 'rlock:totals:{a}') == 0 ]]
+  rlock run --history --min-hold 1h a -- true
+  (($(spans a) > 3500000 && $(spans a) <= 3600100))
+  rlock force-unlock --yes --now a
+  hold a
+  rlock force-unlock --yes --now --history a
+  wait "$job" || true
+  [[ $(spans a) != *' '* ]]
+}
+
+@test "a release that is sent again after a lost reply counts once" {
+  know_scripts srv
+  python3 "$TESTS_DIR/lib/proxy.py" "$PWD/p" "$srv_sock" "$PWD/passed" 'rlock release' 2 3>&- &
+  job=$!
+  wait_until test -S p
+  rlock --url "unix://$PWD/p" run --history a -- true
+  [[ $(grep -c 'rlock release' passed) == 3 && $(spans a) != *' '* && $(spans a) != '' ]]
+}
+
+@test "four holds are not enough, five are" {
+  hold a
+  lasted a 60000 60000 60000 60000
+  [[ $(field a holds) == - ]]
+  run -0 rlock status a
+  [[ $output != *forecast* ]]
+  lasted a 60000 60000 60000 60000 60000
+  [[ $(field a holds) == 5 && $(field a median_ms) == 60000 && $(field a p90_ms) == 60000 ]]
+  run -0 rlock status a
+  [[ $output == *'forecast  usually 1m00s each (median of the last 5): about '* ]]
+}
+
+@test "a waiter says how long it may take: three in front, four minutes each, of which the job has used two" {
+  local i
+  lasted a 240000 240000 240000 240000 240000 240000
+  hold a
+  # As if it had begun two minutes ago.
+  redis srv hset 'rlock:holder:{a}' since "$(($(date +%s%3N) - 120000))" >/dev/null
+  for i in 1 2 3; do
+    "$RLOCK" run a -- true 2>/dev/null 3>&- &
+    wait_until in_line a "$i"
+  done
+  "$RLOCK" run --status-fd 5 a -- true 2>err 5>events 3>&- &
+  wait_until grep -q forecast events
+  wait_until grep -q . err
+  [[ $(<err) == *', you are 4th; usually 4m00s each (median of the last 6): about 1'[34]'m'* ]]
+  wait=$(python3 -c 'import json; print(json.loads(open("events").readline())["forecast"]["wait_ms"])')
+  ((wait > 780000 && wait <= 840000))
+  (($(field a wait_ms) > 1020000 && $(field a wait_ms) <= 1080000))
+  run -0 rlock status --prometheus a
+  [[ $output == *'rlock_expected_wait_seconds{name="a"} 1'* ]]
+  kill $(jobs -p) || true
+  wait || true
+}
+
+@test "-v adds how long most of them took; a job that takes longer than all of them has no forecast" {
+  lasted a 100 200 300 400 500 600 700 800 900 100000
+  hold a
+  redis srv hset 'rlock:holder:{a}' since "$(($(date +%s%3N) - 1000))" >/dev/null
+  run -0 rlock status -v a
+  [[ $output == *'usually 0.5s each (median of the last 10, 9 of 10 took at most 0.9s): about 1m'* ]]
+  redis srv hset 'rlock:holder:{a}' since 1000 >/dev/null
+  run -0 rlock status a
+  [[ $output == *'(median of the last 10); this one already takes longer than the last 10'* ]]
+  [[ $(field a wait_ms) == None ]]
+}
+
+@test "of a semaphore: a median for each round of slots; of a read-write lock: none" {
+  lasted s 60000 60000 60000 60000 60000
+  hold s --slots 2
+  [[ $(field s wait_ms) == - ]] # a slot is free
+  rlock acquire s --slots 2 --lease 1h >/dev/null
+  [[ $(field s wait_ms) == 30000 ]]
+  kill "$job"
+  lasted r 60000 60000 60000 60000 60000
+  hold r -s
+  [[ $(field r holds) == - ]]
+}
+
+@test "what another program has left there is ignored" {
+  hold a
+  lasted a 'x -1 99999999999999999999 5 6 7 8'
+  [[ $(field a holds) == - ]]
+  redis srv set 'rlock:totals:{a}' text >/dev/null
+  [[ $(field a holds) == - ]]
+  kill "$job"
+  wait "$job" || true
+  redis srv del 'rlock:totals:{a}' >/dev/null
+  redis srv hset 'rlock:totals:{b}' lasted "$(printf '7 %.0s' {1..300})" >/dev/null
+  rlock run --history b -- true
+  read -ra all <<<"$(spans b)"
+  ((${#all[@]} == 20))
+}
