@@ -56,7 +56,7 @@ Result<bool> acquire(AcquireOptions& options, const lock::LeaseTiming& timing, c
   }
   lock::Servers servers = RLOCK_TRY(client_for(options, signals.fd()));
   const Acquisition acquisition = acquisition_for(options, holder, options.lease, timing.renew_at, signals.fd());
-  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, Events()));
+  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, Events())).holds;
   if (holds.empty()) return false;
   const auto in_history = options.history ? std::optional(holder) : std::nullopt;
   auto keeper = options.for_pid ? run::Keeper::launch(holds, timing, servers, watched, inherited, signals, in_history)

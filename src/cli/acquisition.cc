@@ -138,8 +138,7 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
   return acquisition;
 }
 
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
-                                                   const Events& events) {
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events) {
   const auto& requests = acquisition.requests;
   lock::WaitPolicy policy = acquisition.policy;
   if (servers.size() > 1) RLOCK_TRY(check_for_quorum(requests.front().mode, policy));
@@ -160,12 +159,12 @@ Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
                format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
   }
-  if (acquired->holds.empty()) {
+  if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
     RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
-  return std::move(acquired->holds);
+  return *std::move(acquired);
 }
 
 }  // namespace rlock::cli

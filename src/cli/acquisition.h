@@ -23,11 +23,10 @@ struct Acquisition {
 Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInfo& holder, milliseconds lease,
                             milliseconds renew_every, int interrupt);
 
-// Acquires all of the locks or none, and reports who holds them while it waits. Returns an empty vector, after
-// reporting the reason, if somebody else holds a lock when the wait is over. Errors: those of lock::acquire_all;
-// wrong_kind if a name is in use for something else, or with another number of slots; usage for a reader that wants to
-// write, and for options that do not work with several servers; interrupted.
-Result<std::vector<lock::Hold>> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition,
-                                                   const Events& events);
+// Acquires all of the locks or none, and reports who holds them while it waits. There are no holds, after a report of
+// the reason, if somebody else holds a lock when the wait is over; the caller reports what has already succeeded.
+// Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of
+// slots; usage for a reader that wants to write, and for options that do not work with several servers; interrupted.
+Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events);
 
 }  // namespace rlock::cli

@@ -14,12 +14,14 @@
 #include "cli/commands.h"
 #include "cli/self.h"
 #include "cli/server.h"
+#include "lock/successes.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "run/frontend.h"
 #include "run/guards.h"
 #include "show/json.h"
 #include "show/shell.h"
+#include "show/status.h"
 
 namespace rlock::cli {
 namespace {
@@ -104,6 +106,28 @@ Ending ending_of(const run::JobEnd& end, const std::string& program, const run::
   return {word, kInternal};
 }
 
+// What is to run only once, by the servers' clock; none: it always runs.
+Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Servers& servers, int interrupt) {
+  if (options.once) return lock::Once{*options.once};
+  if (!options.once_per) return std::nullopt;
+  const Until end = Until{TimePoint::max(), interrupt}.at_most(options.wait.limit.value_or(0ms));
+  const milliseconds now = RLOCK_TRY(lock::time_of(servers, options.timeout, end));
+  auto start = start_of_period(*options.once_per, now, options.timezone);
+  if (!start) return std::unexpected(std::move(start).error().in("--timezone"));
+  return lock::Once{"per " + options.once_per->text(), *start};
+}
+
+// A month, and as long again for jobs that have waited since then.
+constexpr milliseconds kRememberPeriod = std::chrono::days(62);
+
+void report_success(const RunOptions& options, const lock::Acquired& found) {
+  const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
+                                        : "it has already succeeded in this " + options.once_per->text();
+  log::write(options.once_status == 0 ? log::Level::debug : log::Level::error,
+             options.names.front().display() + ": not run: " + what +
+                 (found.success ? ", " + success_text(*found.success, found.ago) : ""));
+}
+
 // A long function, so that the whole path of a job, and the use of each option, is visible in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
@@ -116,7 +140,10 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   // The server keeps the lock for --min-hold even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
   Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd());
+  const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
+  acquisition.requests.front().once = once;
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
+  const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
     return run::Job{
         .command = command_for(options.command, variables, holds),
@@ -133,6 +160,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .inherited = inherited,
         .in_history = options.history ? std::optional(self) : std::nullopt,
         .asked_at = begun,
+        .success = once ? std::optional(lock::Success{*once, remember, self}) : std::nullopt,
         .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
   };
 
@@ -140,7 +168,12 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   acquisition.policy.at_front = [&](const lock::Hold& expected, const std::function<void()>& disconnect) {
     if (guards.are_missing(expected)) guards.start(job_for({expected}), servers, signals, disconnect);
   };
-  const std::vector<lock::Hold> holds = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
+  const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
+  const std::vector<lock::Hold>& holds = taken.holds;
+  if (taken.refusal.outcome == lock::Acquired::Outcome::succeeded) {
+    report_success(options, taken.refusal);
+    return Ending{"already-succeeded", options.once_status};
+  }
   if (holds.empty()) return Ending{"not-acquired", options.wait.conflict_status};
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);

@@ -32,6 +32,7 @@ struct PastHold {
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
+  std::string once;          // what was to run once, as in Once::key; whether it succeeded, `end` and `value` say
   std::string leftovers;     // names and pids of processes that the command left behind, and that rlock ended
   std::string by;            // who took it away, or successfully asked for it
 

@@ -89,8 +89,9 @@ bool is_ours(const Status& status) {
 
 // True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
-  const std::string keys[] = {name.text(),        name.token_key(),   name.holder_key(), name.queue_key(),
-                              name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};
+  const std::string keys[] = {name.text(),       name.token_key(),   name.holder_key(),
+                              name.queue_key(),  name.waiters_key(), name.history_key(),
+                              name.totals_key(), name.due_key(),     name.once_key()};
   redis::Words command = {"EXISTS"};
   for (const std::string& key : keys) command.push_back(key);
   const auto reply = client.insist(command, until);

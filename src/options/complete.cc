@@ -106,8 +106,24 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
+// A success belongs to one lock, whose holder is alone: otherwise two could succeed at the same time.
+Result<void> check_once(const RunOptions& options) {
+  if (options.once && options.once_per) return contradiction("--once", "--once-per");
+  if (options.remember && !options.once) return usage("--remember needs --once KEY");
+  if (!options.once && !options.once_per) return {};
+  const std::string option = options.once ? "--once" : "--once-per";
+  if (options.names.size() > 1) {
+    return usage(option + " works with one NAME, because its release records the success in the same step");
+  }
+  if (options.mode.kind == lock::Mode::Kind::read || options.mode.kind == lock::Mode::Kind::slots) {
+    return usage(option + " needs a lock with one holder: do not give --shared or --slots with it");
+  }
+  return {};
+}
+
 Result<void> complete_all(RunOptions& options) {
   RLOCK_TRY(complete_mode(options));
+  RLOCK_TRY(check_once(options));
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
   RLOCK_TRY(complete_wait(options));
   const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
@@ -147,6 +163,12 @@ Result<void> complete_all(OwnedOptions& options) {
     return usage("the owner of the lock is missing: give --owner ID, which acquire printed, or set RLOCK_OWNER");
   }
   options.owner = RLOCK_TRY(lock::OwnerId::parse(variable));
+  return {};
+}
+
+Result<void> complete_all(ReleaseOptions& options) {
+  if (!options.forget) return complete_all(static_cast<OwnedOptions&>(options));
+  if (options.owner) return contradiction("--forget", "--owner");
   return {};
 }
 

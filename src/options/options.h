@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/period.h"
 #include "base/secret.h"
 #include "redis/tls.h"
 #include "run/job.h"
@@ -123,6 +124,12 @@ struct RunOptions : LockingOptions {
   bool isolate = false;
   static constexpr milliseconds kHookTime = 30s;
   run::Hooks hooks{.limit = kHookTime};
+  std::optional<std::string> once;  // the key
+  std::optional<Period> once_per;
+  std::string timezone = "UTC";
+  static constexpr milliseconds kRemember = std::chrono::days(30);
+  std::optional<milliseconds> remember;
+  int once_status = 0;  // if it has already succeeded
   int status_fd = -1;
   std::vector<std::string> command;
   std::string shown_command;  // for status: the program without its arguments, which may contain secrets
@@ -144,7 +151,9 @@ struct RenewOptions : OwnedOptions {
   milliseconds lease{};  // 0: the lease that was granted
 };
 
-struct ReleaseOptions : OwnedOptions {};
+struct ReleaseOptions : OwnedOptions {
+  std::optional<std::string> forget;  // instead, take back the success with this key
+};
 
 struct StatusOptions : NamingOptions {
   enum class Output { people, json, names, is_held, prometheus } output = Output::people;

@@ -38,6 +38,7 @@ Examples:
   rlock run -s data -- ./report.sh                         beside other readers
   rlock run --slots 3 builds -- make                       three at a time
   rlock run deploy database -- ./migrate.sh                both locks or none
+  rlock run migrations --once 1.4 -- ./migrate             once for this version, on one of many hosts
 All but the first need a server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
 Clocks differ between hosts: --min-hold keeps a late host from running a short job again.
 
@@ -48,7 +49,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &kRun.named("--command"),
          .page = "rlock-run"},
-        kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
+        kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kOnce, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -78,10 +79,12 @@ Exit status: 76 if this owner does not, or no longer does, hold the lock.
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
+  rlock release migrations --forget 1.4   the next rlock run --once 1.4 runs again
 
-Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed.
+Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed. With --forget, 1 if
+there is no such success.
 )~"},
-        kOwned, kNaming, kInHistory),
+        kOwned, kForget, kNaming, kInHistory),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",

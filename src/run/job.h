@@ -19,9 +19,10 @@ namespace rlock::run {
 // What happened to a lock.
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
-  std::string why;         // if lost
-  std::size_t hold = 0;    // its index
-  milliseconds free_in{};  // if released: how long --min-hold still keeps it
+  std::string why;                   // if lost
+  std::size_t hold = 0;              // its index
+  milliseconds free_in{};            // if released: how long --min-hold still keeps it
+  std::optional<bool> remembered{};  // if released: whether the success of the command is; none: there is none to be
 };
 
 struct Job {
@@ -40,6 +41,7 @@ struct Job {
   // What the history says about the job, and when it asked for the lock. None: no history is written.
   std::optional<lock::HolderInfo> in_history;
   TimePoint asked_at{};
+  std::optional<lock::Success> success;  // what the release records if the command succeeds
   std::function<void(const LockEvent&)> report;
 
   std::string name() const { return display(holds); }

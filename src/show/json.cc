@@ -140,6 +140,7 @@ Json to_json(const lock::PastHold& hold) {
   if (!hold.end.empty()) json["result"] = hold.end;
   if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
   if (!hold.why.empty()) json["why"] = hold.why;
+  if (!hold.once.empty()) json["once"] = hold.once;
   if (!hold.leftovers.empty()) json["leftovers"] = hold.leftovers;
   if (!hold.by.empty()) json["taken_away_by"] = hold.by;
   if (!hold.kind.empty()) json["kind"] = hold.kind;
@@ -222,8 +223,9 @@ void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   if (!fd_) return;
   const bool lost = event.kind == run::LockEvent::Kind::lost;
-  write_event(*fd_, lost ? "lost" : "released", name,
-              lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}});
+  Json fields = lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}};
+  if (event.remembered) fields["remembered"] = *event.remembered;
+  write_event(*fd_, lost ? "lost" : "released", name, fields);
 }
 
 void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {

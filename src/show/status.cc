@@ -236,6 +236,10 @@ std::string held_by(const Status& status) {
   return status.holders.empty() ? "held" : held_by(status.holders.front(), status.number);
 }
 
+std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago) {
+  return (ago ? rough_duration(*ago) + " ago" : date_text(success.at)) + " by " + described(success.who, {});
+}
+
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
   const bool teen = ten == 1;

@@ -57,6 +57,30 @@ struct HolderView {
   std::string token;
 };
 
+// What is to run only once (lua/part/once.lua).
+struct Once {
+  std::string key;      // of a period: "per day", or another one
+  long long start = 0;  // of the period, a number that grows with them; 0: it is no period
+
+  std::string text() const { return std::to_string(start) + " " + key; }  // for the scripts
+};
+
+// A success of it that a release records, to be remembered for `lasts`.
+struct Success {
+  Once once;
+  milliseconds lasts{};
+  HolderInfo who;
+};
+
+// A success that a server remembers. All texts are untrusted.
+struct PastSuccess {
+  std::string key;
+  long long start = 0;   // as in Once
+  milliseconds until{};  // remembered until then, since 1970 by the server's clock
+  milliseconds at{};     // when it was
+  HolderInfo who;        // without a reason
+};
+
 // How a request waits in the queue (lua/part/queue.lua).
 struct QueueRequest {
   std::string place;        // from the last reply; empty for a new waiter
@@ -74,6 +98,7 @@ struct AcquireRequest {
   std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
   HolderInfo holder;
+  std::optional<Once> once;  // grant nothing if that has already succeeded
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
   Lock lock() const { return {name, mode.layout()}; }
@@ -108,6 +133,7 @@ struct Acquired {
     other_slots,  // the semaphore has another number of slots than Mode::slots
     asked,        // another process wants a lock that we held while waiting for the next one
     no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
+    succeeded,    // what is to run only once has already succeeded
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
   };
   Outcome outcome = Outcome::held;
@@ -119,10 +145,12 @@ struct Acquired {
   std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock
   std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
   long long holders = 0;  // held: how many there are
-  std::optional<HolderView> holder;  // held: one of them
-  long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                    // replaced, asked: by whom, for people
-  OtherKind instead;                 // other_kind
+  std::optional<HolderView> holder;    // held: one of them
+  long long number = 0;                // queue_full: how many wait; other_slots: how many slots there are
+  std::string by;                      // replaced, asked: by whom, for people
+  OtherKind instead;                   // other_kind
+  std::optional<PastSuccess> success;  // succeeded
+  std::optional<milliseconds> ago;     // succeeded: how long ago; none: unknown
 };
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
@@ -138,6 +166,7 @@ struct HistoryNote {
   std::string total;                // the one to increment: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry
   bool only_if_held = false;        // write nothing if the hold is gone
+  std::optional<Success> success;   // to be remembered, if the hold is not gone
 };
 
 struct ReleaseRequest {
@@ -159,6 +188,8 @@ struct Released {
   OtherKind instead;        // other_kind
   std::string token;        // free, other_owner: the last fencing token granted; "": unknown. Untrusted
   std::string unwritten;    // released, kept: why the history could not be written; "" if it was, or need not be
+  bool remembered = false;  // released, kept: the success of the note
+  std::string forgotten;    // released, kept: why it is not remembered; "" if it is, or there is none
   std::string unsure;       // why the server that answered may no longer have been the master; "": it was
 };
 
