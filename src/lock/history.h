@@ -81,9 +81,12 @@ struct HistoryQuery {
   std::optional<milliseconds> since;        // ended at that time or later, since 1970
   std::optional<milliseconds> within = {};  // the same by the server's clock; takes precedence over `since`
   bool failed = false;                      // only those that are not fine()
+  bool fine = false;                        // only those that are
   bool of_each = false;                     // the limit is for each lock
 
-  bool wants(const PastHold& hold) const { return !(failed && hold.fine()) && !(since && hold.ended < *since); }
+  bool wants(const PastHold& hold) const {
+    return !(failed && hold.fine()) && !(fine && !hold.fine()) && !(since && hold.ended < *since);
+  }
 };
 
 // Combines the entries of one stream into holds. A hold has two entries if it was taken away, and its holder found it

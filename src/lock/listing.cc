@@ -181,8 +181,8 @@ bool is_known(Servers& servers, const Status& status, const Until& until) {
 }
 
 Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end) {
-  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory, LockName::kTotals,
-                                         LockName::kToken};
+  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory,
+                                         LockName::kTotals, LockName::kToken, LockName::kOnce};
   return names_with(servers.client(0), kWords, 0, exchange, end);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "lock/listing.h"
 #include "lock/tally.h"
 #include "redis/server_info.h"
 #include "verbs/replies.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMost = 10000;  // of one lock
 constexpr milliseconds kAskAgain = 1s;
+constexpr int kLongestScan = 60;  // exchanges
 
 using ByKey = std::map<std::string, PastSuccess>;
 
@@ -64,6 +66,17 @@ Result<Successes> read_successes(Servers& servers, const LockName& name, millise
     if (some.size() >= majority) all.known.push_back(agreed(some, majority));
   }
   std::ranges::sort(all.known, std::ranges::greater{}, &PastSuccess::at);
+  return all;
+}
+
+Result<std::set<LockName>> names_with_successes(Servers& servers, milliseconds exchange) {
+  const auto given = RLOCK_TRY(servers.ask_most<std::set<LockName>>(
+      [&](redis::Client& client, const Until&) {
+        return names_with(client, {&LockName::kOnce, 1}, 0, exchange, Until{}.at_most(kLongestScan * exchange));
+      },
+      exchange));
+  std::set<LockName> all;
+  for (const std::set<LockName>& some : given) all.insert(some.begin(), some.end());
   return all;
 }
 

@@ -7,13 +7,11 @@
 
 namespace rlock::lock {
 
-struct Successes {
-  milliseconds now{};              // the server's clock, since 1970
-  std::vector<PastSuccess> known;  // newest first; of thousands, only some
-};
-
 // Errors: those of redis::Client; of a quorum, if no majority answers.
 Result<Successes> read_successes(Servers& servers, const LockName& name, milliseconds exchange);
+
+// The locks with successes. Looks at every key. Errors: those of names_with (lock/listing.h).
+Result<std::set<LockName>> names_with_successes(Servers& servers, milliseconds exchange);
 
 // Takes a success back, so that the next job runs again. False: there was none. Errors: as those of read_successes.
 Result<bool> forget_success(Servers& servers, const LockName& name, const std::string& key, milliseconds exchange);

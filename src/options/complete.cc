@@ -177,9 +177,11 @@ Result<void> complete_all(StatusOptions& options) {
     return contradiction("--watch", "--prometheus");
   }
   if (options.null && options.output != StatusOptions::Output::names) return usage("--null needs --names");
-  if (options.output != StatusOptions::Output::is_held) return {};
-  if (options.names.empty()) return usage("--is-held needs the NAME of a lock");
-  if (options.watch) return contradiction("--watch", "--is-held");
+  const bool success = options.output == StatusOptions::Output::success;
+  if (options.output != StatusOptions::Output::is_held && !success) return {};
+  const std::string option = success ? "--succeeded-within" : "--is-held";
+  if (options.names.empty()) return usage(option + " needs the NAME of a lock");
+  if (options.watch) return contradiction("--watch", option);
   return {};
 }
 

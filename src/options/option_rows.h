@@ -255,6 +255,8 @@ constexpr OptionRow<StatusOptions> kStatusRows[] = {
      "NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "print nothing; exit with 0 if all are held, 1 if one is free", kOften},
+    {"--succeeded-within", "DUR", by<StatusOptions, fill_succeeded_within>,
+     "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who did it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},
     {"--watch", "", into<flag, &StatusOptions::watch>,

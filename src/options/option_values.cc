@@ -153,6 +153,12 @@ Result<void> fill_wait(LockingOptions& options, const Setting& said) {
   return {};
 }
 
+Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said) {
+  RLOCK_TRY((choose<StatusOptions, StatusOptions::Output::success>(options, {"true", said.source})));
+  options.succeeded_within = RLOCK_TRY(read_as(duration, said));
+  return {};
+}
+
 Result<void> fill_html(HistoryOptions& options, const Setting& said) {
   RLOCK_TRY((choose<HistoryOptions, HistoryOptions::Output::html>(options, {"true", said.source})));
   options.html = RLOCK_TRY(read_as(file_name, said));

@@ -78,6 +78,7 @@ Result<void> password_from(CommonOptions& options, const Setting& said) {
 }
 // REQUIRES: options.nonblock is set.
 Result<void> fill_wait(LockingOptions& options, const Setting& said);
+Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said);
 Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
 // read(said.text), with the source added to an error.

@@ -96,6 +96,7 @@ Examples:
   rlock status
   rlock status deploy
   rlock status --is-held deploy && echo busy
+  rlock status nightly --succeeded-within 26h || echo "no backup since yesterday"
 )~",
          .page = "rlock-status"},
         kStatus, kNaming),

@@ -105,6 +105,20 @@ void add_holders(Json& json, const Status& status) {
   json["holders"] = array_of(status.holders);
 }
 
+// The newest hundred.
+void add_successes(Json& json, const std::optional<lock::Successes>& successes) {
+  if (!successes) return;
+  Json& all = json["successes"] = Json::array();
+  for (const lock::PastSuccess& success : successes->known) {
+    if (all.size() >= 100) break;
+    Json& one = all.emplace_back();
+    one = {{"key", success.key}, {"at", date_text(success.at)}, {"ago_ms", successes->ago(success).count()}};
+    one["remembered_until"] = date_text(success.until);
+    one.update(to_json(success.who));
+    one.erase("reason");
+  }
+}
+
 Json to_json(const Status& status) {
   Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
   if (status.state == Status::State::other_kind) {
@@ -122,6 +136,7 @@ Json to_json(const Status& status) {
   json["queue"] = array_of(status.queue);
   if (!status.fair_queue.empty()) json["fair_queue"] = status.fair_queue;
   if (status.listening > 0) json["listening"] = status.listening;
+  add_successes(json, status.successes);
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);

@@ -151,6 +151,17 @@ std::string epoch_text(const std::optional<lock::Epoch>& epoch) {
   return epoch->age ? "nothing forgotten for " + rough_duration(*epoch->age) : "";
 }
 
+void add_successes(Lines& lines, const Status& status) {
+  if (!status.successes) return;
+  constexpr std::size_t kShown = 10;
+  const auto& known = status.successes->known;
+  for (const lock::PastSuccess& success : known | std::views::take(kShown)) {
+    lines.add("once",
+              escaped(success.key, 100) + " succeeded " + success_text(success, status.successes->ago(success)));
+  }
+  if (known.size() > kShown) lines.add("once", "and " + std::to_string(known.size() - kShown) + " more");
+}
+
 void add_servers(Lines& lines, const Status& status) {
   for (const Status::Server& server : status.servers) {
     const std::string owner = server.holders.empty() ? "" : " by " + escaped(server.holders.front().owner, 120);
@@ -263,6 +274,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);
   add_token(lines, status, only);
   add_waiting(lines, status);
+  add_successes(lines, status);
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);

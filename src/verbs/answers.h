@@ -2,6 +2,8 @@
 // The requests to the verbs on a lock (verbs/verbs.h), and their answers.
 #pragma once
 
+#include <algorithm>
+
 #include "verbs/mode.h"
 #include "verbs/name.h"
 
@@ -79,6 +81,14 @@ struct PastSuccess {
   milliseconds until{};  // remembered until then, since 1970 by the server's clock
   milliseconds at{};     // when it was
   HolderInfo who;        // without a reason
+};
+
+// What is remembered of one lock.
+struct Successes {
+  milliseconds now{};              // the server's clock, since 1970
+  std::vector<PastSuccess> known;  // newest first; of thousands, only some
+
+  milliseconds ago(const PastSuccess& success) const { return std::max<milliseconds>(now - success.at, 0ms); }
 };
 
 // How a request waits in the queue (lua/part/queue.lua).
@@ -228,10 +238,11 @@ struct Status {
   // How many clients listen where Redisson's wait for a release, not counting rlock's first waiter; a waiter of rlock
   // that another one has overtaken may be counted. 0 for a quorum.
   long long listening = 0;
-  std::vector<Server> servers;  // of a quorum; everything else is what a majority says
-  std::string asked;            // the address or addresses that were asked, without passwords
-  std::optional<Epoch> epoch;   // of the only server; none: it has no record, or was not asked for it
-  bool known = true;            // false: see is_known in lock/listing.h, if that was asked
+  std::vector<Server> servers;         // of a quorum; everything else is what a majority says
+  std::string asked;                   // the address or addresses that were asked, without passwords
+  std::optional<Epoch> epoch;          // of the only server; none: it has no record, or was not asked for it
+  std::optional<Successes> successes;  // what is remembered for jobs that run once; none: not asked for
+  bool known = true;                   // false: see is_known in lock/listing.h, if that was asked
 
   const LockName& name() const { return lock.name; }
   // The first one; null if nobody holds it.
