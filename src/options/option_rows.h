@@ -191,11 +191,9 @@ constexpr auto kHooks = part(Group::hooks, kHookRows);
 
 constexpr OptionRow<RunOptions> kOnceRows[] = {
     {"--once", "KEY", into<once_key, &RunOptions::once>,
-     "run the command only if it has not yet succeeded for KEY, such as a version; otherwise exit with 0", kOften},
+     "run the command only if it has not succeeded for KEY; otherwise exit with 0", kOften},
     {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
-     "run it only if it has not yet succeeded in this hour, day, week or month, or in this part of the day, such as "
-     "15m",
-     kOften},
+     "run it only if it has not succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
     {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
      "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
     {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once, remember a success for DUR", 0,
