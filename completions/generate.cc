@@ -49,7 +49,8 @@ std::string kind_of(const OptionSpec& spec) {
   const std::string value(spec.value);
   if (&spec == &profile_option()) return "PROFILE";
   if (value.contains('|')) return value;
-  if (value == "TIME") return "DUR";  // or a date
+  if (value == "TIME") return "DUR";                    // or a date
+  if (value == "PERIOD") return "hour|day|week|month";  // or a duration
   for (const char* known : {"", "DUR", "FILE", "URL", "PID"}) {
     if (value == known) return value;
   }
@@ -58,7 +59,7 @@ std::string kind_of(const OptionSpec& spec) {
     for (const lock::Convention& one : lock::conventions()) presets += "|" + std::string(one.preset);
     return presets;
   }
-  for (const char* free : {"N", "TEXT", "ID", "FORM"}) {
+  for (const char* free : {"N", "TEXT", "ID", "FORM", "KEY", "ZONE"}) {
     if (value == free) return "FREE";
   }
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");

@@ -19,7 +19,7 @@ end
 -- The reply of a release, with `more` if there is more to do.
 local function with_more(reply)
   if unfinished then
-    return {reply[1], reply[2] or '', reply[3] or '', 1, reply[5]}
+    return {reply[1], reply[2] or '', reply[3] or '', 1, reply[5], reply[6]}
   end
   return reply
 end

@@ -11,6 +11,7 @@
 --            'front'        the same, but the lock may already have been released, so look
 --            'free'         the lock is free for anyone; give others a head start
 --            'replaced <by whom>'
+--            'succeeded'    what you want to run once has succeeded; ask, and you will hear who did it
 -- Sent twice: each function finds what its first call has done, and adds nothing.
 
 --- include part/number

@@ -1,9 +1,10 @@
 -- waiter: the record of a waiter.
 --
 -- It is packed in the waiters' hash: {alive until (ms), since (ms), lease (ms), id of its hold, {field, value …}, mode,
--- version, server, guard}. The version is that of the wire, kWire; the oldest records have none. Later versions only add
+-- version, server, guard, once}. The version is that of the wire, kWire; the oldest records have none. Later versions only add
 -- elements, so rlock can read earlier and later records. The server is the run id of the last one on which the waiter was found to
--- listen; records of 1.0 have none. The guard is what the waiter asks for (epoch.lua), if it does.
+-- listen; records of 1.0 have none. The guard is what the waiter asks for (epoch.lua), if it does,
+-- and once is what it wants to run only once (once.lua).
 
 --- include part/number
 --- include part/peek
@@ -24,7 +25,8 @@ local function record_of(id)
     number_in(waiter[3], 1, kLongestLease)) or type(waiter[4]) ~= 'string' or type(waiter[5]) ~= 'table' or
     #waiter[5] > 64 or #waiter[5] % 2 ~= 0 or type(waiter[6]) ~= 'string' or
     waiter[8] ~= nil and (type(waiter[8]) ~= 'string' or #waiter[8] > 40) or
-    waiter[9] ~= nil and (type(waiter[9]) ~= 'string' or #waiter[9] > 40) then
+    waiter[9] ~= nil and (type(waiter[9]) ~= 'string' or #waiter[9] > 40) or
+    waiter[10] ~= nil and type(waiter[10]) ~= 'string' then
     return
   end
   for _, field in ipairs(waiter[5]) do

@@ -1,7 +1,7 @@
 -- acquire: grant an available lock to a new owner, or one more hold to an owner that has it already; or let it wait.
 --
--- KEYS  as in base.lua, and the same for the heir, if there is one; for a waiter, <waiters>:<owner>, see queue.lua; with a
---       guard, rlock:epoch
+-- KEYS  as in base.lua, and the same for the heir, if there is one; for a waiter, <waiters>:<owner>, see queue.lua; with
+--       `once`, the hash of once.lua; with a guard, rlock:epoch
 -- ARGV  1 to 4: as in base.lua
 --       5 owner     id to grant the lock to. Each attempt uses a new one, so if it holds the lock, that was granted to
 --                   this very request, or to this waiter when it was its turn
@@ -11,7 +11,7 @@
 --       9 mode      how to hold it: '' a plain lock, 'read', 'write', or the number of slots
 --       10 words    number of the following words, which describe the holder to people: field, value, field, value …
 --       …           these words
---       The rest may be absent for a request that neither waits, nor changes the number of slots, nor has `sole`:
+--       The rest may be absent for a request that neither waits, nor changes the number of slots, nor has `sole` or `once`:
 --          change   0; or the sum of 1: change the number of slots, 2: a number without a TTL is a semaphore
 --          wait     1: wait in the queue under the id `owner` if the lock is not available; 0: do not
 --          place    in the queue, from an earlier reply; '' for a new waiter
@@ -19,6 +19,7 @@
 --          most     join the queue only if no more than this many wait already; '' for any number
 --          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
 --          sole     1: only grant one more hold to the heir, and only if it has no more than one
+--          once     grant nothing if that has already succeeded, as in once.lua; absent: always grant it
 -- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
 --       {'held', ttl, ahead, place, now, number, holder, joined, back, age, cause}
 --                     ttl     milliseconds until it may be available; -1: unknown
@@ -32,6 +33,8 @@
 --       {'again'}                   ask again at once, because there is more to do than one call may
 --       {'queue-full', waiting}     more wait already than `most` allows
 --       {'replaced', who}           another waiter has taken the place
+--       {'succeeded', record, now}  what is to run once has succeeded: the record as in once.lua. A waiter stays in the
+--                                   queue, and keeps what it was granted, until it releases that
 --       {'other-kind', …}           as in kind.lua
 --       {'no-token'}                the key of the fencing token does not contain a number below 2^53
 --       {'other-slots', slots}      the semaphore has another number of slots
@@ -99,6 +102,17 @@ end
 
 local function known_token(found)
   return text(number_in(found, 1) or number_in(peek('get', token_key), 1) or 0)
+end
+
+--- include part/once
+
+local once = ARGV[18 + #fields]
+local success = once and success_of(once)
+if success then
+  return {'succeeded', success, text(now)}
+end
+if once then
+  redis.call('hdel', once_key, '')  -- tries the right to record a success, before anything is granted
 end
 
 -- A waiter whose turn has come, or a request that is sent again. Nobody else knows this id, so the lock is its own, no
@@ -242,7 +256,7 @@ if wait then
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
   redis.call('hset', waiters, owner, cmsgpack.pack({alive_until, known and known[2] or now, lease, hold, fields, mode, kWire,
-    where_it_listens(owner, known), kGuard and string.match(kGuard, '%w+')}))
+    where_it_listens(owner, known), kGuard and string.match(kGuard, '%w+') or nil, once}))
   keep_queue()
 end
 

@@ -12,14 +12,18 @@
 --       history    as is everything after them
 --       total      the total to increment, '' for none. 'forced': the holder gives it up because it was asked to, and that
 --                  is the outcome. If the hold is gone, '' is 'losses', but no total is incremented if it is already
---                  recorded that the hold was taken away. With '-' in front: nothing is recorded if the hold is gone
+--                  recorded that the hold was taken away. With '-' in front: nothing is recorded if the hold is gone.
+--                  With '+' in front: a success is to be remembered if the owner still has this hold, and the four
+--                  arguments of remember.lua follow
 --       …          fields of the entry in the history, if there is to be one, even if the hold is gone
--- Reply {'released', left, fault, more, unwritten}   left: remaining holds; 0: the lock is available and that was
---                                   published, or the first waiter has it now. fault: why others could not be told,
---                                   otherwise ''. more: 1 if there is more to do than one call may, so a release for an
+-- Reply {'released', left, fault, more, unwritten, remembered}
+--                                   left: remaining holds; 0: the lock is available and that was published, or the first
+--                                   waiter has it now. fault: why others could not be told, otherwise ''. more: 1 if there is more to do than one call may, so a release for an
 --                                   owner that does not exist should follow; otherwise absent or 0. unwritten: why the
---                                   history could not be written; absent if it was
---       {'kept', left, '', 0, unwritten}   it will be free in that many milliseconds, because nobody renews it
+--                                   history could not be written; absent or '' if it was. remembered: 1 if the success
+--                                   is, otherwise why not; absent if it was not to be
+--       {'kept', left, '', 0, unwritten, remembered}
+--                                   it will be free in that many milliseconds, because nobody renews it
 --       {'free', token}             nobody holds the lock. token: the last one granted, '' if unknown. The fourth element
 --                                   of this reply and of the next is also `more`
 --       {'other-owner', token}      another owner holds it; nothing was changed
@@ -54,10 +58,16 @@ local kNote = 9
 local owner, hold, keep = ARGV[5], 'hold:' .. ARGV[6], tonumber(ARGV[7])
 local outcome_key, remember_for = KEYS[#KEYS], ARGV[8]
 local total = ARGV[kNote + 2]
-local only_if_held = total and string.sub(total, 1, 1) == '-'
-if only_if_held then
-  total = string.sub(total, 2)
+local first_field, only_if_held, once = kNote + 3
+if total then
+  local mark = string.sub(total, 1, 1)
+  only_if_held, once = mark == '-', mark == '+' and first_field or nil
+  if only_if_held or once then
+    total = string.sub(total, 2)
+  end
+  first_field = once and first_field + 4 or first_field
 end
+local successes = once and 'rlock:once:' .. tag
 
 -- The text at a key; nil: none, or it cannot be read.
 local function text_at(key)
@@ -80,7 +90,11 @@ end
 -- If the hold still exists, no earlier sending has given it back.
 local before = not held and remember_for ~= '0' and text_at(outcome_key)
 if before and before ~= 'noted' then
-  return {before, before == 'kept' and keep or count or 0, ''}
+  local reply = {before, before == 'kept' and keep or count or 0, ''}
+  if once then
+    reply[4], reply[5], reply[6] = 0, '', redis.pcall('hexists', successes, ARGV[once + 1]) == 1 and 1 or ''
+  end
+  return reply
 end
 
 -- Without a description, only the hold that came with the owner id is known to exist; another may never have counted.
@@ -88,7 +102,12 @@ if count and not held and (described or count == 1 and hold ~= 'hold:' .. string
   return {'released', count, ''}
 end
 
-local outcome, payload, unwritten
+local outcome, payload
+local unwritten, remembered = once and '', once and 1
+if count and once then
+  --- include part/remember
+end
+
 if count and not (count > 1) and keep == 0 then  -- not a number: one hold
   if described then
     remove(description)
@@ -99,10 +118,10 @@ if count and not (count > 1) and keep == 0 then  -- not a number: one hold
     no_longer_due(owner)
   end
   if total then
-    unwritten = record(kNote, total, total == 'forced' and total or outcome, kNote + 3, 0)
+    unwritten = record(kNote, total, total == 'forced' and total or outcome, first_field, 0) or unwritten
   end
   if nobody_waits() then
-    return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten})
+    return with_more({outcome, 0, announce(payload), unwritten and 0, unwritten, remembered})
   end
 end
 
@@ -118,7 +137,7 @@ if count and count > 1 then
     expire(owner, ttl)
   end
   set_count(owner, count - 1)
-  return {remember('released'), count - 1, ''}
+  return {remember('released'), count - 1, '', unwritten and 0, unwritten, remembered}
 end
 
 --- include part/hand_off
@@ -126,7 +145,7 @@ end
 
 if outcome then
   local fault = hand_off(payload)
-  return with_more({outcome, 0, fault, unwritten and 0, unwritten})
+  return with_more({outcome, 0, fault, unwritten and 0, unwritten, remembered})
 end
 
 if count then
@@ -140,19 +159,19 @@ if count then
   if in_history then
     no_longer_due(owner)
   end
-  unwritten = total and record(kNote, total, 'kept', kNote + 3, keep)
-  return {remember('kept'), keep, '', unwritten and 0, unwritten}
+  unwritten = total and record(kNote, total, 'kept', first_field, keep) or unwritten
+  return {remember('kept'), keep, '', unwritten and 0, unwritten, remembered}
 end
 
-if ARGV[kNote + 3] then
+if ARGV[first_field] then
   no_longer_due(owner)
 end
-if total and not only_if_held and not before then
+if total and not only_if_held and not before and (not once or ARGV[first_field]) then
   if remember_for ~= '0' then
     redis.pcall('set', outcome_key, 'noted', 'px', remember_for)
   end
   local added = total == '' and 'losses' or total
-  record(kNote, total ~= 'skips' and redis.pcall('exists', taken_key(owner)) == 1 and '' or added, 'gone', kNote + 3)
+  record(kNote, total ~= 'skips' and redis.pcall('exists', taken_key(owner)) == 1 and '' or added, 'gone', first_field)
 end
 
 pcall(leave, owner)  -- a release must not fail because of the queue

@@ -9,8 +9,9 @@ namespace rlock {
 
 enum ExitStatus : int {
   kDone = 0,
-  kFree = 1,        // status --is-held; force-unlock: no such lock is known
-  kWarned = kFree,  // doctor
+  kFree = 1,         // status --is-held; force-unlock: no such lock is known
+  kWarned = kFree,   // doctor
+  kNothing = kFree,  // release --forget: there is nothing to forget; status --succeeded-within: no success
   kUsage = 64,
   kUnavailable = 69,  // no usable Redis
   kInternal = 70,

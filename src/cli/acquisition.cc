@@ -199,12 +199,12 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
                format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
   }
-  if (acquired->holds.empty()) {
+  if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];
     if (acquisition.records_refusal) count_skip(servers, request, policy.exchange);
     RLOCK_TRY(refused(servers, acquisition, request, acquired->refusal));
   }
-  return acquired;
+  return *std::move(acquired);
 }
 
 }  // namespace rlock::cli

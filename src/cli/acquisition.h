@@ -28,11 +28,11 @@ Acquisition acquisition_for(const LockingOptions& options, const lock::HolderInf
 // Finds out how the owner holds the first lock, unless the options say it. Errors: those of a look at the lock.
 Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, LockingOptions& options);
 
-// Acquires all of the locks or none, and reports who holds them while it waits. Returns no holds, after reporting the
-// reason, if somebody else holds a lock when the wait is over. Errors: those of lock::acquire_all; wrong_kind if a name
-// is in use for something else, or with another number of slots; usage for a reader that wants to write, and for
-// options that do not work with several servers; interrupted. With an owner: also wrong_kind if it does not hold one,
-// or if another command uses that hold.
+// Acquires all of the locks or none, and reports who holds them while it waits. There are no holds, after a report of
+// the reason, if somebody else holds a lock when the wait is over; the caller reports what has already succeeded.
+// Errors: those of lock::acquire_all; wrong_kind if a name is in use for something else, or with another number of
+// slots; usage for a reader that wants to write, and for options that do not work with several servers; interrupted.
+// With an owner: also wrong_kind if it does not hold one, or if another command uses that hold.
 Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition& acquisition, const Events& events);
 
 // The exit status after a refusal: that of -E, unless it is a deadlock, or the epoch guard, because then nobody does

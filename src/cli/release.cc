@@ -7,6 +7,7 @@
 #include "cli/server.h"
 #include "lock/history.h"
 #include "lock/servers.h"
+#include "lock/successes.h"
 
 namespace rlock::cli {
 namespace {
@@ -44,10 +45,24 @@ Result<void> report(const std::string& name, const lock::Released& released) {
   return {};
 }
 
+// kNothing: one of the locks has no such success.
+Result<int> forget(lock::Servers& servers, ReleaseOptions& options) {
+  int status = kDone;
+  for (const lock::LockName& name : options.names) {
+    const std::string key = name.display() + ": " + escaped(*options.forget, 100);
+    const bool known = RLOCK_TRY(lock::forget_success(servers, name, *options.forget, options.timeout));
+    if (known) log::debug(key + ": forgotten; the next job runs again");
+    if (!known) log::error(key + ": no success is remembered");
+    if (!known) status = kNothing;
+  }
+  return status;
+}
+
 }  // namespace
 
 Result<int> execute(ReleaseOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
+  if (options.forget) return forget(servers, options);
   const lock::OwnerId& owner = *options.owner;
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
   std::vector<lock::LockName> over;  // locks of which this owner has no hold left

@@ -14,12 +14,14 @@
 #include "cli/commands.h"
 #include "cli/self.h"
 #include "cli/server.h"
+#include "lock/successes.h"
 #include "options/passwords.h"
 #include "options/settings.h"
 #include "run/frontend.h"
 #include "run/guards.h"
 #include "show/json.h"
 #include "show/shell.h"
+#include "show/status.h"
 
 namespace rlock::cli {
 namespace {
@@ -114,6 +116,28 @@ Ending not_acquired(const lock::Acquired& refusal, int conflict_status) {
   return {.result = "not-acquired", .status = status_of(refusal, conflict_status), .why = deadlock ? refusal.by : ""};
 }
 
+// What is to run only once, by the servers' clock; none: it always runs.
+Result<std::optional<lock::Once>> once_of(const RunOptions& options, lock::Servers& servers, int interrupt) {
+  if (options.once) return lock::Once{*options.once};
+  if (!options.once_per) return std::nullopt;
+  const Until end = Until{TimePoint::max(), interrupt}.at_most(options.wait.limit.value_or(0ms));
+  const milliseconds now = RLOCK_TRY(lock::time_of(servers, options.timeout, end));
+  auto start = start_of_period(*options.once_per, now, options.timezone);
+  if (!start) return std::unexpected(std::move(start).error().in("--timezone"));
+  return lock::Once{"per " + options.once_per->text(), *start};
+}
+
+// A month, and as long again for jobs that have waited since then.
+constexpr milliseconds kRememberPeriod = std::chrono::days(62);
+
+void report_success(const RunOptions& options, const lock::Acquired& found) {
+  const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
+                                        : "it has already succeeded in this " + options.once_per->text();
+  log::write(options.once_status == 0 ? log::Level::debug : log::Level::error,
+             options.names.front().display() + ": not run: " + what +
+                 (found.success ? ", " + success_text(*found.success, found.ago) : ""));
+}
+
 // A long function, so that the whole path of a job, and the use of each option, is visible in one place.
 Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherited, const Events& events,
                               run::SignalBlock& signals) {
@@ -127,7 +151,11 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   // The server keeps the lock for --min-hold even if all guards are killed at once.
   const milliseconds lease = std::max(options.timing.lease, options.min_hold);
   Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd(), options.owner);
+  const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
+  acquisition.requests.front().once = once;
+  acquisition.records_refusal = options.history || once;
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
+  const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
     return run::Job{
         .command = command_for(options.command, variables, holds),
@@ -146,6 +174,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
         .asked_at = begun,
         .borrowed = borrowed_for(options),
         .left_to_owner = options.keep.value_or(0ms),
+        .success = once ? std::optional(lock::Success{*once, remember, self}) : std::nullopt,
         .report = [&](const run::LockEvent& event) { events.lock_event(options.names[event.hold], event); }};
   };
 
@@ -155,6 +184,10 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   };
   const lock::Taken taken = RLOCK_TRY(acquire_and_report(servers, acquisition, events));
   const std::vector<lock::Hold>& holds = taken.holds;
+  if (taken.refusal.outcome == lock::Acquired::Outcome::succeeded) {
+    report_success(options, taken.refusal);
+    return Ending{"already-succeeded", options.once_status};
+  }
   if (holds.empty()) return not_acquired(taken.refusal, options.wait.conflict_status);
   const auto waited = std::chrono::duration_cast<milliseconds>(BootClock::now() - begun);
   for (const lock::Hold& hold : holds) events.acquired(hold, waited);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -16,6 +17,7 @@
 #include "lock/listing.h"
 #include "lock/read_history.h"
 #include "lock/servers.h"
+#include "lock/successes.h"
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
@@ -31,7 +33,8 @@ struct Question {
   bool strings = false;               // treat strings at these names as locks
   bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
-  bool epochs = false;  // ask for the epochs of the servers, too
+  bool epochs = false;     // ask for the epochs of the servers, too
+  bool successes = false;  // and for what is remembered of jobs that run once, of named locks
 };
 
 // None for servers of a cluster, and for those that do not answer.
@@ -63,6 +66,15 @@ void add_deadlocks(std::vector<lock::Status>& all, lock::Servers& servers, const
     status.deadlock = std::ranges::find(around, status.name(), &lock::Status::name)->deadlock;
 }
 
+// None if the user has no right to them.
+Result<void> add_successes(lock::Status& status, lock::Servers& servers, milliseconds exchange) {
+  auto successes = lock::read_successes(servers, status.name(), exchange);
+  const auto code = successes ? Error::Code::internal : successes.error().code;
+  if (code == Error::Code::denied || code == Error::Code::wrong_kind) return {};
+  status.successes = RLOCK_TRY(std::move(successes));
+  return {};
+}
+
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
 Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
                                        const std::set<lock::LockName>& also = {}) {
@@ -72,6 +84,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
   for (const lock::LockName& name : question.names) {
     const Until end = until.at_most(question.exchange);
     all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
+    if (question.successes) RLOCK_TRY(add_successes(all.back(), servers, question.exchange));
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
   add_deadlocks(all, servers, until.at_most(question.exchange));
@@ -124,7 +137,13 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   std::set<lock::LockName> known;
   for (const lock::PastHold& hold : last) known.insert(hold.name);
   for (const auto& [name, unused] : totals) known.insert(name);
-  const auto states = RLOCK_TRY(look(servers, question, -1, known));
+  std::set<lock::LockName> once;
+  if (names.empty()) once = RLOCK_TRY(lock::names_with_successes(servers, exchange));
+  known.insert(once.begin(), once.end());
+  auto states = RLOCK_TRY(look(servers, question, -1, known));
+  for (lock::Status& status : states) {
+    if (once.contains(status.name())) RLOCK_TRY(add_successes(status, servers, exchange));
+  }
   std::map<std::string, ServerState> answer;
   const auto epochs = epochs_of(servers, exchange, Until{});
   for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -133,6 +152,55 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
     server.epoch = epochs[i].value_or(std::nullopt);
   }
   return prometheus_text(states, last, totals, answer);
+}
+
+// The newest hold that did not fail. Of a quorum, among the newest thousand.
+Result<std::optional<lock::PastHold>> newest_fine_hold(lock::Servers& servers, const lock::LockName& name,
+                                                       milliseconds exchange) {
+  const bool one = !servers.quorum();
+  const lock::HistoryQuery query{.names = {name}, .limit = one ? std::size_t{1} : std::size_t{1000}, .fine = one};
+  for (lock::PastHold& hold : RLOCK_TRY(lock::read_history(servers, query, exchange))) {
+    if (hold.fine()) return std::move(hold);
+  }
+  return std::nullopt;
+}
+
+// The last success of a job of that name, from what is remembered for --once, and from the history.
+Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
+  lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
+  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, exchange));
+  if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
+    last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});
+  }
+  return last;
+}
+
+// What has kept jobs from running: a holder, and how often one has not got the lock.
+Result<std::string> what_is_in_the_way(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
+  const auto status = RLOCK_TRY(servers->inspect(name, Until{}.at_most(exchange), {}));
+  const auto totals = RLOCK_TRY(lock::read_totals(servers, {name}, exchange));
+  const auto counted = totals.find(name);
+  const long long skips = counted == totals.end() ? 0 : counted->second.skips;
+  return (status.state == State::held ? "; " + held_by(status) : "") +
+         (skips == 0 ? "" : "; not acquired by " + std::to_string(skips) + (skips == 1 ? " job" : " jobs"));
+}
+
+Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options) {
+  int result = kDone;
+  std::string text;
+  for (const lock::LockName& name : options.names) {
+    const auto last = RLOCK_TRY(last_success(servers, name, options.timeout));
+    const bool never = last.known.empty();
+    const std::string who = never ? "" : success_text(last.known.front(), last.ago(last.known.front()));
+    const bool in_time = !never && last.ago(last.known.front()) <= options.succeeded_within;
+    if (!in_time) result = kNothing;
+    text += name.display() + ": " +
+            (in_time ? "succeeded " + who
+             : never ? "no success is known, in the history or of --once"
+                     : "no success within " + format_duration(options.succeeded_within) + "; the last was " + who) +
+            RLOCK_TRY(what_is_in_the_way(servers, name, options.timeout)) + "\n";
+  }
+  return print(text, result);
 }
 
 // For lists of locks; a single lock is shown with each server.
@@ -164,7 +232,8 @@ Result<int> execute(StatusOptions& options) {
                           .strings = options.like != nullptr,
                           .if_known = for_people || options.output == json,
                           .exchange = options.timeout,
-                          .epochs = options.output == json || (for_people && (one || options.watch))};
+                          .epochs = options.output == json || (for_people && (one || options.watch)),
+                          .successes = options.output == json || options.output == prometheus || (for_people && one)};
   const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
     const Screen screen = Screen::of_output();
     if (options.output == json) return status_json(all, options.watch);
@@ -180,6 +249,7 @@ Result<int> execute(StatusOptions& options) {
                   .names = options.names.size()});
   }
   if (options.output == prometheus) return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
+  if (options.output == success) return have_succeeded(servers, options);
   const auto all = RLOCK_TRY(look(servers, question));
   if (options.output == is_held) return are_held(all);
   const bool mistyped = for_people && one && !all.front().known;

@@ -24,7 +24,7 @@ constexpr milliseconds kLongestHold = std::chrono::days(3650);  // longer ones a
 constexpr std::pair<const char*, std::string PastHold::*> kTexts[] = {
     {"owner", &PastHold::owner}, {"token", &PastHold::token}, {"kind", &PastHold::kind},
     {"end", &PastHold::end},     {"why", &PastHold::why},     {"leftovers", &PastHold::leftovers},
-    {"by", &PastHold::by}};
+    {"once", &PastHold::once},   {"by", &PastHold::by}};
 
 std::optional<milliseconds> time_in(std::string_view text) {
   const auto number = whole_number(text);

@@ -32,6 +32,7 @@ struct PastHold {
   std::string end;
   std::optional<int> value;  // exited: the status; signalled: the signal
   std::string why;           // lost, stopped
+  std::string once;          // what was to run once, as in Once::key; whether it succeeded, `end` and `value` say
   std::string leftovers;     // names and pids of processes that the command left behind, and that rlock ended
   std::string by;            // who took it away, or successfully asked for it
 
@@ -80,9 +81,12 @@ struct HistoryQuery {
   std::optional<milliseconds> since;        // ended at that time or later, since 1970
   std::optional<milliseconds> within = {};  // the same by the server's clock; takes precedence over `since`
   bool failed = false;                      // only those that are not fine()
+  bool fine = false;                        // only those that are
   bool of_each = false;                     // the limit is for each lock
 
-  bool wants(const PastHold& hold) const { return !(failed && hold.fine()) && !(since && hold.ended < *since); }
+  bool wants(const PastHold& hold) const {
+    return !(failed && hold.fine()) && !(fine && !hold.fine()) && !(since && hold.ended < *since);
+  }
 };
 
 // Combines the entries of one stream into holds. A hold has two entries if it was taken away, and its holder found it

@@ -91,8 +91,9 @@ bool is_ours(const Status& status) {
 
 // True if the user lacks the right to one of the keys.
 bool has_keys(redis::Client& client, const LockName& name, const Until& until) {
-  const std::string keys[] = {name.text(),        name.token_key(),   name.holder_key(), name.queue_key(),
-                              name.waiters_key(), name.history_key(), name.totals_key(), name.due_key()};
+  const std::string keys[] = {name.text(),       name.token_key(),   name.holder_key(),
+                              name.queue_key(),  name.waiters_key(), name.history_key(),
+                              name.totals_key(), name.due_key(),     name.once_key()};
   redis::Words command = {"EXISTS"};
   for (const std::string& key : keys) command.push_back(key);
   const auto reply = client.insist(command, until);
@@ -182,8 +183,8 @@ bool is_known(Servers& servers, const Status& status, const Until& until) {
 }
 
 Result<std::set<LockName>> known_names(Servers& servers, milliseconds exchange, const Until& end) {
-  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory, LockName::kTotals,
-                                         LockName::kToken};
+  constexpr std::string_view kWords[] = {LockName::kHolder, LockName::kQueue, LockName::kHistory,
+                                         LockName::kTotals, LockName::kToken, LockName::kOnce};
   return names_with(servers.client(0), kWords, 0, exchange, end);
 }
 

@@ -92,7 +92,7 @@ class HistoryMerge {
     const std::size_t locks = std::max(names_.size(), std::size_t{1});
     const std::size_t longest = std::clamp(kEntriesTogether / locks, std::size_t{1}, kPage);
     const std::size_t wanted = std::max(std::min(limit_, query_.limit), std::size_t{1});
-    const std::size_t page = query_.failed ? longest : std::min(wanted, longest);
+    const std::size_t page = query_.failed || query_.fine ? longest : std::min(wanted, longest);
     std::vector<Source*> some;
     for (const LockName& name : names_) {
       sources_.push_back(std::make_unique<Source>(HistoryReader(name, query_, page, longest), sources_.size()));

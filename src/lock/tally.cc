@@ -108,6 +108,22 @@ std::optional<Acquired> held_back(const Answers<Vote>& votes) {
   return answer;
 }
 
+// A majority remembers the success. A minority's record does not count: its release did not reach a majority, or the
+// lock was lost there. But if only a missing vote could tell, nothing is granted until it is in.
+std::optional<Acquired> succeeded(const Answers<Vote>& votes) {
+  const auto some = with_outcome(votes, AcquireOutcome::succeeded);
+  if (some.empty()) return {};
+  if (some.size() >= majority_of(votes.size())) {
+    const auto at = [](const Vote* vote) { return vote->answer.success ? vote->answer.success->at : milliseconds{}; };
+    return std::ranges::max(some, {}, at)->answer;
+  }
+  Acquired answer;
+  answer.contested = some_of(some.size(), votes.size()) +
+                     " servers remember that it has succeeded, and too few others can tell" +
+                     after_semicolons(troubles(votes));
+  return answer;
+}
+
 Error too_few_may_vote(const Answers<Vote>& votes) {
   const auto unfit = troubles(votes);
   const std::string fit = some_of(votes.size() - unfit.size(), votes.size());
@@ -121,6 +137,7 @@ std::size_t reached(const Answers<Answer>& answers) {
 
 Released released_by_all(const Answers<Released>& answers) {
   Released all{.outcome = ReleaseOutcome::released};
+  std::size_t remember = 0;
   for (const auto& answer : answers) {
     if (!answer || !ours(*answer)) continue;
     if (answer->outcome == ReleaseOutcome::kept) all.outcome = ReleaseOutcome::kept;
@@ -128,7 +145,10 @@ Released released_by_all(const Answers<Released>& answers) {
     if (all.fault.empty()) all.fault = answer->fault;
     if (all.unwritten.empty()) all.unwritten = answer->unwritten;
     all.unfinished = all.unfinished || answer->unfinished;
+    if (answer->remembered) ++remember;
+    if (all.forgotten.empty()) all.forgotten = answer->forgotten;
   }
+  all.remembered = remember >= majority_of(answers.size());
   return all;
 }
 
@@ -198,6 +218,9 @@ Result<Acquired> elect(const AcquireRequest& request, const Answers<Vote>& votes
   std::erase_if(held, [](const Vote* vote) { return vote->answer.back && !vote->answer.holder; });
   if (const auto owner = elected(request, grants, votes.size())) return granted_to(*owner, request, grants, sent);
   if (reached(votes) < majority_of(votes.size())) return std::unexpected(too_few(votes.size(), errors_in(votes)));
+  if (held.empty() || with_outcome(votes, AcquireOutcome::succeeded).size() >= majority_of(votes.size())) {
+    if (auto found = succeeded(votes)) return *std::move(found);
+  }
   for (const auto& vote : votes) {
     const bool other =
         vote && vote->answer.outcome != AcquireOutcome::granted && vote->answer.outcome != AcquireOutcome::held;

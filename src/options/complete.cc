@@ -126,8 +126,24 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
+// A success belongs to one lock, whose holder is alone: otherwise two could succeed at the same time.
+Result<void> check_once(const RunOptions& options) {
+  if (options.once && options.once_per) return contradiction("--once", "--once-per");
+  if (options.remember && !options.once) return usage("--remember needs --once KEY");
+  if (!options.once && !options.once_per) return {};
+  const std::string option = options.once ? "--once" : "--once-per";
+  if (options.names.size() > 1) {
+    return usage(option + " works with one NAME, because its release records the success in the same step");
+  }
+  if (options.mode.kind == lock::Mode::Kind::read || options.mode.kind == lock::Mode::Kind::slots) {
+    return usage(option + " needs a lock with one holder: do not give --shared or --slots with it");
+  }
+  return {};
+}
+
 Result<void> complete_all(RunOptions& options) {
   RLOCK_TRY(complete_mode(options));
+  RLOCK_TRY(check_once(options));
   options.lease = RLOCK_TRY(kept_lease(options.lease, options.mode, options.renew));
   RLOCK_TRY(complete_wait(options));
   const milliseconds grace = options.kill_after.value_or(lock::LeaseTiming::default_grace(options.lease));
@@ -172,14 +188,22 @@ Result<void> complete_all(OwnedOptions& options) {
   return {};
 }
 
+Result<void> complete_all(ReleaseOptions& options) {
+  if (!options.forget) return complete_all(static_cast<OwnedOptions&>(options));
+  if (options.owner) return contradiction("--forget", "--owner");
+  return {};
+}
+
 Result<void> complete_all(StatusOptions& options) {
   if (options.watch && options.output == StatusOptions::Output::prometheus) {
     return contradiction("--watch", "--prometheus");
   }
   if (options.null && options.output != StatusOptions::Output::names) return usage("--null needs --names");
-  if (options.output != StatusOptions::Output::is_held) return {};
-  if (options.names.empty()) return usage("--is-held needs the NAME of a lock");
-  if (options.watch) return contradiction("--watch", "--is-held");
+  const bool success = options.output == StatusOptions::Output::success;
+  if (options.output != StatusOptions::Output::is_held && !success) return {};
+  const std::string option = success ? "--succeeded-within" : "--is-held";
+  if (options.names.empty()) return usage(option + " needs the NAME of a lock");
+  if (options.watch) return contradiction("--watch", option);
   return {};
 }
 

@@ -196,6 +196,20 @@ constexpr OptionRow<RunOptions> kHookRows[] = {
 };
 constexpr auto kHooks = part(Group::hooks, kHookRows);
 
+constexpr OptionRow<RunOptions> kOnceRows[] = {
+    {"--once", "KEY", into<once_key, &RunOptions::once>,
+     "run the command only if it has not succeeded for KEY; otherwise exit with 0", kOften},
+    {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
+     "run it only if it has not succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
+    {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
+     "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
+    {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once, remember a success for DUR", 0,
+     RunOptions::kRemember},
+    {"--once-status", "N", into<number<0, 255, "an exit status from 0 to 255">, &RunOptions::once_status>,
+     "exit with N if the command has already succeeded", kSetting, 0},
+};
+constexpr auto kOnce = part(Group::general, kOnceRows);
+
 constexpr OptionRow<RunOptions> kRunRows[] = {
     {"--status-fd", "N", into<number<0, 1 << 20, "the number of a descriptor">, &RunOptions::status_fd>,
      "write events as JSON lines to this descriptor"},
@@ -224,6 +238,13 @@ constexpr OptionRow<OwnedOptions> kOwnedRows[] = {
 };
 constexpr auto kOwned = part(Group::general, kOwnedRows);
 
+constexpr OptionRow<ReleaseOptions> kForgetRows[] = {
+    {"--forget", "KEY", into<forgotten_key, &ReleaseOptions::forget>,
+     "release nothing; forget the success of run --once KEY, or \"per PERIOD\", so that the next job runs again",
+     kOften},
+};
+constexpr auto kForget = part(Group::general, kForgetRows);
+
 constexpr OptionRow<RenewOptions> kRenewRows[] = {
     {"-l,--lease", "DUR", into<lease, &RenewOptions::lease>, "make the lease last DUR from now", kOften,
      "the lease that was granted"},
@@ -239,6 +260,8 @@ constexpr OptionRow<StatusOptions> kStatusRows[] = {
      "NUL byte"},
     {"--is-held", "", output<StatusOptions, StatusOptions::Output::is_held>,
      "print nothing; exit with 0 if all are held, 1 if one is free", kOften},
+    {"--succeeded-within", "DUR", by<StatusOptions, fill_succeeded_within>,
+     "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who did it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},
     {"--watch", "", into<flag, &StatusOptions::watch>,

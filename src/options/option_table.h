@@ -58,7 +58,7 @@ struct SubcommandSpec {
   std::string_view name;
   std::string_view summary;                             // one line
   std::string_view synopsis;                            // what follows the options
-  std::array<std::span<const OptionSpec>, 9> parts{};   // its own options, in the order of -h
+  std::array<std::span<const OptionSpec>, 10> parts{};  // its own options, in the order of -h
   Invocation (*blank)(CommonOptions common) = nullptr;  // its options, with all other members at their defaults
   std::string_view notes = "";          // examples (indented) and exit statuses, shown after the options
   const OptionSpec* command = nullptr;  // the option whose text is a command, if the subcommand runs one

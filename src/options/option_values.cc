@@ -97,6 +97,17 @@ Result<std::string> short_text(const std::string& text) {
   return text;
 }
 
+Result<std::string> forgotten_key(const std::string& text) {
+  if (text.empty()) return bad("the key is empty");
+  if (has_control(text)) return bad("the key contains a control character");
+  return short_text(text);
+}
+
+Result<std::string> once_key(const std::string& text) {
+  if (text.starts_with("per ")) return bad("the key begins with \"per \", as those of --once-per do");
+  return forgotten_key(text);
+}
+
 Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
 
 Result<const lock::Convention*> convention(const std::string& text) {
@@ -139,6 +150,12 @@ Result<void> fill_wait(LockingOptions& options, const Setting& said) {
     return contradiction("--nonblock", "--wait");
   }
   if (!options.nonblock) options.wait.limit = RLOCK_TRY(read_as(duration, said));
+  return {};
+}
+
+Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said) {
+  RLOCK_TRY((choose<StatusOptions, StatusOptions::Output::success>(options, {"true", said.source})));
+  options.succeeded_within = RLOCK_TRY(read_as(duration, said));
   return {};
 }
 

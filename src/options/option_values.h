@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/period.h"
 #include "options/options.h"
 #include "verbs/lease.h"
 
@@ -31,6 +32,7 @@ Result<milliseconds> duration_from(milliseconds least, const std::string& text);
 inline Result<milliseconds> duration(const std::string& text) { return parse_duration(text); }
 inline Result<milliseconds> lease(const std::string& text) { return duration_from(lock::kShortestLease, text); }
 inline Result<milliseconds> exchange_time(const std::string& text) { return duration_from(10ms, text); }
+inline Result<milliseconds> remember_time(const std::string& text) { return duration_from(1s, text); }
 inline Result<milliseconds> hook_time(const std::string& text) { return duration_from(1ms, text); }
 
 // A string literal as a template argument.
@@ -56,9 +58,12 @@ Result<Choice> choice(const std::string& text) {
   return choice_of(text, words.text);
 }
 
-Result<std::string> file_name(const std::string& text);   // not empty, and not starting with ~/
-Result<std::string> hook_text(const std::string& text);   // not empty
-Result<std::string> short_text(const std::string& text);  // at most 512 bytes
+Result<std::string> file_name(const std::string& text);      // not empty, and not starting with ~/
+Result<std::string> hook_text(const std::string& text);      // not empty
+Result<std::string> short_text(const std::string& text);     // at most 512 bytes
+Result<std::string> forgotten_key(const std::string& text);  // 1 to 512 bytes without control characters
+Result<std::string> once_key(const std::string& text);       // the same, but not one of --once-per
+inline Result<Period> period(const std::string& text) { return parse_period(text); }
 Result<lock::OwnerId> owner(const std::string& text);
 Result<const lock::Convention*> convention(const std::string& text);  // null: none
 Result<std::string> key_form(const std::string& text);
@@ -73,6 +78,7 @@ Result<void> password_from(CommonOptions& options, const Setting& said) {
 }
 // REQUIRES: options.nonblock is set.
 Result<void> fill_wait(LockingOptions& options, const Setting& said);
+Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said);
 Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
 // read(said.text), with the source added to an error.

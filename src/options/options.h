@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/period.h"
 #include "base/secret.h"
 #include "redis/tls.h"
 #include "run/job.h"
@@ -127,6 +128,12 @@ struct RunOptions : LockingOptions {
   bool isolate = false;
   static constexpr milliseconds kHookTime = 30s;
   run::Hooks hooks{.limit = kHookTime};
+  std::optional<std::string> once;  // the key
+  std::optional<Period> once_per;
+  std::string timezone = "UTC";
+  static constexpr milliseconds kRemember = std::chrono::days(30);
+  std::optional<milliseconds> remember;
+  int once_status = 0;  // if it has already succeeded
   int status_fd = -1;
   std::vector<std::string> command;
   std::string shown_command;  // for status: the program without its arguments, which may contain secrets
@@ -148,11 +155,14 @@ struct RenewOptions : OwnedOptions {
   milliseconds lease{};  // 0: the lease that was granted
 };
 
-struct ReleaseOptions : OwnedOptions {};
+struct ReleaseOptions : OwnedOptions {
+  std::optional<std::string> forget;  // instead, take back the success with this key
+};
 
 struct StatusOptions : NamingOptions {
-  enum class Output { people, json, names, is_held, prometheus } output = Output::people;
-  static constexpr const char* kOutputs = "--json, --names, --is-held and --prometheus";
+  enum class Output { people, json, names, is_held, prometheus, success } output = Output::people;
+  static constexpr const char* kOutputs = "--json, --names, --is-held, --prometheus and --succeeded-within";
+  milliseconds succeeded_within{};  // of Output::success
   bool watch = false;
   bool null = false;  // print all names, each followed by a NUL byte
 };

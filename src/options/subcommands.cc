@@ -32,14 +32,15 @@ has started are gone. It exits with the command's status.
 
 Examples:
   rlock --url local: run hello -- echo "I have the lock"
-  rlock run -n -E 0 --min-hold 1m nightly -- /opt/backup   in a crontab
+  rlock run -n -E 0 --once-per day nightly -- /opt/backup   in a crontab
   rlock run --wait 10m deploy -- ./deploy.sh               in a pipeline
   rlock run deploy -c 'make && make install'
   rlock run -s data -- ./report.sh                         beside other readers
   rlock run --slots 3 builds -- make                       three at a time
   rlock run deploy database -- ./migrate.sh                both locks or none
+  rlock run migrations --once 1.4 -- ./migrate.sh          once for this version
 All but the first need a server: --url, RLOCK_URL, or url in /etc/rlock/rlock.toml.
-Clocks differ between hosts: --min-hold keeps a late host from running a short job again.
+Clocks differ between hosts: --once-per, or --min-hold, keeps a late host from running a short job again.
 
 Exit status: the command's own, or 64 usage, 69 no Redis, 71 system, 74 the lock was lost and
 the command stopped, 75 not acquired, 76 the name is in use for something else, 77 refused,
@@ -48,7 +49,7 @@ the command stopped, 75 not acquired, 76 the name is in use for something else, 
 )~",
          .command = &kRun.named("--command"),
          .page = "rlock-run"},
-        kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kRun, kReason, kInHistory),
+        kWaiting, kEpoch, kKind, kNaming, kSupervision, kHooks, kOnce, kRun, kReason, kInHistory),
     subcommand<AcquireOptions>({.name = "acquire",
                                 .summary = "take a lock and print the owner id that renews and releases it",
                                 .synopsis = "NAME...",
@@ -78,10 +79,12 @@ Exit status: 76 if this owner does not, or no longer does, hold the lock.
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
+  rlock release migrations --forget 1.4   run --once 1.4 runs again
 
-Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed.
+Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed. With --forget, 1 if
+there is no such success.
 )~"},
-        kOwned, kNaming, kInHistory),
+        kOwned, kForget, kNaming, kInHistory),
     subcommand<StatusOptions>(
         {.name = "status",
          .summary = "show who holds locks",
@@ -93,6 +96,7 @@ Examples:
   rlock status
   rlock status deploy
   rlock status --is-held deploy && echo busy
+  rlock status nightly --succeeded-within 26h || echo "no backup today"
 )~",
          .page = "rlock-status"},
         kStatus, kNaming),

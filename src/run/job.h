@@ -19,9 +19,10 @@ namespace rlock::run {
 // What happened to a lock.
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
-  std::string why;         // if lost
-  std::size_t hold = 0;    // its index
-  milliseconds free_in{};  // if released: how long --min-hold still keeps it
+  std::string why;                   // if lost
+  std::size_t hold = 0;              // its index
+  milliseconds free_in{};            // if released: how long --min-hold still keeps it
+  std::optional<bool> remembered{};  // if released: whether the success of the command is; none: there is none to be
 };
 
 struct Job {
@@ -46,7 +47,8 @@ struct Job {
     kept,      // at the end the owner goes on holding them, for `left_to_owner`
     released,  // at the end the owner's first hold is released, too
   } borrowed = Borrowed::no;
-  milliseconds left_to_owner{};  // 0: for as long as they were granted
+  milliseconds left_to_owner{};          // 0: for as long as they were granted
+  std::optional<lock::Success> success;  // what the release records if the command succeeds
   std::function<void(const LockEvent&)> report;
 
   std::string name() const { return display(holds); }

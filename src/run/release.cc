@@ -33,6 +33,7 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
   past.token = hold.token;
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
   past.leftovers = outcome.left_behind;
+  if (job.success) past.once = job.success->once.key;
   if (outcome.end.kind == JobEnd::Kind::exited || outcome.end.kind == JobEnd::Kind::signalled) {
     past.value = outcome.end.value;
   }
@@ -40,8 +41,10 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
 }
 
 // For a lock that was still ours or has just run out.
-void report_release(const Job& job, std::size_t hold, Released outcome, milliseconds keep) {
+void report_release(const Job& job, std::size_t hold, const lock::Released& released, milliseconds keep,
+                    bool to_remember) {
   const std::string which = job.holds[hold].name().display() + ": ";
+  const Released outcome = released.outcome;
   const bool kept = outcome == Released::kept;
   if (kept || outcome == Released::released) {
     log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"));
@@ -49,7 +52,27 @@ void report_release(const Job& job, std::size_t hold, Released outcome, millisec
     log::warning(which +
                  "the server answered the release only when the lease had run out; nobody else has had the lock since");
   }
-  job.report({LockEvent::Kind::released, "", hold, kept ? keep : 0ms});
+  // The next job will run it again, which the user must know.
+  if (to_remember && !released.remembered) {
+    log::warning(which + "the command has succeeded, but that is not remembered" +
+                 (released.forgotten.empty() ? "" : ": " + escaped(released.forgotten, 200)) +
+                 "; the next job will run it again");
+  }
+  LockEvent event{LockEvent::Kind::released, "", hold, kept ? keep : 0ms};
+  if (to_remember) event.remembered = released.remembered;
+  job.report(event);
+}
+
+// What is recorded with the release of holds[index]; none: nothing.
+std::optional<lock::HistoryNote> note_for(const Job& job, const lock::Hold& hold, std::size_t index,
+                                          const Outcome& outcome) {
+  const bool succeeded = outcome.end.kind == JobEnd::Kind::exited && outcome.end.value == 0 && !outcome.loss;
+  const bool to_remember = job.success && succeeded;
+  if (!job.in_history && !to_remember) return {};
+  lock::HistoryNote note;
+  if (job.in_history) note = note_of(job, hold, index, outcome);
+  if (to_remember) note.success = job.success;
+  return note;
 }
 
 // Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it.
@@ -79,22 +102,23 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];
   given_back.token = shared.token(hold);  // unknown when we were forked
-  lock::HistoryNote note;
-  if (job.in_history) note = note_of(job, given_back, hold, outcome);
-  const lock::HistoryNote* recorded = job.in_history ? &note : nullptr;
+  const auto note = note_for(job, given_back, hold, outcome);
+  const bool to_remember = note && note->success;
+  const lock::HistoryNote* recorded = note ? &*note : nullptr;
   const auto released = job.borrowed == Job::Borrowed::no ? client->release(given_back, end, keep, recorded)
                                                           : give_back_borrowed(context, given_back, end, recorded);
   if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {
     log::warning(which + "the lock could not be released: " + released.error().message + "; it is free in " +
-                 rough_duration(until(deadlines.runs_out_at(job.min_hold))) + " at the latest");
+                 rough_duration(until(deadlines.runs_out_at(job.min_hold))) + " at the latest" +
+                 (to_remember ? ", and it is unknown whether the success is remembered" : ""));
     return false;
   }
   report_trouble(which, *released);
   if (known_as_lost && !was_ours(released->outcome)) return false;
   if (!lock::lasted(given_back, *released, deadlines.ends_at(), BootClock::now())) return true;
-  report_release(job, hold, released->outcome, keep);
+  report_release(job, hold, *released, keep, to_remember);
   return false;
 }
 

@@ -28,6 +28,8 @@ std::string signal_text(int signal) {
   return found != std::end(kSignals) ? found->second : "signal " + std::to_string(signal);
 }
 
+std::string once_text(const PastHold& hold) { return hold.once.empty() ? "" : " (" + escaped(hold.once, 60) + ")"; }
+
 std::string end_text(const PastHold& hold) {
   if (hold.end == "exited") return hold.value ? (*hold.value == 0 ? "ok" : "exit " + std::to_string(*hold.value)) : "?";
   if (hold.end == "signalled") return hold.value ? signal_text(*hold.value) : "signal";
@@ -171,7 +173,7 @@ std::string result_text(const PastHold& hold) {
   }
   if (hold.expired()) return "lease ran out";
   if (hold.lost()) return "lost" + why;
-  return end_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
+  return end_text(hold) + once_text(hold) + (hold.leftovers.empty() ? "" : "; left " + escaped(hold.leftovers, 200));
 }
 
 std::string holder_text(const PastHold& hold) {

@@ -116,6 +116,20 @@ void add_holders(Json& json, const Status& status) {
   json["holders"] = array_of(status.holders);
 }
 
+// The newest hundred.
+void add_successes(Json& json, const std::optional<lock::Successes>& successes) {
+  if (!successes) return;
+  Json& all = json["successes"] = Json::array();
+  for (const lock::PastSuccess& success : successes->known) {
+    if (all.size() >= 100) break;
+    Json& one = all.emplace_back();
+    one = {{"key", success.key}, {"at", date_text(success.at)}, {"ago_ms", successes->ago(success).count()}};
+    one["remembered_until"] = date_text(success.until);
+    one.update(to_json(success.who));
+    one.erase("reason");
+  }
+}
+
 Json to_json(const Status& status) {
   Json json = {{"name", status.name().text()}, {"state", state_word(status.state)}, {"known", status.known}};
   if (status.state == Status::State::other_kind) {
@@ -135,6 +149,7 @@ Json to_json(const Status& status) {
   if (status.listening > 0) json["listening"] = status.listening;
   add_forecast(json, forecast(status));
   if (!status.deadlock.empty()) json["deadlock"] = status.deadlock;
+  add_successes(json, status.successes);
   json["server"] = status.asked;
   add_epoch(json, status.epoch);
   if (!status.servers.empty()) json["servers"] = servers_of(status);
@@ -153,6 +168,7 @@ Json to_json(const lock::PastHold& hold) {
   if (!hold.end.empty()) json["result"] = hold.end;
   if (hold.value) json[hold.end == "signalled" ? "signal" : "status"] = *hold.value;
   if (!hold.why.empty()) json["why"] = hold.why;
+  if (!hold.once.empty()) json["once"] = hold.once;
   if (!hold.leftovers.empty()) json["leftovers"] = hold.leftovers;
   if (!hold.by.empty()) json["taken_away_by"] = hold.by;
   if (!hold.kind.empty()) json["kind"] = hold.kind;
@@ -237,8 +253,9 @@ void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   if (!fd_) return;
   const bool lost = event.kind == run::LockEvent::Kind::lost;
-  write_event(*fd_, lost ? "lost" : "released", name,
-              lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}});
+  Json fields = lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}};
+  if (event.remembered) fields["remembered"] = *event.remembered;
+  write_event(*fd_, lost ? "lost" : "released", name, fields);
 }
 
 void Events::exit(const std::vector<lock::LockName>& names, const Ending& ending) const {

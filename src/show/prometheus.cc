@@ -15,7 +15,7 @@ namespace {
 // The metrics of one lock. Those without a value are not printed.
 struct Measures {
   std::optional<double> held, waiters, held_seconds, overdue, expected_wait, deadlock, last_status, last_duration,
-      last_end;
+      last_end, last_success;
   // Counters start at 0, because Prometheus would not see an increase from nothing to 1.
   std::optional<double> losses = 0, skips = 0, forced = 0;
 };
@@ -40,6 +40,8 @@ constexpr Metric kMetrics[] = {
     {"rlock_last_status", "gauge", "The exit status of the last recorded job.", &Measures::last_status},
     {"rlock_last_duration_seconds", "gauge", "How long that job held the lock.", &Measures::last_duration},
     {"rlock_last_end_timestamp_seconds", "gauge", "When that hold ended.", &Measures::last_end},
+    {"rlock_last_success_timestamp_seconds", "gauge", "When a job with --once or --once-per last succeeded.",
+     &Measures::last_success},
     {"rlock_losses_total", "counter", "How often the lock was lost while a job ran.", &Measures::losses},
     {"rlock_skips_total", "counter", "How often a job did not get the lock.", &Measures::skips},
     {"rlock_forced_total", "counter", "How often the lock was taken away.", &Measures::forced},
@@ -142,6 +144,9 @@ std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& 
     one.deadlock = status.deadlock.empty() ? 0 : 1;
     one.held = status.state == lock::Status::State::held ? 1 : 0;
     one.waiters = static_cast<double>(status.waiting);
+    if (status.successes && !status.successes->known.empty()) {
+      one.last_success = seconds(status.successes->known.front().at);
+    }
     const lock::HolderView* holder = status.oldest_holder();
     if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);
     if (const auto forecast = lock::forecast(status); forecast && forecast->wait) {

@@ -152,6 +152,17 @@ std::string epoch_text(const std::optional<lock::Epoch>& epoch) {
   return "nothing forgotten for " + rough_duration(*epoch->age) + in_front("; ", who_else_waits(*epoch));
 }
 
+void add_successes(Lines& lines, const Status& status) {
+  if (!status.successes) return;
+  constexpr std::size_t kShown = 10;
+  const auto& known = status.successes->known;
+  for (const lock::PastSuccess& success : known | std::views::take(kShown)) {
+    lines.add("once",
+              escaped(success.key, 100) + " succeeded " + success_text(success, status.successes->ago(success)));
+  }
+  if (known.size() > kShown) lines.add("once", "and " + std::to_string(known.size() - kShown) + " more");
+}
+
 // What each server of a quorum says.
 void add_servers(Lines& lines, const Status& status) {
   for (const Status::Server& server : status.servers) {
@@ -248,6 +259,10 @@ std::string forecast_text(const lock::Forecast& forecast, bool in_detail) {
   return text + (forecast.wait ? ": about " + rough_duration(*forecast.wait) : "");
 }
 
+std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago) {
+  return (ago ? rough_duration(*ago) + " ago" : date_text(success.at)) + " by " + described(success.who, {});
+}
+
 std::string place_text(long long ahead) {
   const long long place = ahead + 1, ten = place / 10 % 10, one = place % 10;
   const bool teen = ten == 1;
@@ -273,6 +288,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   add_waiting(lines, status);
   if (const auto forecast = lock::forecast(status)) lines.add("forecast", forecast_text(*forecast, in_detail));
   lines.add("deadlock", status.deadlock);
+  add_successes(lines, status);
   lines.add("epoch", epoch_text(status.epoch));
   add_servers(lines, status);
   return with_coloured_state(fitted(std::move(lines).text(), screen), style_of(status), screen);

@@ -40,6 +40,8 @@ std::string forecast_text(const lock::Forecast& forecast, bool in_detail);
 
 // "alice@ci-7"
 std::string user_and_host(const lock::HolderInfo& holder);
+// "3h12m ago by alice@ci-7 pid 4242 (./deploy.sh)"
+std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago);
 // "1st" for 0, "2nd" for 1 …
 std::string place_text(long long ahead);
 

@@ -2,6 +2,8 @@
 // The requests to the verbs on a lock (verbs/verbs.h), and their answers.
 #pragma once
 
+#include <algorithm>
+
 #include "verbs/mode.h"
 #include "verbs/name.h"
 
@@ -62,6 +64,38 @@ struct HolderView {
   std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
 };
 
+// What is to run only once (lua/part/once.lua).
+struct Once {
+  std::string key;      // of a period: "per day", or another one
+  long long start = 0;  // of the period, a number that grows with them; 0: it is no period
+
+  std::string text() const { return std::to_string(start) + " " + key; }  // for the scripts
+};
+
+// A success of it that a release records, to be remembered for `lasts`.
+struct Success {
+  Once once;
+  milliseconds lasts{};
+  HolderInfo who;
+};
+
+// A success that a server remembers. All texts are untrusted.
+struct PastSuccess {
+  std::string key;
+  long long start = 0;   // as in Once
+  milliseconds until{};  // remembered until then, since 1970 by the server's clock
+  milliseconds at{};     // when it was
+  HolderInfo who;        // without a reason
+};
+
+// What is remembered of one lock.
+struct Successes {
+  milliseconds now{};              // the server's clock, since 1970
+  std::vector<PastSuccess> known;  // newest first; of thousands, only some
+
+  milliseconds ago(const PastSuccess& success) const { return std::max<milliseconds>(now - success.at, 0ms); }
+};
+
 // How a request waits in the queue (lua/part/queue.lua).
 struct QueueRequest {
   std::string place;        // from the last reply; empty for a new waiter
@@ -80,6 +114,7 @@ struct AcquireRequest {
   std::string hold_id;                   // empty: that of `owner`
   milliseconds lease{};
   HolderInfo holder;
+  std::optional<Once> once;  // grant nothing if that has already succeeded
 
   std::string hold() const { return hold_id.empty() ? owner.first_hold() : hold_id; }
   Lock lock() const { return {name, mode.layout()}; }
@@ -119,6 +154,7 @@ struct Acquired {
     not_held,     // the heir does not hold it, see AcquireRequest::only_heir
     in_use,       // the heir holds it more than once
     no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
+    succeeded,    // what is to run only once has already succeeded
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
     deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)
   };
@@ -131,10 +167,12 @@ struct Acquired {
   std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock
   std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
   long long holders = 0;  // held: how many there are
-  std::optional<HolderView> holder;  // held: one of them
-  long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                    // replaced, asked: by whom, for people; deadlock: who waits for whom
-  OtherKind instead;                 // other_kind
+  std::optional<HolderView> holder;    // held: one of them
+  long long number = 0;                // queue_full: how many wait; other_slots: how many slots there are
+  std::string by;                      // replaced, asked: by whom, for people; deadlock: who waits for whom
+  OtherKind instead;                   // other_kind
+  std::optional<PastSuccess> success;  // succeeded
+  std::optional<milliseconds> ago;     // succeeded: how long ago; none: unknown
 };
 
 enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
@@ -150,6 +188,7 @@ struct HistoryNote {
   std::string total;                // the one to increment: losses, skips, forced; "": none
   std::vector<std::string> fields;  // of the entry, names and values; none: no entry
   bool only_if_held = false;        // write nothing if the hold is gone
+  std::optional<Success> success;   // to be remembered, if the hold is not gone
 };
 
 struct ReleaseRequest {
@@ -171,6 +210,8 @@ struct Released {
   OtherKind instead;        // other_kind
   std::string token;        // free, other_owner: the last fencing token granted; "": unknown. Untrusted
   std::string unwritten;    // released, kept: why the history could not be written; "" if it was, or need not be
+  bool remembered = false;  // released, kept: the success of the note
+  std::string forgotten;    // released, kept: why it is not remembered; "" if it is, or there is none
   std::string unsure;       // why the server that answered may no longer have been the master; "": it was
 };
 
@@ -213,11 +254,12 @@ struct Status {
   // How many clients listen where Redisson's wait for a release, not counting rlock's first waiter; a waiter of rlock
   // that another one has overtaken may be counted. 0 for a quorum.
   long long listening = 0;
-  std::vector<Server> servers;  // of a quorum; everything else is what a majority says
-  std::string asked;            // the address or addresses that were asked, without passwords
-  std::optional<Epoch> epoch;   // of the only server; none: it has no record, or was not asked for it
-  bool known = true;            // false: see is_known in lock/listing.h, if that was asked
-  std::string deadlock;         // who waits for whom, if mark_deadlocks() has found that; "": nobody, or not asked
+  std::vector<Server> servers;         // of a quorum; everything else is what a majority says
+  std::string asked;                   // the address or addresses that were asked, without passwords
+  std::optional<Epoch> epoch;          // of the only server; none: it has no record, or was not asked for it
+  std::optional<Successes> successes;  // what is remembered for jobs that run once; none: not asked for
+  bool known = true;                   // false: see is_known in lock/listing.h, if that was asked
+  std::string deadlock;  // who waits for whom, if mark_deadlocks() has found that; "": nobody, or not asked
 
   const LockName& name() const { return lock.name; }
   // The first one; null if nobody holds it.

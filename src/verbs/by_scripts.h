@@ -40,7 +40,8 @@ class ByScripts final : public Verbs {
   }
   // The same for a hold that a majority keeps, without the guard: as long as they do, no grant that this server may
   // have forgotten has a majority.
-  Result<std::optional<Acquired>> put_back(const AcquireRequest& request, TimePoint sent, const Until& until) {
+  Result<std::optional<Acquired>> put_back(AcquireRequest request, TimePoint sent, const Until& until) {
+    request.once.reset();  // a minority's success does not count
     return ask(request, sent, Attempts::one, Guard::off, until);
   }
   // A reply for each, in one exchange.

@@ -44,7 +44,7 @@ Result<LockName> LockName::parse(std::string_view text) {
         "its braces would put its companion keys into another cluster slot; use one pair with text between, or none");
   }
   for (const std::string_view word : {"rlock:holder", "rlock:hold", "rlock:queue", "rlock:waiters", "rlock:history",
-                                      "rlock:totals", "redisson_lock_token"}) {
+                                      "rlock:totals", "rlock:once", "redisson_lock_token"}) {
     if (text.starts_with(word) && text.substr(word.size()).starts_with(':')) {
       return bad("it would be a key of another lock");
     }

@@ -47,6 +47,7 @@ class LockName {
   std::string waiters_key() const { return companion("rlock:waiters"); }
   std::string history_key() const { return companion(kHistory); }
   std::string totals_key() const { return companion(kTotals); }
+  std::string once_key() const { return companion(kOnce); }
   // A waiter's id follows.
   std::string grant_channel_prefix() const { return companion("rlock:grant") + ":"; }
   // The keys that describe the holders of a shared lock; a holder's id follows.
@@ -58,7 +59,8 @@ class LockName {
 
   // Words of companion keys by which locks can be found.
   static constexpr std::string_view kHolder = "rlock:holder", kQueue = "rlock:queue", kHistory = "rlock:history",
-                                    kTotals = "rlock:totals", kToken = "redisson_lock_token", kHold = "rlock:hold";
+                                    kTotals = "rlock:totals", kToken = "redisson_lock_token", kHold = "rlock:hold",
+                                    kOnce = "rlock:once";
   // Of the keys with kHold, only the one with this suffix leads to a lock; the others belong to single holders.
   static constexpr std::string_view kDue = ":due";
   // The name that a companion key with that word belongs to; none if the key breaks the rule.

@@ -14,6 +14,8 @@ namespace {
 
 using redis::Reply;
 
+constexpr std::size_t kLongestText = 512;
+
 std::unexpected<Error> unexpected_reply(std::string_view script) {
   return fail(Error::Code::protocol,
               "unexpected reply to the " + std::string(script) + " script; is something between us and Redis?");
@@ -150,7 +152,34 @@ Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock
   return held;
 }
 
+Acquired read_succeeded(const Reply& reply, const AcquireRequest& request) {
+  Acquired succeeded{.outcome = Acquired::Outcome::succeeded};
+  succeeded.success = read_success(request.once ? request.once->key : "", reply.at(1).as_text());
+  const auto now = time_in(reply.at(2).as_text());
+  if (now && succeeded.success) succeeded.ago = std::max<milliseconds>(*now - succeeded.success->at, 0ms);
+  return succeeded;
+}
+
 }  // namespace
+
+// "<start> <until> <at> <pid>\n<user>\n<host>\n<command>"
+std::optional<PastSuccess> read_success(const std::string& key, std::string_view record) {
+  const auto cut = [&](char end) {
+    const std::string_view part = record.substr(0, record.find(end));
+    record.remove_prefix(std::min(part.size() + 1, record.size()));
+    return std::string(part);
+  };
+  const auto start = number_in(cut(' '));
+  const auto until = time_in(cut(' ')), at = time_in(cut(' '));
+  const auto pid = number_in(cut('\n'));
+  if (!start || !until || !at) return {};
+  PastSuccess success{.key = key, .start = *start, .until = *until, .at = *at};
+  success.who.pid = static_cast<long>(pid.value_or(0));
+  success.who.user = cut('\n').substr(0, kLongestText);
+  success.who.host = cut('\n').substr(0, kLongestText);
+  success.who.command = record.substr(0, kLongestText);
+  return success;
+}
 
 Result<Released> read_release(const Reply& reply) {
   Released released;
@@ -175,6 +204,8 @@ Result<Released> read_release(const Reply& reply) {
   released.holds_left = reply.at(1).as_number().value_or(0);
   released.fault = reply.at(2).as_text();
   released.unwritten = reply.at(4).as_text();
+  released.remembered = reply.at(5).as_number() == 1;
+  if (!released.remembered) released.forgotten = reply.at(5).as_text();
   return released;
 }
 
@@ -187,6 +218,7 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "held") return read_held(reply, request, lock);
   if (outcome == "replaced") return Acquired{.outcome = Outcome::replaced, .by = escaped(reply.at(1).as_text(), 200)};
   if (outcome == "other-kind") return Acquired{.outcome = Outcome::other_kind, .instead = other_kind_of(reply)};
+  if (outcome == "succeeded") return read_succeeded(reply, request);
   if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
   if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
   if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};

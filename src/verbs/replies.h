@@ -4,6 +4,8 @@
 // Errors of all: protocol if a reply does not have the shape that the script promises.
 #pragma once
 
+#include <string_view>
+
 #include "redis/reply.h"
 #include "verbs/answers.h"
 
@@ -20,6 +22,9 @@ Result<RenewReply> read_renewal(const redis::Reply& reply);
 
 // Of release and force_unlock.
 Result<Released> read_release(const redis::Reply& reply);
+
+// A record as lua/part/once.lua describes it. None: it is malformed.
+std::optional<PastSuccess> read_success(const std::string& key, std::string_view record);
 
 // False: the owner does not hold the lock.
 Result<bool> read_raise(const redis::Reply& reply, const Lock& lock);

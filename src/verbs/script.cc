@@ -45,6 +45,13 @@ void add_wakeup(Call& call, const redis::Client& client, const Lock& lock, bool 
 // The keys of the totals and of the history are not declared for the same reason. They are in the slot of the lock.
 void add_history(Call& call, const LockName& name) { call.argument(name.totals_key()).argument(name.history_key()); }
 
+void add_success(Call& call, const Success& success) {
+  const HolderInfo& who = success.who;
+  const std::string names = shortened(who.user) + "\n" + shortened(who.host) + "\n" + shortened(who.command);
+  call.argument(success.once.start).argument(success.once.key).argument(success.lasts);
+  call.argument(std::to_string(who.pid) + "\n" + names);
+}
+
 }  // namespace
 
 Call::Call(Verb verb, const Lock& lock, const std::string& owner, bool sharded) {
@@ -99,6 +106,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
     if (lock.layout == Layout::read_write) call.key(lock.name.reader_key(request.heir->text()));
   }
   if (request.queueing) call.key(request.name.waiters_key() + ":" + request.owner.text());
+  if (request.once) call.key(request.name.once_key());
   call.guarded(guard);
   std::vector<std::string> words;
   const std::string renewal = holder.renewal > 0ms ? std::to_string(holder.renewal.count()) : "";
@@ -122,7 +130,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
       .argument(request.mode.text())
       .argument(static_cast<long long>(words.size()));
   for (const std::string& word : words) call.argument(word);
-  if (request.queueing || request.mode.resize || request.mode.java || request.only_heir) {
+  if (request.queueing || request.once || request.mode.resize || request.mode.java || request.only_heir) {
     call.argument((request.mode.resize ? 1 : 0) + (request.mode.java ? 2 : 0))
         .argument(request.queueing ? 1 : 0)
         .argument(queueing.place)
@@ -131,6 +139,7 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
         .argument(queueing.replace ? 1 : 0)
         .argument(request.only_heir ? 1 : 0);
   }
+  if (request.once) call.argument(request.once->text());
   return call;
 }
 
@@ -154,7 +163,9 @@ Call release_call(redis::Client& client, const ReleaseRequest& request, const st
   add_wakeup(call, client, request.lock, request.note != nullptr);
   if (request.note) {
     add_history(call, name);
-    call.argument((request.note->only_if_held ? "-" : "") + request.note->total);
+    const auto& success = request.note->success;
+    call.argument((success ? "+" : request.note->only_if_held ? "-" : "") + request.note->total);
+    if (success) add_success(call, *success);
     for (const std::string& word : request.note->fields) call.argument(word);
   }
   return call;

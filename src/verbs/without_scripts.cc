@@ -75,6 +75,10 @@ Result<Acquired> WithoutScripts::acquire(const AcquireRequest& request, const Un
     return fail(Error::Code::config,
                 refused_.message + "; without scripts there is no queue with places and priorities");
   }
+  if (request.once) {
+    return fail(Error::Code::config,
+                refused_.message + "; without scripts the success of a job cannot be remembered with its release");
+  }
   const LockName& name = request.name;
   const std::string owner = request.owner.text(), ms = std::to_string(request.lease.count());
   // These need the rights of renewals and of the release, so a missing one shows before anything is taken.

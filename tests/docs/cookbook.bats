@@ -13,7 +13,7 @@ setup() {
   local stub
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in backup.sh report.sh deploy.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
+  for stub in backup.sh report.sh deploy.sh migrate.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
     printf '#!/bin/sh\necho "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
     chmod +x "$stub"
   done
@@ -62,7 +62,7 @@ rows() {
     follow "$script" || { show && cat "$script" && return 1; }
     redis srv flushall >/dev/null # kept by --min-hold
   done
-  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make report.sh terraform ' ]]
+  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make migrate.sh report.sh terraform ' ]]
 }
 
 @test "each row of the tables runs the job" {
@@ -114,7 +114,9 @@ rows() {
 @test "no block does anything while another owner has its lock" {
   local name script count=0
   blocks "$BOOK"
-  for name in backup daily-report data deploy leader nightly production terraform-production; do rlock acquire "$name" --lease 10m; done
+  for name in backup daily-report weekly-report data database deploy leader nightly production terraform-production; do
+    rlock acquire "$name" --lease 10m
+  done
   rlock acquire -x catalogue --lease 10m
   rlock acquire --protocol set nightly-python --lease 10m
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
@@ -142,18 +144,52 @@ rows() {
   redis srv flushall
 }
 
-@test "once a day: another host does not run it again until somebody frees the lock" {
-  block '--min-hold 12h'
+@test "once a day: another host does not run it again until somebody takes the success back" {
+  block '--once-per day daily-report'
+  cp report.sh fine
+  printf '#!/bin/sh\nexit 3\n' >report.sh
+  run -3 bash script
+  mv fine report.sh
   follow script
   follow script
   [[ -z $output && -z $stderr && $(<calls) == 'report.sh under daily-report' ]]
-  block 'force-unlock --yes daily-report'
+  block 'release daily-report --forget'
   follow script
-  assert_says 'has ended; --min-hold keeps the lock'
-  block '--min-hold 12h'
+  assert_says 'once      per day succeeded'
+  block '--once-per day daily-report'
   follow script
   [[ $(wc -l <calls) == 2 ]]
-  redis srv del daily-report 'rlock:holder:{daily-report}'
+  redis srv flushall
+}
+
+@test "migrate once for each release: the others wait, and go on when it has succeeded" {
+  local first second
+  printf '#!/bin/sh\necho ran >>calls; until [ -e go ]; do sleep 0.02; done\n' >migrate.sh
+  block '--once "$(cat commit)"'
+  bash script 3>&- &
+  first=$!
+  wait_until test -e calls
+  bash script 3>&- &
+  second=$!
+  wait_until eval "(( \$(redis srv zcard 'rlock:queue:{database}') == 1 ))"
+  touch go
+  wait "$first"
+  wait "$second"
+  [[ $(<calls) == ran ]]
+  echo another >commit
+  follow script
+  [[ $(wc -l <calls) == 2 ]]
+  redis srv flushall
+}
+
+@test "did it happen: 0 or 1, with one line" {
+  block 'succeeded-within 26h daily-report'
+  follow script
+  [[ $output == $'daily-report: no success is known, in the history or of --once\ncall someone' ]]
+  rlock run --once-per day daily-report -- true
+  follow script
+  [[ $output == 'daily-report: succeeded '* && $output != *call* ]]
+  redis srv flushall
 }
 
 @test "only the newest deploy: the waiting one yields" {

@@ -26,10 +26,10 @@ teardown() {
 teardown_file() { redis_stop srv; }
 
 # as_here: standard input with this test's paths, so that nobody's own local: server is touched.
-as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
+as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/10 2-4 \* \* \* ,,"; }
 
 # PAGE:EXAMPLES for each man page with examples that a shell runs; a test below follows each.
-PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1 rlock-history.1:1'
+PAGES='rlock.1:1 rlock-run.1:6 rlock-acquire.1:3 rlock-status.1:3 rlock-force-unlock.1:1 rlock-history.1:1'
 
 # example PAGE NUMBER: a line or block of the page's EXAMPLES.
 example() {
@@ -65,7 +65,7 @@ help_examples() {
 # by_another: another owner holds every lock in the documents, with the kind that they use.
 by_another() {
   local name
-  for name in hello nightly deploy tick database catalogue-db catalogue-files; do
+  for name in hello nightly deploy tick database migrations catalogue-db catalogue-files; do
     rlock acquire "$name" --lease 10m
   done
   for name in data catalogue; do rlock acquire -x "$name" --lease 10m; done
@@ -87,7 +87,7 @@ nothing_of() {
   man_blocks
   rm block.man.rlock-status.1.* block.man.rlock-force-unlock.1.* # they take nothing
   for subcommand in run acquire renew release status; do help_examples "$subcommand" >"block.help.$subcommand"; done
-  grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
+  grep -E '^\*/10 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
   by_another
   for script in block.*; do
     [[ -s $script ]]
@@ -130,14 +130,15 @@ nothing_of() {
 @test "rlock-run.1: in a crontab, run when free and silent when busy" {
   follow rlock-run.1 1
   [[ $(<calls) == 'backup  under nightly' ]]
-  # Kept for a minute, and then held by another owner.
+  # It has succeeded today; then it is held by another owner.
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
-  rlock force-unlock --yes nightly
+  rlock release nightly --forget 'per day'
   rlock acquire nightly --lease 1m >owner
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
   rlock release nightly --owner "$(<owner)"
+  redis srv del 'rlock:totals:{nightly}' # of jobs that found it busy
 }
 
 # cron_lines: each documented line that one of many hosts has to run and the others skip: in a crontab, a systemd unit,
@@ -150,13 +151,14 @@ cron_lines() {
     cat "$root/packaging/examples/crontab" "$MAN"/*
     sed -nE 's/^`(rlock .*)`$/\1/; s/\{\{\[-.\|(--[a-z-]*)\]\}\}/\1/g; s/[{}]{2}//g; /^rlock/p' "$root/docs/tldr/rlock.md"
     help_examples run
-  } | grep -vE '^\| (`flock|`@SchedulerLock|`lockAt|the same lock)' | grep -E 'rlock run .*(-E|--conflict-exit-code) 0' | sed -E 's/^.*(rlock run )/\1/; s/ \|\| .*//'
+  } | grep -vE '^\| (`flock|`@SchedulerLock|`lockAt|the same lock)' | grep -E 'rlock run .*((-E|--conflict-exit-code) 0|--once.* -- )' | sed -E 's/^.*(rlock run )/\1/; s/ \|\| .*//'
 }
 
 @test "each documented line for many hosts at the same time runs the job once, even if their clocks differ by more than its duration" {
   local line count=0 host
   printf '#!/bin/sh\necho ran >>"%s/calls"\n' "$PWD" >once
   chmod +x once
+  echo 4f2a1c9 >commit
   while IFS= read -r line; do
     : >calls
     # Each host comes when the one before it is done.
@@ -180,6 +182,13 @@ cron_lines() {
   follow rlock-run.1 4
   follow rlock-run.1 5
   [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmigrate.sh  under catalogue-db catalogue-files' ]]
+}
+
+@test "rlock-run.1: a migration, once for its version" {
+  follow rlock-run.1 6
+  follow rlock-run.1 6
+  [[ $(<calls) == 'migrate.sh  under migrations' ]]
+  redis srv del 'rlock:once:{migrations}'
 }
 
 @test "rlock-acquire.1: by hand, over several steps" {
@@ -224,6 +233,12 @@ cron_lines() {
   follow rlock-status.1 2
   [[ $output == busy ]]
   rlock release deploy --owner "$owner"
+  example rlock-status.1 3 >script
+  run -2 bash script
+  rlock run --once-per day nightly -- true
+  follow rlock-status.1 3
+  [[ $output == 'nightly: succeeded '* ]]
+  redis srv del 'rlock:once:{nightly}'
 }
 
 @test "rlock-history.1: a job and its history" {
@@ -287,7 +302,7 @@ tldr_examples() {
   tldr_examples >examples
   [[ $(wc -l <examples) == 8 && $(grep -c '{{' examples) == 0 ]]
   sed 's/^rlock status deploy$/rlock run deploy -- &/; s/^rlock force-unlock .*/rlock acquire deploy --lease 10m; & --yes/
-    /--min-hold/s/$/; rlock force-unlock --yes deploy/' examples >script
+    /--once-per/s/$/; rlock release deploy --forget "per day"/' examples >script
   run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
   [[ $output == *'state     held'*'deploy: free'* ]]
   # Six commands ran, five of them under a lock that rlock run gave them.
@@ -296,11 +311,11 @@ tldr_examples() {
 
 @test "run --help: each example" {
   help_examples run >script
-  [[ $(grep -c '^rlock ' script) == 7 ]]
+  [[ $(grep -c '^rlock ' script) == 8 ]]
   run -0 --separate-stderr bash -eu script
   [[ $output == 'I have the lock' && -z $stderr ]]
-  [[ $(cut -d' ' -f1,2 calls) == $'backup \ndeploy.sh \nmake \nmake install\nreport.sh \nmake \nmigrate.sh ' ]]
-  rlock force-unlock --yes nightly # --min-hold keeps it
+  [[ $(cut -d' ' -f1,2 calls) == $'backup \ndeploy.sh \nmake \nmake install\nreport.sh \nmake \nmigrate.sh \nmigrate.sh ' ]]
+  redis srv del 'rlock:once:{nightly}' 'rlock:once:{migrations}'
 }
 
 @test "acquire --help: each example" {
@@ -318,7 +333,8 @@ tldr_examples() {
     echo 'redis-cli -s "$srv_sock" pttl deploy'
     help_examples release
   } >script
-  [[ $(grep -c '^rlock ' script) == 2 ]]
+  [[ $(grep -c '^rlock ' script) == 3 ]]
+  rlock run --once 1.4 migrations -- true
   run -0 --separate-stderr bash -eu script
   ((lines[-1] > 1000000))
 }
@@ -328,7 +344,7 @@ tldr_examples() {
   local owner
   owner=$(rlock acquire deploy --lease 10m)
   run -0 --separate-stderr bash -eu script
-  [[ $output == *'state     held'* && ${lines[-1]} == busy ]]
+  [[ $output == *'state     held'*$'\nbusy\nnightly: no success is known'*$'\nno backup today' ]]
   rlock release deploy --owner "$owner"
 }
 

@@ -32,8 +32,8 @@ load ../lib/common
 @test "the README's crontab line works in cron's bare environment, and is silent if the lock is busy" {
   redis_start srv
   local line owner
-  line=$(grep -E '^\*/5 ' "$TESTS_DIR/../README.md" | sed -E 's/^([^ ]+ +){5}//; s,/usr/local/bin/backup,touch ran,')
-  [[ $line == 'rlock run -n -E 0 --min-hold 1m nightly -- touch ran' ]]
+  line=$(grep -E '^\*/10 ' "$TESTS_DIR/../README.md" | sed -E 's/^([^ ]+ +){5}//; s,/usr/local/bin/backup,touch ran,')
+  [[ $line == 'rlock run -n -E 0 --once-per day nightly -- touch ran' ]]
   mkdir "$BATS_TEST_TMPDIR/bin"
   ln -s "$(realpath "$RLOCK")" "$BATS_TEST_TMPDIR/bin/rlock"
   cd "$BATS_TEST_TMPDIR"
@@ -45,14 +45,15 @@ load ../lib/common
   as_cron
   [[ -e ran ]]
   rm ran
-  # Kept for a minute, and then held by another owner.
+  # It has succeeded today; then it is held by another owner.
   as_cron
   [[ ! -e ran ]]
-  rlock --url "$(redis_url srv)" force-unlock --yes nightly
+  rlock --url "$(redis_url srv)" release nightly --forget 'per day'
   owner=$(rlock --url "$(redis_url srv)" acquire nightly --lease 1m)
   as_cron
   [[ ! -e ran ]]
   rlock --url "$(redis_url srv)" release nightly --owner "$owner"
+  redis srv del 'rlock:totals:{nightly}'
   assert_clean srv
   redis_stop srv
 }

@@ -227,6 +227,7 @@ PYTHON
 @test "alerts and dashboard only use existing metrics, and all those in the man page" {
   local i
   for i in 1 2 3 4 5; do rlock run a -- true; done
+  rlock run --once 1 a -- true
   rlock acquire a --history --lease 1m
   redis srv hset 'rlock:totals:{a}' lasted '60000 60000 60000 60000 60000' >/dev/null
   rlock run renewed -- "$RLOCK" status --prometheus >text
@@ -235,7 +236,7 @@ PYTHON
   rlock status --prometheus >>text
   quorum_stop
   measures text >known
-  (($(wc -l <known) == 15))
+  (($(wc -l <known) == 16))
   diff known <(measures "$ROOT/man/rlock-status.1")
   [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
   python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'

@@ -46,12 +46,12 @@ class Server(servers.Server):
 class Job:
     """One `rlock run`. Its number is the id in the log."""
 
-    def __init__(self, number, command, kind):
+    # Without messages, because one would come with each restart of the server.
+    def __init__(self, number, command, kind, messages=subprocess.DEVNULL):
         self.number, self.kind = number, kind
         self.started = self.alive_since = time.time()  # alive: it was not stopped after that
         self.ended_at = None  # or killed
-        # A message would come with each restart of the server.
-        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, stderr=messages)
 
 
 class Jobs:

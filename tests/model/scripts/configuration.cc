@@ -12,7 +12,7 @@ std::vector<Role> several(int number, const Role& role) { return {static_cast<st
 
 const std::vector<Configuration>& configurations() {
   static const Role plain, longer{.lease = 20s}, java{.java = true}, read{.mode = {Kind::read}},
-      write{.mode = {Kind::write}};
+      write{.mode = {Kind::write}}, once{.once = true};
   static const std::vector<Configuration> all = {
       {.name = "plain", .clients = several(3, plain), .ticks = 3, .faults = 1},
       {.name = "plain-pair", .clients = several(2, plain), .ticks = 4, .faults = 3},
@@ -21,6 +21,9 @@ const std::vector<Configuration>& configurations() {
       {.name = "string", .clients = several(3, {.mode = {Kind::set}}), .ticks = 3, .faults = 1},
       {.name = "mixed", .clients = {plain, plain, java}, .ticks = 3, .faults = 1},
       {.name = "jobs", .clients = several(2, plain), .ticks = 3, .attempts = 2, .faults = 1},
+      {.name = "once", .clients = several(3, once), .ticks = 3, .faults = 1},
+      {.name = "once-pair", .clients = several(2, once), .ticks = 3, .attempts = 2, .faults = 1},
+      {.name = "once-mixed", .clients = {once, once, plain}, .ticks = 2, .faults = 1},
       // Without the guard, a server that forgets gives the lock to a second owner.
       {.name = "loss",
        .clients = {plain, plain},

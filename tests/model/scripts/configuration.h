@@ -18,6 +18,7 @@ struct Role {
   int priority = 0;
   bool is_new = false;   // the server has not yet granted a lease of this length when the search begins
   milliseconds lease{};  // 0: that of the configuration
+  bool once = false;     // its command is to succeed only once, together with those of all others with this
 };
 
 struct Configuration {

@@ -33,6 +33,7 @@ const char* verb_of(Ask ask) {
                                     "asks for the lock and waits",
                                     "renews",
                                     "releases",
+                                    "releases, having succeeded",
                                     "gives up waiting",
                                     "is forced to unlock",
                                     "asks for the lock, in Java",
@@ -147,7 +148,7 @@ void Model::forget_the_rest(Client& client) const {
   if (!has_ears) client.hears_releases = false;
   if (client.stage == Stage::gone && !has_ears) client.attempt = static_cast<std::uint8_t>(configuration_.attempts - 1);
   if (client.stage != Stage::holds) client.sent = 0;
-  if (client.stage != Stage::holds && client.pending != Ask::release) client.forced = client.given_back = false;
+  if (client.stage != Stage::holds && !is_release(client.pending)) client.forced = client.given_back = false;
   if (!is_acquire(client.pending) && client.pending != Ask::renew) client.asked = 0;
   if (client.stage != Stage::waits) client.place = 0;
 }
@@ -246,7 +247,11 @@ void Model::each_of(const State& state, int number, const Visit& visit) {
       each_request(state, number, Ask::wait, visit);
       each_request(state, number, Ask::leave, visit);
       break;
-    case Stage::holds: each_request(state, number, Ask::renew, visit); [[fallthrough]];
+    case Stage::holds:
+      each_request(state, number, Ask::renew, visit);
+      if (configuration_.clients[static_cast<std::size_t>(number)].once)
+        each_request(state, number, Ask::succeed, visit);
+      [[fallthrough]];
     case Stage::lost: each_request(state, number, Ask::release, visit); break;
     case Stage::leaves: {
       each_request(state, number, client.pending, visit);
@@ -295,16 +300,21 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
   const Outcome& outcome = server_.execute(state.database, request, listening(state), full);
   const Facts& after = server_.facts(outcome.database);
   if (outcome.complaint != 0) complaint_ = server_.text(outcome.complaint);
+  const auto asker = static_cast<std::size_t>(request.who.client);
+  const bool held = before.ends[asker] != 0 && before.attempts[asker] == request.who.attempt;
+  if (request.ask == Ask::succeed && held && outcome.word == Word::released && ++state.successes > 1)
+    complaint_ = "what is to succeed once has succeeded twice";
   if (after.token != before.token && after.token <= state.token)
     complaint_ = "a token is not larger than an earlier one";
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
-    if (outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits && client.listens) {
+    const bool is_done = configuration_.clients[i].once && state.successes > 0;
+    if (outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits && client.listens && !is_done) {
       complaint_ = "a client that waits is overtaken";
     }
   }
-  Client& client = state.clients[static_cast<std::size_t>(request.who.client)];
-  if (request.ask == Ask::release && outcome.word == Word::released && request.who.attempt == client.attempt) {
+  Client& client = state.clients[asker];
+  if (is_release(request.ask) && outcome.word == Word::released && request.who.attempt == client.attempt) {
     client.given_back = true;
   }
   state.token = std::max(state.token, after.token);
@@ -324,8 +334,7 @@ void Model::each_request(const State& state, int number, Ask ask, const Visit& v
     if (fault.dies && ask != Ask::wait) continue;  // the same as if it did nothing more
     if (client.pending != ask) client.asked = static_cast<std::uint8_t>(tick(state));
     if (ask == Ask::wait) client.listens = true;
-    if (ask == Ask::release || ask == Ask::leave)
-      client.stage = client.stage == Stage::lost ? Stage::lost : Stage::leaves;
+    if (is_release(ask) || ask == Ask::leave) client.stage = client.stage == Stage::lost ? Stage::lost : Stage::leaves;
     client.pending = ask;
     const Request request = request_of(next, number, ask);
     Step step{verb_of(ask), number, fault.text};
@@ -338,7 +347,7 @@ void Model::each_request(const State& state, int number, Ask ask, const Visit& v
       const bool must_have_it = held || client.given_back;
       const Outcome& outcome = this->ask(next, request, fault.full);
       step.reply = outcome.word;
-      if (ask == Ask::renew || (ask == Ask::release && must_have_it)) note_loss(next, number, ask, outcome);
+      if (ask == Ask::renew || (is_release(ask) && must_have_it)) note_loss(next, number, ask, outcome);
       if (!fault.lost) hear(next, number, ask, outcome);
     }
     if (fault.dies) {
@@ -377,6 +386,7 @@ void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
   Client& client = state.clients[static_cast<std::size_t>(number)];
   switch (outcome.word) {
     case Word::granted:
+      if (role.once && state.successes > 0) complaint_ = "a command runs although it has succeeded";
       client.listens = client.hears_releases = false;
       client.sent = client.asked;
       client.place = 0;
@@ -390,6 +400,13 @@ void Model::hear_acquired(State& state, int number, const Outcome& outcome) {
       break;
     case Word::again: client.stage = Stage::waits; break;
     case Word::full: client.stage = client.stage == Stage::idle ? Stage::gone : Stage::waits; break;
+    case Word::succeeded:
+      if (client.stage == Stage::waits) {
+        client.stage = Stage::leaves;
+        client.pending = Ask::leave;
+        break;
+      }
+      [[fallthrough]];
     default: client.stage = Stage::gone; client.listens = client.hears_releases = false;
   }
 }
@@ -439,6 +456,7 @@ void Model::die(const State& state, int number, const Visit& visit) {
 void Model::check(const State& state) {
   const Facts& facts = server_.facts(state.database);
   if (facts.complaint != 0) complaint_ = server_.text(facts.complaint);
+  if (facts.success && state.successes == 0) complaint_ = "a failure is remembered as a success";
   int holders = 0, writers = 0;
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
@@ -482,6 +500,7 @@ Hash Model::hash(const State& state) const {
   add(state.token);
   add(state.faults);
   add(state.losses);
+  add(state.successes);
   add(state.copied);
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];

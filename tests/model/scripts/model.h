@@ -45,6 +45,7 @@ struct State {
   DatabaseId copy = 0;      // what a replica knows; only if `copied`
   std::uint64_t token = 0;  // the largest one that was ever granted
   std::uint8_t faults = 0, losses = 0;
+  std::uint8_t successes = 0;  // releases of a lock that was held, by clients whose commands have succeeded
   bool copied = false;
   std::array<Client, kMostClients> clients{};
 };

@@ -23,7 +23,8 @@ namespace {
 
 using Type = Value::Type;
 
-constexpr milliseconds kRemember = 60s;
+constexpr milliseconds kRemember = 60s, kRememberSuccess = 600s;  // longer than any run
+const lock::Once kOnce{"key"};
 
 // Whose keys and channels the model has.
 lock::LockName name_of_lock() { return *lock::LockName::parse("n"); }
@@ -42,7 +43,8 @@ std::vector<Renaming> renamings_of(const std::vector<Role>& roles) {
   const auto same = [&](std::size_t a, std::size_t b) {
     const Role &one = roles[a], &other = roles[b];
     return one.mode.text() == other.mode.text() && one.waits == other.waits && one.java == other.java &&
-           one.replaces == other.replaces && one.priority == other.priority && one.lease == other.lease;
+           one.replaces == other.replaces && one.priority == other.priority && one.lease == other.lease &&
+           one.once == other.once;
   };
   Renaming renaming{};
   std::iota(renaming.begin(), renaming.end(), 0);
@@ -118,6 +120,7 @@ Word word_of(lock::Acquired::Outcome outcome) {
     case lock::Acquired::Outcome::granted: return Word::granted;
     case lock::Acquired::Outcome::held: return Word::held;
     case lock::Acquired::Outcome::replaced: return Word::replaced;
+    case lock::Acquired::Outcome::succeeded: return Word::succeeded;
     default: return Word::wrong;
   }
 }
@@ -182,8 +185,8 @@ Hash hash_of(const void* bytes, std::size_t size) {
 }
 
 const char* name_of(Word word) {
-  constexpr const char* kNames[] = {"granted",  "held", "again",       "replaced",      "renewed",
-                                    "released", "free", "other owner", "out of memory", "a wrong reply"};
+  constexpr const char* kNames[] = {"granted", "held",        "again",     "replaced",      "renewed",      "released",
+                                    "free",    "other owner", "succeeded", "out of memory", "a wrong reply"};
   return kNames[static_cast<int>(word)];
 }
 
@@ -224,6 +227,7 @@ std::vector<std::string> Server::words_of(const Request& request) {
       if (request.ask == Ask::wait) {
         acquire.queueing = {.place = places_[request.place], .priority = role.priority, .replace = role.replaces};
       }
+      if (role.once) acquire.once = kOnce;
       return as_strings(lock::acquire_call(client_, acquire, lock::guard_words(client_, guard_), {}));
     }
     case Ask::renew: {
@@ -235,7 +239,11 @@ std::vector<std::string> Server::words_of(const Request& request) {
     case Ask::java_unlock: return java_words(kJavaUnlocks, owner.text());
     case Ask::force: return as_strings(lock::force_unlock_call(client_, lock_, owner, nullptr, {}));
     default: {
-      const lock::ReleaseRequest release{.lock = lock_, .owner = owner, .hold_id = owner.first_hold()};
+      const lock::HistoryNote note{.success = lock::Success{kOnce, kRememberSuccess, {}}};
+      const lock::ReleaseRequest release{.lock = lock_,
+                                         .owner = owner,
+                                         .hold_id = owner.first_hold(),
+                                         .note = request.ask == Ask::succeed ? &note : nullptr};
       return as_strings(lock::release_call(client_, release, release_id_of(request.who), kRemember, {}));
     }
   }
@@ -309,6 +317,8 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
   } else {
     const auto released = lock::read_release(reply);
     if (released && released->holds_left == 0) outcome.word = word_of(released->outcome);
+    if (request.ask == Ask::succeed && outcome.word == Word::released && !released->remembered)
+      outcome.complaint = number_of("a success is not remembered: " + released->forgotten);
   }
   if (outcome.word == Word::wrong) outcome.complaint = number_of("a script replies " + shown(reply));
 }
@@ -411,6 +421,7 @@ Facts Server::facts_of(const Database& database) {
   if (token) facts.token = std::stoull(token->text);
   add_owners(database, facts);
   add_queue(database, facts);
+  facts.success = value(database, name_.once_key()) != nullptr;
   facts.complaint = number_of(complaint_about(database, facts));
   return facts;
 }

@@ -38,11 +38,26 @@ struct HashOfHash {
 Hash hash_of(const void* bytes, std::size_t size);
 inline Hash hash_of(std::string_view text) { return hash_of(text.data(), text.size()); }
 
-// What a client asks. `leave` is the release of a waiter that gives up. `force` is an operator's, for the owner that
-// this client is. The last three are Redisson's.
-enum class Ask : std::uint8_t { none, take, wait, renew, release, leave, force, java_take, java_renew, java_unlock };
+// What a client asks. `succeed` is the release of one whose command has succeeded, if it is to succeed once. `leave` is
+// the release of a waiter that gives up. `force` is an operator's, for the owner that this client is. The last three
+// are Redisson's.
+enum class Ask : std::uint8_t {
+  none,
+  take,
+  wait,
+  renew,
+  release,
+  succeed,
+  leave,
+  force,
+  java_take,
+  java_renew,
+  java_unlock
+};
 
 inline bool is_java(Ask ask) { return ask >= Ask::java_take; }
+
+inline bool is_release(Ask ask) { return ask == Ask::release || ask == Ask::succeed; }
 
 inline bool is_acquire(Ask ask) { return ask == Ask::take || ask == Ask::wait || ask == Ask::java_take; }
 
@@ -68,6 +83,7 @@ enum class Word : std::uint8_t {
   released,
   free,
   other_owner,
+  succeeded,
   full,   // the server is out of memory
   wrong,  // anything else
 };
@@ -98,6 +114,7 @@ struct Facts {
   std::array<long long, kMostClients> ends{};         // when the lease of that client's owner id ends; 0: it has none
   std::array<std::uint8_t, kMostClients> attempts{};  // of these owner ids
   std::vector<Waiting> queue;                         // in order
+  bool success = false;                               // one is remembered
   std::uint16_t complaint = 0;
 };
 

@@ -1,0 +1,351 @@
+# run --once and --once-per: a job that has succeeded does not run again, and one that has failed does.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  local job
+  for job in "${jobs[@]}"; do kill "$job" 2>/dev/null || true; done
+  redis srv del 'rlock:once:{job}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+runs() { wc -l <ran 2>/dev/null || echo 0; }
+waiting() { [[ $(redis srv zcard 'rlock:queue:{job}') == "$1" ]]; }
+remembered() { redis srv hget 'rlock:once:{job}' "$1"; }
+# once ARG...: a job for the key 1.4 that leaves a line in the file "ran".
+once() { rlock run "$@" --once 1.4 job -- sh -c 'echo ran >>ran'; }
+# in_background STATUS FILE: a job for the key 1.4 that ends with the status once FILE exists; sets $frontend.
+in_background() {
+  job_start --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e $1 ]]; do sleep 0.02; done; exit $0' "$1" "$2"
+  jobs+=("$frontend")
+}
+# wait_for_it NUMBER: that many jobs for the key 1.4 wait.
+wait_for_it() {
+  local i
+  for ((i = 1; i <= $1; i++)); do
+    "$RLOCK" run -v --once 1.4 job -- sh -c 'echo ran >>ran' 2>"err-$i" 3>&- &
+    jobs+=($!)
+    wait_until waiting "$i"
+  done
+}
+
+@test "what has succeeded is not run again, and -v says who did it and when" {
+  run -0 --separate-stderr once
+  [[ -z $output$stderr && $(runs) == 1 ]]
+  run -0 --separate-stderr once
+  [[ -z $output$stderr && $(runs) == 1 ]]
+  run -0 --separate-stderr once -v
+  assert_says 'job: not run: 1.4 has already succeeded, '
+  assert_says " ago by $(id -un)@$(uname -n) pid "
+  assert_says ' (sh)'
+  [[ $(runs) == 1 ]]
+  rlock run --once 1.5 job -- sh -c 'echo ran >>ran'
+  rlock run --once 1.4 other -- sh -c 'echo ran >>ran'
+  rlock run job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 4 ]]
+  redis srv del 'rlock:once:{other}'
+}
+
+@test "--once-status chooses another status, with a message" {
+  once
+  run -42 --separate-stderr once --once-status 42
+  assert_says 'not run: 1.4 has already succeeded'
+  [[ $(runs) == 1 ]]
+}
+
+@test "a failure is not remembered: a status, a signal, --max-hold, a hook, a program that does not exist" {
+  run -3 rlock run --once 1.4 job -- sh -c 'exit 3'
+  run -143 rlock run --once 1.4 job -- sh -c 'kill -TERM $$'
+  run -124 rlock run --once 1.4 --max-hold 1ms job -- sh -c 'trap "exit 0" TERM; sleep 600 & wait'
+  run -78 rlock run --once 1.4 --on-acquire false job -- true
+  run -127 rlock run --once 1.4 job -- ./no-such-program
+  [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  once
+  [[ $(runs) == 1 ]]
+}
+
+@test "a success under a lock that was lost is not remembered" {
+  in_background 0 go
+  wait_until test -e ran
+  redis srv del job
+  touch go
+  job_status
+  show
+  [[ $status == 74 && $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  once
+  [[ $(runs) == 2 ]]
+}
+
+@test "a job that was asked to stop, and then exits with 0, has not succeeded" {
+  job_start --once 1.4 job -- bash -c 'trap "exit 0" TERM; echo ran >>ran; sleep 600 & wait'
+  wait_until test -e ran
+  rlock run --supersede job -- true
+  job_status
+  [[ $status == 74 && $(redis srv exists 'rlock:once:{job}') == 0 ]]
+}
+
+@test "waiters are told at the release, all at once, and end with 0 without running" {
+  in_background 0 go
+  wait_until test -e ran
+  wait_for_it 5
+  touch go
+  local before
+  before=$(redis srv info commandstats | sed -n 's/^cmdstat_publish:calls=\([0-9]*\).*/\1/p')
+  for job in "${jobs[@]}"; do wait "$job"; done
+  [[ $(runs) == 1 ]]
+  grep -q 'not run: 1.4 has already succeeded' err-5
+  # None of them was given the lock, which another one would have had to wait for.
+  run ! grep -q granted err-1 err-2 err-3 err-4 err-5
+}
+
+@test "if the job fails, the next waiter runs at once, and after its success no other one" {
+  in_background 1 go
+  wait_until test -e ran
+  wait_for_it 4
+  touch go
+  for job in "${jobs[@]:1}"; do wait "$job"; done
+  [[ $(runs) == 2 ]]
+  job_status
+  [[ $status == 1 ]]
+}
+
+@test "a waiter for another key, or for none, gets its turn" {
+  in_background 0 go
+  wait_until test -e ran
+  wait_for_it 1
+  "$RLOCK" run --once 1.5 job -- sh -c 'echo five >>ran' 3>&- &
+  jobs+=($!)
+  wait_until waiting 2
+  "$RLOCK" run job -- sh -c 'echo none >>ran' 3>&- &
+  jobs+=($!)
+  wait_until waiting 3
+  touch go
+  for job in "${jobs[@]}"; do wait "$job"; done
+  [[ $(xargs <ran) == 'ran five none' ]]
+}
+
+@test "a waiter that an older rlock gives the lock to asks once more, and gives it back" {
+  local owner
+  owner=$(rlock acquire job --lease 10m)
+  wait_for_it 1
+  kill -STOP "${jobs[0]}"
+  # An older release does not look at what the waiter wants to run once.
+  rlock release job --owner "$owner"
+  [[ $(redis srv exists job) == 1 ]]
+  redis srv hset 'rlock:once:{job}' 1.4 $'0 9999999999999 1700000000000 7\nalice\nci-7\nmigrate' >/dev/null
+  kill -CONT "${jobs[0]}"
+  wait "${jobs[0]}"
+  [[ ! -e ran && $(redis srv exists job) == 0 ]]
+  grep -q 'by alice@ci-7 pid 7 (migrate)' err-1
+}
+
+@test "while another one runs it, -n ends with 75, and -E 0 with 0; after a success, with 0" {
+  in_background 0 go
+  wait_until test -e ran
+  run -75 once -n
+  run -0 once -n -E 0
+  touch go
+  job_status
+  run -0 once -n
+  [[ $(runs) == 1 ]]
+}
+
+@test "a success is remembered for 30 days, or as long as --remember says" {
+  once
+  (($(redis srv pttl 'rlock:once:{job}') > 29 * 86400000))
+  rlock run --once short --remember 2h job -- true
+  (($(redis srv pttl 'rlock:once:{job}') > 29 * 86400000))
+  read -r _ until at _ < <(remembered short | head -n 1)
+  ((until - at == 7200000))
+  # Its own end counts, not that of the key.
+  redis srv hset 'rlock:once:{job}' 1.4 $'0 1700000000000 1600000000000 7\na\nb\nc' >/dev/null
+  once
+  [[ $(runs) == 2 ]]
+}
+
+@test "keys that were used once do not add up" {
+  local i
+  for ((i = 0; i < 200; i++)); do echo "hset rlock:once:{job} old-$i '0 1700000000000 1600000000000 7'"; done | redis srv >/dev/null
+  for i in {1..40}; do rlock run --once "$i" job -- true; done
+  (($(redis srv hlen 'rlock:once:{job}') < 150))
+  [[ $(remembered 40) == 0* ]]
+}
+
+@test "release --forget takes a success back" {
+  once
+  run -0 --separate-stderr rlock release job --forget 1.4
+  [[ -z $output$stderr ]]
+  once
+  [[ $(runs) == 2 ]]
+  run -1 --separate-stderr rlock release job --forget 1.3
+  assert_says 'job: 1.3: no success is remembered'
+  run -64 rlock release job --forget 1.4 --owner x:1
+}
+
+@test "a full server: the success is remembered with the release" {
+  in_background 0 go
+  wait_until test -e ran
+  redis srv config set maxmemory 1 >/dev/null
+  touch go
+  job_status
+  redis srv config set maxmemory 0 >/dev/null
+  show
+  [[ $status == 0 && -z $stderr && $(remembered 1.4) == 0* ]]
+}
+
+@test "without the right to remember a success, nothing is run; another job needs no such right" {
+  not_over acl 'the user is another one'
+  redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
+  run -77 env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run --once 1.4 job -- touch ran
+  [[ ! -e ran ]]
+  in_background 0 go
+  wait_until test -e ran
+  env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run job -- touch none 3>&- &
+  jobs+=($!)
+  wait_until waiting 1
+  touch go
+  wait "${jobs[@]}"
+  [[ -e none ]]
+  redis srv acl deluser few >/dev/null
+}
+
+@test "a key of another type is reported before anything is run" {
+  redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
+  run --separate-stderr once
+  show
+  [[ $status != 0 && ! -e ran ]]
+  assert_says 'rlock:once:{job}'
+  assert_says 'delete it'
+}
+
+@test "a success that cannot be recorded is a warning, and the next job runs again" {
+  in_background 0 go
+  wait_until test -e ran
+  redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
+  touch go
+  job_status
+  show
+  [[ $status == 0 ]]
+  assert_says 'job: the command has succeeded, but that is not remembered: WRONGTYPE'
+  assert_says 'the next job will run it again'
+}
+
+@test "a nested run is remembered, too" {
+  run -0 rlock run job -- rlock run --once 1.4 job -- sh -c 'echo ran >>ran; exit 5' || true
+  rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
+  local before
+  before=$(runs)
+  rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
+  once
+  [[ $(runs) == "$before" ]]
+}
+
+@test "with --min-hold, the success counts at once, although the lock is kept" {
+  once --min-hold 10m
+  run -0 once -n
+  [[ $(runs) == 1 ]]
+  rlock force-unlock --yes --now job
+}
+
+@test "string locks, and the writer of a read-write lock, remember it as well" {
+  once --protocol set
+  once --protocol set
+  [[ $(runs) == 1 ]]
+  redis srv del 'rlock:once:{job}'
+  once -x
+  once -x
+  [[ $(runs) == 2 ]]
+  once --history
+  redis srv del 'rlock:once:{job}'
+  once --history --protocol set
+  [[ $(runs) == 3 ]]
+}
+
+@test "what cannot work is refused: several names, readers, slots, two of these options, odd keys" {
+  refuses() {
+    local says=$1
+    shift
+    run -64 --separate-stderr rlock run "$@" -- true
+    assert_says "$says"
+  }
+  refuses 'works with one NAME' --once 1.4 job other
+  refuses 'needs a lock with one holder' --once 1.4 -s job
+  refuses 'needs a lock with one holder' --once-per day --slots 2 job
+  refuses 'cannot be used together' --once 1.4 --once-per day job
+  refuses '--remember needs --once' --once-per day --remember 1h job
+  refuses 'the key is empty' --once '' job
+  refuses 'control character' --once $'a\nb' job
+  refuses 'begins with "per "' --once 'per day' job
+  refuses 'is not a period' --once-per 7h job
+  refuses 'is not the name of a time zone' --once-per day --timezone ../x job
+}
+
+@test "status lines: already-succeeded, and whether the success is remembered" {
+  rlock run --status-fd 5 --once 1.4 job -- true 5>lines
+  grep -q '"event":"released".*"remembered":true' lines
+  rlock run --status-fd 5 --once 1.4 --once-status 9 job -- true 5>lines || true
+  [[ $(tail -n 1 lines) == *'"result":"already-succeeded","status":9'* ]]
+  rlock run --status-fd 5 --once 1.5 job -- false 5>lines || true
+  run ! grep -q remembered lines
+}
+
+@test "the history says what a job was to run once" {
+  once --history
+  rlock run --history --once 1.5 job -- false || true
+  run -0 rlock history job --json
+  [[ $(grep -o '"once":"[^"]*"' <<<"$output" | xargs) == 'once:1.5 once:1.4' ]]
+}
+
+@test "once a day: another job of the same day does not run it" {
+  rlock run --once-per day job -- sh -c 'echo ran >>ran'
+  rlock run --once-per 1d job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 1 ]]
+  run -0 --separate-stderr rlock run -v --once-per day job -- sh -c 'echo ran >>ran'
+  assert_says 'not run: it has already succeeded in this day'
+  # Each period is counted by itself.
+  rlock run --once-per hour job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 2 ]]
+  rlock release job --forget 'per day'
+  rlock run --once-per day job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 3 ]]
+}
+
+@test "the record of an earlier period does not count, and that of a later one does" {
+  local day=86400000 start
+  start=$(($(date +%s) / 86400 * day))
+  rlock run --once-per day job -- sh -c 'echo ran >>ran'
+  redis srv hset 'rlock:once:{job}' 'per day' "$((start - day)) 9999999999999 1700000000000 7" >/dev/null
+  rlock run --once-per day job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 2 ]]
+  redis srv hset 'rlock:once:{job}' 'per day' "$((start + 2 * day)) 9999999999999 1700000000000 7" >/dev/null
+  rlock run --once-per day job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 2 ]]
+}
+
+@test "a job that ran across the end of its period counts for that, and never sets the record back" {
+  local day=86400000 start
+  start=$(($(date +%s) / 86400 * day))
+  job_start --once-per day job -- bash -c 'touch ran; until [[ -e go ]]; do sleep 0.02; done'
+  jobs+=("$frontend")
+  wait_until test -e ran
+  # Meanwhile, another one has succeeded for a later day.
+  redis srv hset 'rlock:once:{job}' 'per day' "$((start + day)) 9999999999999 1700000000000 7" >/dev/null
+  touch go
+  job_status
+  [[ $(remembered 'per day' | head -n 1) == "$((start + day)) "* ]]
+}
+
+@test "a zone that this host does not know is an error, not UTC" {
+  run -78 --separate-stderr rlock run --once-per day --timezone Europe/Atlantis job -- touch ran
+  assert_says 'this host has no such time zone'
+  [[ ! -e ran ]]
+  rlock run --once-per day --timezone Europe/Berlin job -- sh -c '[ -z "$TZ" ]'
+}

@@ -1,0 +1,109 @@
+# status --succeeded-within: did a job of that name succeed, who did it, and what is in the way if not.
+
+load ../lib/common
+load ../lib/job
+
+setup_file() { redis_start srv; }
+setup() {
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() {
+  [[ -z ${frontend:-} ]] || kill "$frontend" 2>/dev/null || true
+  redis srv del 'rlock:once:{job}' 'rlock:once:{other}' 'rlock:totals:{job}' 'rlock:history:{job}' >/dev/null
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+succeeded() { run --separate-stderr rlock status --succeeded-within "$@"; }
+
+@test "a job that succeeded, by its history: 0, and who did it" {
+  rlock run --history job -- true
+  succeeded 1h job
+  show
+  [[ $status == 0 && -z $stderr ]]
+  [[ $output == 'job: succeeded '*' ago by '$(id -un)@$(uname -n)' pid '*' (true)' ]]
+}
+
+@test "a job that succeeded, by what --once remembers, without a history" {
+  rlock run --once 1.4 job -- true
+  succeeded 1h job
+  [[ $status == 0 && $output == 'job: succeeded '*' (true)' ]]
+}
+
+@test "none has succeeded: 1" {
+  succeeded 1h job
+  [[ $status == 1 && $output == 'job: no success is known, in the history or of --once' ]]
+  rlock run --history job -- false || true
+  succeeded 1h job
+  [[ $status == 1 && $output == 'job: no success is known, in the history or of --once' ]]
+}
+
+@test "the last success is too old: 1, and the last one, behind failures" {
+  redis srv hset 'rlock:once:{job}' 1.4 $'0 9999999999999 1700000000000 7\nalice\nci-7\nmigrate' >/dev/null
+  redis srv expire 'rlock:once:{job}' 100 >/dev/null
+  rlock run --history job -- false || true
+  succeeded 26h job
+  show
+  [[ $status == 1 && $output == 'job: no success within 26h; the last was '*' ago by alice@ci-7 pid 7 (migrate)' ]]
+  rlock run --history job -- true
+  rlock run --history job -- false || true
+  succeeded 26h job
+  [[ $status == 0 && $output == *'(true)' ]]
+}
+
+@test "skips are counted and shown, and who has kept the lock busy" {
+  job_start --reason stuck job -- sleep 600
+  wait_until redis_has job
+  rlock run -n -E 0 --history job -- true
+  rlock run -n -E 0 --once-per day job -- true
+  succeeded 1h job
+  show
+  [[ $status == 1 && $output == *"; held by "*"(sleep), reason 'stuck'; not acquired by 2 jobs" ]]
+  kill "$frontend"
+  wait "$frontend" || true
+}
+redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
+
+@test "several names: each has a line, and all must have succeeded" {
+  rlock run --once 1 job -- true
+  succeeded 1h job other
+  [[ $status == 1 && ${lines[0]} == 'job: succeeded'* && ${lines[1]} == 'other: no success'* ]]
+  rlock run --once 1 other -- true
+  succeeded 1h job other
+  [[ $status == 0 ]]
+}
+
+@test "it needs a name, and no other output" {
+  run -64 rlock status --succeeded-within 1h
+  run -64 rlock status --succeeded-within 1h --json job
+  run -64 rlock status --succeeded-within 1h --watch job
+  run -64 rlock status --succeeded-within soon job
+  run -69 env RLOCK_URL=unix:///nonexistent/s "$RLOCK" status --succeeded-within 1h job
+}
+
+@test "status shows what is remembered, for people and for programs" {
+  rlock run --once 1.4 job -- true
+  rlock run --once-per day job -- true
+  run -0 rlock status job
+  [[ $output == *$'\nonce      per day succeeded '* && $output == *$'\n          1.4 succeeded '*' (true)'* ]]
+  rlock status --json job >all
+  python3 "$TESTS_DIR/lib/schema.py" "$TESTS_DIR/../docs/schema/status.json" <all
+  grep -q '"key": "per day"' all
+  rlock status --prometheus | grep -q '^rlock_last_success_timestamp_seconds{name="job"} 1'
+  run -0 rlock history job
+  run -0 rlock release job --forget 1.4
+  run -0 rlock status job
+  [[ $output != *1.4* ]]
+}
+
+@test "a history of more failures than a page has does not hide the last success" {
+  rlock run --history job -- true
+  local i
+  for ((i = 0; i < 1200; i++)); do
+    echo "xadd rlock:history:{job} * outcome released owner o-$i end exited value 1"
+  done | redis srv >/dev/null
+  succeeded 1h job
+  [[ $status == 0 ]]
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# lua/part/once.lua and remember.lua: a success is recorded with the release, and nothing is granted for it after that.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  successes="rlock:once:{$lock}"
+}
+teardown() { assert_mortal; }
+teardown_file() { redis_stop srv; }
+
+# acquire_once OWNER HOLD ONCE [WAIT]: ONCE is "<start> <key>".
+acquire_once() { script acquire "$(id_of "$1")" 30000 "$2" '' "$mode" 0 0 "${4:-0}" '' 0 '' 0 0 "$3"; }
+# release_success OWNER HOLD START KEY [LASTS [REQUEST [KEEP]]]
+release_success() {
+  local last_key="$hold_keys${6:-request}:released" wakeup=()
+  [[ $layout != string ]] || wakeup=('' '' '' 0)
+  script release "$(id_of "$1")" "$2" "${7:-0}" 60000 "${wakeup[@]}" "rlock:totals:{$lock}" "rlock:history:{$lock}" + \
+    "$3" "$4" "${5:-60000}" $'7\nalice\nci-7\nmigrate'
+}
+record() { redis srv hget "$successes" "$1"; }
+
+@test "a success is recorded with the release, and the next acquire is told" {
+  run -0 acquire_once a ha '0 1.4'
+  [[ ${lines[0]} == granted ]]
+  run -0 release_success a ha 0 1.4
+  [[ $output == $'released\n0\n\n0\n\n1' ]]
+  assert_bounded "$successes"
+  [[ $(record 1.4 | tail -n 3) == $'alice\nci-7\nmigrate' ]]
+  run -0 acquire_once b hb '0 1.4'
+  [[ ${lines[0]} == succeeded && ${lines[1]} == "$(record 1.4 | head -n 1)" ]]
+  [[ $(redis srv exists "$lock") == 0 ]]
+  run -0 acquire_once c hc '0 1.5'
+  [[ ${lines[0]} == granted ]]
+  release c hc
+}
+
+@test "sent twice, a success counts once, and the second reply says so, too" {
+  acquire_once a ha '0 1.4'
+  release_success a ha 0 1.4
+  run -0 release_success a ha 0 1.4
+  [[ $output == $'released\n0\n\n0\n\n1' ]]
+}
+
+@test "without the hold, no success is recorded" {
+  run -0 release_success a ha 0 1.4
+  [[ ${lines[0]} == free && $(redis srv exists "$successes") == 0 ]]
+  acquire b 30000 hb ''
+  run -0 release_success a ha 0 1.4 60000 other
+  [[ ${lines[0]} == other-owner && $(redis srv exists "$successes") == 0 ]]
+  run -0 release_success b another 0 1.4 60000 third
+  [[ $(redis srv exists "$successes") == 0 ]]
+  release b hb
+}
+
+@test "it is recorded if the lock is kept, and with an inner hold" {
+  acquire_once a ha '0 1.4'
+  acquire b 30000 hb a
+  run -0 release_success a hb 0 inner
+  [[ $output == $'released\n1\n\n0\n\n1' && $(record inner) == 0* ]]
+  run -0 release_success a ha 0 1.4 60000 second 1000
+  [[ $output == $'kept\n1000\n\n0\n\n1' && $(record 1.4) == 0* ]]
+  redis srv del "$lock" "$holder"
+}
+
+@test "a success of an earlier period does not count, and a later one is never replaced by it" {
+  acquire_once a ha '1000 per day'
+  release_success a ha 1000 'per day'
+  run -0 acquire_once b hb '2000 per day'
+  [[ ${lines[0]} == granted ]]
+  release_success b hb 2000 'per day' 60000 b
+  run -0 acquire_once c hc '1000 per day'
+  [[ ${lines[0]} == succeeded ]]
+  acquire d 30000 hd ''
+  release_success d hd 1000 'per day' 60000 d
+  [[ $(record 'per day') == '2000 '* ]]
+}
+
+@test "a waiter for it is told at the release, leaves the queue, and is not granted the lock" {
+  listen b c
+  acquire_once a ha '0 1.4'
+  acquire_once b hb '0 1.4' 1
+  acquire_once c hc '0 1.5' 1
+  release_success a ha 0 1.4
+  hears b succeeded
+  hears c granted
+  [[ -z $(in_queue) && $(redis srv hkeys "$lock") == c:0 ]]
+  run -0 acquire_once b hb '0 1.4' 1
+  [[ ${lines[0]} == succeeded && -z $(in_queue) ]]
+  release c hc
+}
+
+@test "a waiter that was granted it meanwhile is told, and its release gives the lock to the next one" {
+  listen b c
+  acquire a 30000 ha ''
+  acquire_once b hb '0 1.4' 1
+  acquire_once c hc '0 1.5' 1
+  release a ha
+  hears b granted
+  redis srv hset "$successes" 1.4 '0 9999999999999 1 7'
+  redis srv pexpire "$successes" 60000
+  run -0 acquire_once b hb '0 1.4' 1
+  [[ ${lines[0]} == succeeded ]]
+  release b hb
+  hears c granted
+  release c hc
+}
+
+@test "records that another program has written, or whose time is over, count as none" {
+  local record
+  for record in '' x '0' '0 1 ' '-1 9999999999999 1 7' '0 1e999 1 7' $'0\n9999999999999\n'; do
+    redis srv hset "$successes" 1.4 "$record"
+    redis srv pexpire "$successes" 60000
+    run -0 acquire_once a ha '0 1.4'
+    [[ ${lines[0]} == granted ]]
+    release a ha
+  done
+  redis srv del "$successes"
+  redis srv set "$successes" x px 60000
+  run -1 acquire_once a ha '0 1.4'
+  [[ $output == *WRONGTYPE* && $(redis srv exists "$lock") == 0 ]]
+}
+
+@test "a full server records it, and a user without the right releases the lock and says why" {
+  acquire_once a ha '0 1.4'
+  fill_memory
+  run -0 release_success a ha 0 1.4
+  free_memory
+  [[ $output == $'released\n0\n\n0\n\n1' && $(record 1.4) == 0* ]]
+  acquire b 30000 hb ''
+  as_weak_user pttl
+  run -0 release_success b hb 0 1.5 60000 b
+  [[ ${lines[0]} == released ]]
+  as_full_user
+}
+
+@test "a string records it as well" {
+  use_lock "$lock" string
+  acquire_once a ha '0 1.4'
+  run -0 release_success a ha 0 1.4
+  [[ ${lines[0]} == released && $(record 1.4) == 0* ]]
+}
