@@ -60,7 +60,9 @@ Result<std::string> file_name(const std::string& text);   // not empty, and not 
 Result<std::string> hook_text(const std::string& text);   // not empty
 Result<std::string> short_text(const std::string& text);  // at most 512 bytes
 Result<lock::OwnerId> owner(const std::string& text);
-Result<const lock::Convention*> convention(const std::string& text);  // null: none
+Result<std::string> slot_name(const std::string& text);                    // not empty
+Result<std::vector<std::string>> resource_names(const std::string& text);  // different ones, with commas in between
+Result<const lock::Convention*> convention(const std::string& text);       // null: none
 Result<std::string> key_form(const std::string& text);
 
 // Functions that need more than the text; see Fill.

@@ -34,6 +34,9 @@ bool is_overdue(const lock::Status& status);
 
 // "alice@ci-7"
 std::string user_and_host(const lock::HolderInfo& holder);
+
+// "gpu0, gpu2", or the numbers, if the slots have no names; "" if they are unknown.
+std::string slots_text(const lock::Slots& slots);
 // "1st" for 0, "2nd" for 1 …
 std::string place_text(long long ahead);
 

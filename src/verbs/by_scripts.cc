@@ -59,6 +59,7 @@ void ByScripts::explain(const LockName& name, Error& error, const Until& until) 
   const std::pair<std::string, std::string_view> keys[] = {{name.holder_key(), "hash"},
                                                            {name.queue_key(), "zset"},
                                                            {name.waiters_key(), "hash"},
+                                                           {name.pool_key(), "hash"},
                                                            {std::string(kEpochKey), "hash"}};
   for (const auto& [key, right] : keys) {
     if (key == kEpochKey && guard_ == Guard::off) continue;

@@ -9,9 +9,9 @@
 namespace rlock::lock {
 namespace {
 
-constexpr std::string_view kKeyWords[] = {"rlock:holder",        "rlock:hold",          "rlock:queue",
-                                          "rlock:waiters",       "rlock:history",       "rlock:totals",
-                                          "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
+constexpr std::string_view kKeyWords[] = {
+    "rlock:holder", "rlock:hold", "rlock:queue",         "rlock:waiters",       "rlock:history",
+    "rlock:totals", "rlock:pool", "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
 constexpr std::string_view kChannelWords[] = {"rlock:control", "rlock:grant", "redisson_lock__channel",
                                               "redisson_rwlock", "redisson_sc"};
 

@@ -209,13 +209,14 @@ PYTHON
 @test "alerts and dashboard only use existing metrics, and all those in the man page" {
   rlock run a -- true
   rlock acquire a --lease 1m
+  rlock acquire --slots 2 slot --lease 1m
   rlock run renewed -- "$RLOCK" status --prometheus >text
   quorum_start 3
   redis s1 hset rlock:epoch since 1 >/dev/null
   rlock status --prometheus >>text
   quorum_stop
   measures text >known
-  (($(wc -l <known) == 13))
+  (($(wc -l <known) == 15))
   diff known <(measures "$ROOT/man/rlock-status.1")
   [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
   python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'
