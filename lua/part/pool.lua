@@ -104,3 +104,26 @@ local function other_names(mode)
   limit(pool, kMonth)  -- until the grant says how long
 end
 --- end
+
+--- if renew
+-- What is missing in the hash of an owner's numbers, as arguments of HSET; nil: a living owner has one of them. Without
+-- the right to the hash, nothing is missing.
+local function missing_numbers(owner)
+  local _, permit = permit_of(owner)
+  local names, missing = {}, {}
+  for number in string.gmatch(peek('hget', key_of(owner), 'slots') or '', '%d+') do
+    names[#names + 1] = number
+  end
+  local found = names[1] and #names <= kMostTaken and redis.pcall('hmget', pool, unpack(names)) or {}
+  for i = 1, #found do
+    local ends = found[i] and found[i] ~= permit and redis.call('zscore', permits, (permit_of(found[i])) or '')
+    if ends and tonumber(ends) > now then
+      return
+    end
+    if found[i] ~= permit then
+      missing[#missing + 1], missing[#missing + 2] = names[i], permit
+    end
+  end
+  return missing
+end
+--- end

@@ -37,6 +37,10 @@ end
 if is_over(owner) then
   return {'over'}
 end
+local missing = missing_numbers(owner)
+if not missing then
+  return {'other-owner'}
+end
 --- end
 
 local description, _, granted, in_history = description_of(owner, 'lease', 'history')
@@ -52,6 +56,11 @@ end
 local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the other commands unless the script has already written something.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
+--- if semaphore
+if missing[1] then
+  redis.pcall('hset', pool, unpack(missing))  -- somebody has deleted the hash
+end
+--- end
 expire(owner, until_ms)
 remember_lease(kGuard, until_ms)
 if granted and lease > granted then

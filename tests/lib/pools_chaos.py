@@ -21,7 +21,7 @@ def start_one():
     takes = random.choice((1, 1, 1, 2, 2, 3, 5))
     options = ["--backfill"] if random.random() < 0.3 else []
     jobs.start(["--lease", f"{LEASE}s", "--from", ",".join(RESOURCES), "--take", str(takes), *options, "x"], "named",
-               [str(takes)], random.randrange(30) / 100, kind=" ".join(options))
+               [str(takes)], LEASE - 2 if random.random() < 0.1 else random.randrange(30) / 100)  # some renew
 
 
 try:
