@@ -59,7 +59,7 @@ std::string kind_of(const OptionSpec& spec) {
     for (const lock::Convention& one : lock::conventions()) presets += "|" + std::string(one.preset);
     return presets;
   }
-  for (const char* free : {"N", "TEXT", "ID", "FORM", "KEY", "ZONE"}) {
+  for (const char* free : {"N", "K", "LIST", "SLOT", "TEXT", "ID", "FORM", "KEY", "ZONE"}) {
     if (value == free) return "FREE";
   }
   give_up("--" + std::string(spec.name()) + ": how is " + value + " completed?");

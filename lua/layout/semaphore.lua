@@ -2,9 +2,12 @@
 -- says what a layout defines.
 --
 -- The lock is a string, the number of free slots. {lock}:timeout is a sorted set of permits, 16 raw bytes -> when it
--- ends, in ms since 1970. The bytes are the UUID at the start of an owner id. The holder key marks a semaphore that rlock
--- has made; it stays for a month after its last use, and its number of slots can be changed while it has no holders. A
--- semaphore made by a Java program keeps its number and its TTL.
+-- ends, in ms since 1970. The bytes are the UUID at the start of an owner id. An owner of several slots has a permit for
+-- each. The holder key marks a semaphore that rlock has made; it stays for a month after its last use, and its number of
+-- slots can be changed while it has no holders. A semaphore made by a Java program keeps its number and its TTL.
+--
+-- A mode is "SLOTS", or "SLOTS TAKEN", in which TAKEN is how many of them the owner takes. " from A,B,C" follows if the
+-- slots have names; " backfill" precedes that if the owner may pass others (part/backfill.lua).
 
 --- include part/number
 --- include part/peek
@@ -41,9 +44,25 @@ local function other_kind(_, adopt)
 end
 --- end
 
+--- if acquire release force_unlock inspect
+local function slots_in(mode)
+  return tonumber(string.match(mode, '^%d+'))
+end
+--- end
+
+--- if acquire renew release force_unlock inspect
+local function taken_in(mode)
+  return mode and tonumber(string.match(mode, '^%d+ (%d+)')) or 1
+end
+--- end
+
 --- if acquire release force_unlock
+local function names_in(mode)
+  return string.match(mode, ' from ([^ ]+)$')
+end
+
 local function fits(mode)
-  return (tonumber(mode) or 0) > 0
+  return (slots_in(mode) or 0) > 0
 end
 --- end
 
@@ -56,6 +75,32 @@ local function permit_of(owner)
     end), string.lower(hex)
   end
 end
+
+local function key_of(owner)
+  local _, hex = permit_of(owner)
+  return holds .. (hex or '')
+end
+
+--- include part/described
+
+--- if acquire renew release force_unlock raise
+-- The most slots that an owner may have.
+local kMostTaken = 64
+
+-- All permits of an owner. If it takes several slots, the UUID is of version 8 and its last two bytes are their number;
+-- the other permits differ from it in these bytes. Thus the id alone says what must be there, also if nothing else that
+-- rlock has written is left.
+local function permits_of(owner)
+  local first, taken = permit_of(owner), tonumber(string.match(owner, '^%x+%-%x+%-8%x+%-%x+%-%x%x%x%x%x%x%x%x(%x%x%x%x)') or 1, 16)
+  local all = {first}
+  if taken <= kMostTaken then
+    for i = 1, taken - 1 do
+      all[i + 1] = string.sub(first, 1, 14) .. string.char(0, i)
+    end
+  end
+  return all
+end
+--- end
 
 --- if acquire release force_unlock
 -- Tries the right to INCRBY without a change, because the number of slots and the permits must change together.
@@ -76,6 +121,8 @@ local function reclaim()
 end
 --- end
 
+--- include part/pool
+
 --- if acquire renew release force_unlock
 local function keep_for(_, call)
   local ttl, last = redis.call('pttl', lock), tonumber(redis.call('zrevrange', permits, 0, 0, 'withscores')[2]) or now
@@ -91,6 +138,7 @@ local function keep_for(_, call)
   call = call or redis.call
   call('hset', holder, 'kind', 'slots')
   redis.call('pexpire', holder, math.max(ttl, kMonth))
+  keep_pool(last)
 end
 --- end
 
@@ -111,7 +159,7 @@ local function disagrees(mode, resize)
     return
   end
   reclaim()
-  local used, wanted = redis.call('zcard', permits), tonumber(mode)
+  local used, wanted = redis.call('zcard', permits), slots_in(mode)
   local slots = tonumber(redis.call('get', lock)) + used
   if slots == wanted then
     return
@@ -127,12 +175,12 @@ end
 --- end
 
 --- if acquire release force_unlock
-local function available()
+local function available(mode)
   if redis.call('exists', lock) == 0 then
     return true
   end
   reclaim()
-  return tonumber(redis.call('get', lock)) > 0
+  return tonumber(redis.call('get', lock)) >= taken_in(mode)
 end
 --- end
 
@@ -141,12 +189,20 @@ local something_left = available
 --- end
 
 --- if acquire release force_unlock inspect
-local function free_in()
-  -- Counts these slots, but does not take them back, because a look must not write.
-  if tonumber(redis.call('get', lock) or 1) + redis.call('zcount', permits, '-inf', text(now)) > 0 then
+--- include part/waiter
+
+-- For the first waiter, unless a mode is given.
+local function free_in(mode)
+  local first = not mode and record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
+  mode = mode or first and first[6]
+  -- Counts the slots of crashed holders, but does not take them back, because a look must not write.
+  local dead = redis.call('zcount', permits, '-inf', text(now))
+  local missing = taken_in(mode) - tonumber(redis.call('get', lock) or slots_in(mode or '1')) - dead
+  if missing <= 0 then
     return -2
   end
-  local next_end = tonumber(redis.call('zrange', permits, 0, 0, 'withscores')[2])
+  local at = dead + missing - 1
+  local next_end = tonumber(redis.call('zrange', permits, at, at, 'withscores')[2])
   if not next_end or next_end - now > kNever then
     return -1
   end
@@ -154,24 +210,31 @@ local function free_in()
 end
 --- end
 
---- if acquire renew release force_unlock
-local function left_of(owner)
-  return tonumber(redis.call('zscore', permits, (permit_of(owner)))) - now
+--- if acquire renew release force_unlock raise
+-- When the permits of an owner end; nil: it lacks one, so it has lost all.
+local function end_of(owner)
+  local first_end
+  for _, permit in ipairs(permits_of(owner)) do
+    local ends = tonumber(redis.call('zscore', permits, permit) or nil)
+    if not ends then
+      return
+    end
+    first_end = math.min(first_end or ends, ends)
+  end
+  return first_end
 end
 --- end
 
-local function key_of(owner)
-  local _, hex = permit_of(owner)
-  return holds .. (hex or '')
+--- if acquire renew release force_unlock
+local function left_of(owner)
+  return end_of(owner) - now
 end
-
---- include part/described
+--- end
 
 --- if acquire renew release force_unlock raise
 local function count_of(owner)
-  local permit = permit_of(owner)
   -- Permits of a deleted semaphore do not count.
-  local ends = permit and string_kind() == 'semaphore' and tonumber(redis.call('zscore', permits, permit))
+  local ends = permit_of(owner) and string_kind() == 'semaphore' and end_of(owner)
   if ends and ends > now then
     return number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
   end
@@ -187,19 +250,39 @@ end
 --- end
 
 --- if acquire release inspect
+-- About how many permits one call looks at. Of more than that, not all are known to be one owner's.
+local kPermitsAtOnce = 100
+
+-- The first permits of at most that many living owners, with their ends, and how many owners there are.
+local function first_permits()
+  local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, kPermitsAtOnce)
+  local firsts, place_of = {}, {}
+  for i = 1, #living, 2 do
+    local permit = living[i]
+    local common = string.find(permit, '^......[\128-\143]') and string.sub(permit, 1, 14) or permit  -- see permits_of
+    local first = firsts[place_of[common]]
+    if not first then
+      firsts[#firsts + 1] = {permit, tonumber(living[i + 1])}
+      place_of[common] = #firsts
+    elseif permit > first[1] then  -- it contains the number of them, which is larger than the numbers in the others
+      first[1] = permit
+    end
+  end
+  return firsts, redis.call('zcount', permits, '(' .. text(now), '+inf') - #living / 2 + #firsts
+end
+
 local function holders(most)
   if redis.call('exists', lock) == 0 then
     return 0, {}  -- see count_of
   end
-  local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, most)
+  local firsts, number = first_permits()
   local entries = {}
-  for i = 1, #living, 2 do
-    local owner = hex_of(living[i])
-    local left = math.floor(tonumber(living[i + 1]) - now)
+  for i = 1, math.min(#firsts, most) do
+    local owner, left = hex_of(firsts[i][1]), math.floor(firsts[i][2] - now)
     local count = number_in(peek('hget', key_of(owner), 'holds'), 1) or 1
-    entries[#entries + 1] = {owner, '', count, left > kNever and -1 or left}
+    entries[i] = {owner, '', count, left > kNever and -1 or left}
   end
-  return redis.call('zcount', permits, '(' .. text(now), '+inf'), entries
+  return number, entries
 end
 --- end
 
@@ -210,20 +293,35 @@ local function slots()
 end
 --- end
 
+--- if acquire renew release force_unlock
+-- The arguments of a ZADD with which all permits of an owner end at the same time.
+local function ending_in(owner, ttl)
+  local words = {}
+  for _, permit in ipairs(permits_of(owner)) do
+    words[#words + 1] = text(now + ttl)
+    words[#words + 1] = permit
+  end
+  return words
+end
+--- end
+
 --- if acquire release force_unlock
 local function put(owner, ttl, mode)
-  local new, permit = redis.call('exists', lock) == 0, permit_of(owner)
+  local new, added = redis.call('exists', lock) == 0, ending_in(owner, ttl)
+  local number = #added / 2
   if new then
     redis.call('del', permits)
-    redis.call('zadd', permits, 'xx', 0, permit)  -- tries this right, too
-    redis.call('set', lock, text(tonumber(mode) - 1), 'px', kMonth)
+    redis.call('zadd', permits, 'xx', 0, added[2])  -- tries this right, too
+    redis.call('set', lock, text(slots_in(mode) - number), 'px', kMonth)
     redis.call('hset', holder, 'made', 1)
     redis.call('pexpire', holder, kMonth)
-    redis.call('zadd', permits, text(now + ttl), permit)
   else
     try_count()
-    redis.call('zadd', permits, text(now + ttl), permit)
-    redis.call('incrby', lock, -1)
+  end
+  number_slots(owner, number, mode)
+  redis.call('zadd', permits, unpack(added))
+  if not new then
+    redis.call('incrby', lock, -number)
   end
   keep_for()
   if new then
@@ -235,7 +333,7 @@ end
 --- if acquire renew release
 local function expire(owner, ttl)
   redis.call('zremrangebyscore', permits, 1, 0)  -- a full server refuses ZADD unless the script has already written
-  redis.call('zadd', permits, text(now + ttl), (permit_of(owner)))
+  redis.call('zadd', permits, unpack(ending_in(owner, ttl)))
   keep_for(nil, peek)
 end
 --- end
@@ -251,12 +349,12 @@ local function drop(owner)
   -- A full server refuses INCRBY unless the script has already written something.
   redis.call('zremrangebyscore', permits, 1, 0)
   try_count()
-  redis.call('zrem', permits, (permit_of(owner)))
-  local free = redis.call('incrby', lock, 1)
+  local free = redis.call('incrby', lock, redis.call('zrem', permits, unpack(permits_of(owner))))
   if made_here() then
     keep_for(nil, peek)
   elseif redis.call('zcard', permits) == 0 then
     redis.call('del', holder)
+    keep_pool(now)
   end
   return free > 0 and text(free) or nil
 end

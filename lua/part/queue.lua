@@ -1,8 +1,8 @@
 -- queue: the waiters of a lock, their order, and which of them are alive.
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record (waiter.lua), with the fields
--- 'open' (the time of the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces) and
--- 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
+-- 'open' (the time of the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces),
+-- 'passing' (see backfill.lua) and 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
 -- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
 -- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
 -- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.
@@ -10,6 +10,7 @@
 --            'first <ttl>'  you are the first one now: listen on the lock's channel, too; the holder has this many ms
 --            'front'        the same, but the lock may already have been released, so look
 --            'free'         the lock is free for anyone; give others a head start
+--            'pass'         look, because you may pass the first one (backfill.lua)
 --            'replaced <by whom>'
 --            'succeeded'    what you want to run once has succeeded; ask, and you will hear who did it
 -- Sent twice: each function finds what its first call has done, and adds nothing.

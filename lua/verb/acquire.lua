@@ -20,7 +20,8 @@
 --          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
 --          sole     1: only grant one more hold to the heir, and only if it has no more than one
 --          once     grant nothing if that has already succeeded, as in once.lua; absent: always grant it
--- Reply {'granted', owner, token}   owner is ARGV[5], or ARGV[8] for a re-entry
+-- Reply {'granted', owner, token, slots}   owner is ARGV[5], or ARGV[8] for a re-entry. slots: only of a semaphore: the
+--                   numbers of its slots, '' if it has none (part/pool.lua)
 --       {'held', ttl, ahead, place, now, number, holder, joined, back, age, cause}
 --                     ttl     milliseconds until it may be available; -1: unknown
 --                     ahead   the number of waiters ahead, and its own place; both '' unless it waits
@@ -40,7 +41,8 @@
 --       {'other-slots', slots}      the semaphore has another number of slots
 --       {'not-held'}                the heir does not hold it; only with `sole`
 --       {'in-use'}                  the heir has more than one hold; only with `sole`
---       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it
+--       {'other-names', names}      its slots have other names
+--       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it; or fewer slots
 --       error                       wrong type of a key, out of memory, a missing right
 --
 -- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again, which also
@@ -88,7 +90,16 @@ local function granted_now(token)
     redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(fields))
     lease_ends_in(owner, tonumber(lease))
   end
+--- if semaphore
+  local numbers = slots_of(owner, mode)
+  if fields[#fields - 1] == 'history' then
+    redis.pcall('hset', entry_key(owner), 'slots', numbers)
+  end
+  return {'granted', owner, token, numbers}
+--- end
+--- unless semaphore
   return {'granted', owner, token}
+--- end
 end
 
 --- if plain
@@ -126,6 +137,9 @@ if count_of(owner) then
 end
 
 --- include part/handoff
+--- if semaphore
+--- include part/backfill
+--- end
 --- include part/lost
 --- include part/describe
 
@@ -159,6 +173,15 @@ if heir ~= '' and count then
   if slots_instead then
     return {'other-slots', slots_instead}
   end
+--- if semaphore
+  if taken_in(mode) > #permits_of(heir) then
+    return {'no-upgrade'}
+  end
+  local names_instead = other_names(mode)
+  if names_instead then
+    return {'other-names', names_instead}
+  end
+--- end
   local description, _, granted, in_history = description_of(heir, 'lease', 'history')
   granted = number_in(granted, 1, kLongestLease) or lease
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
@@ -173,7 +196,13 @@ if heir ~= '' and count then
   if in_history then
     lease_ends_in(heir, until_ms)
   end
-  return {'granted', heir, known_token(peek('hget', description, 'token'))}
+  local token = known_token(peek('hget', description, 'token'))
+--- if semaphore
+  return {'granted', heir, token, slots_of(heir, mode)}
+--- end
+--- unless semaphore
+  return {'granted', heir, token}
+--- end
 end
 
 local function stands_in_queue()
@@ -190,6 +219,12 @@ local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resiz
 if slots_instead then
   return {'other-slots', slots_instead}
 end
+--- if semaphore
+local names_instead = not (wait and stands_in_queue()) and other_names(mode)
+if names_instead then
+  return {'other-names', names_instead}
+end
+--- end
 
 local back, life_since, cause = 0
 if kGuard then
@@ -252,6 +287,11 @@ if wait then
     if replace then
       redis.call('hset', waiters, 'latest', owner)
     end
+--- if semaphore
+    if passes(mode) then
+      redis.call('hset', waiters, 'passing', 1)
+    end
+--- end
   end
   local alive_until = now + alive_for(redis.call('zrank', queue, owner))
   known = living(owner)
@@ -276,13 +316,26 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     return granted_now(token)
   end
 end
+--- if semaphore
+if free and turn == 0 and may_pass(owner, mode) then
+  forget(owner)
+  local token = next_token()
+  remember_lease(kGuard, lease)
+  grant(owner, token, text(lease), hold, fields, lease, mode)
+  note_passing(owner, wait and known and known[2] or now)
+  return granted_now(token)
+end
+if wait and turn == 0 then
+  call_passing()  -- a lease may have ended, and nobody else was told
+end
+--- end
 if unfinished then
   return {'again'}
 end
 
 local number, entries = holders(1)
 turn = others_turn()
-local held = {'held', free and turn > 0 and turn or free_in(), '', '', text(now), number,
+local held = {'held', free and turn > 0 and turn or free_in(mode), '', '', text(now), number,
   entries[1] and describe(entries[1]) or {}}
 if wait then
   prune(owner)

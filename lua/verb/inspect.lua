@@ -14,6 +14,7 @@
 --                  holds other locks, the last fields are its id, and listening: 1 if somebody listens on its channel
 --         strangers  the first hundred in the queue of another program, RFairLock
 --         listening  how many clients listen for a release, not counting rlock's first waiter
+--         taken, names   only of a semaphore: how many slots are taken, by any program; the names of all slots
 --       {'other-kind', …}        as in kind.lua
 --       error                    a missing right
 
@@ -61,5 +62,11 @@ if kSharded then
 end
 listening = math.max(listening - math.min(waiting, 1), 0)
 --- end
-return {'lock', free_in(), text(now), string.sub(peek('get', token_key) or '', 1, 64), slots(), number, entries,
+local lock_now = {'lock', free_in(), text(now), string.sub(peek('get', token_key) or '', 1, 64), slots(), number, entries,
   waiting, first_ones, others, listening}
+--- if semaphore
+local names = redis.pcall('hget', pool, 'names')  -- the user may lack the right to it
+lock_now[12] = redis.call('zcount', permits, '(' .. text(now), '+inf')
+lock_now[13] = type(names) == 'string' and string.sub(names, 1, kLongestNames) or ''
+--- end
+return lock_now

@@ -6,6 +6,7 @@
 --       6 lease   milliseconds from now; 0: the length of the lease as granted
 -- Reply {'renewed', ttl, untidy}   ttl: the milliseconds that were left before, which show steps of the server's clock.
 --                           untidy: 1: a dead waiter is in the queue; any release removes it
+--       {'over'}            it has passed a waiter that could run now (backfill.lua); nothing was changed
 --       {'free'}            nobody holds the lock: the lease has ended, or the lock was deleted
 --       {'other-owner'}     another owner holds it, or it is no longer a lock, which inspect can tell
 --       {'lease-unknown'}   ARGV[6] is 0, and the lock was not granted by rlock
@@ -22,12 +23,25 @@
 --- include part/epoch
 --- include layout
 --- include part/queue
+--- if semaphore
+--- include part/backfill
+--- end
 
 local owner, lease = ARGV[5], tonumber(ARGV[6])
 
 if not count_of(owner) then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
+
+--- if semaphore
+if is_over(owner) then
+  return {'over'}
+end
+local missing = missing_numbers(owner)
+if not missing then
+  return {'other-owner'}
+end
+--- end
 
 local description, _, granted, in_history = description_of(owner, 'lease', 'history')
 local ttl = left_of(owner)
@@ -42,6 +56,11 @@ end
 local until_ms = math.max(lease, granted and math.min(ttl, granted) or ttl)
 -- First, because a full server refuses some of the other commands unless the script has already written something.
 redis.call('pexpire', description, granted and until_ms or redis.call('pttl', description))
+--- if semaphore
+if missing[1] then
+  redis.pcall('hset', pool, unpack(missing))  -- somebody has deleted the hash
+end
+--- end
 expire(owner, until_ms)
 remember_lease(kGuard, kGuard and counted(until_ms, {'renewal', peek('hget', description, 'renewal')}))
 if granted and lease > granted then

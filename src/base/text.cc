@@ -198,6 +198,21 @@ std::optional<long long> whole_number(std::string_view text) {
   return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
 }
 
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, end = 0; !text.empty() && end != text.npos; begin = end + 1) {
+    end = text.find(at, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+  }
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) (text += &part == &parts.front() ? "" : between) += part;
+  return text;
+}
+
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rlock {
 
@@ -38,6 +39,11 @@ std::string_view without_newline(std::string_view text);
 
 // `text` as a decimal number; none if it is anything else, or too large.
 std::optional<long long> whole_number(std::string_view text);
+
+// The parts between these characters; none of an empty text.
+std::vector<std::string> split(std::string_view text, char at);
+// The opposite.
+std::string joined(const std::vector<std::string>& parts, std::string_view between);
 
 // Whether `text` contains a C0 control character or DEL.
 bool has_control(std::string_view text);

@@ -83,7 +83,15 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
                   name + ": not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
     case Outcome::in_use:
       return fail(Error::Code::wrong_kind, name + ": another `rlock run --owner` uses this hold already");
+    case Outcome::other_names:
+      return fail(Error::Code::wrong_kind, name + ": its resources are " + refusal.by +
+                                               ", which --from must name in the same order while it is in use");
     case Outcome::no_upgrade:
+      if (request.mode.kind == lock::Mode::Kind::slots) {
+        return fail(Error::Code::usage, name +
+                                            ": this runs under an `rlock run` that holds fewer slots, so it would "
+                                            "wait forever for more; let the outer one take them");
+      }
       return fail(Error::Code::usage, name +
                                           ": this runs under an `rlock run` that holds the lock for reading, so "
                                           "it would wait forever to write");
@@ -103,7 +111,9 @@ std::string names_of(const std::vector<lock::AcquireRequest>& requests) {
 // Some options cannot work if each server decides alone.
 Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& policy) {
   const std::pair<bool, std::string_view> refused[] = {
-      {mode.kind == lock::Mode::Kind::slots, "--slots: majorities would let in more jobs than there are slots"},
+      {mode.kind == lock::Mode::Kind::slots,
+       "--slots or --from: majorities would let in more jobs than there are slots, and could not agree on their "
+       "numbers"},
       {policy.replicas > 0, "--wait-replicas: the other servers of the quorum do what replicas would do"},
       {policy.on_disk, "--wait-aof: the other servers of the quorum do what a disk would do"},
       {policy.queueing.most.has_value(), "--max-queue: there is no queue"},
@@ -114,6 +124,11 @@ Result<void> check_for_quorum(const lock::Mode& mode, const lock::WaitPolicy& po
     if (given) return fail(Error::Code::usage, "with several servers you cannot use " + std::string(why));
   }
   return {};
+}
+
+void warn_of_no_number(const lock::LockName& name) {
+  log::warning(name.display() + ": RLOCK_SLOT is empty, because the user has no right to the key " +
+               escaped(name.pool_key()) + "; rlock doctor --acl prints the rights");
 }
 
 // Adds one to the total of refused jobs.
@@ -198,6 +213,7 @@ Result<lock::Taken> acquire_and_report(lock::Servers& servers, const Acquisition
   for (const lock::Hold& hold : acquired->holds) {
     log::debug(hold.name().display() + ": granted after " + rough_duration(waited) + ", for " +
                format_duration(hold.lease) + ", fencing token " + escaped(hold.token, 40));
+    if (hold.lock.layout == lock::Layout::semaphore && hold.slots.numbers.empty()) warn_of_no_number(hold.name());
   }
   if (acquired->holds.empty() && acquired->refusal.outcome != lock::Acquired::Outcome::succeeded) {
     const lock::AcquireRequest& request = requests[acquired->refused];

@@ -36,6 +36,17 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   return holders;
 }
 
+// The owner of a slot. Errors: wrong_kind, if nobody has it.
+Result<lock::OwnerId> owner_of(const lock::Status& status, const std::string& slot) {
+  for (const lock::HolderView& one : status.holders) {
+    const bool named = std::ranges::count(one.slots.resources, slot) > 0;
+    if (named || std::ranges::count(one.slots.numbers, whole_number(slot).value_or(-1)) > 0) {
+      return lock::OwnerId::as_stored(one.owner);
+    }
+  }
+  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: nobody has slot " + in_quotes(slot));
+}
+
 class TakenLock {
  public:
   // `string`: treat a string at the name as a lock. `exchange`: the time for each exchange with the servers.
@@ -177,6 +188,7 @@ Result<int> execute(ForceUnlockOptions& options) {
   const auto status = RLOCK_TRY(taken.look());
   RLOCK_TRY(taken.expect_lock(status));
   if (status.state == lock::Status::State::free) return not_held(servers, status, options.timeout);
+  if (!options.slot.empty()) options.owner = RLOCK_TRY(owner_of(status, options.slot));
   const Holders holders = holders_of(status, options.owner, !options.now);
   if (holders.asked.empty() && holders.not_asked.empty()) return taken.not_ours(": unchanged: " + held_by(status));
   RLOCK_TRY(print(status_in_full(status)));

@@ -24,6 +24,9 @@ Result<int> execute(RenewOptions& options) {
       case Outcome::other_owner: return fail(Error::Code::wrong_kind, "not renewed: another owner holds it");
       case Outcome::other_kind:
         return fail(Error::Code::wrong_kind, "not renewed: its name is in use for " + renewed.instead.text());
+      case Outcome::over:
+        return fail(Error::Code::wrong_kind,
+                    "not renewed: it has passed a job that could run now, so release it (--backfill)");
       case Outcome::lease_unknown: break;
     }
     return fail(Error::Code::usage, "it was not granted by rlock, so give --lease DUR");

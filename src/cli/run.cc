@@ -70,7 +70,21 @@ std::vector<std::string> server_variables(const CommonOptions& options, const st
   return all;
 }
 
-run::Command command_for(const std::vector<std::string>& words, std::vector<std::string> variables,
+// The values of RLOCK_SLOT and RLOCK_RESOURCE are known only with the lock. A lock without slots leaves those of an
+// outer run, because its command works with that resource.
+void add_slots(const lock::Mode& mode, const HoldTexts& texts, std::vector<std::string>& variables,
+               std::vector<std::string>& late_variables) {
+  if (mode.kind == lock::Mode::Kind::slots) {
+    late_variables.push_back("RLOCK_SLOT=" + texts.slots);
+    if (!mode.resources.empty()) late_variables.push_back("RLOCK_RESOURCE=" + texts.resources);
+    return;
+  }
+  for (const std::string variable : {"RLOCK_SLOT", "RLOCK_RESOURCE"}) {
+    if (const char* text = std::getenv(variable.c_str())) variables.push_back(variable + "=" + text);
+  }
+}
+
+run::Command command_for(const RunOptions& options, std::vector<std::string> variables,
                          const std::vector<lock::Hold>& holds) {
   const HoldTexts texts = hold_texts(holds);
   lock::AncestorLocks held = held_by_ancestors();
@@ -79,7 +93,9 @@ run::Command command_for(const std::vector<std::string>& words, std::vector<std:
        {"RLOCK_NAME=" + texts.names, "RLOCK_OWNER=" + texts.owners, "RLOCK_HELD=" + held.text()}) {
     variables.push_back(one);
   }
-  return {words, environment_without_secrets(std::move(variables)), "RLOCK_TOKEN=" + texts.tokens};
+  std::vector<std::string> late_variables = {"RLOCK_TOKEN=" + texts.tokens};
+  add_slots(options.mode, texts, variables, late_variables);
+  return {options.command, environment_without_secrets(std::move(variables)), std::move(late_variables)};
 }
 
 run::Job::Borrowed borrowed_for(const RunOptions& options) {
@@ -158,7 +174,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {
     return run::Job{
-        .command = command_for(options.command, variables, holds),
+        .command = command_for(options, variables, holds),
         .holds = holds,
         .timing = options.timing,
         .exchange = options.timeout,

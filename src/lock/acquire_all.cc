@@ -170,7 +170,11 @@ class Acquisition {
     owner_ = fresh_owner();
   }
 
-  OwnerId fresh_owner() const { return OwnerId::fresh_for(requests_.front().name, requests_.front().holder.host); }
+  OwnerId fresh_owner() const {
+    const AcquireRequest& first = requests_.front();
+    if (first.mode.taken > 1) return OwnerId::fresh_for_slots(first.mode.taken);
+    return OwnerId::fresh_for(first.name, first.holder.host);
+  }
 
   Verbs& verbs_;
   redis::Client& client_;

@@ -81,6 +81,8 @@ std::vector<std::string> fields_of(const PastHold& hold) {
   };
   for (const auto& [field, text] : kTexts) add(field, hold.*text);
   for (const auto& [field, text] : kHolderTexts) add(field, hold.who.*text);
+  add("slots", hold.slots.number_text());
+  add("resources", hold.slots.resource_text());
   if (hold.who.pid != 0) add("pid", std::to_string(hold.who.pid));
   if (hold.held) add("held", std::to_string(hold.held->count()));
   if (hold.waited) add("waited", std::to_string(hold.waited->count()));
@@ -92,7 +94,8 @@ std::size_t size_of(const PastHold& hold) {
   std::size_t size = sizeof hold;
   for (const auto& [field, text] : kTexts) size += (hold.*text).size();
   for (const auto& [field, text] : kHolderTexts) size += (hold.who.*text).size();
-  return size;
+  for (const std::string& resource : hold.slots.resources) size += sizeof resource + resource.size();
+  return size + hold.slots.numbers.size() * sizeof(int);
 }
 
 std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& entry) {
@@ -109,6 +112,9 @@ std::optional<PastHold> read_entry(const LockName& name, const redis::Reply& ent
   PastHold hold{.name = name, .outcome = outcome->second, .ended = *ended, .written = *ended};
   for (const auto& [field, text] : kTexts) hold.*text = known[field];
   for (const auto& [field, text] : kHolderTexts) hold.who.*text = known[field];
+  hold.slots = Slots::read(known["slots"], {});
+  hold.slots.resources = split(known["resources"], ' ');
+  if (hold.slots.resources.size() != hold.slots.numbers.size()) hold.slots.resources.clear();
   hold.who.pid = static_cast<long>(std::clamp(whole_number(known["pid"]).value_or(0), 0LL, 1LL << 31));
   // The id is later if the server's clock was ahead when it wrote an earlier entry.
   hold.ended = std::min(*ended, time_in(known["ended"]).value_or(*ended));
@@ -130,6 +136,7 @@ Totals read_totals(const redis::Reply& reply) {
 PastHold past_of(const Hold& hold, const HolderInfo& who) {
   PastHold past{.name = hold.name(), .owner = hold.owner.text(), .token = hold.token, .who = who};
   past.kind = noun(hold.lock.layout);
+  past.slots = hold.slots;
   return past;
 }
 
@@ -140,6 +147,7 @@ PastHold past_of(const Status& status, const OwnerId& owner) {
   if (holder == status.holders.data() + status.holders.size() || !holder->described) return past;
   past.who = holder->who;
   past.token = holder->token;
+  past.slots = holder->slots;
   past.held = holder->held_for;
   return past;
 }

@@ -25,6 +25,7 @@ struct PastHold {
   milliseconds written{};  // by the id of the entry: never earlier, and descending from entry to entry
   std::optional<milliseconds> held, waited;
   std::string owner, token, kind;  // kind: the noun of its layout
+  Slots slots;                     // of a semaphore
   HolderInfo who;
   // How it ended: exited, signalled, lost, timed-out, hook-failed, not-found, not-executable, error; stopped, because
   // of another lock of the same job; released by hand; expired, as noticed by the next grant; or "" if unknown. Other

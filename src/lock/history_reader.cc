@@ -170,7 +170,7 @@ Result<std::vector<PastHold>> read_due(redis::Client& client, const std::set<Loc
     const std::size_t first = done;
     for (; done < found.size() && commands.size() < kDueTogether; ++done) {
       commands.push_back({"HMGET", found[done].name->entry_key(found[done].owner), "since", "token", "history", "host",
-                          "pid", "user", "command", "reason"});
+                          "pid", "user", "command", "reason", "slots"});
     }
     const auto replies = RLOCK_TRY(ask_together(client, commands, exchange, end));
     for (std::size_t i = 0; i < replies.size(); ++i) {

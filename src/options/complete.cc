@@ -37,24 +37,44 @@ Result<bool> set_protocol(const NamingOptions& options, const std::optional<bool
   return by_set.value_or(options.like != nullptr);
 }
 
+// Named resources are slots.
+Result<void> complete_slots(LockingOptions& options) {
+  lock::Mode& mode = options.mode;
+  const int named = static_cast<int>(mode.resources.size());
+  if (named > 0 && mode.slots != 0) return contradiction("--from", "--slots");
+  if (named > 0) mode.slots = named;
+  const bool several = named > 0 || mode.taken > 1;
+  if (several && options.names.size() > 1) {
+    return usage("--from and --take choose slots of one lock, so give one NAME");
+  }
+  if (mode.slots == 0 && mode.taken > 1) return usage("--take needs --slots N or --from LIST, of which it takes some");
+  if (mode.slots == 0 && mode.backfill) return usage("--backfill needs --slots N or --from LIST");
+  if (mode.taken > mode.slots && mode.slots != 0) {
+    return usage("--take " + std::to_string(mode.taken) + ": there are only " + std::to_string(mode.slots) + " slots");
+  }
+  return {};
+}
+
 // Its branches are the pairs of options that exclude each other.
 Result<void> complete_mode(LockingOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   using Kind = lock::Mode::Kind;
   lock::Mode& mode = options.mode;
+  RLOCK_TRY(complete_slots(options));
   if (options.shared && options.exclusive) return contradiction("--shared", "--exclusive");
   if (options.shared) mode.kind = Kind::read;
   if (options.exclusive) mode.kind = Kind::write;
   if (*options.by_set && (mode.kind != Kind::plain || mode.slots != 0)) {
     const auto* like = options.like;
-    return usage(
-        (like ? "--like " + std::string(like->preset) : "--protocol set") +
-        ": its locks have one holder at a time; do not give --shared, --exclusive or --slots with it, or give " +
-        (like ? "--like none" : "--protocol redisson"));
+    return usage((like ? "--like " + std::string(like->preset) : "--protocol set") +
+                 ": its locks have one holder at a time; do not give --shared, --exclusive, --slots or --from with it, "
+                 "or give " +
+                 (like ? "--like none" : "--protocol redisson"));
   }
   if (*options.by_set) mode.kind = Kind::set;
   if (mode.slots != 0) {
-    if (mode.kind != Kind::plain) return contradiction("--slots", options.shared ? "--shared" : "--exclusive");
+    if (mode.kind != Kind::plain)
+      return contradiction(mode.resources.empty() ? "--slots" : "--from", options.shared ? "--shared" : "--exclusive");
     mode.kind = Kind::slots;
     return {};
   }
@@ -216,6 +236,7 @@ Result<void> complete_all(HistoryOptions& options) {
 Result<void> complete_all(ForceUnlockOptions& options) {
   options.by_set = RLOCK_TRY(set_protocol(options, options.by_set));
   if (options.now && options.wait) return contradiction("--now", "--wait");
+  if (options.owner && !options.slot.empty()) return contradiction("--slot", "--owner");
   options.wait = options.wait.value_or(ForceUnlockOptions::kDefaultWait);
   return {};
 }

@@ -2,6 +2,7 @@
 #include "options/option_values.h"
 
 #include <ranges>
+#include <set>
 
 #include "base/date.h"
 #include "base/text.h"
@@ -109,6 +110,26 @@ Result<std::string> once_key(const std::string& text) {
 }
 
 Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
+
+Result<std::string> slot_name(const std::string& text) {
+  if (text.empty()) return bad("the slot is empty; give its number, or the name of the resource");
+  return text;
+}
+
+Result<std::vector<std::string>> resource_names(const std::string& text) {
+  constexpr std::size_t kLongestName = 64, kLongestList = 1024;
+  if (text.size() > kLongestList) return bad("the names together are longer than 1024 bytes");
+  std::vector<std::string> names = split(text + ",", ',');
+  names.pop_back();
+  std::set<std::string_view> known;
+  for (const std::string& name : names) {
+    if (name.empty() || name.size() > kLongestName || has_control(name) || name.contains(' ')) {
+      return bad(in_quotes(name) + " is not the name of a resource: use up to 64 bytes without blanks");
+    }
+    if (!known.insert(name).second) return bad(in_quotes(name) + " is there twice");
+  }
+  return names;
+}
 
 Result<const lock::Convention*> convention(const std::string& text) {
   if (text == "none") return nullptr;

@@ -65,7 +65,9 @@ Result<std::string> forgotten_key(const std::string& text);  // 1 to 512 bytes w
 Result<std::string> once_key(const std::string& text);       // the same, but not one of --once-per
 inline Result<Period> period(const std::string& text) { return parse_period(text); }
 Result<lock::OwnerId> owner(const std::string& text);
-Result<const lock::Convention*> convention(const std::string& text);  // null: none
+Result<std::string> slot_name(const std::string& text);                    // not empty
+Result<std::vector<std::string>> resource_names(const std::string& text);  // different ones, with commas in between
+Result<const lock::Convention*> convention(const std::string& text);       // null: none
 Result<std::string> key_form(const std::string& text);
 
 // Functions that need more than the text; see Fill.

@@ -188,6 +188,7 @@ struct ForceUnlockOptions : NamingOptions {
   const lock::LockName& name() const { return names.front(); }
 
   std::optional<lock::OwnerId> owner;
+  std::string slot;            // the number or the name of a slot; empty: any
   std::optional<bool> by_set;  // treat a string at the name as a lock that another program took with SET NX
   bool yes = false;
   bool now = false;

@@ -62,7 +62,7 @@ Result<GatedCommand> GatedCommand::fork_from_here(const Command& command, const 
   GatedCommand gated;
   gated.gate_ = std::move(gate.writer);
   Program program(command.argv.front(), command.argv, command.environment);
-  program.add(shared.late_variable());
+  for (std::size_t i = 0; i < command.late_variables.size(); ++i) program.add(shared.late_variable(i));
   const pid_t monitor = getpid();
 
   gated.pid_ = RLOCK_TRY(isolate ? fork_isolated(gated.isolation_) : fork_process());

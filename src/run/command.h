@@ -18,9 +18,9 @@
 namespace rlock::run {
 
 struct Command {
-  std::vector<std::string> argv;         // argv[0] is looked up in PATH, as a shell does
-  std::vector<std::string> environment;  // NAME=value
-  std::string late_variable;             // one more, which is known only with the lock
+  std::vector<std::string> argv;            // argv[0] is looked up in PATH, as a shell does
+  std::vector<std::string> environment;     // NAME=value
+  std::vector<std::string> late_variables;  // more, of which only the names are known before the lock
 };
 
 // Why execve(2) fails with ENOENT for a file that exists: the interpreter of a script or the loader of a foreign binary

@@ -247,7 +247,7 @@ class EventLoop : JobContext {
   }
 
   void run_hook(const std::string& text, std::vector<std::string> variables) {
-    variables.push_back(shared.late_variable());
+    for (std::size_t i = 0; i < job.command.late_variables.size(); ++i) variables.push_back(shared.late_variable(i));
     variables.insert(variables.end(), job.command.environment.begin(), job.command.environment.end());
     const auto started = start_hook(text, variables, job.inherited.folder(), group_, signals);
     if (!started) return end_hook(started.error().message);

@@ -181,7 +181,8 @@ class Frontend : JobContext {
 
   // Runs when the tree is empty.
   void run_on_lost() {
-    std::vector<std::string> environment = {"RLOCK_WHY=" + shared.why(), job.command.late_variable};
+    std::vector<std::string> environment = job.command.late_variables;
+    environment.push_back("RLOCK_WHY=" + shared.why());
     environment.insert(environment.end(), job.command.environment.begin(), job.command.environment.end());
     const auto hook = start_hook(job.hooks.on_lost, environment, job.inherited.folder(), getpgrp(), signals);
     if (!hook) return log::warning(name() + ": --on-lost hook: " + hook.error().message);

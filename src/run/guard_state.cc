@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "base/text.h"
 
 namespace rlock::run {
 namespace {
@@ -42,6 +43,18 @@ Result<GuardState*> GuardState::map() {
 }
 
 void GuardState::Unmap::operator()(GuardState* shared) const { munmap(shared, sizeof *shared); }
+
+lock::Slots GuardState::slots(std::size_t hold) const {
+  // A line for each hold, after NAME=.
+  const auto line = [&](std::size_t variable) -> std::string {
+    const std::string_view text = late_variables_[variable];
+    const auto lines = split(text.substr(std::min(text.find('=') + 1, text.size())), '\n');
+    return hold < lines.size() ? lines[hold] : "";
+  };
+  lock::Slots slots = lock::Slots::read(line(1), {});
+  if (!slots.numbers.empty()) slots.resources = split(line(2), ' ');
+  return slots;
+}
 
 Promise GuardState::promise() const {
   for (;;) {

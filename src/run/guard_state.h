@@ -16,11 +16,16 @@
 #include "run/life.h"
 #include "run/watchdog.h"
 #include "verbs/lease.h"
+#include "verbs/slots.h"
 
 namespace rlock::run {
 
 // The most locks that a job can have.
 inline constexpr std::size_t kMostHolds = 64;
+
+// RLOCK_TOKEN, RLOCK_SLOT and RLOCK_RESOURCE.
+inline constexpr std::size_t kLateVariables = 3;
+inline constexpr std::size_t kLongestVariable = 2048;
 
 // The page. The command shares it, too.
 struct GuardState {
@@ -42,17 +47,21 @@ struct GuardState {
   std::string why() const { return why_; }
   void set_why(std::string_view why) { why_[why.copy(why_, sizeof why_ - 1)] = '\0'; }
 
-  // The variable of the command's environment that is known only with the lock, "NAME=value". Set by the frontend
-  // before it sends `go`. REQUIRES: it fits, as kMostHolds fencing tokens of 20 digits do.
-  char* late_variable() { return late_variable_; }
-  void set_late_variable(std::string_view text) {
-    late_variable_[text.copy(late_variable_, sizeof late_variable_ - 1)] = '\0';
+  // The variables of the command's environment that are known only with the lock, "NAME=value". Set by the frontend
+  // before it sends `go`. REQUIRES: i < kLateVariables; it fits, as kMostHolds fencing tokens of 20 digits do.
+  char* late_variable(std::size_t i) { return late_variables_[i]; }
+  void set_late_variable(std::size_t i, std::string_view text) {
+    char(&variable)[kLongestVariable] = late_variables_[i];
+    variable[text.copy(variable, sizeof variable - 1)] = '\0';
   }
 
   // The fencing token of a hold, "0" until it is known. Set by the frontend before it sends `go`. REQUIRES: hold <
   // kMostHolds.
   std::string token(std::size_t hold) const { return std::to_string(tokens_[hold]); }
   void set_token(std::size_t hold, long long token) { tokens_[hold] = token; }
+
+  // The slots of a hold, as RLOCK_SLOT and RLOCK_RESOURCE say.
+  lock::Slots slots(std::size_t hold) const;
 
   // When the monitor was last killing processes: it is alive, and has to continue if something does not die.
   TimePoint last_killing() const { return TimePoint(BootClock::duration(killing_ns.load())); }
@@ -82,7 +91,7 @@ struct GuardState {
   std::atomic<std::uint64_t> promise_number_ = 0;
   char why_[256] = "";
   long long tokens_[kMostHolds] = {};
-  char late_variable_[2048] = "";
+  char late_variables_[kLateVariables][kLongestVariable] = {};
 };
 
 // The timer for the frontend's deadline (Deadlines::frontend_acts_at). It is shared by the frontend, its stand-in while

@@ -91,7 +91,8 @@ Result<std::unique_ptr<Guards>> Guards::start(const Job& job, lock::Servers& cli
 }
 
 void Guards::tell_lock(const Job& job) {
-  shared_->set_late_variable(job.command.late_variable);
+  const auto& late = job.command.late_variables;
+  for (std::size_t i = 0; i < late.size(); ++i) shared_->set_late_variable(i, late[i]);
   for (std::size_t i = 0; i < job.holds.size(); ++i) shared_->set_token(i, std::atoll(job.holds[i].token.c_str()));
   shared_->set_promise({oldest(job.holds)});
 }

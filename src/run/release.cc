@@ -31,6 +31,7 @@ lock::HistoryNote note_of(const Job& job, const lock::Hold& hold, std::size_t in
   const TimePoint begun = outcome.begun.value_or(BootClock::now());
   lock::PastHold past = past_of(job.holds, index, *job.in_history, begun, outcome.loss, word(outcome.end.kind));
   past.token = hold.token;
+  past.slots = hold.slots;
   past.waited = std::chrono::duration_cast<milliseconds>(std::max(begun, job.asked_at) - job.asked_at);
   past.leftovers = outcome.left_behind;
   if (job.success) past.once = job.success->once.key;
@@ -101,7 +102,8 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];
-  given_back.token = shared.token(hold);  // unknown when we were forked
+  given_back.token = shared.token(hold);  // these were unknown when we were forked
+  given_back.slots = shared.slots(hold);
   const auto note = note_for(job, given_back, hold, outcome);
   const bool to_remember = note && note->success;
   const lock::HistoryNote* recorded = note ? &*note : nullptr;

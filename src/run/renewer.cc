@@ -100,6 +100,9 @@ bool Renewer::renew_once(TimePoint latest) {
     succeeded(renewed->sent, has_moved() ? timing_.lease : renewed->found);
   } else if (renewed->outcome == lock::RenewOutcome::free) {
     lose(which + "it is no longer held (deleted, or the server lost its data)", renewed->at);
+  } else if (renewed->outcome == lock::RenewOutcome::over) {
+    still_ours_ = true;
+    lose(which + "it has passed a job that could run now", renewed->at);
   } else {
     lose(which + "another owner holds it, or its name is in use for something else", renewed->at);
   }
@@ -193,7 +196,8 @@ std::optional<Loss> LockWatch::lost() const {
   if (renewer_ && renewer_->lost()) {
     const auto which = renewer_->which();
     // In a quorum, a minority of the servers may still have it.
-    return Loss{"the lock is lost: " + renewer_->why(), which, !which || client.size() > 1, {}};
+    const bool ours = !which || client.size() > 1 || renewer_->still_ours();
+    return Loss{"the lock is lost: " + renewer_->why(), which, ours, {}};
   }
   if (asked()) return Loss::by_request(listener_->by(), listener_->which());
   return {};

@@ -49,6 +49,7 @@ class Renewer {
   const std::string& why() const { return why_; }  // REQUIRES: lost()
   // The index of the lost one. None if we may still have all: a right is missing, or the server's clock is too fast.
   std::optional<std::size_t> which() const { return which_; }
+  bool still_ours() const { return still_ours_; }  // it has only to be given back. REQUIRES: lost()
 
   // Readable once the promise in `shared` has changed (eventfd(2)); reading it resets that.
   int moved_fd() const { return moved_.get(); }
@@ -80,6 +81,7 @@ class Renewer {
   bool failing_ = false;
   std::string why_;  // why_ and which_ are written before is_lost_
   std::optional<std::size_t> which_;
+  bool still_ours_ = false;
   std::atomic<bool> is_lost_ = false;
   std::atomic<State> state_ = State::idle;
   UniqueFd lost_, moved_, stop_;

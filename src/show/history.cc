@@ -193,7 +193,7 @@ std::string history_table(const std::vector<PastHold>& holds, const Screen& scre
   }
   for (const PastHold& hold : holds) {
     rows.push_back({date_text(hold.ended, zone),
-                    hold.name.display(),
+                    hold.name.display() + (hold.slots.numbers.empty() ? "" : " (" + slots_text(hold.slots) + ")"),
                     time_text(hold.held),
                     time_text(hold.waited),
                     {result_text(hold), hold.fine() ? Style::good : Style::bad},

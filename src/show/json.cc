@@ -26,11 +26,17 @@ Json to_json(const lock::HolderInfo& holder) {
   return json;
 }
 
+void add_slots(Json& json, const lock::Slots& slots) {
+  if (!slots.numbers.empty()) json["slot_numbers"] = slots.numbers;
+  if (!slots.resources.empty()) json["resources"] = slots.resources;
+}
+
 Json to_json(const lock::HolderView& holding) {
   Json json = {{"owner", holding.owner}, {"holds", holding.holds}, {"taken_by_rlock", holding.described}};
   if (!holding.mode.empty()) json["mode"] = holding.mode;
   json["expires_in_ms"] = holding.expires_in ? Json(holding.expires_in->count()) : Json(nullptr);
   if (!holding.described) return json;
+  add_slots(json, holding.slots);
   if (!holding.token.empty()) json["token"] = holding.token;  // a string, because it may be too large for a double
   json.update(to_json(holding.who));
   json["ended"] = holding.who.ended;
@@ -45,6 +51,7 @@ Json to_json(const lock::HolderView& holding) {
 Json to_json(const lock::WaiterView& waiter) {
   Json json = to_json(waiter.who);
   if (!waiter.mode.empty()) json["mode"] = waiter.mode;
+  if (waiter.taken > 1) json["slots_wanted"] = waiter.taken;
   json["waiting_for_ms"] = waiter.for_so_long.count();
   for (const auto& [owner, name] : waiter.who.within.locks()) {
     json["holds"].push_back({{"name", name.text()}, {"owner", owner.text()}});
@@ -140,7 +147,11 @@ Json to_json(const Status& status) {
   } else {
     json["kind"] = noun(status.lock.layout);
   }
-  if (status.lock.layout == lock::Layout::semaphore) json["slots"] = status.slots;
+  if (status.lock.layout == lock::Layout::semaphore) {
+    json["slots"] = status.slots;
+    json["slots_taken"] = status.taken;
+    if (!status.resources.empty()) json["resources"] = status.resources;
+  }
   if (!status.token.empty()) json["token"] = status.token;
   add_holders(json, status);
   json["waiting"] = status.waiting;
@@ -174,6 +185,7 @@ Json to_json(const lock::PastHold& hold) {
   if (!hold.kind.empty()) json["kind"] = hold.kind;
   json["owner"] = hold.owner;
   if (!hold.token.empty()) json["token"] = hold.token;
+  add_slots(json, hold.slots);
   json.update(to_json(hold.who));
   return json;
 }
@@ -206,6 +218,7 @@ std::string holds_json(const std::vector<lock::Hold>& holds) {
                    {"owner", hold.owner.text()},
                    {"token", hold.token},
                    {"lease_ms", hold.lease.count()}});
+    add_slots(all.back(), hold.slots);
   }
   return dump(all.size() == 1 ? all.front() : all) + "\n";
 }
@@ -243,11 +256,12 @@ void Events::waiting(const lock::LockName& name, const lock::Acquired& found,
 
 void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
   if (!fd_) return;
-  write_event(*fd_, "acquired", hold.name(),
-              {{"owner", hold.owner.text()},
-               {"token", hold.token},
-               {"lease_ms", hold.lease.count()},
-               {"waited_ms", waited.count()}});
+  Json fields = {{"owner", hold.owner.text()},
+                 {"token", hold.token},
+                 {"lease_ms", hold.lease.count()},
+                 {"waited_ms", waited.count()}};
+  add_slots(fields, hold.slots);
+  write_event(*fd_, "acquired", hold.name(), fields);
 }
 
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {

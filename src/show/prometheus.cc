@@ -14,8 +14,8 @@ namespace {
 
 // The metrics of one lock. Those without a value are not printed.
 struct Measures {
-  std::optional<double> held, waiters, held_seconds, overdue, expected_wait, deadlock, last_status, last_duration,
-      last_end, last_success;
+  std::optional<double> held, slots, taken, waiters, held_seconds, overdue, expected_wait, deadlock, last_status,
+      last_duration, last_end, last_success;
   // Counters start at 0, because Prometheus would not see an increase from nothing to 1.
   std::optional<double> losses = 0, skips = 0, forced = 0;
 };
@@ -27,6 +27,8 @@ struct Metric {
 
 constexpr Metric kMetrics[] = {
     {"rlock_held", "gauge", "1 if the lock is held, else 0.", &Measures::held},
+    {"rlock_slots", "gauge", "How many slots the semaphore has.", &Measures::slots},
+    {"rlock_slots_taken", "gauge", "How many of them are taken.", &Measures::taken},
     {"rlock_held_seconds", "gauge", "How long the holder has held the lock; of several holders, the longest time.",
      &Measures::held_seconds},
     {"rlock_overdue_seconds", "gauge",
@@ -146,6 +148,10 @@ std::map<lock::LockName, Measures> measures_of(const std::vector<lock::Status>& 
     one.waiters = static_cast<double>(status.waiting);
     if (status.successes && !status.successes->known.empty()) {
       one.last_success = seconds(status.successes->known.front().at);
+    }
+    if (status.lock.layout == lock::Layout::semaphore) {
+      one.slots = static_cast<double>(status.slots);
+      one.taken = static_cast<double>(status.taken);
     }
     const lock::HolderView* holder = status.oldest_holder();
     if (holder && holder->held_for) one.held_seconds = seconds(*holder->held_for);

@@ -21,6 +21,8 @@ namespace rlock::cli {
 // One line for each hold, since no name contains a newline. `owners` has one line if all are the same.
 struct HoldTexts {
   std::string names, owners, tokens;
+  // The numbers and the resources of its slots, of semaphores; "" if no lock has them.
+  std::string slots, resources;
 };
 HoldTexts hold_texts(const std::vector<lock::Hold>& holds);
 

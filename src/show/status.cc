@@ -26,7 +26,7 @@ std::string state_text(const Status& status) {
     case Status::State::other_kind: return "not a lock";
   }
   if (status.lock.layout == lock::Layout::semaphore) {
-    return std::to_string(status.number) + " of " + std::to_string(status.slots) + " slots taken";
+    return std::to_string(status.taken) + " of " + std::to_string(status.slots) + " slots taken";
   }
   const std::string mode = status.holders.empty() ? "" : status.holders.front().mode;
   return mode == "read" ? "held for reading" : mode == "write" ? "held for writing" : "held";
@@ -98,6 +98,7 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
   lines.add("owner", escaped(holder.owner, 200) + (holder.described ? "" : "  (not taken by rlock)"));
   if (holder.by_set) lines.add("holder", "another program");
   if (holder.described) add_what_rlock_knows(lines, holder);
+  lines.add(holder.slots.resources.empty() ? "slot" : "resource", slots_text(holder.slots));
   if (holder.holds != 1) lines.add("holds", std::to_string(holder.holds));
   const bool foreign = !holder.expires_in && layout == lock::Layout::plain;
   lines.add("expires", expiry_text(holder.expires_in) + (foreign ? " (it was not taken by rlock or Redisson)" : "") +
@@ -106,7 +107,9 @@ void add_only_holder(Lines& lines, const lock::HolderView& holder, lock::Layout 
 
 void add_holders(Lines& lines, const Status& status) {
   for (const lock::HolderView& one : status.holders) {
-    lines.add("holders", (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) +
+    const std::string slots = slots_text(one.slots);
+    lines.add("holders", (slots.empty() ? "" : slots + ": ") +
+                             (one.described ? shown_holder(one) : "not taken by rlock") + reason_behind(one.who) +
                              ", expires " + expiry_text(one.expires_in) + in_front(", ", overdue_text(one)) +
                              "\n            " + escaped(one.owner, 200));
   }
@@ -126,7 +129,10 @@ void add_token(Lines& lines, const Status& status, const lock::HolderView* only)
 void add_waiting(Lines& lines, const Status& status) {
   long long place = 0;
   for (const lock::WaiterView& waiter : status.queue) {
-    const std::string mode = waiter.mode.empty() ? "" : waiter.mode == "read" ? ", to read" : ", to write";
+    const std::string mode = waiter.taken > 1        ? ", for " + std::to_string(waiter.taken) + " slots"
+                             : waiter.mode.empty()   ? ""
+                             : waiter.mode == "read" ? ", to read"
+                                                     : ", to write";
     lines.add("waiting", std::to_string(++place) + ". " + described(waiter.who, waiter.for_so_long) + mode +
                              in_front(", holds ", waiter.who.within.display_without(status.name())) +
                              reason_behind(waiter.who));
@@ -224,6 +230,15 @@ std::string with_coloured_state(const std::string& text, Style style, const Scre
 
 std::string user_and_host(const lock::HolderInfo& holder) {
   return escaped(holder.user, 40) + "@" + escaped(holder.host, 80);
+}
+
+std::string slots_text(const lock::Slots& slots) {
+  std::string text;
+  for (std::size_t i = 0; i < slots.numbers.size(); ++i) {
+    text += (i == 0 ? "" : ", ") +
+            (slots.resources.empty() ? std::to_string(slots.numbers[i]) : escaped(slots.resources[i], 100));
+  }
+  return text;
 }
 
 bool is_overdue(const Status& status) {

@@ -42,6 +42,9 @@ std::string forecast_text(const lock::Forecast& forecast, bool in_detail);
 std::string user_and_host(const lock::HolderInfo& holder);
 // "3h12m ago by alice@ci-7 pid 4242 (./deploy.sh)"
 std::string success_text(const lock::PastSuccess& success, const std::optional<milliseconds>& ago);
+
+// "gpu0, gpu2", or the numbers, if the slots have no names; "" if they are unknown.
+std::string slots_text(const lock::Slots& slots);
 // "1st" for 0, "2nd" for 1 …
 std::string place_text(long long ahead);
 

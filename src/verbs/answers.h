@@ -42,6 +42,7 @@ struct Hold {
   std::string token;  // fencing token, decimal
   milliseconds lease{};
   TimePoint sent;  // just before the successful request was sent: deadlines count from here
+  Slots slots{};   // of a semaphore
 
   const LockName& name() const { return lock.name; }
 };
@@ -62,6 +63,7 @@ struct HolderView {
   milliseconds overdue{};                   // how long the next renewal has been missing: overdue_for in verbs/lease.h
   std::string token;
   std::vector<milliseconds> lasted;  // how long the last holds of this lock lasted, newest first; empty: unknown
+  Slots slots;                       // of a semaphore
 };
 
 // What is to run only once (lua/part/once.lua).
@@ -150,10 +152,11 @@ struct Acquired {
     replaced,     // another waiter has taken our place
     other_kind,   // the key holds something other than a lock of this kind
     other_slots,  // the semaphore has another number of slots than Mode::slots
+    other_names,  // its slots have other names than Mode::resources
     asked,        // another process wants a lock that we held while waiting for the next one
     not_held,     // the heir does not hold it, see AcquireRequest::only_heir
     in_use,       // the heir holds it more than once
-    no_upgrade,   // our ancestor holds it for reading: a writer would wait for it forever
+    no_upgrade,   // our ancestor holds it for reading, or has fewer slots: we would wait for it forever
     succeeded,    // what is to run only once has already succeeded
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
     deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)
@@ -167,15 +170,16 @@ struct Acquired {
   std::optional<HeldBack> back;            // held: the server grants nothing yet, maybe although nobody holds the lock
   std::string contested;  // held: why no one has a majority of a quorum, for people; "": someone has, or soon may
   long long holders = 0;  // held: how many there are
-  std::optional<HolderView> holder;    // held: one of them
-  long long number = 0;                // queue_full: how many wait; other_slots: how many slots there are
-  std::string by;                      // replaced, asked: by whom, for people; deadlock: who waits for whom
-  OtherKind instead;                   // other_kind
+  std::optional<HolderView> holder;  // held: one of them
+  long long number = 0;              // queue_full: how many wait; other_slots: how many slots there are
+  std::string by;     // replaced, asked: by whom, for people; deadlock: who waits for whom; other_names: the names
+  OtherKind instead;  // other_kind
   std::optional<PastSuccess> success;  // succeeded
   std::optional<milliseconds> ago;     // succeeded: how long ago; none: unknown
 };
 
-enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown };
+// over: it has passed a waiter that could run now, and must not keep it waiting (lua/part/backfill.lua).
+enum class RenewOutcome { renewed, free, other_owner, other_kind, lease_unknown, over };
 
 struct Renewed {
   RenewOutcome outcome = RenewOutcome::free;
@@ -218,7 +222,8 @@ struct Released {
 // A waiter in the queue, as others see it.
 struct WaiterView {
   HolderInfo who;
-  std::string mode;  // read, write or empty
+  std::string mode;     // read, write or empty
+  long long taken = 1;  // how many slots it wants, of a semaphore
   milliseconds for_so_long{};
   // Known if it holds other locks:
   std::string id{};
@@ -242,13 +247,15 @@ struct Status {
   };
   Lock lock;
   State state = State::free;
-  OtherKind other_kind;             // what it is instead; of a string, held or not, what else it may be
-  std::string token;                // the last one granted; may be empty
-  long long slots = 0;              // of a semaphore that is in use
-  long long number = 0;             // of holders
-  std::vector<HolderView> holders;  // the first hundred
-  long long waiting = 0;            // the length of the queue
-  std::vector<WaiterView> queue;    // the first hundred, in order
+  OtherKind other_kind;                  // what it is instead; of a string, held or not, what else it may be
+  std::string token;                     // the last one granted; may be empty
+  long long slots = 0;                   // of a semaphore that is in use
+  long long taken = 0;                   // how many of them are taken
+  std::vector<std::string> resources{};  // their names, if they have some. Untrusted
+  long long number = 0;                  // of holders
+  std::vector<HolderView> holders;       // the first hundred
+  long long waiting = 0;                 // the length of the queue
+  std::vector<WaiterView> queue;         // the first hundred, in order
   // The first hundred owner ids in the queue of Redisson's RFairLock, in order. Untrusted text.
   std::vector<std::string> fair_queue;
   // How many clients listen where Redisson's wait for a release, not counting rlock's first waiter; a waiter of rlock

@@ -56,11 +56,9 @@ Result<T> ByScripts::checked(Result<T> read) {
 
 // Says which companion key has a value of another type, and what to do about it.
 void ByScripts::explain(const LockName& name, Error& error, const Until& until) {
-  const std::pair<std::string, std::string_view> keys[] = {{name.holder_key(), "hash"},
-                                                           {name.queue_key(), "zset"},
-                                                           {name.waiters_key(), "hash"},
-                                                           {name.once_key(), "hash"},
-                                                           {std::string(kEpochKey), "hash"}};
+  const std::pair<std::string, std::string_view> keys[] = {
+      {name.holder_key(), "hash"}, {name.queue_key(), "zset"}, {name.waiters_key(), "hash"},
+      {name.once_key(), "hash"},   {name.pool_key(), "hash"},  {std::string(kEpochKey), "hash"}};
   for (const auto& [key, right] : keys) {
     if (key == kEpochKey && guard_ == Guard::off) continue;
     const auto type = client_.insist({"TYPE", key}, until);

@@ -47,7 +47,11 @@ Layout Mode::layout() const {
 
 std::string Mode::text() const {
   constexpr const char* kTexts[] = {"", "read", "write", "", "set"};
-  return kind == Kind::slots ? std::to_string(slots) : kTexts[static_cast<int>(kind)];
+  if (kind != Kind::slots) return kTexts[static_cast<int>(kind)];
+  std::string text = std::to_string(slots);
+  if (taken > 1 || backfill || !resources.empty()) text += " " + std::to_string(taken);
+  if (backfill) text += " backfill";
+  return resources.empty() ? text : text + " from " + joined(resources, ",");
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "verbs/name.h"
+#include "verbs/slots.h"
 
 namespace rlock::lock {
 
@@ -35,7 +36,11 @@ struct OtherKind {
 
 struct Mode {
   enum class Kind { plain, read, write, slots, set } kind = Kind::plain;
-  int slots = 0;        // how many the semaphore has
+  int slots = 0;          // how many the semaphore has
+  int taken = 1;          // how many of them the owner takes
+  bool backfill = false;  // pass waiters that cannot run yet (lua/part/backfill.lua)
+  // Their names, of all `slots` in the order of their numbers; empty: they have none.
+  std::vector<std::string> resources{};
   bool resize = false;  // change their number to `slots`
   bool java = false;    // a Java program creates the semaphore, so the key may also look like a counter
 

@@ -95,6 +95,16 @@ OwnerId OwnerId::fresh_for(const LockName& name, const std::string& host) {
   return OwnerId("ADDED:" + date_text(since_1970()) + "@" + readable + ":" + id.text_);
 }
 
+OwnerId OwnerId::fresh_for_slots(int taken) {
+  OwnerId id = fresh();
+  if (taken == 1) return id;
+  constexpr std::size_t kVersion = 14, kLastDigits = 32;
+  constexpr const char* kDigits = "0123456789abcdef";
+  id.text_[kVersion] = '8';
+  id.text_.replace(kLastDigits, 4, {'0', '0', kDigits[taken / 16 % 16], kDigits[taken % 16]});
+  return id;
+}
+
 Result<OwnerId> OwnerId::parse(std::string_view text) {
   if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");
   if (text.size() > kLongest || has_control(text))

@@ -40,6 +40,8 @@ class LockName {
   // Holds the time of a reader's first hold.
   std::string reader_key(const std::string& owner) const { return tag() + ":" + owner + ":rwlock_timeout:1"; }
 
+  std::string pool_key() const { return companion("rlock:pool"); }  // of a semaphore: who has which slot
+
   std::string token_key() const { return companion(kToken); }
   std::string holder_key() const { return companion(kHolder); }
   std::string control_channel() const { return companion("rlock:control"); }
@@ -86,6 +88,8 @@ class OwnerId {
   static OwnerId fresh();
   // The same, with the prefix that the name's convention expects. `host` is for people.
   static OwnerId fresh_for(const LockName& name, const std::string& host);
+  // For an owner that takes so many slots of a semaphore: if several, the id says how many (lua/layout/semaphore.lua).
+  static OwnerId fresh_for_slots(int taken);
 
   // Errors (usage): the text is empty, longer than 512 bytes, or has a control character.
   static Result<OwnerId> parse(std::string_view text);

@@ -89,6 +89,13 @@ HolderInfo holder_of(Fields& known) {
   return who;
 }
 
+// How many slots a waiter wants, by its mode, "SLOTS TAKEN …".
+long long taken_in(const std::string& mode) {
+  const auto words = split(mode, ' ');
+  const auto taken = words.size() > 1 ? whole_number(words[1]) : std::nullopt;
+  return taken ? std::clamp(*taken, 1LL, static_cast<long long>(kMostTaken)) : 1;
+}
+
 bool is_access(const std::string& mode) { return mode == "read" || mode == "write"; }
 
 // A waiter that was just given the lock has, for a moment, less time than a renewal gives.
@@ -102,7 +109,8 @@ void add_renewal(HolderView& holding) {
 
 // A holder as lua/part/describe.lua describes it. The description may be left over from an earlier holder. The one of a
 // permit is found by the permit's id, and contains the whole owner id.
-HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
+HolderView holding_of(const Reply& entry, Layout layout, milliseconds now,
+                      const std::vector<std::string>& resources = {}) {
   HolderView holding{.owner = entry.at(0).as_text(),
                      .mode = is_access(entry.at(1).as_text()) ? entry.at(1).as_text() : ""};
   holding.holds = count_of(entry.at(2)).value_or(0);
@@ -120,6 +128,7 @@ HolderView holding_of(const Reply& entry, Layout layout, milliseconds now) {
   if (holding.since) holding.held_for = std::max<milliseconds>(now - *holding.since, 0ms);
   holding.lease = time_in(known["lease"]);
   holding.lasted = read_spans(known["lasted"]);
+  if (layout == Layout::semaphore) holding.slots = Slots::read(known["slots"], resources);
   add_renewal(holding);
   return holding;
 }
@@ -134,8 +143,10 @@ Result<Acquired> read_grant(const Reply& reply, const AcquireRequest& request, c
     return fail(Error::Code::protocol, "the server says that it has granted the lock to an owner that did not ask, " +
                                            in_quotes(owner->text()) + "; is something between us and Redis?");
   }
-  return Acquired{.outcome = Acquired::Outcome::granted,
-                  .hold = Hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent}};
+  Hold hold{lock, *owner, request.hold(), std::to_string(*token), request.lease, sent};
+  hold.slots = Slots::read(reply.at(3).as_text(), request.mode.resources);
+  if (!request.mode.resources.empty() && hold.slots.resources.empty()) return unexpected_reply("acquire");
+  return Acquired{.outcome = Acquired::Outcome::granted, .hold = std::move(hold)};
 }
 
 Acquired read_held(const Reply& reply, const AcquireRequest& request, const Lock& lock) {
@@ -223,6 +234,9 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
   if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};
   if (outcome == "no-token") return no_token(request.name);
+  if (outcome == "other-names") {
+    return Acquired{.outcome = Outcome::other_names, .by = escaped(reply.at(1).as_text(), 1024)};
+  }
   const long long number = count_of(reply.at(1)).value_or(0);
   if (outcome == "queue-full") return Acquired{.outcome = Outcome::queue_full, .number = number};
   if (outcome == "other-slots") return Acquired{.outcome = Outcome::other_slots, .number = number};
@@ -243,6 +257,8 @@ Result<RenewReply> read_renewal(const Reply& reply) {
     renewed.outcome = RenewOutcome::other_owner;
   } else if (outcome == "lease-unknown") {
     renewed.outcome = RenewOutcome::lease_unknown;
+  } else if (outcome == "over") {
+    renewed.outcome = RenewOutcome::over;
   } else if (outcome != "free") {
     return unexpected_reply("renew");
   }
@@ -269,9 +285,11 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   status.token = reply.at(3).as_text();
   status.slots = count_of(reply.at(4)).value_or(0);
   status.number = count_of(reply.at(5)).value_or(0);
+  status.resources = split(reply.at(12).as_text(), ',');
   for (const Reply& holder : reply.at(6).elements) {
-    status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now)));
+    status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now), status.resources));
   }
+  status.taken = count_of(reply.at(11)).value_or(status.number);
   status.waiting = count_of(reply.at(7)).value_or(0);
   for (const Reply& id : reply.at(9).elements) status.fair_queue.push_back(id.as_text());
   status.listening = count_of(reply.at(10)).value_or(0);
@@ -279,8 +297,13 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
     Fields known = fields_of(waiter, 2);
     const long long since = std::clamp(number_of(waiter.at(0)).value_or(*now), 0LL, *now);
     const std::string mode = waiter.at(1).as_text();
-    status.queue.push_back({holder_of(known), is_access(mode) ? mode : "", milliseconds(*now - since), known["id"],
-                            milliseconds(since), known["listening"] == "1"});
+    status.queue.push_back({.who = holder_of(known),
+                            .mode = is_access(mode) ? mode : "",
+                            .taken = taken_in(mode),
+                            .for_so_long = milliseconds(*now - since),
+                            .id = known["id"],
+                            .since = milliseconds(since),
+                            .listens = known["listening"] == "1"});
   }
   if (status.number > 0) status.state = Status::State::held;
   return status;

@@ -10,8 +10,8 @@ namespace rlock::lock {
 namespace {
 
 constexpr std::string_view kKeyWords[] = {
-    "rlock:holder", "rlock:hold", "rlock:queue",         "rlock:waiters",       "rlock:history",
-    "rlock:totals", "rlock:once", "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
+    "rlock:holder", "rlock:hold", "rlock:queue",         "rlock:waiters",       "rlock:history",        "rlock:totals",
+    "rlock:once",   "rlock:pool", "redisson_lock_token", "redisson_lock_queue", "redisson_lock_timeout"};
 constexpr std::string_view kChannelWords[] = {"rlock:control", "rlock:grant", "redisson_lock__channel",
                                               "redisson_rwlock", "redisson_sc"};
 

@@ -13,7 +13,7 @@ setup() {
   local stub
   mkdir bin
   ln -s "$(realpath "$RLOCK")" bin/rlock
-  for stub in backup.sh report.sh deploy.sh migrate.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
+  for stub in backup.sh report.sh deploy.sh migrate.sh train.sh daemon job.sh a.sh b.sh bin/make bin/terraform; do
     printf '#!/bin/sh\necho "%s under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
     chmod +x "$stub"
   done
@@ -62,7 +62,7 @@ rows() {
     follow "$script" || { show && cat "$script" && return 1; }
     redis srv flushall >/dev/null # kept by --min-hold
   done
-  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make migrate.sh report.sh terraform ' ]]
+  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make migrate.sh report.sh terraform train.sh ' ]]
 }
 
 @test "each row of the tables runs the job" {
@@ -120,6 +120,8 @@ rows() {
   rlock acquire -x catalogue --lease 10m
   rlock acquire --protocol set nightly-python --lease 10m
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
+  rlock acquire --from gpu0,gpu1,gpu2,gpu3 --take 4 gpus --lease 10m
+  rlock acquire --slots 8 --take 8 test-databases --lease 10m
   for script in $(grep -L 'force-unlock\|--supersede' block.*); do
     sed -i -E 's/--wait [0-9]+[mh]/-n/' "$script"
     RLOCK_WAIT=0 timeout -k 1 60 sh "$script" </dev/null >out 2>&1 3>&- || true

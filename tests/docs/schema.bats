@@ -230,13 +230,14 @@ PYTHON
   rlock run --once 1 a -- true
   rlock acquire a --history --lease 1m
   redis srv hset 'rlock:totals:{a}' lasted '60000 60000 60000 60000 60000' >/dev/null
+  rlock acquire --slots 2 slot --lease 1m
   rlock run renewed -- "$RLOCK" status --prometheus >text
   quorum_start 3
   redis s1 hset rlock:epoch since 1 >/dev/null
   rlock status --prometheus >>text
   quorum_stop
   measures text >known
-  (($(wc -l <known) == 16))
+  (($(wc -l <known) == 18))
   diff known <(measures "$ROOT/man/rlock-status.1")
   [[ -z $(measures "$ROOT"/packaging/prometheus/* | comm -23 - known) ]]
   python3 - "$ROOT/packaging/prometheus/dashboard.json" <<'PYTHON'

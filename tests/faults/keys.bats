@@ -17,7 +17,7 @@ NO_KEY = {"time", "publish", "pubsub", "info"}
 SEVERAL = {"exists", "del"}
 # A user may lack the right to them, and a server checks the rights to all declared keys (lua/part/base.lua). The same
 # applies to the history's marks that a hold was taken away, and that an entry is due.
-EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:", "rlock:once:")
+EXEMPT = ("redisson_lock_queue:", "redisson_lock_timeout:", "rlock:totals:", "rlock:history:", "rlock:once:", "rlock:pool:")
 # The description of a holder, and the time of a reader's first hold, because only the script knows that owner. The
 # other holds of a reader are counted on the server.
 BY_OWNER = re.compile(r"rlock:hold:\{job\}:([^:]+(?::\d+)?)$|\{job\}:(.+):rwlock_timeout:1$")

@@ -102,7 +102,7 @@ as_weak_user() {
 
 # In a script, Redis 7.0 says it with the first words, later versions and Valkey with the second, and 6.2 as outside of
 # one.
-lacks_a_right() { [[ $1 == *"can't run this command"* || $1 == *'ACL failure'* || $1 == *NOPERM* ]]; }
+lacks_a_right() { [[ $1 == *"can't run this command"* || $1 == *"can't access at least one of the keys"* || $1 == *'ACL failure'* || $1 == *NOPERM* ]]; }
 
 as_full_user() { script_user=(); }
 

@@ -8,6 +8,9 @@ using Kind = lock::Mode::Kind;
 
 std::vector<Role> several(int number, const Role& role) { return {static_cast<std::size_t>(number), role}; }
 
+// Some of two slots with names.
+lock::Mode pool_for(int taken) { return {.kind = Kind::slots, .slots = 2, .taken = taken, .resources = {"a", "b"}}; }
+
 }  // namespace
 
 const std::vector<Configuration>& configurations() {
@@ -18,6 +21,11 @@ const std::vector<Configuration>& configurations() {
       {.name = "plain-pair", .clients = several(2, plain), .ticks = 4, .faults = 3},
       {.name = "read-write", .clients = {read, read, write}, .ticks = 3, .faults = 1},
       {.name = "slots", .clients = several(3, {.mode = {Kind::slots, 2}}), .ticks = 3, .faults = 1},
+      {.name = "pool",
+       .clients = {{.mode = pool_for(1)}, {.mode = pool_for(1)}, {.mode = pool_for(2)}},
+       .ticks = 3,
+       .faults = 1},
+      {.name = "pool-pair", .clients = {{.mode = pool_for(1)}, {.mode = pool_for(2)}}, .ticks = 4, .faults = 2},
       {.name = "string", .clients = several(3, {.mode = {Kind::set}}), .ticks = 3, .faults = 1},
       {.name = "mixed", .clients = {plain, plain, java}, .ticks = 3, .faults = 1},
       {.name = "jobs", .clients = several(2, plain), .ticks = 3, .attempts = 2, .faults = 1},

@@ -8,19 +8,18 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// What comes before the attempt and the client.
-constexpr std::string_view kText = "7ac0ffee-0000-4000-8000-00000000", kDigits =
-                                                                           "7ac0ffee000040008000"
-                                                                           "00000000";
-constexpr std::string_view kBytes = "\x7a\xc0\xff\xee\x00\x00\x40\x00\x80\x00\x00\x00\x00\x00"sv;
+// What comes before the attempt and the client, as text and as bytes.
+constexpr std::string_view kText = "7ac0ffee", kBytes = "\x7a\xc0\xff\xee"sv;
 
 // Attempts of requests that release have this added.
 constexpr int kRelease = 0x80;
 
-std::string uuid(int attempt, int client) {
-  char numbers[8];
-  std::snprintf(numbers, sizeof numbers, "%02x%02x", attempt & 0xff, client & 0xff);
-  return std::string(kText) + numbers;
+// The end says how many slots its owner takes, if several (lua/layout/semaphore.lua).
+std::string uuid(int attempt, int client, int taken) {
+  char rest[32];
+  std::snprintf(rest, sizeof rest, "-%02x%02x-%c000-8000-00000000%04x", attempt & 0xff, client & 0xff,
+                taken > 1 ? '8' : '4', taken > 1 ? taken & 0xffff : 0);
+  return std::string(kText) + rest;
 }
 
 int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
@@ -33,10 +32,11 @@ struct Place {
 
 std::optional<Place> next_id(std::string_view text, std::size_t from) {
   std::optional<Place> first;
-  for (const std::string_view form : {kText, kDigits, kBytes}) {
+  for (const std::string_view form : {kText, kBytes}) {
     const std::size_t found = text.find(form, from);
     if (found == std::string_view::npos) continue;
-    const Place place{found + form.size(), form == kBytes};
+    Place place{found + form.size(), form == kBytes};
+    if (!place.raw && place.at < text.size() && text[place.at] == '-') ++place.at;
     if (place.at + (place.raw ? 2 : 4) <= text.size() && (!first || place.at < first->at)) first = place;
   }
   return first;
@@ -44,8 +44,8 @@ std::optional<Place> next_id(std::string_view text, std::size_t from) {
 
 }  // namespace
 
-std::string uuid_of(Who who) { return uuid(who.attempt, who.client); }
-std::string release_id_of(Who who) { return uuid(who.attempt | kRelease, who.client); }
+std::string owner_of(Who who, int taken) { return uuid(who.attempt, who.client, taken) + ":1"; }
+std::string release_id_of(Who who) { return uuid(who.attempt | kRelease, who.client, 1); }
 
 std::optional<Who> who_in(std::string_view text) {
   const auto place = next_id(text, 0);

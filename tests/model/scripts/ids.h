@@ -21,8 +21,8 @@ struct Who {
   bool operator==(const Who&) const = default;
 };
 
-std::string uuid_of(Who who);
-inline std::string owner_of(Who who) { return uuid_of(who) + ":1"; }
+// `taken`: how many slots it takes.
+std::string owner_of(Who who, int taken);
 // The id of the request that releases this owner's hold, or gives up its wait.
 std::string release_id_of(Who who);
 

@@ -462,7 +462,7 @@ void Model::check(const State& state) {
     const Client& client = state.clients[i];
     if (client.stage != Stage::holds || client.forced) continue;
     const lock::Mode& mode = configuration_.clients[i].mode;
-    ++holders;
+    holders += mode.taken;
     writers += mode.kind != lock::Mode::Kind::read;
     const bool kept = facts.ends[i] != 0 && facts.attempts[i] == client.attempt;
     const milliseconds deadline = kBegin * 1ms + client.sent * configuration_.tick + timings_[i].kill_at;

@@ -88,7 +88,15 @@ class Ears : public Listeners {
   const Listening& listening_;
 };
 
-lock::OwnerId owner_id(const Who& who) { return lock::OwnerId::as_stored(owner_of(who)); }
+lock::OwnerId owner_id(const Who& who, const Role& role) {
+  return lock::OwnerId::as_stored(owner_of(who, role.mode.taken));
+}
+
+// The numbers of an owner's slots, as its description has them.
+std::vector<int> slots_of(const Value& description) {
+  const auto found = std::ranges::find_if(description.fields, [](const auto& field) { return field.first == "slots"; });
+  return found == description.fields.end() ? std::vector<int>{} : lock::Slots::read(found->second, {}).numbers;
+}
 
 std::string shown(const Reply& reply) {
   if (!reply.is(Reply::Kind::array)) return reply.as_text();
@@ -214,7 +222,7 @@ Server::Server(const Configuration& configuration, const std::string& scripts)
 // The words of EVAL, by the code that rlock uses.
 std::vector<std::string> Server::words_of(const Request& request) {
   const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
-  const lock::OwnerId owner = owner_id(request.who);
+  const lock::OwnerId owner = owner_id(request.who, role);
   const milliseconds lease = lease_of(configuration_, request.who.client);
   const auto as_strings = [](const lock::Call& call) {
     const redis::Words words = call.as_a_whole();
@@ -297,7 +305,7 @@ void Server::read(const Reply& reply, const Request& request, Outcome& outcome) 
   if (request.ask == Ask::take || request.ask == Ask::wait) {
     const Role& role = configuration_.clients[static_cast<std::size_t>(request.who.client)];
     const auto acquired =
-        lock::read_acquire(reply, {.name = name_, .mode = role.mode, .owner = owner_id(request.who)}, {});
+        lock::read_acquire(reply, {.name = name_, .mode = role.mode, .owner = owner_id(request.who, role)}, {});
     if (acquired && !*acquired) outcome.word = Word::again;
     if (acquired && *acquired) {
       outcome.word = word_of((*acquired)->outcome);
@@ -375,9 +383,13 @@ void Server::add_owners(const Database& database, Facts& facts) const {
     case lock::Layout::semaphore: {
       const Value* permits = value(database, name_.permits_key());
       if (!permits) break;
+      std::array<int, kMostClients> found{};
       for (const auto& [ends, permit] : permits->members) {
-        if (ends > static_cast<double>(database.now)) add(permit, static_cast<long long>(ends));
+        if (ends <= static_cast<double>(database.now)) continue;
+        add(permit, static_cast<long long>(ends));
+        if (const auto who = who_in(permit)) ++found[static_cast<std::size_t>(who->client)];
       }
+      facts.slots = found;
       break;
     }
     default:
@@ -411,7 +423,20 @@ std::string Server::complaint_about(const Database& database, const Facts& facts
   const auto taken = permits ? static_cast<long long>(permits->members.size()) : 0;
   if (free && std::stoll(free->text) + taken != slots)
     return "free slots and permits are not as many as there are slots";
-  (void)facts;
+  std::set<int> numbers;
+  for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
+    if (facts.ends[i] == 0) continue;
+    const lock::Mode& mode = configuration_.clients[i].mode;
+    if (facts.slots[i] != mode.taken) return "an owner has more or fewer slots than it takes";
+    const std::string owner = owner_of({static_cast<int>(i), facts.attempts[i]}, mode.taken);
+    const Value* description = value(database, lock_.description_key(owner));
+    const std::vector<int> own = description ? slots_of(*description) : std::vector<int>{};
+    if (static_cast<int>(own.size()) != mode.taken) return "an owner has more or fewer numbers than slots";
+    for (const int number : own) {
+      if (number >= mode.slots) return "there is no slot with an owner's number";
+      if (!numbers.insert(number).second) return "two owners have a slot with the same number";
+    }
+  }
   return "";
 }
 

@@ -113,6 +113,7 @@ struct Facts {
   std::uint64_t token = 0;                            // the last one granted
   std::array<long long, kMostClients> ends{};         // when the lease of that client's owner id ends; 0: it has none
   std::array<std::uint8_t, kMostClients> attempts{};  // of these owner ids
+  std::array<int, kMostClients> slots{};              // of a semaphore: how many permits that client has
   std::vector<Waiting> queue;                         // in order
   bool success = false;                               // one is remembered
   std::uint16_t complaint = 0;

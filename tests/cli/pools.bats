@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# Pools: which slots and resources a command has, several at once, and who waits for whom.
+# shellcheck disable=SC2016 # what stands in single quotes is for the sh of a command
+
+load ../lib/common
+load ../lib/jobs
+
+# job ID OPTION...: a job on x that writes its slots and resources to has-ID, and runs until the file end or end-ID
+# exists; sets job_ID.
+job() {
+  local id=$1
+  "$RLOCK" run "${@:2}" x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >has-'"$id"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.02; done' \
+    2>"err-$id" 3>&- &
+  jobs+=($!)
+  declare -g "job_$id=$!"
+}
+started() { [[ -s has-$1 ]]; }
+has() { wait_until started "$1" && [[ $(<"has-$1") == "$2" ]]; }
+# ends ID STATUS
+ends() {
+  local name=job_$1 status=0
+  wait_until gone "${!name}"
+  wait "${!name}" || status=$?
+  [[ $status == "$2" ]] || {
+    echo "$1 ended with $status: $(<"err-$1")"
+    return 1
+  }
+}
+waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
+
+@test "--slots: the command finds the lowest free number, and keeps it" {
+  job a --slots 3
+  has a '0|'
+  job b --slots 3
+  has b '1|'
+  touch end-a
+  ends a 0
+  job c --slots 3
+  has c '0|'
+  has b '1|'
+}
+
+@test "--from: the command finds which resource it has; --take: which ones, in the order of the list" {
+  job a --from gpu0,gpu1,gpu2
+  has a '0|gpu0'
+  run -0 rlock run --from gpu0,gpu1,gpu2 --take 2 x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE"'
+  [[ $output == '1 2|gpu1 gpu2' ]]
+  run -75 rlock run -n --from gpu0,gpu1,gpu2 --take 3 x -- true
+}
+
+@test "a waiter finds its own slots, although its command was forked before it had any; so do its hooks" {
+  job a --from a,b
+  has a '0|a'
+  job b --from a,b --take 2 --on-acquire 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >hook'
+  wait_until waiting 1
+  touch end-a
+  has b '0 1|a b'
+  [[ $(<hook) == '0 1|a b' ]]
+}
+
+@test "a big request is not starved by small ones: they wait behind it" {
+  job a --slots 4 --take 3
+  has a '0 1 2|'
+  job big --slots 4 --take 4
+  wait_until waiting 1
+  job small --slots 4
+  wait_until waiting 2
+  run -75 rlock run -n --slots 4 x -- true
+  run -0 rlock status x
+  assert_says '1. '
+  [[ $output == *', for 4 slots'* ]]
+  touch end-a
+  has big '0 1 2 3|'
+  not started small
+  touch end-big
+  has small '0|'
+}
+
+@test "--backfill: a small one passes a big one that could not run anyway, and is stopped when it could" {
+  job a --slots 4 --take 3
+  has a '0 1 2|'
+  job big --slots 4 --take 4
+  wait_until waiting 1
+  job small --slots 4 --backfill --lease 6s
+  has small '3|'
+  touch end-a
+  ends small 74
+  [[ $(<err-small) == *'it has passed a job that could run now'* ]]
+  has big '0 1 2 3|'
+}
+
+@test "--backfill: a release lets a waiter pass that fits in" {
+  job a --slots 3 --take 2
+  has a '0 1|'
+  job b --slots 3
+  has b '2|'
+  job big --slots 3 --take 3
+  wait_until waiting 1
+  job small --slots 3 --backfill
+  wait_until waiting 2
+  touch end-b
+  has small '2|'
+  touch end-a end-small
+  has big '0 1 2|'
+}
+
+@test "all slots are lost together" {
+  job a --slots 3 --take 3 --lease 6s
+  has a '0 1 2|'
+  redis srv zremrangebyrank '{x}:timeout' 1 1
+  ends a 74
+  # The others stay until the lease ends, because the command may have run until then.
+  over() { rlock run --slots 3 -n --take 3 x -- true; }
+  wait_until over
+}
+
+@test "acquire, renew, release: the slots are printed, kept and given back" {
+  eval "$(rlock acquire --from a,b,c --take 2 --lease 1m x --export)"
+  [[ $RLOCK_SLOT == '0 1' && $RLOCK_RESOURCE == 'a b' ]]
+  rlock renew x
+  run -0 rlock acquire --from a,b,c --lease 1m x --json
+  [[ $output == *'"slot_numbers":[2],"resources":["c"]}' ]]
+  rlock release x
+  run -0 rlock run -n --from a,b,c --take 2 x -- sh -c 'echo $RLOCK_RESOURCE'
+  [[ $output == 'a b' ]]
+  rlock force-unlock --yes x
+}
+
+@test "acquire --for-pid keeps all slots" {
+  sleep 600 3>&- &
+  local pid=$!
+  jobs+=("$pid")
+  rlock acquire --slots 2 --take 2 --for-pid "$pid" --lease 6s x
+  run -75 rlock run -n --slots 2 x -- true
+  kill "$pid"
+  run -0 rlock run -w 1m --slots 2 --take 2 x -- sh -c 'echo $RLOCK_SLOT'
+  [[ $output == '0 1' ]]
+}
+
+@test "status says who has which slots; --json, --prometheus, --status-fd and the history know them, too" {
+  job a --from a,b,c --take 2 --history
+  has a '0 1|a b'
+  run -0 rlock status x
+  assert_says 'state     2 of 3 slots taken'
+  assert_says 'resource  a, b'
+  job b --from a,b,c
+  has b '2|c'
+  run -0 rlock status x
+  [[ $output == *'a, b: '* && $output == *'c: '* ]]
+  run -0 rlock status --json x
+  python3 - "$output" <<'PYTHON'
+import json, sys
+one = json.loads(sys.argv[1])[0]
+assert (one["slots"], one["slots_taken"], one["resources"], one["number_of_holders"]) == (3, 3, ["a", "b", "c"], 2), one
+assert sorted((h["slot_numbers"], h["resources"]) for h in one["holders"]) == [([0, 1], ["a", "b"]), ([2], ["c"])], one
+PYTHON
+  run -0 rlock status --prometheus x
+  assert_says 'rlock_slots{name="x"} 3'
+  assert_says 'rlock_slots_taken{name="x"} 3'
+  touch end-a
+  ends a 0
+  run -0 rlock run --status-fd 1 --from a,b,c --take 2 x -- true
+  [[ ${lines[0]} == *'"slot_numbers":[0,1],"resources":["a","b"]'* ]]
+  run -0 rlock history --json x
+  [[ $output == *'"slot_numbers":[0,1],"resources":["a","b"]'* ]]
+  run -0 rlock history x
+  [[ $output == *'x (a, b)'* ]]
+  redis srv del 'rlock:history:{x}'
+}
+
+@test "force-unlock of one resource, by its name or number, leaves the others" {
+  rlock acquire --from a,b,c --lease 1m x
+  local kept
+  kept=$(rlock acquire --from a,b,c --lease 1m x)
+  run -0 rlock force-unlock --yes --slot a x
+  rlock renew x --owner "$kept"
+  run -76 --separate-stderr rlock force-unlock --yes --slot a x
+  [[ $stderr == *"nobody has slot 'a'" ]]
+  run -0 rlock force-unlock --yes --slot 1 x
+  run -76 rlock renew x --owner "$kept"
+}
+
+@test "a nested run has the slots of the outer one, one without slots leaves them, and more are refused" {
+  run -0 rlock run --from a,b --take 2 x -- "$RLOCK" run --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
+  [[ $output == 'a b' ]]
+  run -0 rlock run --from a,b x -- "$RLOCK" run other -- sh -c 'echo $RLOCK_SLOT $RLOCK_RESOURCE'
+  [[ $output == '0 a' ]]
+  run -64 --separate-stderr rlock run --slots 2 x -- "$RLOCK" run --slots 2 --take 2 x -- true
+  [[ $stderr == *'holds fewer slots'* ]]
+}
+
+@test "several names: the slots of each are on a line" {
+  rlock acquire --slots 2 --lease 1m b
+  run -0 rlock run --slots 2 a b -- sh -c 'echo "$RLOCK_SLOT"'
+  [[ $output == $'0\n1' ]]
+  rlock force-unlock --yes b
+}
+
+@test "another list of resources is refused while the pool is in use" {
+  job a --from a,b
+  has a '0|a'
+  run -76 --separate-stderr rlock run --from b,a x -- true
+  [[ $stderr == *'its resources are a,b, which --from must name in the same order while it is in use' ]]
+  run -76 --separate-stderr rlock run --from a,b,c x -- true
+  [[ $stderr == *'it has 2 slots, not 3'* ]]
+  touch end-a
+  ends a 0
+  run -0 rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
+  [[ $output == b ]]
+}
+
+@test "a user without the right to the numbers is told that there are none" {
+  not_over acl cluster sentinel tls 'it logs in as a user of its own'
+  redis srv acl setuser before on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://before@} run -0 --separate-stderr rlock run --slots 2 x -- sh -c 'echo "<$RLOCK_SLOT>"'
+  [[ $output == '<>' && $stderr == *'RLOCK_SLOT is empty, because the user has no right to the key rlock:pool:{x}'* ]]
+  redis srv acl deluser before
+}
+
+@test "options that do not go together, and lists that are none, are refused" {
+  local words
+  for words in '--from a,b --slots 2' '--take 2' '--backfill' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \
+    '--from a --protocol set' '-s --from a,b' '--slots 2 --take 65'; do
+    # shellcheck disable=SC2086
+    run -64 rlock run $words x -- true
+  done
+  run -64 rlock run --from a,b x y -- true
+  run -64 rlock run --from 'a b' x -- true
+  run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
+  [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""pools_simulation.py SOCKET SCRIPTS SEED [REQUESTS]: random requests for one to eight of eight slots, in the scripts of
+lua/ on a real server, and in a model of the queue that knows nothing of them.
+
+SCRIPTS is the folder that lua/embed.cmake has written. Time is the model's: the jobs do not run, but ask, are told, renew
+and release as rlock does. First without --backfill, when every grant and every number must be the model's; then with it,
+for half of the requests, when the model says who may pass and whose renewal is refused, and measures for how long anybody
+had to wait for those who have passed.
+
+Prints the figures. Ends with 0 if both agree, no slot was anybody's twice, and nobody waited for those who have passed for
+longer than a lease.
+"""
+import heapq
+import random
+import sys
+import time
+import uuid
+
+import redis
+
+SLOTS, LEASE = 8, 30.0
+KEYS = ["pool", "redisson_lock_token:{pool}", "rlock:holder:{pool}", "rlock:queue:{pool}", "rlock:waiters:{pool}",
+        "{pool}:timeout"]
+PREFIXES = ["redisson_sc:{pool}", "rlock:grant:{pool}:", "rlock:hold:{pool}:"]
+socket, scripts, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+requests = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
+
+
+class Request:
+    def __init__(self, number, arrives, takes, lasts, passes):
+        self.number, self.arrives, self.takes, self.lasts, self.passes = number, arrives, takes, lasts, passes
+        digits = uuid.UUID(int=random.getrandbits(128), version=4).hex
+        if takes > 1:
+            digits = digits[:12] + "8" + digits[13:28] + f"{takes:04x}"
+        self.owner = f"{uuid.UUID(digits)}:1"
+        self.mode = str(SLOTS) + (f" {takes}" if takes > 1 or passes else "") + (" backfill" if passes else "")
+        self.began = self.ended = self.could_run = None
+        self.slots = []
+
+    def has_passed(self, other):
+        """It has its slots although it came later, and the other one still waits."""
+        return self.began is not None and self.arrives > other.arrives
+
+
+class World:
+    def __init__(self, passing):
+        self.server = redis.Redis(unix_socket_path=socket, decode_responses=True)
+        self.server.flushall()
+        self.verbs = {verb: self.server.register_script(open(f"{scripts}/{verb}_semaphore.lua").read())
+                      for verb in ("acquire", "renew", "release")}
+        self.ear = self.server.pubsub()
+        self.now, self.events, self.waiting, self.running = 0.0, [], [], []
+        self.faults, self.passed, self.refused, self.longest = [], 0, 0, 0.0
+        self.all = []
+        arrives = 0.0
+        for number in range(requests):
+            arrives += random.expovariate(1 / 7)
+            takes = random.choice((1, 1, 1, 1, 2, 2, 3, 5, 8))
+            passes = passing and random.random() < 0.5
+            self.all.append(Request(number, arrives, takes, random.expovariate(1 / 20) + 0.1, passes))
+            self.at(arrives, self.arrive, self.all[-1])
+
+    def at(self, when, what, request):
+        heapq.heappush(self.events, (when, len(self.events), random.random(), what, request))
+
+    def run(self):
+        while self.events:
+            self.now, _, _, what, request = heapq.heappop(self.events)
+            what(request)
+            self.look_at_first()
+        if self.waiting or self.running:
+            self.fault(f"{len(self.waiting)} still wait, {len(self.running)} still run")
+
+    def fault(self, what):
+        self.faults.append(f"{self.now:.1f} s: {what}")
+
+    # The model.
+
+    def free(self, without=lambda request: False):
+        return SLOTS - sum(one.takes for one in self.running if not without(one))
+
+    def must_wait(self, first):
+        return self.free(lambda one: one.has_passed(first)) < first.takes
+
+    def may_begin(self, request):
+        if request.takes > self.free():
+            return False
+        first = self.waiting[0] if self.waiting else request
+        return first is request or request.passes and self.free() < first.takes and self.must_wait(first)
+
+    def look_at_first(self):
+        first = self.waiting[0] if self.waiting else None
+        if first and first.could_run is None and not self.must_wait(first):
+            first.could_run = self.now
+
+    # The scripts.
+
+    def call(self, verb, request, *words):
+        keys = KEYS + [PREFIXES[2] + request.owner.split(":")[0].replace("-", "")]
+        if verb == "acquire":
+            keys.append(f"{KEYS[4]}:{request.owner}")
+        if verb == "release":
+            keys.append(f"{PREFIXES[2]}r{request.number}:released")
+        return self.verbs[verb](keys=keys, args=["rlock " + verb, *PREFIXES, request.owner, *words])
+
+    def ask(self, request):
+        """Whether it has its slots now."""
+        reply = self.call("acquire", request, 3600000, "h", "", request.mode, 0, 0, 1, "", 0, "", 0)
+        if reply[0] == "granted":
+            self.begin(request, [int(number) for number in reply[3].split()])
+        return reply[0] == "granted"
+
+    def told(self):
+        """The requests that were told something, and what."""
+        by_channel = {PREFIXES[1] + one.owner: one for one in self.waiting}
+        self.server.publish("end", "end")
+        while True:
+            message = self.ear.get_message(timeout=10)
+            if message["type"] == "message" and message["channel"] == "end":
+                return
+            if message["type"] == "message" and message["channel"] in by_channel:
+                yield by_channel[message["channel"]], message["data"]
+
+    def arrive(self, request):
+        channel = PREFIXES[1] + request.owner
+        self.ear.subscribe(channel, "end")
+        while self.ear.get_message(timeout=10)["type"] != "subscribe":
+            pass
+        while self.server.pubsub_numsub(channel)[0][1] == 0:
+            pass
+        time.sleep(0.001)  # who arrives in the same millisecond counts as later
+        expected = self.may_begin(request)
+        self.waiting.append(request)
+        if self.ask(request) != expected:
+            self.fault(f"{request.number} arrives: it should {'begin' if expected else 'wait'}")
+
+    def begin(self, request, slots):
+        if request not in self.waiting:
+            return self.fault(f"{request.number} begins twice")
+        if not self.may_begin(request):
+            self.fault(f"{request.number} begins, but it is not its turn")
+        self.passed += request is not self.waiting[0]
+        taken = {number for one in self.running for number in one.slots}
+        lowest = sorted(set(range(SLOTS)) - taken)[:request.takes]
+        if slots != lowest:
+            self.fault(f"{request.number} has {slots}, not {lowest}")
+        if request.could_run is not None:
+            self.longest = max(self.longest, self.now - request.could_run)
+        self.waiting.remove(request)
+        self.running.append(request)
+        request.began, request.slots = self.now, slots
+        self.ear.unsubscribe(PREFIXES[1] + request.owner)
+        self.at(self.now + request.lasts, self.end, request)
+        self.at(self.now + LEASE / 3, self.renew, request)
+
+    def renew(self, request):
+        if request.ended is not None:
+            return
+        first = self.waiting[0] if self.waiting else None
+        expected = "over" if first and request.has_passed(first) and not self.must_wait(first) else "renewed"
+        reply = self.call("renew", request, 3600000)[0]
+        if reply != expected:
+            self.fault(f"{request.number} is {reply}, not {expected}")
+        if reply == "over":
+            self.refused += 1
+            return self.end(request)
+        self.at(self.now + LEASE / 3, self.renew, request)
+
+    def end(self, request):
+        if request.ended is not None:
+            return
+        request.ended = self.now
+        self.running.remove(request)
+        reply = self.call("release", request, "h", 0, 0)
+        if reply[0] != "released":
+            self.fault(f"{request.number} is {reply[0]}")
+        for other, text in list(self.told()):
+            if text in ("granted", "pass") and not self.ask(other) and text == "granted":
+                self.fault(f"{other.number} was told that it has its slots")
+        first = self.waiting[0] if self.waiting else None
+        if first and self.may_begin(first):
+            self.fault(f"{first.number} could begin, but was not told")
+
+    def figures(self):
+        waits = [one.began - one.arrives for one in self.all if one.began is not None]
+        big = [one.began - one.arrives for one in self.all if one.began is not None and one.takes >= 5]
+        return (f"{len(waits)} of {requests} began, {self.passed} passed, {self.refused} of them were stopped for it; "
+                f"mean wait {sum(waits) / len(waits):.0f} s, of those that take five or more {sum(big) / len(big):.0f} s; "
+                f"waited at most {self.longest:.1f} s for those that have passed")
+
+
+wrong = False
+for passing in (False, True):
+    random.seed(seed)
+    world = World(passing)
+    world.run()
+    print(f"{'with' if passing else 'without'} --backfill: {world.figures()}")
+    if world.longest > (LEASE if passing else 0):
+        world.fault(f"somebody waited {world.longest:.1f} s for those that have passed")
+    if bool(world.passed) != passing:
+        world.fault(f"{world.passed} have passed")
+    for fault in world.faults[:20]:
+        print("FAULT:", fault)
+    wrong = wrong or bool(world.faults)
+sys.exit(wrong)

@@ -1,0 +1,344 @@
+#!/usr/bin/env bats
+# lua/part/pool.lua: which of a semaphore's slots each owner has, and owners of several slots.
+
+load ../lib/common
+load ../lib/fault_scripts
+
+setup_file() { start_script_server; }
+setup() {
+  fresh_lock
+  use_lock "lock-$BATS_TEST_NUMBER" semaphore 3
+  permits="{$lock}:timeout"
+  pool="rlock:pool:{$lock}"
+}
+teardown() {
+  assert_mortal
+  end_listeners
+}
+teardown_file() { redis_stop srv; }
+
+# id NUMBER [TAKEN]: the UUID of an owner of several slots says how many.
+id() { if ((${2:-1} == 1)); then printf '0000000%s-0000-4000-8000-000000000000:1' "$1"; else printf '0000000%s-0000-8000-8000-00000000%04x:1' "$1" "$2"; fi; }
+hex() { id "$@" | tr -d - | sed 's/:.*//'; }
+# take NUMBER [TAKEN [LEASE]], queue_up NUMBER [TAKEN]: with the mode of a request for that many.
+in_mode() { if ((${1:-1} == 1)); then echo 3; else echo "3 $1"; fi; }
+take() { mode=$(in_mode "${2:-1}") acquire "$(id "$1" "${2:-1}")" "${3:-30000}" "h$1" ''; }
+queue_up() { mode=$(in_mode "${2:-1}") enqueue "$(id "$1" "${2:-1}")" 30000 "h$1"; }
+give() { release "$(id "$1" "${2:-1}")" "h$1"; }
+# The numbers of the slots in the last reply, which granted something.
+assert_slots() { [[ ${lines[0]} == granted && ${lines[3]} == "$1" ]] || { echo "not slots $1: $output" && return 1; }; }
+free_slots() { redis srv get "$lock"; }
+named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''; }
+
+@test "each owner gets the lowest free number, and keeps it" {
+  run -0 take 1
+  assert_slots 0
+  run -0 take 2
+  assert_slots 1
+  run -0 take 3
+  assert_slots 2
+  give 2
+  give 1
+  run -0 renew "$(id 3)" 30000
+  run -0 take 4
+  assert_slots 0
+  run -0 take 5
+  assert_slots 1
+  [[ $(redis srv hget "$pool" 2) == "$(hex 3)" && $(redis srv hget "$hold_keys$(hex 3)" slots) == 2 ]]
+}
+
+@test "a request that is sent again gets the same numbers" {
+  run -0 take 1
+  run -0 take 2 2
+  assert_slots '1 2'
+  run -0 take 2 2
+  assert_slots '1 2'
+  [[ $(free_slots) == 0 && $(redis srv zcard "$permits") == 3 ]]
+}
+
+@test "an owner of several slots has a permit for each, all or none, and loses and gives back all of them" {
+  run -0 take 1 2
+  assert_slots '0 1'
+  [[ $(free_slots) == 1 && $(redis srv zcard "$permits") == 2 ]]
+  run -0 take 2 2
+  [[ ${lines[0]} == held && $(free_slots) == 1 ]]
+  run -0 take 3
+  assert_slots 2
+  run -0 give 1 2
+  [[ ${lines[0]} == released && $(free_slots) == 2 && $(redis srv zcard "$permits") == 1 ]]
+  run -0 take 2 2
+  assert_slots '0 1'
+  run -0 force_unlock "$(id 2 2)"
+  [[ ${lines[0]} == released && $(free_slots) == 2 && $(redis srv zcard "$permits") == 1 ]]
+}
+
+@test "all permits of an owner are renewed, and end, together" {
+  take 1 2 5000
+  run -0 renew "$(id 1 2)" 60000
+  [[ ${lines[0]} == renewed ]]
+  local ends
+  ends=$(redis srv zrange "$permits" 0 -1 withscores | grep -aoE '^[0-9]{13}$' | sort -u)
+  [[ $(wc -l <<<"$ends") == 1 ]]
+}
+
+@test "if one of several permits is gone, the owner has lost all" {
+  take 1 3
+  redis srv zremrangebyrank "$permits" 0 0
+  run -0 renew "$(id 1 3)" 30000
+  [[ ${lines[0]} == other-owner ]]
+}
+
+@test "slots of a crashed owner come back, with their numbers" {
+  take 1 2 1000
+  take 2
+  over() { run -0 take 3 2 && [[ ${lines[0]} == granted ]]; }
+  wait_until over
+  assert_slots '0 1'
+  run -0 renew "$(id 1 2)" 30000
+  [[ ${lines[0]} == other-owner ]]
+}
+
+@test "permits without a number, as a Java program takes them, leave a correct rest" {
+  take 1
+  local ends=9999999999999
+  # shellcheck disable=SC2016 # the script of the server
+  redis srv eval 'redis.call("zadd", KEYS[1], ARGV[1], string.rep("j", 16)) return redis.call("incrby", KEYS[2], -1)' \
+    2 "$permits" "$lock" "$ends"
+  run -0 take 2 2
+  [[ ${lines[0]} == held ]]
+  run -0 take 3
+  assert_slots 1
+  run -0 take 4
+  [[ ${lines[0]} == held ]]
+  # Another program releases one of rlock's permits: its number is free again.
+  # shellcheck disable=SC2016
+  redis srv eval 'for _, id in ipairs(redis.call("zrange", KEYS[1], 0, 0)) do redis.call("zrem", KEYS[1], id) end
+    return redis.call("incrby", KEYS[2], 1)' 2 "$permits" "$lock"
+  run -0 take 4
+  assert_slots 0
+}
+
+@test "waiters get their slots and numbers in the order of their arrival: small ones wait behind a big one" {
+  take 1
+  take 2
+  take 3
+  listen "$(id 4 2)" "$(id 5)"
+  queue_up 4 2
+  queue_up 5
+  give 1
+  [[ $(in_queue) == "$(id 4 2) $(id 5)" && $(free_slots) == 1 ]]
+  # Nobody passes them.
+  run -0 take 6
+  [[ ${lines[0]} == held ]]
+  run -0 queue_up 5
+  [[ ${lines[0]} == held ]]
+  give 2
+  hears "$(id 4 2)" granted
+  [[ $(in_queue) == "$(id 5)" && $(free_slots) == 0 ]]
+  run -0 queue_up 4 2
+  assert_slots '0 1'
+  give 4 2
+  hears "$(id 5)" granted
+  run -0 queue_up 5
+  assert_slots 0
+}
+
+@test "a waiter for several slots is told when so many leases end" {
+  take 1 1 20000
+  take 2 1 40000
+  take 3 1 60000
+  run -0 --keep-empty-lines queue_up 4 2
+  [[ ${lines[0]} == held ]]
+  ((lines[1] > 20000 && lines[1] <= 40000))
+}
+
+@test "a release by an earlier version grants a slot without a number; its waiter gets one when it takes it" {
+  take 1
+  take 2
+  take 3
+  listen "$(id 4)"
+  queue_up 4
+  give 2
+  hears "$(id 4)" granted
+  redis srv hdel "$hold_keys$(hex 4)" slots
+  redis srv hdel "$pool" 1
+  run -0 queue_up 4
+  assert_slots 1
+}
+
+@test "an earlier version does not understand a request for several slots, and leaves it to the waiter" {
+  # What fits() was before 1.1.
+  local before
+  before=$(sed 's/^  return (slots_in(mode) or 0) > 0$/  return (tonumber(mode) or 0) > 0/' "$BATS_FILE_TMPDIR/lua/release_semaphore.lua")
+  [[ $before != "$(<"$BATS_FILE_TMPDIR/lua/release_semaphore.lua")" ]]
+  take 1
+  take 2 2
+  listen "$(id 4 2)"
+  queue_up 4 2
+  local new
+  new=$(<"$BATS_FILE_TMPDIR/lua/release_semaphore.lua")
+  echo "$before" >"$BATS_FILE_TMPDIR/lua/release_semaphore.lua"
+  run give 2 2
+  echo "$new" >"$BATS_FILE_TMPDIR/lua/release_semaphore.lua"
+  [[ $status == 0 && ${lines[0]} == released && $(in_queue) == "$(id 4 2)" ]]
+  run -0 queue_up 4 2
+  assert_slots '1 2'
+}
+
+@test "names of slots: others are refused while somebody holds or waits, and may come afterwards" {
+  run -0 named 1 a,b,c 2
+  assert_slots '0 1'
+  run -0 named 2 a,c,b
+  [[ $output == $'other-names\na,b,c' ]]
+  run -0 named 3 a,b,c
+  assert_slots 2
+  give 1 2
+  give 3
+  [[ $(redis srv exists "$pool") == 0 ]]
+  run -0 named 2 a,c,b
+  assert_slots 0
+}
+
+@test "an owner that is let in again has the same numbers, and cannot get more" {
+  take 1
+  run -0 take 2 2
+  mode=3 run -0 acquire "$(id 5)" 30000 h5 "$(id 2 2)"
+  [[ ${lines[1]} == "$(id 2 2)" ]]
+  assert_slots '1 2'
+  mode='3 2' run -0 acquire "$(id 5 2)" 30000 h6 "$(id 1)"
+  [[ $output == no-upgrade ]]
+}
+
+@test "inspect: an owner of several slots is one holder, and says which it has" {
+  take 1 2
+  take 2
+  run -0 --keep-empty-lines inspect
+  [[ ${lines[4]} == 3 && ${lines[5]} == 2 ]]
+  [[ $output == *$'\nslots\n0 1\n'* && $output == *$'\nslots\n2\n'*$'\n0\n3\n'* ]]
+}
+
+@test "a user with the rights of an earlier version gets a slot without a number, but no named resource" {
+  redis srv acl setuser weak reset on '>pw' '~lock*' '~{lock*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  script_user=(--user weak --pass pw --no-auth-warning)
+  run -0 --keep-empty-lines take 1
+  [[ ${lines[0]} == granted && ${lines[3]} == '' && $(free_slots) == 2 ]]
+  run -0 renew "$(id 1)" 30000
+  run named 2 a,b,c
+  [[ $status == 1 && $(free_slots) == 2 ]]
+  lacks_a_right "$output"
+  run -0 give 1
+  [[ ${lines[0]} == released && $(free_slots) == 3 ]]
+}
+
+@test "a value of another type in place of the numbers is an error, and takes no slot" {
+  take 1
+  redis srv set "$pool" x px 60000
+  run take 2
+  [[ $status == 1 && $output == *WRONGTYPE* && $(free_slots) == 2 && $(redis srv zcard "$permits") == 1 ]]
+  run -0 give 1
+  [[ ${lines[0]} == released && $(free_slots) == 3 ]]
+}
+
+@test "a renewal restores numbers that were deleted, unless a living owner has got one of them" {
+  take 1 2
+  take 2
+  redis srv del "$pool"
+  run -0 renew "$(id 1 2)" 30000
+  [[ ${lines[0]} == renewed && $(redis srv hmget "$pool" 0 1 2 | xargs) == "$(hex 1 2) $(hex 1 2)" ]]
+  assert_bounded "$pool"
+  run -0 renew "$(id 2)" 30000
+  [[ ${lines[0]} == renewed && $(redis srv hget "$pool" 2) == "$(hex 2)" ]]
+  redis srv del "$pool"
+  give 2
+  run -0 take 3
+  assert_slots 0
+  run -0 renew "$(id 1 2)" 30000
+  [[ ${lines[0]} == other-owner ]]
+}
+
+@test "the history has the slots of a job that has died" {
+  mode='3 3' acquire "$(id 1 3)" 1000 h1 '' host h history semaphore
+  recorded() { take 2 >/dev/null && [[ $(redis srv exists "rlock:history:{$lock}") == 1 ]]; }
+  wait_until recorded
+  run -0 redis srv xrange "rlock:history:{$lock}" - +
+  [[ $output == *$'\nslots\n0 1 2'* ]]
+}
+
+@test "a full server refuses a new owner, and lets others renew, release and wait" {
+  take 1 2
+  fill_memory
+  run take 2
+  [[ $status == 1 && $(free_slots) == 1 ]]
+  run -0 renew "$(id 1 2)" 30000
+  [[ ${lines[0]} == renewed ]]
+  run -0 give 1 2
+  [[ ${lines[0]} == released && $(free_slots) == 3 ]]
+}
+
+# passing NUMBER: a request for one slot that may pass others.
+passing() { mode='3 1 backfill' acquire "$(id "$1")" 30000 "h$1" ''; }
+queue_up_passing() { mode='3 1 backfill' enqueue "$(id "$1")" 30000 "h$1"; }
+
+@test "backfill: a small one passes a big one that must wait anyway, and is not renewed once it could run" {
+  take 1 2
+  listen "$(id 4 3)" "$(id 6)"
+  queue_up 4 3
+  run -0 take 5
+  [[ ${lines[0]} == held ]]
+  run -0 passing 5
+  assert_slots 2
+  run -0 renew "$(id 5)" 30000
+  [[ ${lines[0]} == renewed ]]
+  run -0 queue_up_passing 6
+  [[ ${lines[0]} == held && $(in_queue) == "$(id 4 3) $(id 6)" ]]
+  give 1 2
+  # The big one could run if nobody had passed it: nobody passes it any longer.
+  heard_nothing "$(id 6)"
+  run -0 queue_up_passing 6
+  [[ ${lines[0]} == held ]]
+  run -0 renew "$(id 5)" 30000
+  [[ $output == over ]]
+  give 5
+  hears "$(id 4 3)" granted
+  run -0 queue_up 4 3
+  assert_slots '0 1 2'
+}
+
+@test "backfill: a release calls those who may pass, the longest waiting first, as many as fit" {
+  take 1
+  take 2
+  take 3
+  listen "$(id 4 3)" "$(id 5)" "$(id 6)" "$(id 7)"
+  queue_up 4 3
+  queue_up 5
+  queue_up_passing 6
+  queue_up_passing 7
+  give 2
+  hears "$(id 6)" pass
+  heard_nothing "$(id 5)"
+  heard_nothing "$(id 7)"
+  run -0 queue_up_passing 6
+  assert_slots 1
+  [[ $(in_queue) == "$(id 4 3) $(id 5) $(id 7)" ]]
+}
+
+@test "backfill: who came before the first waiter has not passed it" {
+  take 1 2
+  queue_up 4 3
+  run -0 passing 5
+  assert_slots 2
+  release "$(id 4 3)" h4
+  queue_up 8 3
+  give 1 2
+  run -0 renew "$(id 5)" 30000
+  [[ ${lines[0]} == renewed ]]
+}
+
+@test "a thousand random requests get what a model of the queue says, with --backfill and without" {
+  not_over acl 'it empties the server'
+  local seed=${SEED:-$RANDOM}
+  echo "# SEED=$seed" >&3
+  run python3 -B "$TESTS_DIR/lib/pools_simulation.py" "$srv_sock" "$BATS_FILE_TMPDIR/lua" "$seed" "${REQUESTS:-1000}"
+  printf '# %s\n' "${lines[@]}" >&3
+  [[ $status == 0 ]]
+}

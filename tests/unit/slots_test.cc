@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/slots.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "verbs/mode.h"
+
+namespace rlock::lock {
+namespace {
+
+TEST(SlotNumbers, AreReadAndNamed) {
+  const Slots slots = Slots::read("0 2", {"gpu0", "gpu1", "gpu2"});
+  EXPECT_EQ(slots.number_text(), "0 2");
+  EXPECT_EQ(slots.resource_text(), "gpu0 gpu2");
+  EXPECT_EQ(Slots::read("7", {}).number_text(), "7");
+  EXPECT_EQ(Slots::read("7", {}).resource_text(), "");
+}
+
+TEST(SlotNumbers, AreUntrusted) {
+  for (const std::string text : {"", " ", "x", "-1", "1  2", "1 ", "1000001", "99999999999999999999", "1\n2"}) {
+    EXPECT_TRUE(Slots::read(text, {"a", "b"}).numbers.empty()) << text;
+  }
+  std::string many;
+  for (int i = 0; i <= kMostTaken; ++i) many += (i == 0 ? "" : " ") + std::to_string(i);
+  EXPECT_TRUE(Slots::read(many, {}).numbers.empty());
+  EXPECT_TRUE(Slots::read("0 5", {"a", "b"}).resources.empty()) << "one of them has no name";
+}
+
+TEST(SlotNumbers, ModesSayHowManyAreTaken) {
+  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3}).text(), "3") << "as in 1.0";
+  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3, .taken = 2}).text(), "3 2");
+  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 3, .backfill = true}).text(), "3 1 backfill");
+  EXPECT_EQ((Mode{.kind = Mode::Kind::slots, .slots = 2, .backfill = true, .resources = {"a", "b"}}).text(),
+            "2 1 backfill from a,b");
+}
+
+TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {
+  EXPECT_EQ(OwnerId::fresh_for_slots(1).text()[14], '4');
+  const std::string text = OwnerId::fresh_for_slots(64).text();
+  EXPECT_EQ(text[14], '8');
+  EXPECT_EQ(text.substr(32, 5), "0040:");
+  EXPECT_NE(OwnerId::fresh_for_slots(2), OwnerId::fresh_for_slots(2));
+}
+
+TEST(Split, IsTheOppositeOfJoined) {
+  EXPECT_TRUE(split("", ',').empty());
+  EXPECT_EQ(split("a,,b,", ','), (std::vector<std::string>{"a", "", "b", ""}));
+  EXPECT_EQ(joined({"a", "", "b"}, ", "), "a, , b");
+  EXPECT_EQ(joined({}, ","), "");
+}
+
+}  // namespace
+}  // namespace rlock::lock
