@@ -217,6 +217,15 @@ wait_for_it() {
   redis srv acl deluser few >/dev/null
 }
 
+@test "a server that does not run scripts cannot remember it, so nothing is run" {
+  not_over acl cluster 'the test takes the right to run scripts away from the user'
+  redis srv acl setuser none on '>pw' '~*' '&*' +@all -eval -evalsha >/dev/null
+  run -78 --separate-stderr env RLOCK_URL="${RLOCK_URL/:\/\//://none:pw@}" "$RLOCK" run --protocol set --once 1.4 job -- touch ran
+  assert_says 'without scripts the success of a job cannot be remembered'
+  [[ ! -e ran && $(redis srv exists job) == 0 ]]
+  redis srv acl deluser none >/dev/null
+}
+
 @test "a key of another type is reported before anything is run" {
   redis srv set 'rlock:once:{job}' x ex 60 >/dev/null
   run --separate-stderr once
