@@ -181,13 +181,16 @@ wait_for_it() {
 
 @test "release --forget takes a success back" {
   once
-  run -0 --separate-stderr rlock release job --forget 1.4
+  run -0 --separate-stderr rlock release --forget job 1.4
   [[ -z $output$stderr ]]
   once
   [[ $(runs) == 2 ]]
   run -1 --separate-stderr rlock release job --forget 1.3
   assert_says 'job: 1.3: no success is remembered'
   run -64 rlock release job --forget 1.4 --owner x:1
+  run -64 rlock release --forget job
+  run -64 rlock release --forget job 1.4 1.5
+  run -64 rlock release --forget job ''
 }
 
 @test "a full server: the success is remembered with the release" {
