@@ -49,8 +49,8 @@ Result<void> report(const std::string& name, const lock::Released& released) {
 Result<int> forget(lock::Servers& servers, ReleaseOptions& options) {
   int status = kDone;
   for (const lock::LockName& name : options.names) {
-    const std::string key = name.display() + ": " + escaped(*options.forget, 100);
-    const bool known = RLOCK_TRY(lock::forget_success(servers, name, *options.forget, options.timeout));
+    const std::string key = name.display() + ": " + escaped(options.forget, 100);
+    const bool known = RLOCK_TRY(lock::forget_success(servers, name, options.forget, options.timeout));
     if (known) log::debug(key + ": forgotten; the next job runs again");
     if (!known) log::error(key + ": no success is remembered");
     if (!known) status = kNothing;
@@ -62,7 +62,7 @@ Result<int> forget(lock::Servers& servers, ReleaseOptions& options) {
 
 Result<int> execute(ReleaseOptions& options) {
   lock::Servers servers = RLOCK_TRY(client_for(options));
-  if (options.forget) return forget(servers, options);
+  if (options.forgets) return forget(servers, options);
   const lock::OwnerId& owner = *options.owner;
   const auto exchange = [&] { return Until{}.at_most(options.timeout); };
   std::vector<lock::LockName> over;  // locks of which this owner has no hold left

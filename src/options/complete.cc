@@ -209,7 +209,7 @@ Result<void> complete_all(OwnedOptions& options) {
 }
 
 Result<void> complete_all(ReleaseOptions& options) {
-  if (!options.forget) return complete_all(static_cast<OwnedOptions&>(options));
+  if (!options.forgets) return complete_all(static_cast<OwnedOptions&>(options));
   if (options.owner) return contradiction("--forget", "--owner");
   return {};
 }

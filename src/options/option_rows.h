@@ -248,8 +248,8 @@ constexpr OptionRow<OwnedOptions> kOwnedRows[] = {
 constexpr auto kOwned = part(Group::general, kOwnedRows);
 
 constexpr OptionRow<ReleaseOptions> kForgetRows[] = {
-    {"--forget", "KEY", into<forgotten_key, &ReleaseOptions::forget>,
-     "release nothing; forget the success of run --once KEY, or \"per PERIOD\", so that the next job runs again",
+    {"--forget", "", into<flag, &ReleaseOptions::forgets>,
+     "with NAME KEY: release nothing, but forget the success of run --once KEY, so that the next job runs again",
      kOften},
 };
 constexpr auto kForget = part(Group::general, kForgetRows);

@@ -156,7 +156,8 @@ struct RenewOptions : OwnedOptions {
 };
 
 struct ReleaseOptions : OwnedOptions {
-  std::optional<std::string> forget;  // instead, take back the success with this key
+  bool forgets = false;  // --forget
+  std::string forget;    // its key: instead, take back that success
 };
 
 struct StatusOptions : NamingOptions {

@@ -79,7 +79,7 @@ Exit status: 76 if this owner does not, or no longer does, hold the lock.
     subcommand<ReleaseOptions>(
         {.name = "release", .summary = "release an acquired lock", .synopsis = "NAME...", .notes = R"~(Example:
   rlock release deploy --owner "$owner"
-  rlock release migrations --forget 1.4   run --once 1.4 runs again
+  rlock release --forget migrations 1.4   run --once 1.4 runs again
 
 Exit status: 76 if this owner does not, or no longer does, hold the lock; nothing is changed. With --forget, 1 if
 there is no such success.

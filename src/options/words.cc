@@ -115,6 +115,20 @@ Result<void> read_words_of(NamingOptions& options, const Parsed& parsed) {
   return {};
 }
 
+// With --forget, NAME KEY.
+Result<void> read_words_of(ReleaseOptions& options, const Parsed& parsed) {
+  const auto rows = parsed.subcommand->options();
+  const auto forget = std::ranges::find_if(rows, [](const OptionSpec& row) { return row.name() == "forget"; });
+  const std::string* text = parsed.text_of(*forget);
+  if (!text || *text == "false") return read_words_of(static_cast<NamingOptions&>(options), parsed);
+  const auto words = RLOCK_TRY(words_of(parsed, 2, "release --forget takes one NAME and one KEY"));
+  if (words.size() != 2)
+    return wrong_words("the NAME of a lock, or the KEY, is missing: rlock release --forget NAME KEY");
+  options.names = {RLOCK_TRY(lock::LockName::parse(words[0]))};
+  options.forget = RLOCK_TRY(forgotten_key(words[1]));
+  return {};
+}
+
 template <class Options>
   requires std::same_as<Options, StatusOptions> || std::same_as<Options, HistoryOptions>
 Result<void> read_words_of(Options& options, const Parsed& parsed) {

@@ -125,7 +125,7 @@ void add_holders(Json& json, const Status& status) {
 
 // The newest hundred.
 void add_successes(Json& json, const std::optional<lock::Successes>& successes) {
-  if (!successes) return;
+  if (!successes || successes->known.empty()) return;
   Json& all = json["successes"] = Json::array();
   for (const lock::PastSuccess& success : successes->known) {
     if (all.size() >= 100) break;

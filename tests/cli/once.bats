@@ -181,13 +181,16 @@ wait_for_it() {
 
 @test "release --forget takes a success back" {
   once
-  run -0 --separate-stderr rlock release job --forget 1.4
+  run -0 --separate-stderr rlock release --forget job 1.4
   [[ -z $output$stderr ]]
   once
   [[ $(runs) == 2 ]]
   run -1 --separate-stderr rlock release job --forget 1.3
   assert_says 'job: 1.3: no success is remembered'
   run -64 rlock release job --forget 1.4 --owner x:1
+  run -64 rlock release --forget job
+  run -64 rlock release --forget job 1.4 1.5
+  run -64 rlock release --forget job ''
 }
 
 @test "a full server: the success is remembered with the release" {
@@ -215,6 +218,15 @@ wait_for_it() {
   wait "${jobs[@]}"
   [[ -e none ]]
   redis srv acl deluser few >/dev/null
+}
+
+@test "a server that does not run scripts cannot remember it, so nothing is run" {
+  not_over acl cluster 'the test takes the right to run scripts away from the user'
+  redis srv acl setuser none on '>pw' '~*' '&*' +@all -eval -evalsha >/dev/null
+  run -78 --separate-stderr env RLOCK_URL="${RLOCK_URL/:\/\//://none:pw@}" "$RLOCK" run --protocol set --once 1.4 job -- touch ran
+  assert_says 'without scripts the success of a job cannot be remembered'
+  [[ ! -e ran && $(redis srv exists job) == 0 ]]
+  redis srv acl deluser none >/dev/null
 }
 
 @test "a key of another type is reported before anything is run" {

@@ -155,7 +155,7 @@ rows() {
   follow script
   follow script
   [[ -z $output && -z $stderr && $(<calls) == 'report.sh under daily-report' ]]
-  block 'release daily-report --forget'
+  block 'release --forget daily-report'
   follow script
   assert_says 'once      per day succeeded'
   block '--once-per day daily-report'

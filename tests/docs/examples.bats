@@ -133,7 +133,7 @@ nothing_of() {
   # It has succeeded today; then it is held by another owner.
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
-  rlock release nightly --forget 'per day'
+  rlock release --forget nightly 'per day'
   rlock acquire nightly --lease 1m >owner
   follow rlock-run.1 1
   [[ -z $output && -z $stderr && $(wc -l <calls) == 1 ]]
@@ -302,7 +302,7 @@ tldr_examples() {
   tldr_examples >examples
   [[ $(wc -l <examples) == 8 && $(grep -c '{{' examples) == 0 ]]
   sed 's/^rlock status deploy$/rlock run deploy -- &/; s/^rlock force-unlock .*/rlock acquire deploy --lease 10m; & --yes/
-    /--once-per/s/$/; rlock release deploy --forget "per day"/' examples >script
+    /--once-per/s/$/; rlock release --forget deploy "per day"/' examples >script
   run -0 --separate-stderr timeout -k 1 60 bash -eu script </dev/null
   [[ $output == *'state     held'*'deploy: free'* ]]
   # Six commands ran, five of them under a lock that rlock run gave them.

@@ -48,7 +48,7 @@ load ../lib/common
   # It has succeeded today; then it is held by another owner.
   as_cron
   [[ ! -e ran ]]
-  rlock --url "$(redis_url srv)" release nightly --forget 'per day'
+  rlock --url "$(redis_url srv)" release --forget nightly 'per day'
   owner=$(rlock --url "$(redis_url srv)" acquire nightly --lease 1m)
   as_cron
   [[ ! -e ran ]]

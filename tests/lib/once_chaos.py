@@ -82,8 +82,10 @@ class OnceJobs(Jobs):
 
 
 def events(number):
-    """The status lines of a job; the last one may be cut off."""
+    """The status lines of a job; none if it was killed too early, and the last one may be cut off."""
     found = []
+    if not os.path.exists(f"status-{number}"):
+        return found
     for line in open(f"status-{number}"):
         try:
             found.append(json.loads(line))
