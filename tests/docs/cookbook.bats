@@ -109,7 +109,7 @@ rows() {
 @test "no block does anything while another owner has its lock" {
   local name script count=0
   blocks "$BOOK"
-  for name in backup daily-report deploy leader nightly terraform-production; do rlock acquire "$name" --lease 10m; done
+  for name in backup daily-report database deploy leader nightly terraform-production; do rlock acquire "$name" --lease 10m; done
   rlock acquire -x catalogue --lease 10m
   rlock acquire --protocol set nightly-python --lease 10m
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
