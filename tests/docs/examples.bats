@@ -244,7 +244,7 @@ cron_lines() {
 @test "rlock-history.1: a job and its history" {
   follow rlock-history.1 1
   [[ $(<calls) == 'backup  under nightly' && $output == ENDED*nightly*'waited'*held* ]]
-  redis srv del 'rlock:history:{nightly}' # it stays for a month
+  redis srv del 'rlock:history:{nightly}' 'rlock:totals:{nightly}' # they stay for a month
 }
 
 @test "rlock-force-unlock.1: a lock is stuck at night" {

@@ -13,7 +13,7 @@ Status lock_with(const std::string& name, const std::string& owner, const std::s
   status.holders.push_back({.owner = owner});
   WaiterView waiter{.id = id, .listens = true};
   waiter.who.host = "h";
-  waiter.who.pid = id.back();
+  waiter.who.pid = static_cast<unsigned char>(id.back());
   waiter.who.within = AncestorLocks::parse(held);
   status.queue.push_back(waiter);
   return status;
