@@ -174,6 +174,15 @@ local function disagrees(mode, resize)
 end
 --- end
 
+--- if acquire
+-- The number of slots, if it has become less than an owner wants to take.
+local function too_few(mode)
+  local free = taken_in(mode) > 1 and redis.call('get', lock)
+  local slots = free and tonumber(free) + redis.call('zcard', permits)
+  return slots and slots < taken_in(mode) and text(slots) or nil
+end
+--- end
+
 --- if acquire release force_unlock
 local function available(mode)
   if redis.call('exists', lock) == 0 then
@@ -319,9 +328,9 @@ local function put(owner, ttl, mode)
     try_count()
   end
   number_slots(owner, number, mode)
-  redis.call('zadd', permits, unpack(added))
+  local taken = redis.call('zadd', permits, unpack(added))
   if not new then
-    redis.call('incrby', lock, -number)
+    redis.call('incrby', lock, -taken)  -- some may be left of an owner that has lost others
   end
   keep_for()
   if new then

@@ -19,18 +19,28 @@ local function first_one()
   return living(redis.call('zrange', queue, 0, 0)[1] or '')
 end
 
--- How many slots those have that came after a waiter, or in the same millisecond, and have passed it.
+-- If there are more fields, nobody passes.
+local kMostFields = 10000
+
+-- How many slots those have that came after a waiter, or in the same millisecond, and have passed it; and the fields of those
+-- that no longer have any.
 local function passed_by(waiter)
-  local fields, taken = redis.call('hgetall', pool), 0
+  local taken, dead = 0, {}
+  if redis.call('hlen', pool) > kMostFields then
+    return math.huge, dead
+  end
+  local fields = redis.call('hgetall', pool)
   for i = 1, #fields, 2 do
     local permit = string.match(fields[i], '^p:(%x+)$')
+    local ends = permit and tonumber(redis.call('zscore', permits, (permit_of(permit)) or '') or nil)
     local since, slots = string.match(fields[i + 1], '^(%d+) (%d+)$')
-    if permit and since and tonumber(since) >= waiter[2] then
-      local ends = tonumber(redis.call('zscore', permits, (permit_of(permit)) or '') or nil)
-      taken = taken + (ends and ends > now and tonumber(slots) or 0)
+    if permit and not (ends and ends > now and since) then
+      dead[#dead + 1] = fields[i]
+    elseif permit and tonumber(since) >= waiter[2] then
+      taken = taken + tonumber(slots)
     end
   end
-  return taken
+  return taken, dead
 end
 
 -- With those of crashed holders.
@@ -40,18 +50,25 @@ end
 
 -- Whether the first waiter would have to wait even without those that have passed it.
 local function must_wait(waiter)
-  return free_slots() + passed_by(waiter) < taken_in(waiter[6])
+  local taken, dead = passed_by(waiter)
+  return free_slots() + taken < taken_in(waiter[6]), dead
 end
 
 --- if acquire
 -- Whether an owner may have its slots now although another one is the first. REQUIRES: they are free.
 local function may_pass(owner, mode)
   local waiter = passes(mode) and redis.call('zrange', queue, 0, 0)[1] ~= owner and first_one()
-  return waiter and must_wait(waiter)
+  if waiter then
+    return must_wait(waiter)
+  end
 end
 
-local function note_passing(owner, since)
+-- `dead`: fields that are no longer needed.
+local function note_passing(owner, since, dead)
   local _, permit = permit_of(owner)
+  for _, field in ipairs(dead) do
+    redis.call('hdel', pool, field)
+  end
   redis.call('hset', pool, 'p:' .. permit, text(since) .. ' ' .. text(#permits_of(owner)))
 end
 --- end

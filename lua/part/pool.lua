@@ -34,10 +34,10 @@ end
 --- include part/limit
 
 -- How many numbers are looked at together.
-local kNumbersAtOnce = 32
+local kNumbersAtOnce = 8
 
--- The lowest free numbers, as many as wanted.
-local function free_numbers(wanted)
+-- The lowest numbers that are free or its own, as many as wanted.
+local function free_numbers(wanted, own)
   local free, first = {}, 0
   repeat
     local names = {}
@@ -47,7 +47,7 @@ local function free_numbers(wanted)
     local owners = redis.call('hmget', pool, unpack(names))
     for i, permit in ipairs(owners) do
       local ends = permit and number_in(redis.call('zscore', permits, (permit_of(permit)) or ''), 0, 2 ^ 53)
-      if not (ends and ends > now) and #free < wanted then
+      if not (ends and ends > now and permit ~= own) and #free < wanted then
         free[#free + 1] = names[i]
       end
     end
@@ -60,7 +60,7 @@ end
 -- only a pool with names needs.
 local function number_slots(owner, wanted, mode)
   local _, permit = permit_of(owner)
-  local names, fine, free = names_in(mode), pcall(free_numbers, wanted)
+  local names, fine, free = names_in(mode), pcall(free_numbers, wanted, permit)
   if not fine then
     if names or string.find(free.err or free, 'WRONGTYPE', 1, true) then
       error(free.err or free, 0)

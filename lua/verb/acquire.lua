@@ -220,6 +220,9 @@ if slots_instead then
   return {'other-slots', slots_instead}
 end
 --- if semaphore
+if too_few(mode) then
+  return {'other-slots', too_few(mode)}
+end
 local names_instead = not (wait and stands_in_queue()) and other_names(mode)
 if names_instead then
   return {'other-names', names_instead}
@@ -317,12 +320,16 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   end
 end
 --- if semaphore
-if free and turn == 0 and may_pass(owner, mode) then
+local passing, dead
+if free and turn == 0 then
+  passing, dead = may_pass(owner, mode)
+end
+if passing then
   forget(owner)
   local token = next_token()
   remember_lease(kGuard, lease)
   grant(owner, token, text(lease), hold, fields, lease, mode)
-  note_passing(owner, wait and known and known[2] or now)
+  note_passing(owner, wait and known and known[2] or now, dead)
   return granted_now(token)
 end
 if wait and turn == 0 then

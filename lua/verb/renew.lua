@@ -34,7 +34,8 @@ if not count_of(owner) then
 end
 
 --- if semaphore
-if is_over(owner) then
+local known_over, over = pcall(is_over, owner)  -- a renewal must not fail because of the queue
+if known_over and over then
   return {'over'}
 end
 local missing = missing_numbers(owner)

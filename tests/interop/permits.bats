@@ -342,6 +342,36 @@ assert 0 < theirs["expires_in_ms"] <= 20000 < ours["expires_in_ms"] <= 60000' "$
   seats 2 4
 }
 
+@test "Redisson counts all slots of an owner, and its permits, which have no numbers, leave rlock a correct rest" {
+  local theirs ours
+  # shellcheck disable=SC2016 # for the sh of a command
+  local show='echo "$RLOCK_SLOT"'
+  redisson j try-set-permits "$name" 4
+  theirs=$(value j acquire-permit "$name")
+  run -0 rlock run --slots 4 --take 3 --java-semaphore "$name" -- sh -c "$show"
+  [[ $output == '0 1 2' ]]
+  ours=$(rlock acquire --slots 4 --take 2 --java-semaphore "$name" --lease 1m)
+  seats 1 4
+  run -75 rlock run -n --slots 4 --take 2 --java-semaphore "$name" -- true
+  run -0 rlock run -n --slots 4 --java-semaphore "$name" -- sh -c "$show"
+  [[ $output == 2 ]]
+  redisson j release-permit "$name" "$theirs"
+  run -0 rlock run -n --slots 4 --take 2 --java-semaphore "$name" -- sh -c "$show"
+  [[ $output == '2 3' ]]
+  # A waiter for two gets them when Redisson has released one and another job the other.
+  theirs=$(value j acquire-permit "$name")
+  start_job a --slots 4 --java-semaphore
+  wait_until job_runs a
+  start_job b --slots 4 --take 2 --java-semaphore
+  wait_until jobs_wait 1
+  end_job a
+  redisson j release-permit "$name" "$theirs"
+  wait_until job_runs b
+  end_job b
+  rlock release "$name" --owner "$ours"
+  seats 4 4
+}
+
 @test "force-unlock by rlock takes the slots from Redisson, and wakes a waiting thread" {
   local first second forced
   redisson j try-set-permits "$name" 2

@@ -239,6 +239,25 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   [[ ${lines[0]} == released && $(free_slots) == 3 ]]
 }
 
+@test "an owner that has lost one of its permits and asks again gets back what it lacks" {
+  take 1 2
+  redis srv zremrangebyrank "$permits" 0 0
+  redis srv incrby "$lock" 1
+  run -0 take 1 2
+  assert_slots '0 1'
+  [[ $(free_slots) == 1 && $(redis srv zcard "$permits") == 2 ]]
+}
+
+@test "a waiter for more slots than there are is told so" {
+  take 1
+  listen "$(id 4 3)"
+  queue_up 4 3
+  mode=2 resize=1 run -0 acquire "$(id 5)" 30000 h5 ''
+  [[ ${lines[0]} == held ]]
+  run -0 queue_up 4 3
+  [[ $output == $'other-slots\n2' ]]
+}
+
 @test "a renewal restores numbers that were deleted, unless a living owner has got one of them" {
   take 1 2
   take 2
@@ -320,6 +339,19 @@ queue_up_passing() { mode='3 1 backfill' enqueue "$(id "$1")" 30000 "h$1"; }
   run -0 queue_up_passing 6
   assert_slots 1
   [[ $(in_queue) == "$(id 4 3) $(id 5) $(id 7)" ]]
+}
+
+@test "backfill: nothing is left of those that have passed" {
+  take 1 2
+  listen "$(id 4 3)"
+  queue_up 4 3
+  local number
+  for number in 5 6 7; do
+    run -0 passing "$number"
+    assert_slots 2
+    give "$number"
+  done
+  [[ $(redis srv hkeys "$pool" | grep -c p:) == 1 ]]
 }
 
 @test "backfill: who came before the first waiter has not passed it" {
