@@ -165,7 +165,7 @@ PYTHON
   [[ $output == *'"slot_numbers":[0,1],"resources":["a","b"]'* ]]
   run -0 rlock history x
   [[ $output == *'x (a, b)'* ]]
-  redis srv del 'rlock:history:{x}'
+  redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
 }
 
 @test "force-unlock of one resource, by its name or number, leaves the others" {
