@@ -93,6 +93,8 @@ entry() {
   sleep 600 3>&- &
   process=$!
   owner=$(rlock acquire k --for-pid "$process")
+  listens() { [[ $(listeners_on srv 'rlock:control:{k}') == 1 ]]; }
+  wait_until listens
   rlock release k --owner "$owner"
   nobody_keeps_it() { ! redis srv client list | grep -q name=rlock:k; }
   wait_until nobody_keeps_it
