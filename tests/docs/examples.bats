@@ -29,7 +29,7 @@ teardown_file() { redis_stop srv; }
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/5 \* \* \* \* ,,"; }
 
 # PAGE:EXAMPLES for each man page with examples that a shell runs; a test below follows each.
-PAGES='rlock.1:1 rlock-run.1:5 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1 rlock-history.1:1'
+PAGES='rlock.1:1 rlock-run.1:6 rlock-acquire.1:3 rlock-status.1:2 rlock-force-unlock.1:1 rlock-history.1:1'
 
 # example PAGE NUMBER: a line or block of the page's EXAMPLES.
 example() {
@@ -179,7 +179,8 @@ cron_lines() {
   follow rlock-run.1 3
   follow rlock-run.1 4
   follow rlock-run.1 5
-  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmigrate.sh  under catalogue-db catalogue-files' ]]
+  follow rlock-run.1 6
+  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
 }
 
 @test "rlock-acquire.1: by hand, over several steps" {
