@@ -70,6 +70,7 @@ by_another() {
   done
   for name in data catalogue; do rlock acquire -x "$name" --lease 10m; done
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
+  rlock acquire --from board0,board1,board2 --take 3 boards --lease 10m
 }
 
 # nothing_of SCRIPT: a shell without set -e has run it, and no step of it ran.
