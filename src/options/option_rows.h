@@ -137,9 +137,7 @@ constexpr OptionRow<LockingOptions> kKindRows[] = {
      into<number<1, lock::kMostTaken, "a number of slots, from 1 to 64">, &LockingOptions::mode, &lock::Mode::taken>,
      "take K of the slots, all at once", 0, 1},
     {"--from", "LIST", into<resource_names, &LockingOptions::mode, &lock::Mode::resources>,
-     "hold one of the resources in LIST, such as gpu0,gpu1, or K of them with --take; the command finds their names in "
-     "RLOCK_RESOURCE",
-     kOften},
+     "hold one of the resources in LIST: gpu0,gpu1; K of them with --take; their names are in RLOCK_RESOURCE", kOften},
     {"--backfill", "", into<flag, &LockingOptions::mode, &lock::Mode::backfill>,
      "go ahead of waiters that want more slots than are free; stop when they could have them"},
     {"--resize", "", into<flag, &LockingOptions::mode, &lock::Mode::resize>,

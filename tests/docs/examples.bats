@@ -70,6 +70,7 @@ by_another() {
   done
   for name in data catalogue; do rlock acquire -x "$name" --lease 10m; done
   for name in 1 2 3; do rlock acquire --slots 3 builds --lease 10m; done
+  rlock acquire --from board0,board1,board2 --take 3 boards --lease 10m
 }
 
 # nothing_of SCRIPT: a shell without set -e has run it, and no step of it ran.
@@ -181,7 +182,8 @@ cron_lines() {
   follow rlock-run.1 3
   follow rlock-run.1 4
   follow rlock-run.1 5
-  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmigrate.sh  under catalogue-db catalogue-files' ]]
+  follow rlock-run.1 6
+  [[ $(<calls) == $'report.sh  under catalogue\nimport.sh  under catalogue\nmake  under builds\nmake test under boards\nmigrate.sh  under catalogue-db catalogue-files' ]]
 }
 
 @test "rlock-run.1: a migration, once for its version" {
