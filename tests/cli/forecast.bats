@@ -2,6 +2,7 @@
 # How long a wait will probably take, judging by the last holds in the lock's history.
 
 load ../lib/common
+load ../lib/quorum
 
 setup() {
   redis_start srv
@@ -120,6 +121,20 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
   lasted r 60000 60000 60000 60000 60000
   hold r -s
   [[ $(field r holds) == - ]]
+}
+
+@test "a quorum knows what is usual, but not how many wait" {
+  local i
+  quorum_start 3
+  for i in 1 2 3 4 5; do rlock run --history a -- true; done
+  hold a
+  run -75 --separate-stderr rlock run -v -w 1s a -- true
+  [[ $stderr == *'; usually 0.0s each (median of the last 5, 9 of 10 took at most '* && $stderr != *': about '* ]]
+  [[ $(field a holds) == 5 && $(field a wait_ms) == None ]]
+  kill "$job"
+  wait "$job" || true
+  job=
+  quorum_stop
 }
 
 @test "what another program has left there is ignored" {
