@@ -205,7 +205,7 @@ constexpr auto kHooks = part(Group::hooks, kHookRows);
 
 constexpr OptionRow<RunOptions> kOnceRows[] = {
     {"--once", "KEY", into<once_key, &RunOptions::once>,
-     "run the command only if it has not succeeded for KEY; otherwise exit with 0", kOften},
+     "run only if no job has succeeded for KEY; otherwise exit with 0", kOften},
     {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
      "run it only if it has not succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
     {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,

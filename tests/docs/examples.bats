@@ -29,7 +29,7 @@ teardown_file() { redis_stop srv; }
 as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/10 2-4 \* \* \* ,,"; }
 
 # PAGE:EXAMPLES for each man page with examples that a shell runs; a test below follows each.
-PAGES='rlock.1:1 rlock-run.1:6 rlock-acquire.1:3 rlock-status.1:3 rlock-force-unlock.1:1 rlock-history.1:1'
+PAGES='rlock.1:1 rlock-run.1:7 rlock-acquire.1:3 rlock-status.1:3 rlock-force-unlock.1:1 rlock-history.1:1'
 
 # example PAGE NUMBER: a line or block of the page's EXAMPLES.
 example() {
@@ -187,8 +187,8 @@ cron_lines() {
 }
 
 @test "rlock-run.1: a migration, once for its version" {
-  follow rlock-run.1 6
-  follow rlock-run.1 6
+  follow rlock-run.1 7
+  follow rlock-run.1 7
   [[ $(<calls) == 'migrate.sh  under migrations' ]]
   redis srv del 'rlock:once:{migrations}'
 }
