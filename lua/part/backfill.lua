@@ -2,7 +2,7 @@
 --
 -- An owner with ' backfill' in its mode may pass the first waiter as long as that one could not have its slots even
 -- without the owners that have already passed it. Once it could, it is passed no longer, and these are not renewed.
--- rlock:pool:{N} has a field for each of them: 'p:' and its permit -> when it came (ms), and its number of slots.
+-- rlock:pool:{N} has a field for each of them: 'p:' and its permit -> when it passed (ms), and its number of slots.
 
 --- include part/number
 --- include part/queue
@@ -22,7 +22,7 @@ end
 -- If there are more fields, nobody passes.
 local kMostFields = 10000
 
--- How many slots those have that came after a waiter, or in the same millisecond, and have passed it; and the fields of those
+-- How many slots those have that have passed a waiter, or were granted in the millisecond in which it came; and the fields of those
 -- that no longer have any.
 local function passed_by(waiter)
   local taken, dead = 0, {}
@@ -64,12 +64,12 @@ local function may_pass(owner, mode)
 end
 
 -- `dead`: fields that are no longer needed.
-local function note_passing(owner, since, dead)
+local function note_passing(owner, dead)
   local _, permit = permit_of(owner)
   for _, field in ipairs(dead) do
     redis.call('hdel', pool, field)
   end
-  redis.call('hset', pool, 'p:' .. permit, text(since) .. ' ' .. text(#permits_of(owner)))
+  redis.call('hset', pool, 'p:' .. permit, text(now) .. ' ' .. text(#permits_of(owner)))
 end
 --- end
 

@@ -8,6 +8,7 @@
 --- include part/number
 --- include part/now
 --- include part/peek
+--- include part/ahead
 
 local once_key = 'rlock:once:' .. tag
 
@@ -15,7 +16,7 @@ local once_key = 'rlock:once:' .. tag
 local function success_of(once)
   local from, key = string.match(once, '^(%d+) (.+)$')
   local found = key and peek('hget', once_key, key)
-  local start, ends = string.match(found or '', '^(%d+) (%d+) ')
-  start, ends, from = number_in(start, 0), number_in(ends, 0), number_in(from, 0)
-  return start and ends and from and start >= from and now < ends and string.sub(found, 1, 2048) or nil
+  local start, ends, at = string.match(found or '', '^(%d+) (%d+) (%d+) ')
+  start, ends, from, at = number_in(start, 0), number_in(ends, 0), number_in(from, 0), number_in(at, 0, now + kAhead)
+  return start and ends and from and at and start >= from and now < ends and string.sub(found, 1, 2048) or nil
 end

@@ -9,7 +9,10 @@ local lasts = tonumber(ARGV[once + 2])
 redis.pcall('hdel', successes, '')
 -- A job that has waited until another period may succeed after that period's own.
 local known = redis.pcall('hget', successes, key)
-start = math.max(start, type(known) == 'string' and tonumber(string.match(known, '^(%d+) %d+ ')) or 0)
+local later, when = string.match(type(known) == 'string' and known or '', '^(%d+) %d+ (%d+) ')
+if later and tonumber(when) <= at + kAhead then
+  start = math.max(start, tonumber(later))
+end
 local written = redis.pcall('hset', successes, key, string.format('%.0f %.0f %.0f %s', start, at + lasts, at, ARGV[once + 3]))
 local left = redis.pcall('pttl', successes)
 local limited = redis.pcall('pexpire', successes, string.format('%.0f', math.max(type(left) == 'number' and left or 0, lasts)))

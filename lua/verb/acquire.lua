@@ -191,6 +191,9 @@ if heir ~= '' and count then
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
+    if sole == '1' then
+      redis.call('hsetnx', description, 'control', hold)  -- this job can be asked to stop, until it gives its hold back
+    end
   end
   redis.call('pexpire', description, until_ms)
   if in_history then
@@ -215,6 +218,12 @@ if wait then
   redis.call('pexpire', queue, alive_for(5))
 end
 -- Newcomers must agree on the number of slots; waiters have done so already.
+--- if semaphore
+local names_instead = not (wait and stands_in_queue()) and other_names(mode)  -- before the number of slots changes
+if names_instead then
+  return {'other-names', names_instead}
+end
+--- end
 local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
 if slots_instead then
   return {'other-slots', slots_instead}
@@ -222,10 +231,6 @@ end
 --- if semaphore
 if too_few(mode) then
   return {'other-slots', too_few(mode)}
-end
-local names_instead = not (wait and stands_in_queue()) and other_names(mode)
-if names_instead then
-  return {'other-names', names_instead}
 end
 --- end
 
@@ -327,9 +332,9 @@ end
 if passing then
   forget(owner)
   local token = next_token()
-  remember_lease(kGuard, lease)
+  remember_lease(kGuard, guarded)
   grant(owner, token, text(lease), hold, fields, lease, mode)
-  note_passing(owner, wait and known and known[2] or now, dead)
+  note_passing(owner, dead)
   return granted_now(token)
 end
 if wait and turn == 0 then
@@ -342,7 +347,13 @@ end
 
 local number, entries = holders(1)
 turn = others_turn()
-local held = {'held', free and turn > 0 and turn or free_in(mode), '', '', text(now), number,
+local left = free_in(mode)
+--- if semaphore
+if left == -2 then  -- enough for this request, but not for the first waiter
+  left = free_in()
+end
+--- end
+local held = {'held', free and turn > 0 and turn or left, '', '', text(now), number,
   entries[1] and describe(entries[1]) or {}}
 if wait then
   prune(owner)

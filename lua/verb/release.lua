@@ -47,6 +47,7 @@
 --- include part/announce
 --- include part/history
 --- include part/due
+--- include part/ahead
 
 --- if string
 wakeup = 9
@@ -130,6 +131,9 @@ end
 if count and count > 1 then
   if described then
     redis.call('hdel', description, hold)
+    if hold == 'hold:' .. tostring(redis.pcall('hget', description, 'control')) then
+      redis.call('hdel', description, 'control')  -- nobody is left to ask, see acquire.lua
+    end
   end
   -- A server that is out of memory refuses HSET, unless the script has already written something.
   local ttl = left_of(owner)

@@ -183,7 +183,9 @@ Result<void> find_kind(lock::Servers& servers, const lock::OwnerId& owner, Locki
   switch (found.lock.layout) {
     case lock::Layout::plain: break;
     case lock::Layout::string: options.mode.kind = Kind::set; break;
-    case lock::Layout::semaphore: options.mode = {.kind = Kind::slots, .slots = static_cast<int>(found.slots)}; break;
+    case lock::Layout::semaphore:
+      options.mode = {.kind = Kind::slots, .slots = static_cast<int>(found.slots), .resources = found.resources};
+      break;
     case lock::Layout::read_write:
       options.mode.kind = Kind::write;
       for (const lock::HolderView& holder : found.holders) {

@@ -59,9 +59,13 @@ bool stays_stuck(const Node& node, const std::vector<Node>& nodes) {
     return std::ranges::any_of(holder, [&](Index one) { return nodes[one].stuck; });
   };
   if (node.lock->lock.layout != Layout::semaphore) return std::ranges::any_of(node.holders, is_stuck);
-  const auto known = static_cast<long long>(node.holders.size());
-  const bool taken = known > 0 && known >= node.lock->slots && known == node.lock->number;
-  return taken && std::ranges::all_of(node.holders, is_stuck);
+  // The slots of all others will become free. Those that have no numbers, such as Java's, have one each.
+  long long bound = 0;
+  for (Index i = 0; i < node.holders.size(); ++i) {
+    const auto numbers = static_cast<long long>(node.lock->holders[i].slots.numbers.size());
+    if (is_stuck(node.holders[i])) bound += std::max(numbers, 1LL);
+  }
+  return bound > 0 && node.lock->slots - bound < node.waiter->taken;
 }
 
 // The largest set of which each waits for others in it.

@@ -17,6 +17,8 @@ constexpr std::size_t kMost = 10000;  // of one lock
 constexpr milliseconds kAskTimeAgain = 1s;
 constexpr int kLongestScan = 60;  // exchanges
 
+constexpr milliseconds kAhead = 1h;  // as in lua/part/ahead.lua
+
 using ByKey = std::map<std::string, PastSuccess>;
 
 Result<milliseconds> time_on(redis::Client& client, const Until& until) {
@@ -37,7 +39,8 @@ Result<std::pair<milliseconds, ByKey>> read_one_server(redis::Client& client, co
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
       const std::string key = words[i].as_text().substr(0, 512);
       auto success = read_success(key, words[i + 1].as_text());
-      if (success && success->until > now) known.insert_or_assign(key, *std::move(success));
+      if (success && success->until > now && success->at <= now + kAhead)
+        known.insert_or_assign(key, *std::move(success));
     }
   } while (cursor != "0" && known.size() < kMost);
   return std::pair(now, std::move(known));

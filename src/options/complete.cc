@@ -106,6 +106,9 @@ Result<milliseconds> kept_lease(milliseconds lease, const lock::Mode& mode, bool
 
 Result<void> check_holds(const RunOptions& options) {
   const auto& most = options.max_hold;
+  if (options.mode.backfill && options.min_hold > 0ms) {
+    return usage("--min-hold and --backfill cannot be used together: it would keep the waiter that was passed waiting");
+  }
   if (most && *most == 0ms) return usage("--max-hold 0s leaves no time for the command");
   if (most && options.min_hold > *most) {
     return usage("--min-hold " + format_duration(options.min_hold) + " is longer than --max-hold " +
@@ -126,12 +129,16 @@ Result<void> check_owner(const RunOptions& options) {
     return options.release ? usage("--release needs --owner ID") : Result<void>();
   }
   if (options.keep && options.release) return contradiction("--keep", "--release");
-  const std::pair<bool, std::string_view> refused[] = {
-      {wait.limit.value_or(0ms) > 0ms, "--wait"},     {wait.supersede, "--supersede"},
-      {wait.replicas > 0, "--wait-replicas"},         {wait.on_disk, "--wait-aof"},
-      {options.min_hold > 0ms, "--min-hold"},         {options.mode.resize, "--resize"},
-      {wait.queueing.priority != 0, "--priority"},    {wait.queueing.replace, "--replace-waiting"},
-      {wait.queueing.most.has_value(), "--max-queue"}};
+  const std::pair<bool, std::string_view> refused[] = {{options.once || options.once_per, "--once"},
+                                                       {wait.limit.value_or(0ms) > 0ms, "--wait"},
+                                                       {wait.supersede, "--supersede"},
+                                                       {wait.replicas > 0, "--wait-replicas"},
+                                                       {wait.on_disk, "--wait-aof"},
+                                                       {options.min_hold > 0ms, "--min-hold"},
+                                                       {options.mode.resize, "--resize"},
+                                                       {wait.queueing.priority != 0, "--priority"},
+                                                       {wait.queueing.replace, "--replace-waiting"},
+                                                       {wait.queueing.most.has_value(), "--max-queue"}};
   for (const auto& [given, option] : refused) {
     if (given) return usage("--owner uses a lock that is already held, so do not give " + std::string(option));
   }

@@ -76,18 +76,20 @@ std::optional<lock::HistoryNote> note_for(const Job& job, const lock::Hold& hold
   return note;
 }
 
-// Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it.
+// Ends the job's hold of a lock that its owner has acquired before, and that one's own, or extends it. `taken_away`:
+// somebody has asked for the lock.
 Result<lock::Released> give_back_borrowed(const JobContext& context, const lock::Hold& hold, const Until& end,
-                                          const lock::HistoryNote* note) {
+                                          const lock::HistoryNote* note, bool taken_away) {
   const auto& [job, client, signals, shared] = context;
-  const bool keeps = job.borrowed == Job::Borrowed::kept;
+  const bool keeps = job.borrowed == Job::Borrowed::kept && !taken_away;
   if (keeps) {
     // Also if this fails, the lease that is left stays.
     const auto renewed = client->renew(hold.lock, hold.owner, job.left_to_owner, end);
     if (!renewed) log::warning(hold.name().display() + ": the lease was not extended: " + renewed.error().message);
   }
-  auto released = RLOCK_TRY(client->release(hold, end, {}, note));
-  if (keeps || !was_ours(released.outcome) || released.holds_left == 0) return released;
+  auto released = RLOCK_TRY(client->release(hold, end, {}, keeps ? note : nullptr));
+  if (keeps) return released;
+  if (!was_ours(released.outcome) || released.holds_left == 0) return client->release(hold, end, {}, note);
   return client->release(lock::ReleaseRequest{hold.lock, hold.owner, hold.owner.first_hold(), {}, note, hold.lease},
                          end);
 }
@@ -107,8 +109,9 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   const auto note = note_for(job, given_back, hold, outcome);
   const bool to_remember = note && note->success;
   const lock::HistoryNote* recorded = note ? &*note : nullptr;
-  const auto released = job.borrowed == Job::Borrowed::no ? client->release(given_back, end, keep, recorded)
-                                                          : give_back_borrowed(context, given_back, end, recorded);
+  const auto released = job.borrowed == Job::Borrowed::no
+                            ? client->release(given_back, end, keep, recorded)
+                            : give_back_borrowed(context, given_back, end, recorded, known_as_lost);
   if (gone) return false;
   const std::string which = given_back.name().display() + ": ";
   if (!released) {

@@ -80,7 +80,7 @@ std::optional<milliseconds> time_in(const std::string& text) {
 
 HolderInfo holder_of(Fields& known) {
   HolderInfo who{.pid = static_cast<long>(number_in(known["pid"]).value_or(0)),
-                 .listens = known["control"] == "1",
+                 .listens = !known["control"].empty(),
                  .ended = known["kept"] == "1",
                  .renewal = time_in(known["renewal"]).value_or(0ms),
                  .within = AncestorLocks::parse(known["within"].substr(0, 512)),

@@ -193,6 +193,30 @@ needs_uts_namespaces() {
   [[ $(<status-two) == 75 ]]
   the_youngest_gives_up two lone one
 }
+
+@test "slots: one job has all of them, and those who want several count" {
+  holder one --slots 2 --take 2 s
+  holder two x
+  wait_until held s 1
+  wait_until held x
+  then_wait one x 1 x
+  then_wait two s 1 --slots 2 s
+  wait_until ended two
+  [[ $(<status-two) == 75 ]]
+  the_youngest_gives_up two one
+}
+
+@test "slots: a job that wants more than the others leave is stuck" {
+  holder one --slots 2 s
+  holder two x
+  wait_until held s 1
+  wait_until held x
+  then_wait one x 1 x
+  then_wait two s 1 --slots 2 --take 2 s
+  wait_until ended two
+  [[ $(<status-two) == 75 ]]
+  the_youngest_gives_up two one
+}
 # sees_none ID: that waiter, which has -v, has looked for a deadlock.
 sees_none() { wait_until grep -q ': no deadlock' "err-$1"; }
 

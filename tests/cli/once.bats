@@ -361,3 +361,20 @@ wait_for_it() {
   [[ ! -e ran ]]
   rlock run --once-per day --timezone Europe/Berlin job -- sh -c '[ -z "$TZ" ]'
 }
+
+@test "a success from the future, before the server's clock was set back, does not count" {
+  run -0 once
+  local record at later
+  record=$(remembered 1.4)
+  at=$(($(server_us srv) / 1000))
+  later=$((at + 365 * 86400000))
+  redis srv hset 'rlock:once:{job}' 1.4 "0 $((later + 1000000)) $later 1"$'\nu\nh\nc' >/dev/null
+  run -1 rlock status --succeeded-within 26h job
+  run -0 once
+  [[ $(runs) == 2 && $(remembered 1.4) == "0 "* ]]
+  run -0 rlock status --succeeded-within 26h job
+  # A small step must not let it run again.
+  redis srv hset 'rlock:once:{job}' 1.4 "0 $((at + 9000000)) $((at + 60000)) 1"$'\nu\nh\nc' >/dev/null
+  run -0 once
+  [[ $(runs) == 2 ]]
+}

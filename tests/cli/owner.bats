@@ -61,6 +61,26 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   run -0 rlock run --owner "$owner" --release job -- true
 }
 
+@test "force-unlock asks the command to stop, and waits until it has; without a command it frees the lock at once" {
+  owner=$(rlock acquire --lease 60s job)
+  run -0 rlock run --owner "$owner" job -- true
+  job_start --owner "$owner" job -- bash -c 'trap "sleep 1; date +%s%N >over; exit 0" TERM; touch begun; while :; do sleep 0.02; done'
+  wait_until test -e begun
+  run -0 rlock force-unlock -y job
+  [[ $output == *'the holder has been asked to stop'* && -s over ]]
+  job_status
+  [[ $status == 74 && $(redis srv exists job) == 0 ]]
+  owner=$(rlock acquire --lease 60s job)
+  run -0 rlock run --owner "$owner" job -- true
+  run -0 timeout 1 "$RLOCK" force-unlock -y job
+}
+
+@test "the command knows the names of the slots that were acquired" {
+  owner=$(rlock acquire --lease 30s --from gpu0,gpu1,gpu2 --take 2 job)
+  run -0 rlock run --owner "$owner" --release job -- bash -c 'echo "$RLOCK_SLOT:$RLOCK_RESOURCE"'
+  [[ $output == '0 1:gpu0 gpu1' ]]
+}
+
 @test "a lock that is taken away stops the command: 74" {
   owner=$(rlock acquire --lease 3s job)
   begin --lease 3s job
@@ -117,6 +137,7 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   run -64 rlock run --owner $id -w 1m job -- true
   [[ $output == *'--owner uses a lock that is already held, so do not give --wait'* ]]
   run -64 rlock run --owner $id --min-hold 1m job -- true
+  run -64 rlock run --owner $id --once 1.4 job -- true
   run -64 rlock run --owner $id --keep 1m --release job -- true
   run -64 rlock run --keep 1m job -- true
   run -64 rlock run --release job -- true

@@ -202,7 +202,7 @@ PYTHON
   run -76 --separate-stderr rlock run --from b,a x -- true
   [[ $stderr == *'its resources are a,b, which --from must name in the same order while it is in use' ]]
   run -76 --separate-stderr rlock run --from a,b,c x -- true
-  [[ $stderr == *'it has 2 slots, not 3'* ]]
+  [[ $stderr == *'its resources are a,b, which'* ]]
   touch end-a
   ends a 0
   run -0 rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
@@ -228,4 +228,37 @@ PYTHON
   run -64 rlock run --from 'a b' x -- true
   run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
   [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
+}
+
+@test "a request that is refused changes neither the number of slots nor their names" {
+  job a --from a,b,c,d
+  has a '0|a'
+  run -76 rlock run -n --from x,y --resize x -- true
+  run -0 rlock run -n --from a,b,c,d x -- true
+}
+
+@test "--backfill delays no waiter that is ahead by its priority, although it came later" {
+  job one --lease 3s --slots 4 --take 2
+  has one '0 1|'
+  job two --lease 3s --slots 4 --take 2
+  has two '2 3|'
+  job small --lease 3s --slots 4 --take 2 --backfill
+  wait_until waiting 1
+  job big --lease 3s --slots 4 --take 4 --priority 5
+  wait_until waiting 2
+  touch end-two
+  has small '2 3|'
+  touch end-one
+  has big '0 1 2 3|'
+  ends small 74
+  run -64 rlock run --slots 4 --backfill --min-hold 5s x -- true
+}
+
+@test "behind a bigger request: nobody is told that the lock never expires" {
+  job a --slots 4 --take 2
+  has a '0 1|'
+  job big --slots 4 --take 3
+  wait_until waiting 1
+  run -75 rlock run -n --slots 4 x -- true
+  [[ $output != *'never expires'* ]]
 }
