@@ -66,13 +66,14 @@ void add_deadlocks(std::vector<lock::Status>& all, lock::Servers& servers, const
     status.deadlock = std::ranges::find(around, status.name(), &lock::Status::name)->deadlock;
 }
 
-// None if the user has no right to them.
-Result<void> add_successes(lock::Status& status, lock::Servers& servers, milliseconds exchange) {
+// None if they cannot be read, because the state of the lock is worth more.
+void add_successes(lock::Status& status, lock::Servers& servers, milliseconds exchange) {
   auto successes = lock::read_successes(servers, status.name(), exchange);
-  const auto code = successes ? Error::Code::internal : successes.error().code;
-  if (code == Error::Code::denied || code == Error::Code::wrong_kind) return {};
-  status.successes = RLOCK_TRY(std::move(successes));
-  return {};
+  if (successes) {
+    status.successes = *std::move(successes);
+  } else if (successes.error().code != Error::Code::denied) {
+    log::notice(status.name().display() + ": it is unknown which jobs have succeeded: " + successes.error().message);
+  }
 }
 
 // `interrupt`: as in Until. `also`: as in lock::inspect_all.
@@ -84,7 +85,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
   for (const lock::LockName& name : question.names) {
     const Until end = until.at_most(question.exchange);
     all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
-    if (question.successes) RLOCK_TRY(add_successes(all.back(), servers, question.exchange));
+    if (question.successes) add_successes(all.back(), servers, question.exchange);
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
   add_deadlocks(all, servers, until.at_most(question.exchange));
@@ -142,7 +143,7 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   known.insert(once.begin(), once.end());
   auto states = RLOCK_TRY(look(servers, question, -1, known));
   for (lock::Status& status : states) {
-    if (once.contains(status.name())) RLOCK_TRY(add_successes(status, servers, exchange));
+    if (once.contains(status.name())) add_successes(status, servers, exchange);
   }
   std::map<std::string, ServerState> answer;
   const auto epochs = epochs_of(servers, exchange, Until{});
