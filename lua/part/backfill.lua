@@ -2,7 +2,8 @@
 --
 -- An owner with ' backfill' in its mode may pass the first waiter as long as that one could not have its slots even
 -- without the owners that have already passed it. Once it could, it is passed no longer, and these are not renewed.
--- rlock:pool:{N} has a field for each of them: 'p:' and its permit -> when it passed (ms), and its number of slots.
+-- rlock:pool:{N} has a field for each of them: 'p:' and its permit -> when it passed (ms), its number of slots, and the place
+-- in the queue that it had, if it waited.
 
 --- include part/number
 --- include part/queue
@@ -22,22 +23,32 @@ end
 -- If there are more fields, nobody passes.
 local kMostFields = 10000
 
--- How many slots those have that have passed a waiter, or were granted in the millisecond in which it came; and the fields of those
--- that no longer have any.
+-- When an owner passed somebody, its number of slots, and its place in the queue.
+local function passing_of(text_of_it)
+  local since, slots, place = string.match(text_of_it, '^(%d+) (%d+) ?(%S*)$')
+  return tonumber(since), tonumber(slots), tonumber(place) or math.huge
+end
+
+local function first_place()
+  return tonumber(redis.call('zrange', queue, 0, 0, 'withscores')[2]) or math.huge
+end
+
+-- How many slots those have that have passed the first waiter: it was there already, and ahead of them. And the fields of
+-- those that no longer have any.
 local function passed_by(waiter)
   local taken, dead = 0, {}
   if redis.call('hlen', pool) > kMostFields then
     return math.huge, dead
   end
-  local fields = redis.call('hgetall', pool)
+  local fields, first = redis.call('hgetall', pool), first_place()
   for i = 1, #fields, 2 do
     local permit = string.match(fields[i], '^p:(%x+)$')
     local ends = permit and tonumber(redis.call('zscore', permits, (permit_of(permit)) or '') or nil)
-    local since, slots = string.match(fields[i + 1], '^(%d+) (%d+)$')
+    local since, slots, place = passing_of(fields[i + 1])
     if permit and not (ends and ends > now and since) then
       dead[#dead + 1] = fields[i]
-    elseif permit and tonumber(since) >= waiter[2] then
-      taken = taken + tonumber(slots)
+    elseif permit and since >= waiter[2] and place > first then
+      taken = taken + slots
     end
   end
   return taken, dead
@@ -63,13 +74,13 @@ local function may_pass(owner, mode)
   end
 end
 
--- `dead`: fields that are no longer needed.
-local function note_passing(owner, dead)
+-- `place`: in the queue; false: it was not there. `dead`: fields that are no longer needed.
+local function note_passing(owner, place, dead)
   local _, permit = permit_of(owner)
   for _, field in ipairs(dead) do
     redis.call('hdel', pool, field)
   end
-  redis.call('hset', pool, 'p:' .. permit, text(now) .. ' ' .. text(#permits_of(owner)))
+  redis.call('hset', pool, 'p:' .. permit, text(now) .. ' ' .. text(#permits_of(owner)) .. ' ' .. (place or ''))
 end
 --- end
 
@@ -95,8 +106,9 @@ end
 -- Whether a holder has passed the first waiter, and now keeps it waiting.
 local function is_over(owner)
   local _, permit = permit_of(owner)
-  local since = redis.pcall('hget', pool, 'p:' .. permit)
-  local waiter = type(since) == 'string' and first_one()
-  return waiter and tonumber(string.match(since, '^%d+') or 0) >= waiter[2] and not must_wait(waiter)
+  local found = redis.pcall('hget', pool, 'p:' .. permit)
+  local waiter = type(found) == 'string' and first_one()
+  local since, _, place = passing_of(waiter and found or '')
+  return since and since >= waiter[2] and place > first_place() and not must_wait(waiter)
 end
 --- end

@@ -330,11 +330,12 @@ if free and turn == 0 then
   passing, dead = may_pass(owner, mode)
 end
 if passing then
+  local passed_from = stands_in_queue()
   forget(owner)
   local token = next_token()
   remember_lease(kGuard, guarded)
   grant(owner, token, text(lease), hold, fields, lease, mode)
-  note_passing(owner, dead)
+  note_passing(owner, passed_from, dead)
   return granted_now(token)
 end
 if wait and turn == 0 then
