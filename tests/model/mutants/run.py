@@ -35,7 +35,7 @@ SOURCE = HERE.parents[2]
 MODELS = {  # what each is made of, beside libraries that have no faults
     "life": ["tests/model/life.cc", "tests/model/timing.cc", "src/run/life.cc", "src/run/watchdog.cc", "src/verbs/lease.cc"],
     "guards": ["tests/model/guards.cc", "tests/model/guards_steps.cc", "src/run/life.cc", "src/run/watchdog.cc",
-               "src/run/guard_state.cc", "src/run/frontend_life.cc", "src/verbs/lease.cc"],
+               "src/run/guard_state.cc", "src/run/frontend_life.cc", "src/verbs/lease.cc", "src/verbs/slots.cc"],
     "deadlock": ["tests/model/deadlock.cc", "src/lock/deadlock.cc", "src/verbs/name.cc", "src/verbs/convention.cc"],
 }
 COMPILE = [os.environ.get("CXX", "c++"), "-std=gnu++23", "-O1", "-D_GNU_SOURCE"]
