@@ -77,16 +77,18 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
 }
 
 @test "a waiter says how long it may take: three in front, four minutes each, of which the job has used two" {
-  local i
+  local i waiters=()
   lasted a 240000 240000 240000 240000 240000 240000
   hold a
   # As if it had begun two minutes ago.
   redis srv hset 'rlock:holder:{a}' since "$(($(date +%s%3N) - 120000))" >/dev/null
   for i in 1 2 3; do
     "$RLOCK" run a -- true 2>/dev/null 3>&- &
+    waiters+=($!)
     wait_until in_line a "$i"
   done
   "$RLOCK" run --status-fd 5 a -- true 2>err 5>events 3>&- &
+  waiters+=($!)
   wait_until grep -q forecast events
   wait_until grep -q . err
   [[ $(<err) == *', you are 4th; usually 4m00s each (median of the last 6): about 1'[34]'m'* ]]
@@ -95,8 +97,8 @@ field() { rlock status --json "$1" | python3 -c 'import json, sys; print(json.lo
   (($(field a wait_ms) > 1020000 && $(field a wait_ms) <= 1080000))
   run -0 rlock status --prometheus a
   [[ $output == *'rlock_expected_wait_seconds{name="a"} 1'* ]]
-  kill $(jobs -p) || true
-  wait || true
+  kill "${waiters[@]}"
+  wait "${waiters[@]}" || true
 }
 
 @test "-v adds how long most of them took; a job that takes longer than all of them has no forecast" {
