@@ -9,9 +9,6 @@
 local lasted
 local function describe(entry)
   local names = {'owner', 'lease', 'since', 'token', 'control', 'kept', 'renewal', 'history', unpack(kSelf)}
---- if semaphore
-  names[#names + 1] = 'slots'
---- end
   local values = peek('hmget', key_of(entry[1]), unpack(names)) or {}
   for i, name in ipairs(names) do
     entry[3 + 2 * i] = name

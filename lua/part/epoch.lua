@@ -35,6 +35,15 @@ local kUnknownLease = 30000
 -- for longer than this, or a job with a very long lease would wait as long.
 local kOwnLease = 600000  -- as in src/verbs/epoch.cc
 
+-- `words`: those that describe a holder, see acquire.lua.
+local function renewal_among(words)
+  for i = 1, #words, 2 do
+    if words[i] == 'renewal' then
+      return words[i + 1]
+    end
+  end
+end
+
 -- A section of INFO. A missing right is an error that names it.
 local function ask_info(section)
   local reply = redis.pcall('info', section)
@@ -83,7 +92,8 @@ local function held_back(guard, lease)
   end
   local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
   if left <= 0 and before ~= 0 then
-    redis.pcall('hset', epoch, 'before', '0')  -- the next server, whose clock may differ, cannot know for how long this one was up
+    -- The next server, whose clock may differ, cannot know for how long this one was up.
+    redis.pcall('hset', epoch, 'before', '0')
   end
   return math.max(left, 0), since, cause
 end
@@ -91,14 +101,9 @@ end
 
 --- if acquire renew release force_unlock
 -- How much of a lease counts. A job that renews it has ended when `renewal` ms have passed since then, even if --min-hold
--- keeps the lock for longer. `words`: those that describe the holder, see acquire.lua.
-local function counted(lease, words)
-  for i = 1, #words, 2 do
-    if words[i] == 'renewal' then
-      return math.min(lease, number_in(words[i + 1], 1) or lease)
-    end
-  end
-  return lease
+-- keeps the lock for longer.
+local function counted(lease, renewal)
+  return math.min(lease, number_in(renewal, 1) or lease)
 end
 
 -- The next life must know of a lease that is granted or renewed with a guard.

@@ -8,7 +8,8 @@
 --- include part/once
 
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
--- and needs no message. A waiter for what has already succeeded is sent away. `first`: the first waiter, if known. Returns their tokens by id; nil: it was given to nobody.
+-- and needs no message. A waiter for what has already succeeded is sent away. `first`: the first waiter, if known. Returns
+-- their tokens by id; nil: it was given to nobody.
 local function hand_over(asker, most, first)
   local tokens
   local given = 0
@@ -20,7 +21,7 @@ local function hand_over(asker, most, first)
     local waiter = living(first)
     local succeeded = waiter and waiter[10] and success_of(waiter[10])
     local may = waiter and not succeeded and fits(waiter[6]) and available(waiter[6]) and
-      not (waiter[9] and held_back(waiter[9], counted(waiter[3], waiter[5])) > 0)
+      not (waiter[9] and held_back(waiter[9], counted(waiter[3], renewal_among(waiter[5]))) > 0)
     local token = may and next_token()
     if waiter and not token and not succeeded then
       break
@@ -30,7 +31,7 @@ local function hand_over(asker, most, first)
       tell(first, 'succeeded')
     elseif waiter and (first == asker or tell(first, 'granted', waiter)) then
       local lease = waiter[3]
-      remember_lease(waiter[9], counted(lease, waiter[5]))
+      remember_lease(waiter[9], counted(lease, renewal_among(waiter[5])))
       grant(first, token, text(lease), waiter[4], waiter[5], first == asker and lease or math.min(lease, kGrant), waiter[6])
       tokens = tokens or {}
       tokens[first] = token

@@ -13,9 +13,6 @@ local kSleeps = 24 * 3600 * 1000
 local function write_down(owner, ended)
   local entry = {'owner', owner, 'end', 'expired'}
   local names = {'token', 'history', unpack(kSelf)}
---- if semaphore
-  names[#names + 1] = 'slots'
---- end
   local known = redis.pcall('hmget', entry_key(owner), 'since', unpack(names))
   local since = number_in(known[1], 0, ended)
   if since then

@@ -2,7 +2,8 @@
 --
 -- The queue is a sorted set, id of a waiter -> place. The waiters are a hash, id -> record (waiter.lua), with the fields
 -- 'open' (the time of the last release, if it was open), 'latest' (the waiter that the next --replace-waiting replaces),
--- 'passing' (see backfill.lua) and 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter asks again.
+-- 'passing' (see backfill.lua) and 'came' (see may_come()). <waiters>:<id> says who has replaced a waiter, until that waiter
+-- asks again.
 -- A waiter listens on its own channel before it joins the queue, so if nobody listens there, it is dead, provided that it
 -- has listened to this very server. The queue may have come from another server: in a cluster with its slot, in a failover,
 -- or from the disk after a restart. Its waiters then have to connect again, and keep their places in the meantime.

@@ -63,7 +63,7 @@
 
 local owner, lease, hold, heir, mode = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local fields = {unpack(ARGV, 11, 10 + ARGV[10])}
-local guarded = kGuard and counted(tonumber(lease), fields)  -- the lease that counts for the guard
+local guarded = kGuard and counted(tonumber(lease), renewal_among(fields))  -- the lease that counts for the guard
 
 --- if plain
 -- Most locks are free and have no waiters, so there is nothing that a grant would have to look at.
@@ -84,22 +84,25 @@ end
 
 --- include part/due
 
+local function granted_to(id, token)
+  return {'granted', id, token,
+--- if semaphore
+    slots_of(id, mode),
+--- end
+  }
+end
+
 -- A grant whose owner learns of it by the reply.
 local function granted_now(token)
+  local reply = granted_to(owner, token)
   if fields[#fields - 1] == 'history' then
     redis.pcall('hset', entry_key(owner), 'since', text(now), 'token', token, unpack(fields))
+--- if semaphore
+    redis.pcall('hset', entry_key(owner), 'slots', reply[4])
+--- end
     lease_ends_in(owner, tonumber(lease))
   end
---- if semaphore
-  local numbers = slots_of(owner, mode)
-  if fields[#fields - 1] == 'history' then
-    redis.pcall('hset', entry_key(owner), 'slots', numbers)
-  end
-  return {'granted', owner, token, numbers}
---- end
---- unless semaphore
-  return {'granted', owner, token}
---- end
+  return reply
 end
 
 --- if plain
@@ -187,7 +190,7 @@ if heir ~= '' and count then
   local until_ms = math.max(lease, math.min(left_of(heir), granted))
   redis.call('pexpire', description, until_ms)
   expire(heir, until_ms)
-  remember_lease(kGuard, kGuard and counted(until_ms, {'renewal', peek('hget', description, 'renewal')}))
+  remember_lease(kGuard, kGuard and counted(until_ms, peek('hget', description, 'renewal')))
   if redis.call('hexists', description, 'hold:' .. hold) == 0 then  -- fails before it grants what cannot be counted
     redis.call('hset', description, 'hold:' .. hold, 1, 'lease', text(math.max(lease, granted)))
     set_count(heir, count + 1)
@@ -199,13 +202,7 @@ if heir ~= '' and count then
   if in_history then
     lease_ends_in(heir, until_ms)
   end
-  local token = known_token(peek('hget', description, 'token'))
---- if semaphore
-  return {'granted', heir, token, slots_of(heir, mode)}
---- end
---- unless semaphore
-  return {'granted', heir, token}
---- end
+  return granted_to(heir, known_token(peek('hget', description, 'token')))
 end
 
 local function stands_in_queue()
@@ -218,21 +215,20 @@ if wait then
   redis.call('pexpire', queue, alive_for(5))
 end
 -- Newcomers must agree on the number of slots; waiters have done so already.
+local newcomer = not (wait and stands_in_queue())
 --- if semaphore
-local names_instead = not (wait and stands_in_queue()) and other_names(mode)  -- before the number of slots changes
+local names_instead = newcomer and other_names(mode)  -- before the number of slots changes
 if names_instead then
   return {'other-names', names_instead}
 end
 --- end
-local slots_instead = not (wait and stands_in_queue()) and disagrees(mode, resize)
+local slots_instead = newcomer and disagrees(mode, resize)
+--- if semaphore
+slots_instead = slots_instead or too_few(mode)
+--- end
 if slots_instead then
   return {'other-slots', slots_instead}
 end
---- if semaphore
-if too_few(mode) then
-  return {'other-slots', too_few(mode)}
-end
---- end
 
 local back, life_since, cause = 0
 if kGuard then
@@ -311,6 +307,13 @@ end
 if free and not wait and first then
   prune(nil)  -- dead waiters must not keep others waiting
 end
+local function grant_it()
+  local token = next_token()
+  remember_lease(kGuard, guarded)
+  grant(owner, token, text(lease), hold, fields, lease, mode)
+  return granted_now(token)
+end
+
 local turn, open = others_turn()
 if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   local tokens = hand_over(wait and owner or nil)
@@ -318,10 +321,7 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
     return granted_now(tokens[owner])
   end
   if not wait and not first_waiter() and available(mode) then
-    local token = next_token()
-    remember_lease(kGuard, guarded)
-    grant(owner, token, lease, hold, fields, lease, mode)
-    return granted_now(token)
+    return grant_it()
   end
 end
 --- if semaphore
@@ -332,11 +332,9 @@ end
 if passing then
   local passed_from = stands_in_queue()
   forget(owner)
-  local token = next_token()
-  remember_lease(kGuard, guarded)
-  grant(owner, token, text(lease), hold, fields, lease, mode)
+  local granted = grant_it()
   note_passing(owner, passed_from, dead)
-  return granted_now(token)
+  return granted
 end
 if wait and turn == 0 then
   call_passing()  -- a lease may have ended, and nobody else was told
@@ -365,7 +363,7 @@ if back == 0 and free then
   -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
   local waiter = first_waiter() and living(first_waiter())
   if waiter and waiter[9] then
-    back, life_since, cause = held_back(waiter[9], counted(waiter[3], waiter[5]))
+    back, life_since, cause = held_back(waiter[9], counted(waiter[3], renewal_among(waiter[5])))
   end
 end
 if back > 0 then

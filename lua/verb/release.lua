@@ -18,10 +18,11 @@
 --       …          fields of the entry in the history, if there is to be one, even if the hold is gone
 -- Reply {'released', left, fault, more, unwritten, remembered}
 --                                   left: remaining holds; 0: the lock is available and that was published, or the first
---                                   waiter has it now. fault: why others could not be told, otherwise ''. more: 1 if there is more to do than one call may, so a release for an
---                                   owner that does not exist should follow; otherwise absent or 0. unwritten: why the
---                                   history could not be written; absent or '' if it was. remembered: 1 if the success
---                                   is, otherwise why not; absent if it was not to be
+--                                   waiter has it now. fault: why others could not be told, otherwise ''. more: 1 if there
+--                                   is more to do than one call may, so a release for an owner that does not exist should
+--                                   follow; otherwise absent or 0. unwritten: why the history could not be written; absent
+--                                   or '' if it was. remembered: 1 if the success is, otherwise why not; absent if it was
+--                                   not to be
 --       {'kept', left, '', 0, unwritten, remembered}
 --                                   it will be free in that many milliseconds, because nobody renews it
 --       {'free', token}             nobody holds the lock. token: the last one granted, '' if unknown. The fourth element

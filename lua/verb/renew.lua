@@ -63,7 +63,7 @@ if missing[1] then
 end
 --- end
 expire(owner, until_ms)
-remember_lease(kGuard, kGuard and counted(until_ms, {'renewal', peek('hget', description, 'renewal')}))
+remember_lease(kGuard, kGuard and counted(until_ms, peek('hget', description, 'renewal')))
 if granted and lease > granted then
   redis.call('hset', description, 'lease', text(lease))
 end

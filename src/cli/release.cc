@@ -51,9 +51,12 @@ Result<int> forget(lock::Servers& servers, ReleaseOptions& options) {
   for (const lock::LockName& name : options.names) {
     const std::string key = name.display() + ": " + escaped(options.forget, 100);
     const bool known = RLOCK_TRY(lock::forget_success(servers, name, options.forget, options.timeout));
-    if (known) log::debug(key + ": forgotten; the next job runs again");
-    if (!known) log::error(key + ": no success is remembered");
-    if (!known) status = kNothing;
+    if (known) {
+      log::debug(key + ": forgotten; the next job runs again");
+    } else {
+      log::error(key + ": no success is remembered");
+      status = kNothing;
+    }
   }
   return status;
 }

@@ -169,7 +169,7 @@ Result<Ending> run_under_lock(RunOptions& options, const run::Inherited& inherit
   Acquisition acquisition = acquisition_for(options, self, lease, options.timing.renew_at, signals.fd(), options.owner);
   const auto once = RLOCK_TRY(once_of(options, servers, signals.fd()));
   acquisition.requests.front().once = once;
-  acquisition.records_refusal = (options.history || once) && !options.owner;
+  if (once) acquisition.records_refusal = true;
   const std::vector<std::string> variables = server_variables(options, servers.addresses());
   const milliseconds remember = options.once ? options.remember.value_or(options.kRemember) : kRememberPeriod;
   const auto job_for = [&](const std::vector<lock::Hold>& holds) {

@@ -34,6 +34,7 @@ struct Question {
   bool if_known = false;              // look up whether the names have ever been used
   milliseconds exchange{};
   bool epochs = false;     // ask for the epochs of the servers, too
+  bool deadlocks = false;  // and look at locks around, for jobs that wait for each other
   bool successes = false;  // and for what is remembered of jobs that run once, of named locks
 };
 
@@ -88,7 +89,7 @@ Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& q
     if (question.successes) add_successes(all.back(), servers, question.exchange);
     if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
   }
-  add_deadlocks(all, servers, until.at_most(question.exchange));
+  if (question.deadlocks) add_deadlocks(all, servers, until.at_most(question.exchange));
   if (question.epochs) add_epochs(all, servers, question.exchange, until);
   return all;
 }
@@ -234,6 +235,7 @@ Result<int> execute(StatusOptions& options) {
                           .if_known = for_people || options.output == json,
                           .exchange = options.timeout,
                           .epochs = options.output == json || (for_people && (one || options.watch)),
+                          .deadlocks = options.output != names && options.output != is_held,
                           .successes = options.output == json || options.output == prometheus || (for_people && one)};
   const auto shown = [&](const std::vector<lock::Status>& all, const std::string& near = "") -> std::string {
     const Screen screen = Screen::of_output();

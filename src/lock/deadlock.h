@@ -54,9 +54,10 @@ using LookAt = std::function<std::optional<Status>(const LockName&)>;
 // Adds the locks that the waiters of `locks` hold, those that the waiters of these hold, and so on: at most a hundred.
 void add_held_by_waiters(std::vector<Status>& locks, const LookAt& look);
 
-// The deadlock of a waiter that holds other locks. Searches backwards: who waits for these, and for what they hold. The
-// locks are not looked at in the same moment, so a deadlock is certain only if two searches, one after the other, find
-// it with the same essence: then everybody has waited, and has held what the others wait for, all the time in between.
+// The deadlock of a waiter that holds other locks. Searches backwards: from the waiters for these to the waiters for
+// what they hold in turn, and so on. The locks are not looked at in the same moment, so a deadlock is certain only if
+// two searches, one after the other, find it with the same essence: then everybody has waited, and has held what the
+// others wait for, all the time in between.
 std::optional<Deadlock> deadlock_of(const std::string& id, const AncestorLocks& within, const LookAt& look);
 
 }  // namespace rlock::lock

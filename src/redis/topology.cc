@@ -248,8 +248,7 @@ Result<Named> find_master(const Address& address, const Until& until) {
   // From the latest failover that any of them knows; the others learn of it within a second.
   const Answer& latest = *std::ranges::max_element(answers, {}, &Answer::epoch);
   // A Sentinel that has slept through two failovers names the same master, as if nothing had happened in between.
-  TimePoint since = latest.since;
-  for (const Answer& answer : answers) since = std::max(since, answer.since);
+  const TimePoint since = std::ranges::max_element(answers, {}, &Answer::since)->since;
   return Named{latest.master, 2 * answers.size() > address.sentinels.size(), latest.epoch, since};
 }
 

@@ -30,11 +30,9 @@ std::optional<milliseconds> rest_of(const HolderView& holder, std::span<const mi
 
 std::vector<milliseconds> read_spans(std::string_view text) {
   std::vector<milliseconds> spans;
-  while (!text.empty() && spans.size() < kMostSpans) {
-    const auto end = std::min(text.find(' '), text.size());
-    const auto span = whole_number(text.substr(0, end));
-    if (span && *span >= 0 && *span <= kLongestSpan) spans.emplace_back(*span);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string& word : split(text, ' ')) {
+    const auto span = whole_number(word);
+    if (span && *span >= 0 && *span <= kLongestSpan && spans.size() < kMostSpans) spans.emplace_back(*span);
   }
   return spans;
 }

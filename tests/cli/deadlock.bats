@@ -43,6 +43,15 @@ then_wait() {
   echo "$@" >"go-$id"
   wait_until in_line "$name" "$number"
 }
+# circle OPTION...: one holds a and waits for b; two holds b and waits for a, with these options.
+circle() {
+  holder one a
+  holder two b
+  wait_until held a
+  wait_until held b
+  then_wait one b 1 b
+  then_wait two a 1 "$@" a
+}
 ended() { [[ -s status-$1 ]]; }
 # the_youngest_gives_up ID OTHER...: ID ends with 75 and says why; the others get their locks.
 the_youngest_gives_up() {
@@ -58,12 +67,7 @@ the_youngest_gives_up() {
 why() { python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1]).get("why", "-"))' "events-$1"; }
 
 @test "rlock run a -- rlock run b, beside the reverse: the one that began to wait last ends with 75 and says why" {
-  holder one a
-  holder two b
-  wait_until held a
-  wait_until held b
-  then_wait one b 1 b
-  then_wait two a 1 a
+  circle
   the_youngest_gives_up two one
   [[ $(grep acquired err-two) == "rlock: a: not acquired: deadlock: you hold b, and pid "*" on $(uname -n) holds a and waits for b; giving up, because you began to wait last" ]]
   [[ $(why two) == "deadlock: you hold b, and pid "*" on $(uname -n) holds a and waits for b" ]]
@@ -280,23 +284,13 @@ the_youngest_gives_up_nobody() {
 }
 
 @test "--deadlock wait: it goes on waiting, and the next youngest gives up" {
-  holder one a
-  holder two b
-  wait_until held a
-  wait_until held b
-  then_wait one b 1 b
-  then_wait two a 1 --deadlock wait a
+  circle --deadlock wait
   the_youngest_gives_up one two
 }
 
 @test "--deadlock wait of all: all go on waiting, and status, its list, JSON and metrics show it" {
   export RLOCK_DEADLOCK=wait
-  holder one a
-  holder two b
-  wait_until held a
-  wait_until held b
-  then_wait one b 1 b
-  then_wait two a 1 a
+  circle
   wait_until grep -q 'deadlock: you hold b, and .*; none of them gives up' err-two
   # The older one notices, too, and each says so once.
   wait_until grep -q 'deadlock: you hold a, ' err-one

@@ -64,10 +64,16 @@ begin() { # OPTION...: a command that runs until there is a file "end"
 @test "force-unlock asks the command to stop, and waits until it has; without a command it frees the lock at once" {
   owner=$(rlock acquire --lease 60s job)
   run -0 rlock run --owner "$owner" job -- true
-  job_start --owner "$owner" job -- bash -c 'trap "sleep 1; date +%s%N >over; exit 0" TERM; touch begun; while :; do sleep 0.02; done'
+  job_start --owner "$owner" job -- bash -c 'trap "touch asked; until [[ -e end ]]; do sleep 0.02; done; touch over; exit 0" TERM
+    touch begun; while :; do sleep 0.02; done'
   wait_until test -e begun
-  run -0 rlock force-unlock -y job
-  [[ $output == *'the holder has been asked to stop'* && -s over ]]
+  "$RLOCK" force-unlock -y job >told 3>&- &
+  local unlocking=$!
+  wait_until test -e asked
+  [[ $(redis srv exists job) == 1 ]]
+  touch end
+  wait "$unlocking"
+  [[ $(<told) == *'the holder has been asked to stop'* && -e over ]]
   job_status
   [[ $status == 74 && $(redis srv exists job) == 0 ]]
   owner=$(rlock acquire --lease 60s job)

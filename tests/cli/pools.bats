@@ -5,27 +5,10 @@
 load ../lib/common
 load ../lib/jobs
 
-# job ID OPTION...: a job on x that writes its slots and resources to has-ID, and runs until the file end or end-ID
-# exists; sets job_ID.
-job() {
-  local id=$1
-  "$RLOCK" run "${@:2}" x -- sh -c 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >has-'"$id"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.02; done' \
-    2>"err-$id" 3>&- &
-  jobs+=($!)
-  declare -g "job_$id=$!"
-}
+# job ID OPTION...: as job_on_x; it writes its slots and resources to has-ID.
+job() { job_on_x "$1" 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >has-'"$1" "${@:2}"; }
 started() { [[ -s has-$1 ]]; }
 has() { wait_until started "$1" && [[ $(<"has-$1") == "$2" ]]; }
-# ends ID STATUS
-ends() {
-  local name=job_$1 status=0
-  wait_until gone "${!name}"
-  wait "${!name}" || status=$?
-  [[ $status == "$2" ]] || {
-    echo "$1 ended with $status: $(<"err-$1")"
-    return 1
-  }
-}
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 
 @test "--slots: the command finds the lowest free number, and keeps it" {

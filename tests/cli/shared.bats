@@ -5,25 +5,9 @@
 load ../lib/common
 load ../lib/jobs
 
-# job ID OPTION...: a job on x that writes started-ID, and runs until the file end or end-ID exists; sets job_ID.
-job() {
-  local id=$1
-  "$RLOCK" run "${@:2}" x -- sh -c 'echo $$ >started-'"$id"'; until [ -e end ] || [ -e end-'"$id"' ]; do sleep 0.02; done' \
-    2>"err-$id" 3>&- &
-  jobs+=($!)
-  declare -g "job_$id=$!"
-}
+# job ID OPTION...: as job_on_x; it writes started-ID.
+job() { job_on_x "$1" 'echo $$ >started-'"$1" "${@:2}"; }
 started() { [[ -s started-$1 ]]; }
-# ends ID STATUS
-ends() {
-  local name=job_$1 status=0
-  wait_until gone "${!name}"
-  wait "${!name}" || status=$?
-  [[ $status == "$2" ]] || {
-    echo "$1 ended with $status: $(<"err-$1")"
-    return 1
-  }
-}
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 number_of_holders() { rlock status --json x | sed -n 's/.*"number_of_holders": \([0-9]*\).*/\1/p'; }
 
