@@ -61,6 +61,12 @@ local function beginning(age)
   return now - math.max(math.min(age or 0, (uptime - 1) * 1000), 0), string.match(server, 'run_id:(%x+)')  -- whole seconds
 end
 
+-- Whether the data outlives restarts of the server. A private server says so in its record, to jobs that use its socket, too.
+-- It has no port, so the record of one that was restored on another server says nothing.
+local function outlives_restarts(guard, life)
+  return guard == 'data' or life == 'data' and string.find(ask_info('server'), 'tcp_port:0\r', 1, true)
+end
+
 -- How long nothing is granted to a newcomer with this lease, 0: it may be granted; since when the life lasts; and its cause.
 local function held_back(guard, lease)
   local lag, age, of_life = string.match(guard, '^(%d+) ?(%d*) ?(%x*)$')
@@ -70,8 +76,7 @@ local function held_back(guard, lease)
   previous = number_in(previous, 0, kLongestLease) or 0
   lag = number_in(lag, 0, kMonth) or 0
   local replication = guard ~= 'data' and ask_info('replication')
-  -- The data of a private server outlives its restarts, also for jobs that use its socket.
-  local current = (life == 'data' or guard == 'data') and 'data' or string.match(replication, 'master_replid:(%x+)')
+  local current = outlives_restarts(guard, life) and 'data' or string.match(replication, 'master_replid:(%x+)')
   if not current then
     error('INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
   end
@@ -83,12 +88,8 @@ local function held_back(guard, lease)
     end
     before = math.max(longest or kUnknownLease, before or kUnknownLease, previous)
     since, cause = start, life and 'changed' or 'missing'
-    local written = redis.pcall('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause,
-      'longest', '0', 'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
-    -- A full server grants nothing anyway.
-    if type(written) == 'table' and not string.find(written.err, 'OOM', 1, true) then
-      error(written.err, 0)
-    end
+    redis.call('hset', epoch, 'life', current, 'server', server or '', 'since', text(since), 'cause', cause, 'longest', '0',
+      'before', text(before), 'previous', text(longest ~= 0 and longest or previous), 'accepted', '')
   end
   local left = since + math.max(before or kUnknownLease, math.min(lease, kOwnLease)) + lag - now
   if left <= 0 and before ~= 0 then

@@ -92,7 +92,7 @@ void add_epoch(Json& json, const std::optional<lock::Epoch>& epoch) {
   one["current"] = epoch->current;
   if (epoch->age) one["age_ms"] = epoch->age->count();
   one["longest_lease_ms"] = epoch->longest.count();
-  one["grants_begin_in_ms"] = epoch->back ? epoch->back->left.count() : 0;
+  if (epoch->current) one["grants_begin_in_ms"] = epoch->back ? epoch->back->left.count() : 0;
   if (!epoch->accepted.empty()) one["accepted"] = epoch->accepted;
 }
 

@@ -66,7 +66,7 @@ constexpr ServerMetric kServerMetrics[] = {
      }},
     {"rlock_grants_begin_seconds", "In how long the epoch guard lets the server grant locks; 0: it does now.",
      [](const ServerState& server) -> std::optional<double> {
-       if (!server.epoch) return {};
+       if (!server.epoch || !server.epoch->current) return {};
        return server.epoch->back ? seconds(server.epoch->back->left) : 0;
      }},
 };

@@ -18,11 +18,11 @@ constexpr milliseconds kOwnLease = 10min;   // as in lua/part/epoch.lua
 
 bool is_local(const Address& address) { return address.server.kind == redis::Endpoint::Kind::local; }
 
-// "" if it does not say. `recorded`: the life of the record; a private server has one life, also by way of its socket.
-std::string life_of(const redis::Client& client, const Reply& replication, const std::string& recorded) {
-  return is_local(client.address()) || recorded == kData
-             ? std::string(kData)
-             : redis::ServerInfo(replication.as_text()).text("master_replid");
+// "" if it does not say. `recorded`: the life of the record. The rule is outlives_restarts() in lua/part/epoch.lua.
+std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
+  const redis::ServerInfo server(info.as_text());
+  const bool outlives_restarts = is_local(client.address()) || (recorded == kData && server.number("tcp_port") == 0);
+  return outlives_restarts ? std::string(kData) : server.text("master_replid");
 }
 
 milliseconds time_in(const Reply& reply) {
@@ -76,9 +76,7 @@ redis::Words first_epoch() {
 
 Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& until) {
   const std::vector<redis::Words> questions = {
-      {"HMGET", kEpochKey, "life", "since", "cause", "longest", "before", "accepted"},
-      {"TIME"},
-      {"INFO", "replication"}};
+      {"HMGET", kEpochKey, "life", "since", "cause", "longest", "before", "accepted"}, {"TIME"}, {"INFO"}};
   auto replies = client.call_all(questions, until);
   for (auto& reply : replies) {
     if (!reply) return std::unexpected(std::move(reply).error());
@@ -107,10 +105,10 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
 }
 
 Result<std::string> present_life(redis::Client& client, const Until& until) {
-  const Reply replication = RLOCK_TRY(client.call({"INFO", "replication"}, until));
+  const Reply info = RLOCK_TRY(client.call({"INFO"}, until));
   const auto recorded = client.call({"HGET", kEpochKey, "life"}, until);
-  std::string life = life_of(client, replication, recorded ? recorded->as_text() : "");
-  if (life.empty()) return client.unexpected_reply("INFO replication");
+  std::string life = life_of(client, info, recorded ? recorded->as_text() : "");
+  if (life.empty()) return client.unexpected_reply("INFO");
   return life;
 }
 

@@ -145,6 +145,34 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
   refused --epoch-guard job
 }
 
+@test "a full server says so, not that grants begin soon" {
+  single
+  redis a config set maxmemory-policy noeviction >/dev/null
+  redis a config set maxmemory 1 >/dev/null
+  run rlock run -n --epoch-guard job -- touch ran
+  show
+  [[ $status == 69 && $output == *'the server has no memory left'* && $output != *'grants begin'* && ! -e ran ]]
+  redis a config set maxmemory 0 >/dev/null
+  refused --epoch-guard job
+}
+
+@test "the record of a private server says nothing on a server on which it was restored" {
+  local port
+  port=$(redis_free_port)
+  single --port "$port" --bind 127.0.0.1
+  redis a hset rlock:epoch life data since 0 cause new longest 0 before 0 >/dev/null
+  run -0 rlock status job
+  [[ $output == *'restarted or failed over; the next job may have to wait'* ]]
+  run -0 --separate-stderr rlock status --json job
+  [[ $output == *'"current": false'* && $output != *grants_begin* ]]
+  run -0 rlock status --prometheus job
+  [[ $output != *rlock_grants_begin_seconds* ]]
+  refused --epoch-guard job
+  [[ $output == *'was restarted or failed over'* ]]
+  run -0 --separate-stderr rlock status --json job
+  [[ $output == *'"current": true'* && $output == *grants_begin* ]]
+}
+
 @test "a clock that steps back does not end the guard" {
   single
   refused --epoch-guard job
@@ -261,6 +289,11 @@ renewed() {
   new_life r1
   wait_until for_long
   run -0 rlock run --lease 1s -n job -- true
+  # The Sentinel that has known this master for the shortest time counts: another one may have missed two failovers.
+  new_life r1
+  redis_stop s2
+  sentinel_run s2
+  refused --lease 1s job
   redis_thaw m
 }
 promoted() { [[ $(master_now s1) == r1 && $(master_now s2) == r1 && $(master_now s3) == r1 ]]; }

@@ -4,6 +4,7 @@
 #                                           each as redis_start makes them, with their ports in $m_port, $r1_port, $s1_port,
 #                                           at $m_host ... and started by $m_server ... if these are set
 #   sentinels_url [SENTINEL ...]            the address for rlock: of all Sentinels, or of these
+#   sentinel_run NAME                       one that was stopped, again
 #   master_now                              the name of the server that Sentinel s1 calls the master: m, r1 ...
 #   sentinels_stop
 #
@@ -43,11 +44,16 @@ sentinel down-after-milliseconds mymaster ${SENTINEL_DOWN_AFTER:-500}
 sentinel failover-timeout mymaster 3000
 CONF
   [[ ${TEST_OVER:-} != acl ]] || printf 'sentinel auth-%s mymaster admin\n' user pass >>"$dir/sentinel.conf"
-  "$REDIS_SERVER" "$dir/sentinel.conf" --sentinel </dev/null >/dev/null 2>&1 3>&- &
-  printf -v "${name}_pid" '%s' "$!"
   printf -v "${name}_dir" '%s' "$dir"
   printf -v "${name}_sock" '%s' "$dir/s"
-  wait_until redis_answers "$name"
+  sentinel_run "$name"
+}
+# With the state that it had when it was stopped.
+sentinel_run() {
+  local dir=${1}_dir
+  "$REDIS_SERVER" "${!dir}/sentinel.conf" --sentinel </dev/null >/dev/null 2>&1 3>&- &
+  printf -v "${1}_pid" '%s' "$!"
+  wait_until redis_answers "$1"
 }
 
 sentinels_start() {

@@ -535,7 +535,8 @@ Reply info(Session& session, const Words& words) {
   const std::string section = words.size() > 1 ? lower(words[1]) : "";
   if (section == "server") {
     return text("# Server\r\nredis_version:7.0.15\r\nrun_id:" + id('a', database.run) +
-                "\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) + "\r\n");
+                "\r\ntcp_port:6379\r\nuptime_in_seconds:" + std::to_string((database.now - database.started) / 1000) +
+                "\r\n");
   }
   if (section == "replication") {
     return text("# Replication\r\nrole:master\r\nmaster_replid:" + id('b', database.life) +
