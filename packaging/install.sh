@@ -61,14 +61,14 @@ need_packages() {
 # build PRESET FOLDER TARGET [OPTION...]: configures the preset, which builds in FOLDER, and builds the target. Shows the
 # progress on a terminal. OPTION is for cmake.
 build() {
-  build_preset=$1 build_folder=$2 build_target=$3
+  build_preset=$1 build_folder=$2 build_target=$3 build_log=$2.log
   shift 3
-  cmake --preset "$build_preset" -G Ninja "$@" >build.log 2>&1 || build_failed
+  cmake --preset "$build_preset" -G Ninja "$@" >"$build_log" 2>&1 || build_failed
   # The status of a pipe is that of its last command, hence "built".
   { NINJA_STATUS='[%f/%t] ' cmake --build "$build_folder" --target "$build_target" && echo built; } 2>&1 |
-    tee -a build.log | { if [ -t 1 ]; then build_steps; else cat >/dev/null; fi; }
-  [ "$(tail -n 1 build.log)" = built ] || build_failed
-  rm -f build.log
+    tee -a "$build_log" | { if [ -t 1 ]; then build_steps; else cat >/dev/null; fi; }
+  [ "$(tail -n 1 "$build_log")" = built ] || build_failed
+  rm -f "$build_log"
 }
 
 # Keeps updating one line: [steps done/all].
@@ -82,6 +82,6 @@ build_steps() {
 }
 
 build_failed() {
-  tail -n 40 build.log >&2
-  fail 'the build failed; build.log has the whole output'
+  tail -n 40 "$build_log" >&2
+  fail "the build failed; $build_log has the whole output"
 }

@@ -10,8 +10,8 @@
 --         number   of holders
 --         holders  the first hundred: {owner, mode, holds, ms left, field, value …}
 --         waiting  the length of the queue
---         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for an unknown waiter. Of one that
---                  holds other locks, the last fields are its id, and listening: 1 if somebody listens on its channel
+--         queue    the first hundred in order: {since (ms), mode, field, value …}; empty for an unknown waiter. The last
+--                  fields are its id, and listening: 1 if somebody listens on its channel
 --         strangers  the first hundred in the queue of another program, RFairLock
 --         listening  how many clients listen for a release, not counting rlock's first waiter
 --         taken, names   only of a semaphore: how many slots are taken, by any program; the names of all slots
@@ -40,12 +40,9 @@ for i, id in ipairs(ids) do
   local waiter = record_of(id)
   local one = waiter and {text(waiter[2]), waiter[6], unpack(waiter[5])} or {}
   first_ones[i] = one
-  for field = 3, #one, 2 do
-    if one[field] == 'within' then
-      local heard = redis.pcall('pubsub', kSharded and 'shardnumsub' or 'numsub', grants .. id)[2]
-      one[#one + 1], one[#one + 2], one[#one + 3], one[#one + 4] = 'id', id, 'listening', heard == 0 and 0 or 1
-      break
-    end
+  if waiter then
+    local heard = redis.pcall('pubsub', kSharded and 'shardnumsub' or 'numsub', grants .. id)[2]
+    one[#one + 1], one[#one + 2], one[#one + 3], one[#one + 4] = 'id', id, 'listening', heard == 0 and 0 or 1
   end
 end
 local others = {}

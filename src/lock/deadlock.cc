@@ -18,6 +18,7 @@ constexpr std::size_t kMostWaiters = 2000, kMostLocks = 100;
 struct Node {
   const WaiterView* waiter;
   const Status* lock;
+  long long wanted;                               // slots, by itself or one in front of it
   std::vector<std::vector<std::size_t>> holders;  // of the lock; for each the waiters among its descendants
   bool stuck = true;
 };
@@ -30,9 +31,12 @@ using Holding = std::map<std::pair<std::string, std::string>, std::vector<Index>
 std::vector<Node> waiters_of(std::span<const Status> locks) {
   std::vector<Node> nodes;
   for (const Status& lock : locks) {
+    long long wanted_in_front = 0;
     for (const WaiterView& waiter : lock.queue) {
-      const bool counts = waiter.listens && !waiter.id.empty() && !waiter.who.within.locks().empty();
-      if (counts && nodes.size() < kMostWaiters) nodes.push_back({&waiter, &lock, {}});
+      if (!waiter.listens) continue;
+      wanted_in_front = std::max(wanted_in_front, waiter.taken);
+      const bool counts = !waiter.id.empty() && !waiter.who.within.locks().empty() && nodes.size() < kMostWaiters;
+      if (counts) nodes.push_back({&waiter, &lock, waiter.backfill ? waiter.taken : wanted_in_front, {}});
     }
   }
   return nodes;
@@ -65,7 +69,7 @@ bool stays_stuck(const Node& node, const std::vector<Node>& nodes) {
     const auto numbers = static_cast<long long>(node.lock->holders[i].slots.numbers.size());
     if (is_stuck(node.holders[i])) bound += std::max(numbers, 1LL);
   }
-  return bound > 0 && node.lock->slots - bound < node.waiter->taken;
+  return bound > 0 && node.lock->slots - bound < node.wanted;
 }
 
 // The largest set of which each waits for others in it.

@@ -5,8 +5,9 @@
 // A waiter's record says which locks it and its ancestors hold (HolderInfo::within). It waits for the holders of its
 // lock, and a holder waits if a waiter among its descendants does. A plain lock, a string and a read-write lock are not
 // free before all their holders have released them, so a waiter is stuck if one of the holders is. Of a semaphore, it
-// is stuck if the slots that are free, or belong to holders that are not stuck, are fewer than it wants. Stuck waiters
-// that wait for each other are in a deadlock; others only wait for them.
+// is stuck if the slots that are free, or belong to holders that are not stuck, are fewer than it wants, or than a
+// waiter wants behind which it has to stay. Stuck waiters that wait for each other are in a deadlock; others only wait
+// for them.
 //
 // All members of a deadlock compute the same from the same queues. The youngest gives up: the one that joined its queue
 // last, and of several the one with the largest id, apart from those that stay.

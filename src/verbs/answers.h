@@ -222,10 +222,10 @@ struct Released {
 // A waiter in the queue, as others see it.
 struct WaiterView {
   HolderInfo who;
-  std::string mode;     // read, write or empty
-  long long taken = 1;  // how many slots it wants, of a semaphore
+  std::string mode;       // read, write or empty
+  long long taken = 1;    // how many slots it wants, of a semaphore
+  bool backfill = false;  // it may go ahead of others that want more
   milliseconds for_so_long{};
-  // Known if it holds other locks:
   std::string id{};
   milliseconds since{};  // server's clock, since 1970
   bool listens = false;  // otherwise it may be dead

@@ -300,6 +300,7 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
     status.queue.push_back({.who = holder_of(known),
                             .mode = is_access(mode) ? mode : "",
                             .taken = taken_in(mode),
+                            .backfill = mode.contains(" backfill"),
                             .for_so_long = milliseconds(*now - since),
                             .id = known["id"],
                             .since = milliseconds(since),

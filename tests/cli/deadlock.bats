@@ -221,6 +221,20 @@ needs_uts_namespaces() {
   [[ $(<status-two) == 75 ]]
   the_youngest_gives_up two one
 }
+
+@test "slots: a job that waits behind one that wants more, of which a slot is in the circle" {
+  holder one --slots 2 s
+  holder two x
+  wait_until held s 1
+  wait_until held x
+  "$RLOCK" run -q --slots 2 --take 2 s -- touch ran-big 3>&- &
+  jobs+=($!)
+  wait_until in_line s 1
+  then_wait one x 1 x
+  then_wait two s 2 --slots 2 s
+  the_youngest_gives_up two one
+  wait_until test -e ran-big
+}
 # sees_none ID: that waiter, which has -v, has looked for a deadlock.
 sees_none() { wait_until grep -q ': no deadlock' "err-$1"; }
 

@@ -218,7 +218,7 @@ small_project() {
 @test "a build shows its progress on a terminal, and is silent elsewhere" {
   small_project
   run -0 sh script
-  [[ $output == "went on" && ! -e build.log ]]
+  [[ $output == "went on" && ! -e b.log ]]
   rm -r b
   run -0 script -qec 'sh script' /dev/null
   [[ $output == *'[1/3] '*$'\r[3/3] '*$'\r'*"went on"* ]]
@@ -227,12 +227,12 @@ small_project() {
 @test "a build that fails shows why and keeps its output, and the script stops" {
   small_project
   run -1 sh script -DBAD=2
-  [[ $output == *FAILED*'build.log has the whole output'* && $output != *"went on"* && -s build.log ]]
+  [[ $output == *FAILED*'b.log has the whole output'* && $output != *"went on"* && -s b.log ]]
   run -1 script -qec 'sh script -DBAD=2' /dev/null
-  [[ $output == *'build.log has the whole output'* && $output != *"went on"* ]]
+  [[ $output == *'b.log has the whole output'* && $output != *"went on"* ]]
   echo nonsense >CMakeLists.txt
   run -1 sh script
-  [[ $output == *'Parse error'*'build.log has the whole output'* && $output != *"went on"* ]]
+  [[ $output == *'Parse error'*'b.log has the whole output'* && $output != *"went on"* ]]
 }
 
 @test "a library with an unknown licence is reported" {

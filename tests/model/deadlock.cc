@@ -25,12 +25,14 @@ struct World {
   int jobs = 2;
   std::vector<Kind> locks;
   bool stays = false;  // a job may have --deadlock wait
+  bool both = false;   // a job may want both slots
 };
 
 // A job takes one lock after another, each in a nested run, and may end at any time that it does not wait.
 struct Request {
   std::int8_t lock = -1;
   bool reads = false;
+  std::int8_t taken = 1;  // slots
   bool operator==(const Request&) const = default;
 };
 
@@ -113,19 +115,21 @@ class Nesting {
     for (int job = 0; job < world_.jobs; ++job) {
       const Job& one = state.jobs[index(job)];
       text += (text.empty() ? "" : "; ") + std::to_string(job) + " holds";
-      for (const Request& request : one.held) text += " " + letter(request.lock) + (request.reads ? " (reads)" : "");
+      for (const Request& request : one.held) text += " " + text_of(request);
       if (one.held.empty()) text += " nothing";
-      if (one.awaited.lock >= 0)
-        text += ", waits for " + letter(one.awaited.lock) + (one.awaited.reads ? " (reads)" : "");
+      if (one.awaited.lock >= 0) text += ", waits for " + text_of(one.awaited);
       if (one.stays) text += ", stays";
     }
     return text;
   }
 
  private:
+  static std::string text_of(const Request& request) {
+    return letter(request.lock) + (request.reads ? " (reads)" : "") + (request.taken > 1 ? " (both slots)" : "");
+  }
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   static std::uint64_t code_of(const Request& request) {
-    return static_cast<std::uint64_t>(request.lock + 1) * 2 + (request.reads ? 1 : 0);
+    return static_cast<std::uint64_t>(request.lock + 1) * 4 + (request.reads ? 1 : 0) + (request.taken > 1 ? 2 : 0);
   }
   static bool came_before(const State& state, int one, int other) {
     const bool both = state.jobs[index(one)].awaited.lock >= 0 && state.jobs[index(other)].awaited.lock >= 0;
@@ -140,29 +144,35 @@ class Nesting {
       const auto number = static_cast<std::int8_t>(lock);
       all.push_back({number, false});
       if (world_.locks[lock] == Kind::read_write) all.push_back({number, true});
+      if (world_.both && world_.locks[lock] == Kind::slots) all.push_back({.lock = number, .taken = kSlots});
     }
     return all;
   }
 
-  // Who holds a lock, and how many of them read.
-  std::pair<std::vector<int>, int> holders_of(const State& state, int lock) const {
-    std::pair<std::vector<int>, int> found{{}, 0};
+  struct Holders {
+    std::vector<std::pair<int, Request>> jobs;
+    int reading = 0, taken = 0;
+  };
+
+  Holders holders_of(const State& state, int lock) const {
+    Holders found;
     for (int job = 0; job < world_.jobs; ++job) {
       for (const Request& one : state.jobs[index(job)].held) {
         if (one.lock != lock) continue;
-        found.first.push_back(job);
-        found.second += one.reads ? 1 : 0;
+        found.jobs.emplace_back(job, one);
+        found.reading += one.reads ? 1 : 0;
+        found.taken += one.taken;
       }
     }
     return found;
   }
 
   bool available(const State& state, const Request& request) const {
-    const auto [holders, reading] = holders_of(state, request.lock);
+    const Holders holders = holders_of(state, request.lock);
     switch (world_.locks[index(request.lock)]) {
-      case Kind::plain: return holders.empty();
-      case Kind::read_write: return holders.empty() || (request.reads && reading > 0);
-      case Kind::slots: return static_cast<int>(holders.size()) < kSlots;
+      case Kind::plain: return holders.jobs.empty();
+      case Kind::read_write: return holders.jobs.empty() || (request.reads && holders.reading > 0);
+      case Kind::slots: return holders.taken + request.taken <= kSlots;
     }
     return false;
   }
@@ -232,13 +242,19 @@ class Nesting {
     constexpr lock::Layout layouts[] = {lock::Layout::plain, lock::Layout::read_write, lock::Layout::semaphore};
     const Kind kind = world_.locks[index(lock)];
     Status view{.lock = {names_[index(lock)], layouts[static_cast<int>(kind)]}};
-    for (const int holder : holders_of(state, lock).first) view.holders.push_back({.owner = owner_of(holder, lock)});
+    for (const auto& [holder, request] : holders_of(state, lock).jobs) {
+      view.holders.push_back({.owner = owner_of(holder, lock)});
+      view.holders.back().slots.numbers.resize(static_cast<std::size_t>(request.taken));
+    }
     view.number = static_cast<long long>(view.holders.size());
     if (view.number > 0) view.state = Status::State::held;
     if (kind == Kind::slots) view.slots = kSlots;
     for (const auto waiter : state.queues[index(lock)]) {
       const Job& job = state.jobs[index(waiter)];
-      lock::WaiterView one{.id = id_of(waiter), .since = milliseconds(state.since[index(waiter)]), .listens = true};
+      lock::WaiterView one{.taken = job.awaited.taken,
+                           .id = id_of(waiter),
+                           .since = milliseconds(state.since[index(waiter)]),
+                           .listens = true};
       one.who.within = held_by(job, waiter);
       one.who.stays = job.stays;
       view.queue.push_back(one);
@@ -304,6 +320,8 @@ const std::vector<World> kWorlds = {
     {"three jobs, some stay", 3, {Kind::plain, Kind::plain, Kind::plain}, true},
     {"three jobs, readers and writers", 3, {Kind::read_write, Kind::read_write, Kind::plain}},
     {"three jobs, slots", 3, {Kind::slots, Kind::plain, Kind::plain}},
+    {"three jobs, one or both slots", 3, {Kind::slots, Kind::slots, Kind::plain}, false, true},
+    {"four jobs, one or both slots", 4, {Kind::slots, Kind::plain}, false, true},
     {"four jobs, slots", 4, {Kind::slots, Kind::slots, Kind::plain}},
     {"four jobs, each kind", 4, {Kind::slots, Kind::read_write, Kind::plain}},
 };

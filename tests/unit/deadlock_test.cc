@@ -66,6 +66,23 @@ TEST(Deadlock, NeedsAllSlotsToBeKnown) {
   EXPECT_TRUE(deadlocks_in(locks).empty());
 }
 
+TEST(Deadlock, WaitsBehindOneThatWantsMoreSlots) {
+  auto locks = circle_of_two();
+  locks[0].lock.layout = Layout::semaphore;
+  locks[0].slots = 2;
+  auto& queue = locks[0].queue;
+  queue.insert(queue.begin(), {.taken = 2, .listens = true});
+  EXPECT_EQ(deadlocks_in(locks).size(), 1u);
+  queue[1].backfill = true;
+  EXPECT_TRUE(deadlocks_in(locks).empty());
+  queue[1].backfill = false;
+  queue[0].listens = false;  // it may be dead
+  EXPECT_TRUE(deadlocks_in(locks).empty());
+  queue[0].listens = true;
+  std::swap(queue[0], queue[1]);
+  EXPECT_TRUE(deadlocks_in(locks).empty());
+}
+
 TEST(Deadlock, IsAnotherOneWithOtherHoldersOrWaiters) {
   const std::string essence = deadlocks_in(circle_of_two())[0].essence;
   auto locks = circle_of_two();
