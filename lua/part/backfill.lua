@@ -102,7 +102,7 @@ local function call_passing()
 end
 --- end
 
---- if renew
+--- if acquire renew
 -- Whether a holder has passed the first waiter, and now keeps it waiting.
 local function is_over(owner)
   local _, permit = permit_of(owner)

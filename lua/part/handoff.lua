@@ -49,6 +49,19 @@ local function hand_over(asker, most, first)
   return tokens
 end
 
+--- if release
+-- Tells the waiters for what has succeeded just now, wherever they stand, and also if the lock is kept.
+local function send_away()
+  for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
+    local waiter = has_time() and living(id)
+    if waiter and waiter[10] and success_of(waiter[10]) then
+      forget(id)
+      tell(id, 'succeeded')
+    end
+  end
+end
+--- end
+
 -- Milliseconds for which the lock is left to others, and whether they have had a turn since rlock had it.
 local function others_turn()
   local since = redis.call('hget', waiters, 'open')

@@ -18,7 +18,7 @@
 --          priority whole number; higher ones come first
 --          most     join the queue only if no more than this many wait already; '' for any number
 --          replace  1: take the place of the last waiter that asked for this, and be replaced by the next one
---          sole     1: only grant one more hold to the heir, and only if it has no more than one
+--          sole     1: only grant one more hold to the heir, and only if no job runs under it, and it has no more than one
 --          once     grant nothing if that has already succeeded, as in once.lua; absent: always grant it
 -- Reply {'granted', owner, token, slots}   owner is ARGV[5], or ARGV[8] for a re-entry. slots: only of a semaphore: the
 --                   numbers of its slots, '' if it has none (part/pool.lua)
@@ -40,9 +40,11 @@
 --       {'no-token'}                the key of the fencing token does not contain a number below 2^53
 --       {'other-slots', slots}      the semaphore has another number of slots
 --       {'not-held'}                the heir does not hold it; only with `sole`
---       {'in-use'}                  the heir has more than one hold; only with `sole`
+--       {'in-use'}                  a job runs under the heir's hold, or it has more than one; only with `sole`
+--       {'over'}                    the heir has passed a waiter that could run now (part/backfill.lua)
 --       {'other-names', names}      its slots have other names
---       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it; or fewer slots
+--       {'no-upgrade'}              the ancestor holds it for reading, so a writer could never get it; or fewer slots; or it
+--                                   is to run once, and another process of the ancestor's could do so at the same time
 --       error                       wrong type of a key, out of memory, a missing right
 --
 -- Sent twice: the second reply equals the first, and the hold counts once. Waiters send it again and again, which also
@@ -165,11 +167,12 @@ local count, held_in = count_of(heir)
 if sole == '1' and not count then
   return {'not-held'}
 end
-if sole == '1' and count > 1 and redis.call('hexists', description_of(heir), 'hold:' .. hold) == 0 then
+local job = sole == '1' and peek('hget', description_of(heir), 'control')
+if sole == '1' and job ~= hold and (job or count > 1) then
   return {'in-use'}
 end
 if heir ~= '' and count then
-  if mode == 'write' and held_in == 'read' then
+  if once or mode == 'write' and held_in == 'read' then
     return {'no-upgrade'}
   end
   local slots_instead = not resize and disagrees(mode, false)
@@ -179,6 +182,9 @@ if heir ~= '' and count then
 --- if semaphore
   if taken_in(mode) > #permits_of(heir) then
     return {'no-upgrade'}
+  end
+  if is_over(heir) then
+    return {'over'}
   end
   local names_instead = other_names(mode)
   if names_instead then

@@ -148,6 +148,10 @@ end
 --- include part/hand_off
 --- include part/taken
 
+if count and once then
+  pcall(send_away)
+end
+
 if outcome then
   local fault = hand_off(payload)
   return with_more({outcome, 0, fault, unwritten and 0, unwritten, remembered})

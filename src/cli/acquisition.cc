@@ -82,11 +82,20 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
       return fail(Error::Code::wrong_kind,
                   name + ": not held by owner " + request.heir->text() + ": its lease has ended, or it was released");
     case Outcome::in_use:
-      return fail(Error::Code::wrong_kind, name + ": another `rlock run --owner` uses this hold already");
+      return fail(Error::Code::wrong_kind,
+                  name + ": this hold is in use: a job runs under it, or rlock acquire --for-pid keeps it");
+    case Outcome::over:
+      return fail(Error::Code::wrong_kind,
+                  name + ": this hold has passed a job that could run now, so release it (--backfill)");
     case Outcome::other_names:
       return fail(Error::Code::wrong_kind, name + ": its resources are " + refusal.by +
                                                ", which --from must name in the same order while it is in use");
     case Outcome::no_upgrade:
+      if (request.once) {
+        return fail(Error::Code::usage, name +
+                                            ": this runs under an `rlock run` that holds the lock already, so two of "
+                                            "its processes could do this at once; give --once a lock of its own");
+      }
       if (request.mode.kind == lock::Mode::Kind::slots) {
         return fail(Error::Code::usage, name +
                                             ": this runs under an `rlock run` that holds fewer slots, so it would "

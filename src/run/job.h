@@ -19,9 +19,10 @@ namespace rlock::run {
 // What happened to a lock.
 struct LockEvent {
   enum class Kind { lost, released } kind = Kind::released;
-  std::string why;                   // if lost
-  std::size_t hold = 0;              // its index
-  milliseconds free_in{};            // if released: how long --min-hold still keeps it
+  std::string why;       // if lost
+  std::size_t hold = 0;  // its index
+  // If released: how long --min-hold still keeps it; none: it is left to its owner.
+  std::optional<milliseconds> free_in{};
   std::optional<bool> remembered{};  // if released: whether the success of the command is; none: there is none to be
 };
 

@@ -47,7 +47,10 @@ void report_release(const Job& job, std::size_t hold, const lock::Released& rele
   const std::string which = job.holds[hold].name().display() + ": ";
   const Released outcome = released.outcome;
   const bool kept = outcome == Released::kept;
-  if (kept || outcome == Released::released) {
+  const bool left_to_owner = released.holds_left > 0 && job.borrowed == Job::Borrowed::kept;
+  if (left_to_owner) {
+    log::debug(which + "left to its owner");
+  } else if (kept || outcome == Released::released) {
     log::debug(which + (kept ? "kept for another " + rough_duration(keep) + ", the minimum" : "released"));
   } else {
     log::warning(which +
@@ -60,6 +63,7 @@ void report_release(const Job& job, std::size_t hold, const lock::Released& rele
                  "; the next job will run it again");
   }
   LockEvent event{LockEvent::Kind::released, "", hold, kept ? keep : 0ms};
+  if (left_to_owner) event.free_in.reset();
   if (to_remember) event.remembered = released.remembered;
   job.report(event);
 }

@@ -267,7 +267,9 @@ void Events::acquired(const lock::Hold& hold, milliseconds waited) const {
 void Events::lock_event(const lock::LockName& name, const run::LockEvent& event) const {
   if (!fd_) return;
   const bool lost = event.kind == run::LockEvent::Kind::lost;
-  Json fields = lost ? Json{{"why", event.why}} : Json{{"free_in_ms", event.free_in.count()}};
+  Json fields = Json::object();
+  if (lost) fields["why"] = event.why;
+  if (event.free_in) fields["free_in_ms"] = event.free_in->count();
   if (event.remembered) fields["remembered"] = *event.remembered;
   write_event(*fd_, lost ? "lost" : "released", name, fields);
 }

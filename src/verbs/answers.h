@@ -155,8 +155,10 @@ struct Acquired {
     other_names,  // its slots have other names than Mode::resources
     asked,        // another process wants a lock that we held while waiting for the next one
     not_held,     // the heir does not hold it, see AcquireRequest::only_heir
-    in_use,       // the heir holds it more than once
-    no_upgrade,   // our ancestor holds it for reading, or has fewer slots: we would wait for it forever
+    in_use,       // a job runs under the heir's hold, or it holds it more than once
+    over,         // the heir has passed a waiter that could run now
+    no_upgrade,   // our ancestor holds it for reading, or has fewer slots: we would wait for it forever; or, to run
+                  // once, it is not enough that our ancestor holds it
     succeeded,    // what is to run only once has already succeeded
     immortal,     // another program's lock never expires, and the user has set no limit to the wait
     deadlock,     // we wait for each other with other jobs, and are the one that gives up (lock/deadlock.h)

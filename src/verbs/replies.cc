@@ -233,6 +233,7 @@ Result<std::optional<Acquired>> read_acquire(const Reply& reply, const AcquireRe
   if (outcome == "no-upgrade") return Acquired{.outcome = Outcome::no_upgrade};
   if (outcome == "not-held") return Acquired{.outcome = Outcome::not_held};
   if (outcome == "in-use") return Acquired{.outcome = Outcome::in_use};
+  if (outcome == "over") return Acquired{.outcome = Outcome::over};
   if (outcome == "no-token") return no_token(request.name);
   if (outcome == "other-names") {
     return Acquired{.outcome = Outcome::other_names, .by = escaped(reply.at(1).as_text(), 1024)};

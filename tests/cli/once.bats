@@ -250,21 +250,37 @@ wait_for_it() {
   assert_says 'the next job will run it again'
 }
 
-@test "a nested run is remembered, too" {
-  run -0 rlock run job -- rlock run --once 1.4 job -- sh -c 'echo ran >>ran; exit 5' || true
-  rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
-  local before
-  before=$(runs)
-  rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
-  once
-  [[ $(runs) == "$before" ]]
+@test "under a lock that an ancestor holds, two could run at once, so neither does" {
+  printf 'all: one two\none two:\n\t@"$(RLOCK)" run --once 1.4 job -- sh -c "echo ran >>ran"\n' >Makefile
+  run -2 rlock run job -- make -k -j2
+  assert_says 'job: this runs under an `rlock run` that holds the lock already'
+  assert_says 'give --once a lock of its own'
+  [[ $(runs) == 0 ]]
+  run -0 rlock run other -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
+  # What has succeeded need not run.
+  run -0 rlock run job -- "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran'
+  [[ $(runs) == 1 ]]
 }
 
-@test "with --min-hold, the success counts at once, although the lock is kept" {
-  once --min-hold 10m
+@test "with --min-hold, the success counts at once, although the lock is kept; waiters are told, wherever they stand" {
+  job_start --once 1.4 --min-hold 10m job -- bash -c 'echo ran >>ran; until [[ -e go ]]; do sleep 0.02; done'
+  jobs+=("$frontend")
+  wait_until test -e ran
+  wait_for_it 1
+  "$RLOCK" run job -- sh -c 'echo none >>ran' 3>&- &
+  jobs+=($!)
+  wait_until waiting 2
+  "$RLOCK" run -v --once 1.4 job -- sh -c 'echo ran >>ran' 2>err-behind 3>&- &
+  jobs+=($!)
+  wait_until waiting 3
+  touch go
+  wait "${jobs[1]}"
+  wait "${jobs[3]}"
+  grep -q 'not run: 1.4 has already succeeded' err-behind
   run -0 once -n
   [[ $(runs) == 1 ]]
   rlock force-unlock --yes --now job
+  wait "${jobs[2]}"
 }
 
 @test "string locks, and the writer of a read-write lock, remember it as well" {

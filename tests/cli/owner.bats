@@ -55,10 +55,57 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   owner=$(rlock acquire --lease 30s job)
   begin job
   run -76 rlock run --owner "$owner" job -- touch ran
-  [[ ! -e ran && $output == *'job: another `rlock run --owner` uses this hold already'* ]]
+  [[ ! -e ran && $output == *'job: this hold is in use: a job runs under it'* ]]
+  # Also if the owner's own hold has been released meanwhile.
+  rlock release --owner "$owner" job
+  run -76 rlock run --owner "$owner" job -- touch ran
+  [[ ! -e ran ]]
   touch end
   job_status
+  rm end begun
+  owner=$(rlock acquire --lease 30s job)
   run -0 rlock run --owner "$owner" --release job -- true
+}
+
+@test "the hold of a job, and that of a keeper, are refused, because something works under them already" {
+  job_start job -- bash -c 'touch begun; until [[ -e end ]]; do sleep 0.02; done'
+  wait_until test -e begun
+  owner=$(redis srv hget 'rlock:holder:{job}' owner)
+  run -76 rlock run --owner "$owner" --release job -- touch ran
+  [[ ! -e ran && $output == *'this hold is in use: a job runs under it'* ]]
+  [[ $(redis srv exists job) == 1 ]]
+  owner=$(rlock acquire --for-pid $$ --history kept)
+  run -76 rlock run --owner "$owner" --release kept -- touch ran
+  [[ ! -e ran && $output == *'or rlock acquire --for-pid keeps it'* ]]
+  rlock release --owner "$owner" kept
+  redis srv del 'rlock:history:{kept}' 'rlock:totals:{kept}' >/dev/null
+}
+
+@test "a job that has passed another one is not prolonged by commands under its hold: --backfill" {
+  rlock run --slots 2 pool -- bash -c 'touch first; until [[ -e go ]]; do sleep 0.02; done' 3>&- &
+  local first=$! big
+  wait_until test -e first
+  rlock run --slots 2 --take 2 pool -- touch big 3>&- &
+  big=$!
+  wait_until waits_for_both
+  owner=$(rlock acquire --slots 2 --backfill --lease 30s pool)
+  run -0 rlock run --owner "$owner" pool -- true
+  touch go
+  wait "$first"
+  run -76 rlock run --owner "$owner" pool -- touch ran
+  [[ ! -e ran && $output == *'pool: this hold has passed a job that could run now, so release it (--backfill)'* ]]
+  rlock release --owner "$owner" pool
+  wait "$big"
+}
+waits_for_both() { [[ $(redis srv zcard 'rlock:queue:{pool}') == 1 ]]; }
+
+@test "status lines do not say that a lock is free that stays with its owner" {
+  owner=$(rlock acquire --lease 30s job)
+  rlock run --status-fd 5 --owner "$owner" job -- true 5>lines
+  grep -q '"event":"released"' lines
+  run ! grep -q free_in_ms lines
+  rlock run --status-fd 5 --owner "$owner" --release job -- true 5>lines
+  grep -q '"free_in_ms":0' lines
 }
 
 @test "force-unlock asks the command to stop, and waits until it has; without a command it frees the lock at once" {

@@ -93,6 +93,24 @@ record() { redis srv hget "$successes" "$1"; }
   release c hc
 }
 
+@test "waiters for it are told, too, if they stand behind others, and if the lock is kept" {
+  listen b c
+  acquire_once a ha '0 1.4'
+  acquire_once c hc '0 1.5' 1
+  acquire_once b hb '0 1.4' 1
+  release_success a ha 0 1.4 60000 request 1000
+  hears b succeeded
+  [[ $(in_queue) == c ]]
+  redis srv del "$lock" "$holder"
+}
+
+@test "a heir does not hold it once more to run something once" {
+  acquire a 30000 ha ''
+  run -0 script acquire b:0 30000 hb a:0 "$mode" 0 0 0 '' 0 '' 0 0 '0 1.4'
+  [[ $output == no-upgrade ]]
+  release a ha
+}
+
 @test "a waiter that was granted it meanwhile is told, and its release gives the lock to the next one" {
   listen b c
   acquire a 30000 ha ''
