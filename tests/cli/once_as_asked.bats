@@ -96,6 +96,18 @@ runs() { wc -l <ran 2>/dev/null || echo 0; }
   [[ $(runs) == 2 ]]
 }
 
+@test "gocron: a quick job on instances whose tickers do not agree runs once a minute" {
+  begin redis_start_with_clock
+  local next_minute=$(((60 - $(date +%s) % 60) * 1000)) minute second
+  for minute in 0 1 2; do
+    for second in 10 25 45; do
+      clock_step $((next_minute + (minute * 60 + second) * 1000))
+      rlock run --once-per 1m job -- sh -c 'echo ran >>ran'
+    done
+  done
+  [[ $(runs) == 3 ]]
+}
+
 @test "gocron: a job that fails on one instance is run by another one, and then by no other" {
   begin
   local instance
