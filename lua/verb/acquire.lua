@@ -332,7 +332,7 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
 end
 --- if semaphore
 local passing, dead
-if free and turn == 0 then
+if free and turn == 0 and available(mode) then  -- waiters may have been given them just now
   passing, dead = may_pass(owner, mode)
 end
 if passing then

@@ -309,7 +309,8 @@ const Outcome& Model::ask(State& state, const Request& request, bool full) {
   for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
     const Client& client = state.clients[i];
     const bool is_done = configuration_.clients[i].once && state.successes > 0;
-    if (outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits && client.listens && !is_done) {
+    if (complaint_.empty() && outcome.overtaken[i] == client.attempt + 1 && client.stage == Stage::waits &&
+        client.listens && !is_done) {
       complaint_ = "a client that waits is overtaken";
     }
   }
@@ -364,6 +365,7 @@ void Model::note_loss(const State& state, int number, Ask ask, const Outcome& ou
   const Client& client = state.clients[static_cast<std::size_t>(number)];
   const Word right = is_renewal(ask) ? Word::renewed : Word::released;
   if (outcome.word == right || client.forced || state.losses > 0) return;
+  if (outcome.word == Word::over && configuration_.clients[static_cast<std::size_t>(number)].mode.backfill) return;
   if (!complaint_.empty() || (!client.given_back && !in_time(state, number))) return;
   complaint_ = std::string("a lock that is held was lost, says the server: ") + name_of(outcome.word);
 }
@@ -374,7 +376,8 @@ void Model::hear(State& state, int number, Ask ask, const Outcome& outcome) {
   if (is_acquire(ask)) return hear_acquired(state, number, outcome);
   if (is_renewal(ask)) {
     if (outcome.word == Word::renewed) client.sent = std::max(client.sent, client.asked);
-    if (outcome.word == Word::free || outcome.word == Word::other_owner) client.stage = Stage::lost;
+    if (outcome.word == Word::free || outcome.word == Word::other_owner || outcome.word == Word::over)
+      client.stage = Stage::lost;
     return;
   }
   client.stage = Stage::gone;

@@ -110,6 +110,7 @@ Word word_of(lock::RenewOutcome outcome) {
     case lock::RenewOutcome::renewed: return Word::renewed;
     case lock::RenewOutcome::free: return Word::free;
     case lock::RenewOutcome::other_owner: return Word::other_owner;
+    case lock::RenewOutcome::over: return Word::over;
     default: return Word::wrong;
   }
 }
@@ -193,8 +194,8 @@ Hash hash_of(const void* bytes, std::size_t size) {
 }
 
 const char* name_of(Word word) {
-  constexpr const char* kNames[] = {"granted", "held",        "again",     "replaced",      "renewed",      "released",
-                                    "free",    "other owner", "succeeded", "out of memory", "a wrong reply"};
+  constexpr const char* kNames[] = {"granted", "held",        "again", "replaced",  "renewed",       "released",
+                                    "free",    "other owner", "over",  "succeeded", "out of memory", "a wrong reply"};
   return kNames[static_cast<int>(word)];
 }
 
@@ -345,6 +346,7 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
     const bool had_it = before.ends[i] != 0 && before.attempts[i] == after.attempts[i];
     if (after.ends[i] == 0 || had_it || configuration_.clients[i].java) continue;
     if (after.token <= before.token) outcome.complaint = number_of("a grant without a new token");
+    if (may_pass(i, before, databases_[outcome.database].database.now)) continue;
     const double place = place_of({static_cast<int>(i), after.attempts[i]}, before, request);
     for (const Waiting& waiting : before.queue) {
       if (waiting.place >= place) break;
@@ -354,6 +356,18 @@ void Server::compare(const Facts& before, const Facts& after, const Request& req
       if (!has_it) outcome.overtaken[client] = static_cast<std::uint8_t>(waiting.who.attempt + 1);
     }
   }
+}
+
+// Whether it may go ahead of the first waiter, because that one could not have its slots anyway.
+bool Server::may_pass(std::size_t client, const Facts& before, long long now) const {
+  const lock::Mode& mode = configuration_.clients[client].mode;
+  const auto first = std::ranges::find(before.queue, true, &Waiting::alive);
+  if (!mode.backfill || first == before.queue.end()) return false;
+  int free = mode.slots;
+  for (std::size_t i = 0; i < configuration_.clients.size(); ++i) {
+    if (before.ends[i] > now) free -= before.slots[i];
+  }
+  return free < configuration_.clients[static_cast<std::size_t>(first->who.client)].mode.taken;
 }
 
 // In the queue, or the one that a waiter keeps after it has been given the lock and was late.

@@ -83,6 +83,7 @@ enum class Word : std::uint8_t {
   released,
   free,
   other_owner,
+  over,
   succeeded,
   full,   // the server is out of memory
   wrong,  // anything else
@@ -166,6 +167,7 @@ class Server {
   void add_queue(const Database& database, Facts& facts) const;
   std::string complaint_about(const Database& database, const Facts& facts) const;
   void compare(const Facts& before, const Facts& after, const Request& request, Outcome& outcome);
+  bool may_pass(std::size_t client, const Facts& before, long long now) const;
   double place_of(const Who& who, const Facts& facts, const Request& request) const;
   Hash hash_of_value(const Value& value, std::size_t renaming) const;
   const Hash& hash_of_key(KeyId key, std::size_t renaming);
