@@ -259,10 +259,11 @@ end
 --- end
 
 --- if acquire release inspect
--- About how many permits one call looks at. Of more than that, not all are known to be one owner's.
-local kPermitsAtOnce = 100
+-- How many permits one call looks at: all of the first hundred owners, which inspect shows, even if each has the most.
+local kPermitsAtOnce = 6400
 
--- The first permits of at most that many living owners, with their ends, and how many owners there are.
+-- The first permits of living owners, with their ends, and how many owners there are. Each permit that was not looked at
+-- counts as an owner.
 local function first_permits()
   local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, kPermitsAtOnce)
   local firsts, place_of = {}, {}

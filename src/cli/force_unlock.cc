@@ -36,6 +36,16 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   return holders;
 }
 
+bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
+
+// The one that is meant may be among the holders that are not known.
+std::unexpected<Error> not_known(const lock::Status& status, const std::string& none) {
+  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: only the first " +
+                                           std::to_string(status.holders.size()) + " of " +
+                                           std::to_string(status.number) + " holders are known, and " + none +
+                                           "; try again when there are fewer");
+}
+
 // The owner of a slot. Errors: wrong_kind, if nobody has it.
 Result<lock::OwnerId> owner_of(const lock::Status& status, const std::string& slot) {
   for (const lock::HolderView& one : status.holders) {
@@ -44,6 +54,7 @@ Result<lock::OwnerId> owner_of(const lock::Status& status, const std::string& sl
       return lock::OwnerId::as_stored(one.owner);
     }
   }
+  if (!all_shown(status)) return not_known(status, "none of them has slot " + in_quotes(slot));
   return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: nobody has slot " + in_quotes(slot));
 }
 
@@ -124,10 +135,6 @@ class TakenLock {
   }
   Result<void> say(const std::string& what) const { return print(shown_ + what + "\n"); }
 
-  static bool all_shown(const lock::Status& status) {
-    return status.number == static_cast<long long>(status.holders.size());
-  }
-
  private:
   Until end() const { return Until{}.at_most(exchange_); }
 
@@ -190,12 +197,15 @@ Result<int> execute(ForceUnlockOptions& options) {
   if (status.state == lock::Status::State::free) return not_held(servers, status, options.timeout);
   if (!options.slot.empty()) options.owner = RLOCK_TRY(owner_of(status, options.slot));
   const Holders holders = holders_of(status, options.owner, !options.now);
-  if (holders.asked.empty() && holders.not_asked.empty()) return taken.not_ours(": unchanged: " + held_by(status));
+  if (holders.asked.empty() && holders.not_asked.empty()) {
+    if (!all_shown(status)) return not_known(status, in_quotes(options.owner->text()) + " is none of them");
+    return taken.not_ours(": unchanged: " + held_by(status));
+  }
   RLOCK_TRY(print(status_in_full(status)));
   if (!options.yes && !RLOCK_TRY(confirm(status, holders))) return print("unchanged\n", kNotAcquired);
 
   for (const lock::OwnerId& owner : holders.not_asked) RLOCK_TRY(taken.take_from(owner, status, options.history));
-  if (!options.owner && !TakenLock::all_shown(status)) {
+  if (!options.owner && !all_shown(status)) {
     log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
                std::to_string(status.number) + " holders; run it again for the others");
     return kNotAcquired;

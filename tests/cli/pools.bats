@@ -163,6 +163,38 @@ PYTHON
   run -76 rlock renew x --owner "$kept"
 }
 
+@test "more than a hundred slots: status knows who has them, and force-unlock asks the holder of the one that is meant" {
+  job a --slots 200 --take 64
+  has a "$(seq -s ' ' 0 63)|"
+  job b --slots 200 --take 60
+  has b "$(seq -s ' ' 64 123)|"
+  job c --slots 200 --take 50
+  has c "$(seq -s ' ' 124 173)|"
+  run -0 rlock status x
+  [[ $output == *'174 of 200 slots taken'* && $output != *'not taken by rlock'* && $output != *' more'* ]]
+  run -0 rlock status --json x
+  [[ $output == *'"number_of_holders": 3,'* ]]
+  run -0 rlock force-unlock --yes --slot 100 x
+  assert_says 'the holder no longer has it'
+  ends b 74
+  run -0 rlock force-unlock --yes x
+  ends a 74
+  ends c 74
+}
+
+@test "force-unlock of a slot or an owner beyond the first hundred holders says that it does not look further" {
+  local last
+  for _ in {1..101}; do last=$(rlock acquire --slots 101 --lease 1m x); done
+  run -76 --separate-stderr rlock force-unlock --yes --slot 100 x
+  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and none of them has slot '*'100'*'; '* ]]
+  run -76 --separate-stderr rlock force-unlock --yes --owner "$last" x
+  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and '*"$last"*' is none of them; '* ]]
+  run -75 --separate-stderr rlock force-unlock --yes x
+  [[ $stderr == *'only the first 100 of 101 holders; run it again for the others' ]]
+  rlock renew --owner "$last" x
+  run -0 rlock force-unlock --yes x
+}
+
 @test "a nested run has the slots of the outer one, one without slots leaves them, and more are refused" {
   run -0 rlock run --from a,b --take 2 x -- "$RLOCK" run --from a,b x -- sh -c 'echo $RLOCK_RESOURCE'
   [[ $output == 'a b' ]]
