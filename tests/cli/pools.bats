@@ -151,16 +151,52 @@ PYTHON
   redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
 }
 
-@test "force-unlock of one resource, by its name or number, leaves the others" {
+@test "force-unlock of one resource, by its name, leaves the others" {
   rlock acquire --from a,b,c --lease 1m x
   local kept
   kept=$(rlock acquire --from a,b,c --lease 1m x)
   run -0 rlock force-unlock --yes --slot a x
   rlock renew x --owner "$kept"
-  run -76 --separate-stderr rlock force-unlock --yes --slot a x
-  [[ $stderr == *"nobody has slot 'a'" ]]
-  run -0 rlock force-unlock --yes --slot 1 x
+  run -0 rlock force-unlock --yes --slot a x
+  [[ $output == "x: slot 'a': not held" ]]
+  run -1 --separate-stderr rlock force-unlock --yes --slot d x
+  [[ $stderr == *"x: it has no slot 'd'; its resources are a,b,c" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot b x
   run -76 rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot b x
+  [[ $output == 'x: not held' ]]
+}
+
+@test "force-unlock: a number is that of the slot only if the slots have no names" {
+  rlock acquire --from 1,0 --lease 1m x
+  local kept
+  kept=$(rlock acquire --from 1,0 --lease 1m x)
+  run -0 rlock force-unlock --yes --slot 1 x
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 1 x
+  [[ $output == "x: slot '1': not held" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 0 x
+  run -76 rlock renew x --owner "$kept"
+  kept=$(rlock acquire --slots 2 --lease 1m x)
+  run -0 rlock force-unlock --yes --slot 1 x
+  [[ $output == "x: slot '1': not held" ]]
+  run -1 --separate-stderr rlock force-unlock --yes --slot 2 x
+  [[ $stderr == *"x: it has no slot '2'; its slots are 0 to 1" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 0 x
+  run -76 rlock renew x --owner "$kept"
+}
+
+@test "force-unlock --slot: a user who may not read the names does not hit another slot" {
+  not_over acl cluster sentinel tls 'it logs in as a user of its own'
+  rlock acquire --from 1,0 --lease 1m x
+  redis srv acl setuser blind on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://blind@} run -76 --separate-stderr rlock force-unlock --yes --slot 0 x
+  [[ $stderr == *'x: unchanged: the names of its slots cannot be read; give --owner instead of --slot, or a user with the right to rlock:pool:{x}' ]]
+  redis srv acl deluser blind
+  run -0 rlock force-unlock --yes x
 }
 
 @test "more than a hundred slots: status knows who has them, and force-unlock asks the holder of the one that is meant" {
@@ -241,6 +277,8 @@ PYTHON
   done
   run -64 rlock run --from a,b x y -- true
   run -64 rlock run --from 'a b' x -- true
+  run -64 --separate-stderr rlock run --from "$(seq -s , 1000)" x -- true
+  [[ $stderr == *'the list has 3892 bytes, more than 1024; give shorter names, or use --slots, '* ]]
   run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
   [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
 }
