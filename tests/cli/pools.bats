@@ -92,9 +92,32 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
   has a '0 1 2|'
   redis srv zremrangebyrank '{x}:timeout' 1 1
   ends a 74
-  # The others stay until the lease ends, because the command may have run until then.
-  over() { rlock run --slots 3 -n --take 3 x -- true; }
-  wait_until over
+}
+
+@test "a job that has lost one of its slots gives back the others when its command has ended" {
+  job a --slots 3 --take 3 --lease 6s
+  has a '0 1 2|'
+  lose_one() {
+    # shellcheck disable=SC2016 # the script of the server
+    redis srv eval 'return redis.call("incrby", KEYS[2], redis.call("zremrangebyrank", KEYS[1], 0, 0))' 2 '{x}:timeout' x
+  }
+  lose_one
+  job b --slots 3
+  has b '1|'
+  ends a 74
+  run -0 rlock status x
+  assert_says '1 of 3 slots taken'
+  touch end-b
+  ends b 0
+  rm has-b
+  # The keeper of acquire --for-pid, too.
+  sleep 600 3>&- &
+  jobs+=("$!")
+  rlock acquire --slots 3 --take 3 --for-pid $! --lease 6s x
+  lose_one
+  job c --slots 3 --take 3
+  has c '0 1 2|'
+  kill "${jobs[-2]}"
 }
 
 @test "acquire, renew, release: the slots are printed, kept and given back" {
@@ -258,6 +281,33 @@ PYTHON
   ends a 0
   run -0 rlock run --from b,a x -- sh -c 'echo $RLOCK_RESOURCE'
   [[ $output == b ]]
+}
+
+@test "a refused --from leaves a pool without names" {
+  job a --slots 3
+  has a '0|'
+  run -76 --separate-stderr rlock run -n --from a,b x -- true
+  [[ $stderr == *'it has 3 slots, not 2'* ]]
+  run -0 rlock status x
+  [[ $output != *resource* ]]
+  run -0 rlock run -n --from x,y,z x -- sh -c 'echo $RLOCK_RESOURCE'
+  [[ $output == y ]]
+}
+
+@test "a waiter whose list of resources has become another one is told so" {
+  job a --slots 2 --take 2
+  has a '0 1|'
+  job b --slots 2
+  wait_until waiting 1
+  job c --from x,y
+  wait_until waiting 2
+  job d --from y,x
+  wait_until waiting 3
+  touch end-a
+  has b '0|'
+  has c '1|y'
+  ends d 76
+  [[ $(<err-d) == *'its resources are x,y, which'* ]]
 }
 
 @test "a user without the right to the numbers is told that there are none" {
