@@ -189,7 +189,7 @@ local function available(mode)
     return true
   end
   reclaim()
-  return tonumber(redis.call('get', lock)) >= taken_in(mode)
+  return tonumber(redis.call('get', lock)) >= taken_in(mode) and not (mode and names_instead_of(names_in(mode)))
 end
 --- end
 
@@ -259,10 +259,11 @@ end
 --- end
 
 --- if acquire release inspect
--- About how many permits one call looks at. Of more than that, not all are known to be one owner's.
-local kPermitsAtOnce = 100
+-- How many permits one call looks at: all of the first hundred owners, which inspect shows, even if each has the most.
+local kPermitsAtOnce = 6400
 
--- The first permits of at most that many living owners, with their ends, and how many owners there are.
+-- The first permits of living owners, with their ends, and how many owners there are. Each permit that was not looked at
+-- counts as an owner.
 local function first_permits()
   local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, kPermitsAtOnce)
   local firsts, place_of = {}, {}
@@ -317,17 +318,16 @@ end
 --- if acquire release force_unlock
 local function put(owner, ttl, mode)
   local new, added = redis.call('exists', lock) == 0, ending_in(owner, ttl)
-  local number = #added / 2
   if new then
     redis.call('del', permits)
     redis.call('zadd', permits, 'xx', 0, added[2])  -- tries this right, too
-    redis.call('set', lock, text(slots_in(mode) - number), 'px', kMonth)
+    redis.call('set', lock, text(slots_in(mode) - #added / 2), 'px', kMonth)
     redis.call('hset', holder, 'made', 1)
     redis.call('pexpire', holder, kMonth)
   else
     try_count()
   end
-  number_slots(owner, number, mode)
+  number_slots(owner, mode)
   local taken = redis.call('zadd', permits, unpack(added))
   if not new then
     redis.call('incrby', lock, -taken)  -- some may be left of an owner that has lost others
@@ -366,6 +366,18 @@ local function drop(owner)
     keep_pool(now)
   end
   return free > 0 and text(free) or nil
+end
+--- end
+
+--- if release force_unlock
+-- Whether an owner that has lost some of its permits has others, which it no longer needs.
+local function has_rest(owner)
+  local all = permit_of(owner) and permits_of(owner) or {}
+  for i = 1, #all > 1 and #all or 0 do
+    if redis.call('zscore', permits, all[i]) then
+      return true
+    end
+  end
 end
 --- end
 

@@ -186,10 +186,11 @@ if heir ~= '' and count then
   if is_over(heir) then
     return {'over'}
   end
-  local names_instead = other_names(mode)
+  local names_instead = other_names(mode, true)
   if names_instead then
     return {'other-names', names_instead}
   end
+  name_slots(heir, mode)
 --- end
   local description, _, granted, in_history = description_of(heir, 'lease', 'history')
   granted = number_in(granted, 1, kLongestLease) or lease
@@ -223,7 +224,7 @@ end
 -- Newcomers must agree on the number of slots; waiters have done so already.
 local newcomer = not (wait and stands_in_queue())
 --- if semaphore
-local names_instead = newcomer and other_names(mode)  -- before the number of slots changes
+local names_instead = other_names(mode, newcomer)  -- before the number of slots changes
 if names_instead then
   return {'other-names', names_instead}
 end

@@ -41,13 +41,18 @@ local other = other_kind()
 if other then
   return {'other-kind', unpack(other)}
 end
-if not count_of(owner) then
+local count = count_of(owner)
+local held = count
+--- if semaphore
+held = held or has_rest(owner)
+--- end
+if not held then
   return {redis.call('exists', lock) == 0 and 'free' or 'other-owner'}
 end
 
 local description, described = description_of(owner)
 local payload
-local left = left_of(owner)
+local left = count and left_of(owner) or 0
 -- Tries the right to HDEL on a field that does not exist, so that without it, or without TIME, the lock stays as it is.
 peek('hdel', description, 'at ' .. now)
 if described then

@@ -14,7 +14,8 @@
 --                  fields are its id, and listening: 1 if somebody listens on its channel
 --         strangers  the first hundred in the queue of another program, RFairLock
 --         listening  how many clients listen for a release, not counting rlock's first waiter
---         taken, names   only of a semaphore: how many slots are taken, by any program; the names of all slots
+--         taken, names, hidden   only of a semaphore: how many slots are taken, by any program; the names of all slots;
+--                   1 if these cannot be read
 --       {'other-kind', …}        as in kind.lua
 --       error                    a missing right
 
@@ -65,5 +66,6 @@ local lock_now = {'lock', free_in(), text(now), string.sub(peek('get', token_key
 local names = redis.pcall('hget', pool, 'names')  -- the user may lack the right to it
 lock_now[12] = redis.call('zcount', permits, '(' .. text(now), '+inf')
 lock_now[13] = type(names) == 'string' and string.sub(names, 1, kLongestNames) or ''
+lock_now[14] = type(names) == 'table' and 1 or 0
 --- end
 return lock_now

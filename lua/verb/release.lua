@@ -188,6 +188,12 @@ local other = other_kind({owner})
 if other then
   return {'other-kind', unpack(other)}
 end
+--- if semaphore
+if has_rest(owner) then
+  remove(key_of(owner))
+  hand_off(drop(owner))
+end
+--- end
 pcall(prune)
 pcall(go_on)
 return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})

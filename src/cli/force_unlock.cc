@@ -36,15 +36,49 @@ Holders holders_of(const lock::Status& status, const std::optional<lock::OwnerId
   return holders;
 }
 
-// The owner of a slot. Errors: wrong_kind, if nobody has it.
-Result<lock::OwnerId> owner_of(const lock::Status& status, const std::string& slot) {
+bool all_shown(const lock::Status& status) { return status.number == static_cast<long long>(status.holders.size()); }
+
+// The one that is meant may be among the holders that are not known.
+std::unexpected<Error> not_known(const lock::Status& status, const std::string& none) {
+  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: only the first " +
+                                           std::to_string(status.holders.size()) + " of " +
+                                           std::to_string(status.number) + " holders are known, and " + none +
+                                           "; try again when there are fewer");
+}
+
+// The owner of a slot; none: nobody has it. If the slots have names, a number is none of them, because the name of one
+// slot may be the number of another. Errors: wrong_kind, if its owner cannot be known.
+Result<std::optional<lock::OwnerId>> owner_of(const lock::Status& status, const std::string& slot) {
+  if (status.names_hidden) {
+    return fail(Error::Code::wrong_kind, status.name().display() +
+                                             ": unchanged: the names of its slots cannot be read; give --owner instead "
+                                             "of --slot, or a user with the right to " +
+                                             escaped(status.name().pool_key()));
+  }
+  const bool named = !status.resources.empty();
+  const long long number = whole_number(slot).value_or(-1);
   for (const lock::HolderView& one : status.holders) {
-    const bool named = std::ranges::count(one.slots.resources, slot) > 0;
-    if (named || std::ranges::count(one.slots.numbers, whole_number(slot).value_or(-1)) > 0) {
+    const auto& [numbers, resources] = one.slots;
+    if (named ? std::ranges::count(resources, slot) > 0 : std::ranges::count(numbers, number) > 0) {
       return lock::OwnerId::as_stored(one.owner);
     }
   }
-  return fail(Error::Code::wrong_kind, status.name().display() + ": unchanged: nobody has slot " + in_quotes(slot));
+  if (!all_shown(status)) return not_known(status, "none of them has slot " + in_quotes(slot));
+  return std::nullopt;
+}
+
+// Reports that nobody has the slot.
+Result<int> slot_not_held(const lock::Status& status, const std::string& slot) {
+  const std::string which = status.name().display() + ": ";
+  const auto& names = status.resources;
+  const long long number = whole_number(slot).value_or(-1);
+  if (names.empty() ? number >= 0 && number < status.slots : std::ranges::count(names, slot) > 0) {
+    return print(which + "slot " + in_quotes(slot) + ": not held\n", kDone);
+  }
+  log::error(which + "it has no slot " + in_quotes(slot) + "; " +
+             (names.empty() ? "its slots are 0 to " + std::to_string(status.slots - 1)
+                            : "its resources are " + escaped(joined(names, ","), 1024)));
+  return kFree;
 }
 
 class TakenLock {
@@ -124,10 +158,6 @@ class TakenLock {
   }
   Result<void> say(const std::string& what) const { return print(shown_ + what + "\n"); }
 
-  static bool all_shown(const lock::Status& status) {
-    return status.number == static_cast<long long>(status.holders.size());
-  }
-
  private:
   Until end() const { return Until{}.at_most(exchange_); }
 
@@ -188,14 +218,20 @@ Result<int> execute(ForceUnlockOptions& options) {
   const auto status = RLOCK_TRY(taken.look());
   RLOCK_TRY(taken.expect_lock(status));
   if (status.state == lock::Status::State::free) return not_held(servers, status, options.timeout);
-  if (!options.slot.empty()) options.owner = RLOCK_TRY(owner_of(status, options.slot));
+  if (!options.slot.empty()) {
+    options.owner = RLOCK_TRY(owner_of(status, options.slot));
+    if (!options.owner) return slot_not_held(status, options.slot);
+  }
   const Holders holders = holders_of(status, options.owner, !options.now);
-  if (holders.asked.empty() && holders.not_asked.empty()) return taken.not_ours(": unchanged: " + held_by(status));
+  if (holders.asked.empty() && holders.not_asked.empty()) {
+    if (!all_shown(status)) return not_known(status, in_quotes(options.owner->text()) + " is none of them");
+    return taken.not_ours(": unchanged: " + held_by(status));
+  }
   RLOCK_TRY(print(status_in_full(status)));
   if (!options.yes && !RLOCK_TRY(confirm(status, holders))) return print("unchanged\n", kNotAcquired);
 
   for (const lock::OwnerId& owner : holders.not_asked) RLOCK_TRY(taken.take_from(owner, status, options.history));
-  if (!options.owner && !TakenLock::all_shown(status)) {
+  if (!options.owner && !all_shown(status)) {
     log::error(options.name().display() + ": only the first " + std::to_string(status.holders.size()) + " of " +
                std::to_string(status.number) + " holders; run it again for the others");
     return kNotAcquired;

@@ -299,7 +299,7 @@ constexpr OptionRow<ForceUnlockOptions> kForceUnlockRows[] = {
     {"--protocol", "redisson|set", into<choice<"redisson|set">, &ForceUnlockOptions::by_set>,
      "set: treat a string as the lock of a program that uses SET NX", kSetting, "redisson"},
     {"--slot", "SLOT", into<slot_name, &ForceUnlockOptions::slot>,
-     "only act on the holder of this slot of a semaphore: its number, or the name of the resource", kOften},
+     "only act on the holder of this slot of a semaphore: its number or, with --from, its name", kOften},
     {"--now", "", into<flag, &ForceUnlockOptions::now>,
      "delete the lock at once, although its command may still be running", kOften},
     {"-w,--wait", "DUR", into<duration, &ForceUnlockOptions::wait>,

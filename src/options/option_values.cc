@@ -112,13 +112,16 @@ Result<std::string> once_key(const std::string& text) {
 Result<lock::OwnerId> owner(const std::string& text) { return lock::OwnerId::parse(text); }
 
 Result<std::string> slot_name(const std::string& text) {
-  if (text.empty()) return bad("the slot is empty; give its number, or the name of the resource");
+  if (text.empty()) return bad("the slot is empty; give its number or, with --from, its name");
   return text;
 }
 
 Result<std::vector<std::string>> resource_names(const std::string& text) {
   constexpr std::size_t kLongestName = 64, kLongestList = 1024;
-  if (text.size() > kLongestList) return bad("the names together are longer than 1024 bytes");
+  if (text.size() > kLongestList) {
+    return bad("the list has " + std::to_string(text.size()) + " bytes, more than 1024; give shorter names, or use " +
+               "--slots, with which the command gets the number of its slot");
+  }
   std::vector<std::string> names = split(text + ",", ',');
   names.pop_back();
   std::set<std::string_view> known;

@@ -99,9 +99,11 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   told.asked = ours && listener->asked();
   if (told.asked) told.loss = Loss::by_request(listener->by(), listener->which());
   if (!ours) told.loss = Loss{"the lock is lost: " + renewer->why(), renewer->which()};
-  // A lost lock needs no release, except for the history, or on the minority of a quorum that may still have it.
-  const bool skips = !ours && client.size() == 1 && !told.who;
-  return release_each(client, holds, told, ours, skips ? renewer->which() : std::nullopt, end);
+  // A lost lock needs no release, except for the history, on the minority of a quorum that may still have it, and for
+  // the other slots of an owner that has lost one.
+  auto skipped = ours || client.size() > 1 || told.who ? std::nullopt : renewer->which();
+  if (skipped && holds[*skipped].owner.of_several_slots()) skipped.reset();
+  return release_each(client, holds, told, ours, skipped, end);
 }
 
 // The variables that are used by the resolver for new connections (resolver(5), hostname(7)), by OpenSSL to find the

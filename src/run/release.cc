@@ -102,9 +102,9 @@ Result<lock::Released> give_back_borrowed(const JobContext& context, const lock:
 bool give_one_back(const JobContext& context, std::size_t hold, const Until& end, const Outcome& outcome) {
   const auto& [job, client, signals, shared] = context;
   const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
-  // If gone, the release is sent only for the history.
+  // If gone, the release is sent only for the history, and because several slots are lost if one of them is.
   const bool gone = known_as_lost && !outcome.loss->ours;
-  if (gone && !job.in_history) return false;
+  if (gone && !job.in_history && !job.holds[hold].owner.of_several_slots()) return false;
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];

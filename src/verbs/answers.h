@@ -254,6 +254,7 @@ struct Status {
   long long slots = 0;                   // of a semaphore that is in use
   long long taken = 0;                   // how many of them are taken
   std::vector<std::string> resources{};  // their names, if they have some. Untrusted
+  bool names_hidden = false;             // the user may not read them
   long long number = 0;                  // of holders
   std::vector<HolderView> holders;       // the first hundred
   long long waiting = 0;                 // the length of the queue

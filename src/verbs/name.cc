@@ -15,6 +15,7 @@ namespace rlock::lock {
 namespace {
 
 constexpr std::size_t kLongest = 512;
+constexpr std::size_t kVersion = 14;  // where the version of a UUID stands
 
 // The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
 // is no such text.
@@ -98,12 +99,14 @@ OwnerId OwnerId::fresh_for(const LockName& name, const std::string& host) {
 OwnerId OwnerId::fresh_for_slots(int taken) {
   OwnerId id = fresh();
   if (taken == 1) return id;
-  constexpr std::size_t kVersion = 14, kLastDigits = 32;
+  constexpr std::size_t kLastDigits = 32;
   constexpr const char* kDigits = "0123456789abcdef";
   id.text_[kVersion] = '8';
   id.text_.replace(kLastDigits, 4, {'0', '0', kDigits[taken / 16 % 16], kDigits[taken % 16]});
   return id;
 }
+
+bool OwnerId::of_several_slots() const { return text_.size() > kVersion && text_[kVersion] == '8'; }
 
 Result<OwnerId> OwnerId::parse(std::string_view text) {
   if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");

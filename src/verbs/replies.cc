@@ -287,6 +287,7 @@ Result<Status> read_inspection(const Reply& reply, const Lock& lock) {
   status.slots = count_of(reply.at(4)).value_or(0);
   status.number = count_of(reply.at(5)).value_or(0);
   status.resources = split(reply.at(12).as_text(), ',');
+  status.names_hidden = reply.at(13).as_number() == 1;
   for (const Reply& holder : reply.at(6).elements) {
     status.holders.push_back(holding_of(holder, status.lock.layout, milliseconds(*now), status.resources));
   }

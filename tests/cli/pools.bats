@@ -92,9 +92,32 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
   has a '0 1 2|'
   redis srv zremrangebyrank '{x}:timeout' 1 1
   ends a 74
-  # The others stay until the lease ends, because the command may have run until then.
-  over() { rlock run --slots 3 -n --take 3 x -- true; }
-  wait_until over
+}
+
+@test "a job that has lost one of its slots gives back the others when its command has ended" {
+  job a --slots 3 --take 3 --lease 6s
+  has a '0 1 2|'
+  lose_one() {
+    # shellcheck disable=SC2016 # the script of the server
+    redis srv eval 'return redis.call("incrby", KEYS[2], redis.call("zremrangebyrank", KEYS[1], 0, 0))' 2 '{x}:timeout' x
+  }
+  lose_one
+  job b --slots 3
+  has b '1|'
+  ends a 74
+  run -0 rlock status x
+  assert_says '1 of 3 slots taken'
+  touch end-b
+  ends b 0
+  rm has-b
+  # The keeper of acquire --for-pid, too.
+  sleep 600 3>&- &
+  jobs+=("$!")
+  rlock acquire --slots 3 --take 3 --for-pid $! --lease 6s x
+  lose_one
+  job c --slots 3 --take 3
+  has c '0 1 2|'
+  kill "${jobs[-2]}"
 }
 
 @test "acquire, renew, release: the slots are printed, kept and given back" {
@@ -151,16 +174,84 @@ PYTHON
   redis srv del 'rlock:history:{x}' 'rlock:totals:{x}'
 }
 
-@test "force-unlock of one resource, by its name or number, leaves the others" {
+@test "force-unlock of one resource, by its name, leaves the others" {
   rlock acquire --from a,b,c --lease 1m x
   local kept
   kept=$(rlock acquire --from a,b,c --lease 1m x)
   run -0 rlock force-unlock --yes --slot a x
   rlock renew x --owner "$kept"
-  run -76 --separate-stderr rlock force-unlock --yes --slot a x
-  [[ $stderr == *"nobody has slot 'a'" ]]
-  run -0 rlock force-unlock --yes --slot 1 x
+  run -0 rlock force-unlock --yes --slot a x
+  [[ $output == "x: slot 'a': not held" ]]
+  run -1 --separate-stderr rlock force-unlock --yes --slot d x
+  [[ $stderr == *"x: it has no slot 'd'; its resources are a,b,c" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot b x
   run -76 rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot b x
+  [[ $output == 'x: not held' ]]
+}
+
+@test "force-unlock: a number is that of the slot only if the slots have no names" {
+  rlock acquire --from 1,0 --lease 1m x
+  local kept
+  kept=$(rlock acquire --from 1,0 --lease 1m x)
+  run -0 rlock force-unlock --yes --slot 1 x
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 1 x
+  [[ $output == "x: slot '1': not held" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 0 x
+  run -76 rlock renew x --owner "$kept"
+  kept=$(rlock acquire --slots 2 --lease 1m x)
+  run -0 rlock force-unlock --yes --slot 1 x
+  [[ $output == "x: slot '1': not held" ]]
+  run -1 --separate-stderr rlock force-unlock --yes --slot 2 x
+  [[ $stderr == *"x: it has no slot '2'; its slots are 0 to 1" ]]
+  rlock renew x --owner "$kept"
+  run -0 rlock force-unlock --yes --slot 0 x
+  run -76 rlock renew x --owner "$kept"
+}
+
+@test "force-unlock --slot: a user who may not read the names does not hit another slot" {
+  not_over acl cluster sentinel tls 'it logs in as a user of its own'
+  rlock acquire --from 1,0 --lease 1m x
+  redis srv acl setuser blind on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://blind@} run -76 --separate-stderr rlock force-unlock --yes --slot 0 x
+  [[ $stderr == *'x: unchanged: the names of its slots cannot be read; give --owner instead of --slot, or a user with the right to rlock:pool:{x}' ]]
+  redis srv acl deluser blind
+  run -0 rlock force-unlock --yes x
+}
+
+@test "more than a hundred slots: status knows who has them, and force-unlock asks the holder of the one that is meant" {
+  job a --slots 200 --take 64
+  has a "$(seq -s ' ' 0 63)|"
+  job b --slots 200 --take 60
+  has b "$(seq -s ' ' 64 123)|"
+  job c --slots 200 --take 50
+  has c "$(seq -s ' ' 124 173)|"
+  run -0 rlock status x
+  [[ $output == *'174 of 200 slots taken'* && $output != *'not taken by rlock'* && $output != *' more'* ]]
+  run -0 rlock status --json x
+  [[ $output == *'"number_of_holders": 3,'* ]]
+  run -0 rlock force-unlock --yes --slot 100 x
+  assert_says 'the holder no longer has it'
+  ends b 74
+  run -0 rlock force-unlock --yes x
+  ends a 74
+  ends c 74
+}
+
+@test "force-unlock of a slot or an owner beyond the first hundred holders says that it does not look further" {
+  local last
+  for _ in {1..101}; do last=$(rlock acquire --slots 101 --lease 1m x); done
+  run -76 --separate-stderr rlock force-unlock --yes --slot 100 x
+  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and none of them has slot '*'100'*'; '* ]]
+  run -76 --separate-stderr rlock force-unlock --yes --owner "$last" x
+  [[ $stderr == *'x: unchanged: only the first 100 of 101 holders are known, and '*"$last"*' is none of them; '* ]]
+  run -75 --separate-stderr rlock force-unlock --yes x
+  [[ $stderr == *'only the first 100 of 101 holders; run it again for the others' ]]
+  rlock renew --owner "$last" x
+  run -0 rlock force-unlock --yes x
 }
 
 @test "a nested run has the slots of the outer one, one without slots leaves them, and more are refused" {
@@ -192,6 +283,33 @@ PYTHON
   [[ $output == b ]]
 }
 
+@test "a refused --from leaves a pool without names" {
+  job a --slots 3
+  has a '0|'
+  run -76 --separate-stderr rlock run -n --from a,b x -- true
+  [[ $stderr == *'it has 3 slots, not 2'* ]]
+  run -0 rlock status x
+  [[ $output != *resource* ]]
+  run -0 rlock run -n --from x,y,z x -- sh -c 'echo $RLOCK_RESOURCE'
+  [[ $output == y ]]
+}
+
+@test "a waiter whose list of resources has become another one is told so" {
+  job a --slots 2 --take 2
+  has a '0 1|'
+  job b --slots 2
+  wait_until waiting 1
+  job c --from x,y
+  wait_until waiting 2
+  job d --from y,x
+  wait_until waiting 3
+  touch end-a
+  has b '0|'
+  has c '1|y'
+  ends d 76
+  [[ $(<err-d) == *'its resources are x,y, which'* ]]
+}
+
 @test "a user without the right to the numbers is told that there are none" {
   not_over acl cluster sentinel tls 'it logs in as a user of its own'
   redis srv acl setuser before on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
@@ -209,6 +327,8 @@ PYTHON
   done
   run -64 rlock run --from a,b x y -- true
   run -64 rlock run --from 'a b' x -- true
+  run -64 --separate-stderr rlock run --from "$(seq -s , 1000)" x -- true
+  [[ $stderr == *'the list has 3892 bytes, more than 1024; give shorter names, or use --slots, '* ]]
   run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --from a,b x -- true
   [[ $stderr == *'with several servers you cannot use --slots or --from: majorities would let in more jobs'* ]]
 }

@@ -20,6 +20,14 @@ teardown_file() { redis_stop srv; }
 # id NUMBER [TAKEN]: the UUID of an owner of several slots says how many.
 id() { if ((${2:-1} == 1)); then printf '0000000%s-0000-4000-8000-000000000000:1' "$1"; else printf '0000000%s-0000-8000-8000-00000000%04x:1' "$1" "$2"; fi; }
 hex() { id "$@" | tr -d - | sed 's/:.*//'; }
+# rest NUMBER TAKEN I: another permit of an owner of several slots, its I-th from 1.
+rest() { printf '%.28s%04x' "$(hex "$1" "$2")" "$3"; }
+# lose HEX: another program releases this permit.
+lose() {
+  # shellcheck disable=SC2016 # the script of the server
+  redis srv eval 'local raw = string.gsub(ARGV[1], "..", function(byte) return string.char(tonumber(byte, 16)) end)
+    return redis.call("incrby", KEYS[2], redis.call("zrem", KEYS[1], raw))' 2 "$permits" "$lock" "$1"
+}
 # take NUMBER [TAKEN [LEASE]], queue_up NUMBER [TAKEN]: with the mode of a request for that many.
 in_mode() { if ((${1:-1} == 1)); then echo 3; else echo "3 $1"; fi; }
 take() { mode=$(in_mode "${2:-1}") acquire "$(id "$1" "${2:-1}")" "${3:-30000}" "h$1" ''; }
@@ -85,6 +93,34 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   take 1 3
   redis srv zremrangebyrank "$permits" 0 0
   run -0 renew "$(id 1 3)" 30000
+  [[ ${lines[0]} == other-owner ]]
+}
+
+@test "the number of a permit that another program has released is free, those of the others are not" {
+  mode='4 3' acquire "$(id 1 3)" 30000 h1 '' >/dev/null
+  lose "$(rest 1 3 1)"
+  mode='4 2' run -0 acquire "$(id 2 2)" 30000 h2 ''
+  assert_slots '1 3'
+}
+
+@test "an owner that has lost one of its permits gives back the others, once; so does force_unlock" {
+  listen "$(id 4 2)"
+  take 1 3
+  lose "$(rest 1 3 2)"
+  queue_up 4 2
+  run -0 renew "$(id 1 3)" 30000
+  [[ ${lines[0]} == other-owner && $(free_slots) == 1 ]]
+  run -0 give 1 3
+  [[ ${lines[0]} == other-owner && $(free_slots) == 1 && $(redis srv exists "$hold_keys$(hex 1 3)") == 0 ]]
+  hears "$(id 4 2)" granted
+  run -0 give 1 3
+  [[ ${lines[0]} == other-owner && $(free_slots) == 1 ]]
+  run -0 queue_up 4 2
+  assert_slots '0 1'
+  lose "$(rest 4 2 1)"
+  run -0 force_unlock "$(id 4 2)"
+  [[ ${lines[0]} == released && $(free_slots) == 3 && $(redis srv zcard "$permits") == 0 ]]
+  run -0 force_unlock "$(id 4 2)"
   [[ ${lines[0]} == other-owner ]]
 }
 
@@ -199,6 +235,50 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   assert_slots 0
 }
 
+@test "a request that is refused, or only waits, gives the slots no names" {
+  take 1 3
+  mode='2 1 from a,b' run -0 acquire "$(id 2)" 30000 h2 ''
+  [[ $output == $'other-slots\n3' ]]
+  run -0 named 2 x,y,z
+  [[ ${lines[0]} == held ]]
+  listen "$(id 3)" "$(id 4)" "$(id 5)"
+  queue_up 3
+  mode='3 1 from x,y,z' run -0 enqueue "$(id 4)" 30000 h4
+  mode='3 1 from a,b,c' run -0 enqueue "$(id 5)" 30000 h5
+  [[ ${lines[0]} == held && $(redis srv hexists "$pool" names) == 0 ]]
+  # Only one of two lists can become the names, that of the first one that gets a slot.
+  give 1 3
+  hears "$(id 3)" granted
+  hears "$(id 4)" granted
+  [[ $(redis srv hget "$pool" names) == x,y,z && $(in_queue) == "$(id 5)" ]]
+  mode='3 1 from a,b,c' run -0 enqueue "$(id 5)" 30000 h5
+  [[ $output == $'other-names\nx,y,z' ]]
+}
+
+@test "names come with a request with names under an owner without" {
+  take 1
+  mode='3 1 from x,y,z' run -0 acquire "$(id 5)" 30000 h5 "$(id 1)"
+  assert_slots 0
+  run -0 named 2 y,x,z
+  [[ $output == $'other-names\nx,y,z' ]]
+}
+
+@test "a renewal restores names that were deleted, unless the slots have got others" {
+  named 1 x,y,z >/dev/null
+  named 2 x,y,z >/dev/null
+  redis srv del "$pool"
+  run -0 renew "$(id 1)" 30000
+  [[ ${lines[0]} == renewed && $(redis srv hmget "$pool" 0 1 names | xargs) == "$(hex 1) x,y,z" ]]
+  assert_bounded "$pool"
+  run -0 named 3 y,x,z
+  [[ $output == $'other-names\nx,y,z' ]]
+  redis srv del "$pool"
+  run -0 named 3 y,x,z
+  assert_slots 0
+  run -0 renew "$(id 2)" 30000
+  [[ ${lines[0]} == other-owner ]]
+}
+
 @test "an owner that is let in again has the same numbers, and cannot get more" {
   take 1
   run -0 take 2 2
@@ -263,7 +343,7 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   take 2
   redis srv del "$pool"
   run -0 renew "$(id 1 2)" 30000
-  [[ ${lines[0]} == renewed && $(redis srv hmget "$pool" 0 1 2 | xargs) == "$(hex 1 2) $(hex 1 2)" ]]
+  [[ ${lines[0]} == renewed && $(redis srv hmget "$pool" 0 1 2 | xargs) == "$(hex 1 2) $(rest 1 2 1)" ]]
   assert_bounded "$pool"
   run -0 renew "$(id 2)" 30000
   [[ ${lines[0]} == renewed && $(redis srv hget "$pool" 2) == "$(hex 2)" ]]
