@@ -126,6 +126,18 @@ needs_uts_namespaces() {
   wait_until test -e ran-several
 }
 
+@test "a job that holds many locks, with long names: the outermost one counts, too" {
+  local names
+  mapfile -t names < <(for i in {10..25}; do printf "l$i-%0508d\n" 0; done)
+  holder one "${names[@]}"
+  holder two z
+  wait_until held "${names[15]}"
+  wait_until held z
+  then_wait one z 1 z
+  then_wait two "${names[0]}" 1 "${names[0]}"
+  the_youngest_gives_up two one
+}
+
 @test "readers: a writer that waits for one of them" {
   holder reader -s data
   wait_until held data
