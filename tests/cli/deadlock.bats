@@ -314,6 +314,28 @@ the_youngest_gives_up_nobody() {
   the_youngest_gives_up one two
 }
 
+@test "the youngest is far back in the queue, where it seldom looks: it gives up before it looks again" {
+  holder one a
+  holder two b
+  wait_until held a
+  wait_until held b
+  for number in {1..6}; do
+    "$RLOCK" run -q a -- true 3>&- &
+    jobs+=($!)
+    wait_until in_line a "$number"
+  done
+  then_wait two a 7 -v a
+  sees_none two
+  local id
+  id=$(redis srv zrange 'rlock:queue:{a}' -1 -1)
+  redis srv config set slowlog-max-len 100000 slowlog-log-slower-than 0 >/dev/null
+  then_wait one b 1 --deadlock wait b
+  the_youngest_gives_up two one
+  redis srv slowlog get -1 >asked
+  grep -qaF "$id" asked
+  run -1 grep -aF "rlock:waiters:{a}:$id" asked
+}
+
 @test "--deadlock wait of all: all go on waiting, and status, its list, JSON and metrics show it" {
   export RLOCK_DEADLOCK=wait
   circle
