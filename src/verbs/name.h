@@ -121,8 +121,8 @@ class AncestorLocks {
   // With one more lock, for the environment of a child.
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
-  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or more than a hundred with
-  // usual ones.
+  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or more than a hundred
+  // with usual ones.
   static constexpr std::size_t kLongestText = 16 * 576;
 
   std::string text() const;  // for the variable
