@@ -14,7 +14,7 @@ local kWire = 1
 --- end
 
 -- nil: there is none, or another program has written it.
-local kLongestRecord = 4096
+local kLongestRecord = 16384
 local function record_of(id)
   local packed = peek('hget', waiters, id)
   if not packed or #packed > kLongestRecord then

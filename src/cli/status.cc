@@ -156,24 +156,33 @@ Result<std::string> for_prometheus(lock::Servers& servers, const Question& quest
   return prometheus_text(states, last, totals, answer);
 }
 
-// The newest hold that did not fail. Of a quorum, among the newest thousand.
+// The newest hold that did not fail, and ended no later than `until`. Of a quorum, among the newest thousand.
 Result<std::optional<lock::PastHold>> newest_fine_hold(lock::Servers& servers, const lock::LockName& name,
-                                                       milliseconds exchange) {
+                                                       milliseconds until, milliseconds exchange) {
   const bool one = !servers.quorum();
-  const lock::HistoryQuery query{.names = {name}, .limit = one ? std::size_t{1} : std::size_t{1000}, .fine = one};
+  const lock::HistoryQuery query{
+      .names = {name}, .limit = one ? std::size_t{1} : std::size_t{1000}, .until = until, .fine = one};
   for (lock::PastHold& hold : RLOCK_TRY(lock::read_history(servers, query, exchange))) {
-    if (hold.fine()) return std::move(hold);
+    if (hold.fine() && hold.ended <= until) return std::move(hold);
   }
   return std::nullopt;
 }
 
-// The last success of a job of that name, from what is remembered for --once, and from the history.
-Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds exchange) {
-  lock::Successes last = RLOCK_TRY(lock::read_successes(servers, name, exchange));
-  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, exchange));
+// The last success of a job of that name, from what is remembered for --once, and from the history. A user who may not
+// read the former, such as one with the rights for rlock 1.0, only needs a history with a success in that time.
+Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockName& name, milliseconds in_time,
+                                     milliseconds exchange) {
+  auto remembered = lock::read_successes(servers, name, exchange);
+  const bool denied = !remembered && remembered.error().code == Error::Code::denied;
+  if (!remembered && !denied) return remembered;
+  lock::Successes last;
+  if (denied) last.now = RLOCK_TRY(lock::time_of(servers, exchange, Until{}.at_most(exchange)));
+  if (!denied) last = *std::move(remembered);
+  const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lock::kAhead, exchange));
   if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
     last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});
   }
+  if (denied && (last.known.empty() || last.ago(last.known.front()) > in_time)) return remembered;
   return last;
 }
 
@@ -191,7 +200,7 @@ Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options)
   int result = kDone;
   std::string text;
   for (const lock::LockName& name : options.names) {
-    const auto last = RLOCK_TRY(last_success(servers, name, options.timeout));
+    const auto last = RLOCK_TRY(last_success(servers, name, options.succeeded_within, options.timeout));
     const bool never = last.known.empty();
     const std::string who = never ? "" : success_text(last.known.front(), last.ago(last.known.front()));
     const bool in_time = !never && last.ago(last.known.front()) <= options.succeeded_within;

@@ -58,7 +58,8 @@ void AwaitedLock::note(const lock::Acquired& found) {
 }
 
 std::optional<lock::Forecast> AwaitedLock::forecast_of(const lock::Acquired& found) const {
-  return found.holder ? lock::forecast(*found.holder, found.ahead, request_.mode.slots) : std::nullopt;
+  if (!found.holder) return {};
+  return lock::forecast(*found.holder, found.ahead, request_.mode.slots, request_.mode.taken);
 }
 
 TimePoint AwaitedLock::say_what_is_due() {

@@ -79,7 +79,6 @@ class Acquisition {
       if (!within.locks().empty() && !watch) {
         watch.emplace(verbs_, request.name, request.owner, within, request.holder.stays);
       }
-      if (watch) watch->looked();
       return keep_if_due();
     });
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/deadlock_watch.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -12,7 +11,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr milliseconds kFirst = 1s, kAgain = 1s;
+constexpr milliseconds kFirst = 1s, kNext = 5s, kAgain = 1s;
 constexpr milliseconds kLongest = 1s;  // for one search, because the waiter hears nothing meanwhile
 
 }  // namespace
@@ -42,21 +41,15 @@ DeadlockWatch::DeadlockWatch(Verbs& verbs, const LockName& name, const OwnerId& 
       id_(id.text()),
       within_(within),
       stays_(stays),
-      first_(BootClock::now() + kFirst),
-      due_(first_) {}
-
-void DeadlockWatch::looked() {
-  if (due_ == TimePoint::max()) due_ = std::max(first_, BootClock::now());
-}
+      due_(BootClock::now() + kFirst) {}
 
 TimePoint DeadlockWatch::look_if_due(const Until& until) {
   if (BootClock::now() < due_) return due_;
-  due_ = TimePoint::max();
   const auto found = deadlock_of(id_, within_, looking_with(verbs_, until.at_most(kLongest)));
   if (!found) log::debug(name_ + ": no deadlock");
   const std::string essence = found ? found->essence : "";
   const bool again = essence == std::exchange(seen_, essence);
-  if (found && !again) due_ = BootClock::now() + kAgain;
+  due_ = BootClock::now() + (found && !again ? kAgain : kNext);
   if (found && again) judge(*found);
   return due_;
 }

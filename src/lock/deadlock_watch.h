@@ -15,16 +15,14 @@ LookAt looking_with(Verbs& verbs, const Until& until);
 // The deadlocks among all waiters of a server. Looks at every key. Errors: those of names_with.
 Result<std::vector<Deadlock>> find_deadlocks(redis::Client& client, milliseconds exchange, const Until& until);
 
-// Looks for a deadlock on behalf of one waiter that holds other locks: a second after it found its lock held, and after
-// each of its looks. Only a deadlock that is still there a second later counts. Warns of it once, unless this waiter is
-// to give up.
+// Looks for a deadlock on behalf of one waiter that holds other locks: a second after it found its lock held, and then
+// every few seconds, even if the waiter is far back in the queue and seldom looks at its lock. Only a deadlock that is
+// still there a second later counts. Warns of it once, unless this waiter is to give up.
 class DeadlockWatch {
  public:
   // `within`: what it holds; `stays`: it does not give up. REQUIRES: `verbs` and `within` outlive this object.
   DeadlockWatch(Verbs& verbs, const LockName& name, const OwnerId& id, const AncestorLocks& within, bool stays);
 
-  // The waiter has looked at its lock.
-  void looked();
   // Looks if that is due. Returns when that is due next.
   TimePoint look_if_due(const Until& until);
   // Who waits for whom, for people, if this waiter has to give up.
@@ -37,7 +35,7 @@ class DeadlockWatch {
   std::string name_, id_;
   const AncestorLocks& within_;
   bool stays_;
-  TimePoint first_, due_;
+  TimePoint due_;
   std::string seen_, told_;  // their essence
   std::optional<std::string> verdict_;
 };

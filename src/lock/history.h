@@ -81,12 +81,14 @@ struct HistoryQuery {
   std::size_t limit = 50;                   // of holds
   std::optional<milliseconds> since;        // ended at that time or later, since 1970
   std::optional<milliseconds> within = {};  // the same by the server's clock; takes precedence over `since`
+  std::optional<milliseconds> until = {};   // ended no later, since 1970
   bool failed = false;                      // only those that are not fine()
   bool fine = false;                        // only those that are
   bool of_each = false;                     // the limit is for each lock
 
   bool wants(const PastHold& hold) const {
-    return !(failed && hold.fine()) && !(fine && !hold.fine()) && !(since && hold.ended < *since);
+    return !(failed && hold.fine()) && !(fine && !hold.fine()) && !(since && hold.ended < *since) &&
+           !(until && hold.ended > *until);
   }
 };
 

@@ -17,8 +17,6 @@ constexpr std::size_t kMost = 10000;  // of one lock
 constexpr milliseconds kAskTimeAgain = 1s;
 constexpr int kLongestScan = 60;  // exchanges
 
-constexpr milliseconds kAhead = 1h;  // as in lua/part/ahead.lua
-
 using ByKey = std::map<std::string, PastSuccess>;
 
 Result<milliseconds> time_on(redis::Client& client, const Until& until) {

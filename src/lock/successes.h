@@ -7,6 +7,9 @@
 
 namespace rlock::lock {
 
+// One that is further in the future does not count (lua/part/ahead.lua).
+inline constexpr milliseconds kAhead = 1h;
+
 // Errors: those of redis::Client; of a quorum, if no majority answers.
 Result<Successes> read_successes(Servers& servers, const LockName& name, milliseconds exchange);
 

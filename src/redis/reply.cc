@@ -9,7 +9,7 @@
 namespace rlock::redis {
 namespace {
 
-constexpr std::size_t kLongestReply = 1 << 20;
+constexpr std::size_t kLongestReply = 2 << 20;  // a hundred waiters with the longest records, and a hundred holders
 constexpr std::size_t kMostElements = 4096;
 constexpr int kDeepest = 8;
 
@@ -159,7 +159,7 @@ Result<std::optional<Reply>> ReplyReader::next() {
                                            (quiet_ ? "something else" : first_line(impl_->beginning)));
   }
   if (!raw) {
-    if (impl_->fed > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 1 MiB");
+    if (impl_->fed > kLongestReply) return fail(Error::Code::protocol, "the answer is longer than 2 MiB");
     return std::nullopt;
   }
   const std::unique_ptr<Reply> reply(static_cast<Reply*>(raw));

@@ -38,7 +38,7 @@ class ReplyReader {
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
 
-  // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 1
+  // The next whole reply; none: more bytes are needed. Errors (protocol): it is not RESP2, or a reply has more than 2
   // MiB, 4096 elements in one array, or eight levels of arrays. The stream is useless after an error.
   Result<std::optional<Reply>> next();
 

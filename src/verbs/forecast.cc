@@ -37,14 +37,15 @@ std::vector<milliseconds> read_spans(std::string_view text) {
   return spans;
 }
 
-std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots) {
+std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
+                                 int taken) {
   if (holder.lasted.size() < Forecast::kFewest || !holder.mode.empty()) return {};
   std::vector<milliseconds> sorted = holder.lasted;
   std::ranges::sort(sorted);
   Forecast result{.holds = sorted.size(), .median = quantile(sorted, 50), .p90 = quantile(sorted, 90)};
   const long long turns = std::clamp(ahead.value_or(0), 0LL, kMostAhead);
   if (slots > 1) {
-    if (ahead) result.wait = result.median * (turns + 1) / slots;
+    if (ahead) result.wait = result.median * (turns + taken) / slots;
     return result;
   }
   const auto rest = rest_of(holder, sorted);

@@ -20,11 +20,12 @@ struct Forecast {
 // The spans in what lua/part/history.lua has written, at most 20. Untrusted; anything else in it is ignored.
 std::vector<milliseconds> read_spans(std::string_view text);
 
-// The forecast for a waiter behind `holder` and `ahead` other waiters (none: unknown), each of whom takes one of
-// `slots`. A present hold is expected to last as long as the median of those that lasted longer than it has lasted so
-// far. If there are several slots, their holds are expected to end at regular intervals. None: too few holds are known,
-// or it is a read-write lock, whose readers share it.
-std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots);
+// The forecast for a waiter that wants `taken` of `slots`, behind `holder` and `ahead` other waiters (none: unknown),
+// each of whom takes one. A present hold is expected to last as long as the median of those that lasted longer than it
+// has lasted so far. If there are several slots, their holds are expected to end at regular intervals. None: too few
+// holds are known, or it is a read-write lock, whose readers share it.
+std::optional<Forecast> forecast(const HolderView& holder, const std::optional<long long>& ahead, long long slots,
+                                 int taken = 1);
 
 // For a job that asks for the lock now. None: also if it would not have to wait.
 std::optional<Forecast> forecast(const Status& status);

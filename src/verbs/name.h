@@ -123,6 +123,10 @@ class AncestorLocks {
   // With one more lock, for the environment of a child.
   AncestorLocks with(const LockName& name, const OwnerId& owner) const;
 
+  // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or more than a hundred
+  // with usual ones.
+  static constexpr std::size_t kLongestText = 16 * 576;
+
   std::string text() const;  // for the variable
   // The same without the outermost ones that do not fit into so many bytes.
   std::string text_of_inner(std::size_t most) const;

@@ -83,7 +83,7 @@ HolderInfo holder_of(Fields& known) {
                  .listens = !known["control"].empty(),
                  .ended = known["kept"] == "1",
                  .renewal = time_in(known["renewal"]).value_or(0ms),
-                 .within = AncestorLocks::parse(known["within"].substr(0, kLongestText)),
+                 .within = AncestorLocks::parse(known["within"].substr(0, AncestorLocks::kLongestText)),
                  .stays = known["stays"] == "1"};
   for (const HolderText& said : kHolderTexts) who.*said.text = known[said.name];
   return who;

@@ -119,7 +119,8 @@ Call acquire_call(redis::Client& client, const AcquireRequest& request, const st
   add_field("control", holder.listens ? "1" : "");
   add_field("renewal", renewal);
   if (request.queueing) {
-    add_field("within", holder.within.text_of_inner(kLongestField));
+    const std::string within = holder.within.text_of_inner(AncestorLocks::kLongestText);
+    if (!within.empty()) words.insert(words.end(), {"within", within});
     add_field("stays", holder.stays ? "1" : "");
   }
   add_field("history", in_history);  // the last one: lua/part/due.lua

@@ -126,6 +126,18 @@ needs_uts_namespaces() {
   wait_until test -e ran-several
 }
 
+@test "a job that holds many locks, with long names: the outermost one counts, too" {
+  local names
+  mapfile -t names < <(for i in {10..25}; do printf "l$i-%0508d\n" 0; done)
+  holder one "${names[@]}"
+  holder two z
+  wait_until held "${names[15]}"
+  wait_until held z
+  then_wait one z 1 z
+  then_wait two "${names[0]}" 1 "${names[0]}"
+  the_youngest_gives_up two one
+}
+
 @test "readers: a writer that waits for one of them" {
   holder reader -s data
   wait_until held data
@@ -300,6 +312,28 @@ the_youngest_gives_up_nobody() {
 @test "--deadlock wait: it goes on waiting, and the next youngest gives up" {
   circle --deadlock wait
   the_youngest_gives_up one two
+}
+
+@test "the youngest is far back in the queue, where it seldom looks: it gives up before it looks again" {
+  holder one a
+  holder two b
+  wait_until held a
+  wait_until held b
+  for number in {1..6}; do
+    "$RLOCK" run -q a -- true 3>&- &
+    jobs+=($!)
+    wait_until in_line a "$number"
+  done
+  then_wait two a 7 -v a
+  sees_none two
+  local id
+  id=$(redis srv zrange 'rlock:queue:{a}' -1 -1)
+  redis srv config set slowlog-max-len 100000 slowlog-log-slower-than 0 >/dev/null
+  then_wait one b 1 --deadlock wait b
+  the_youngest_gives_up two one
+  redis srv slowlog get -1 >asked
+  grep -qaF "$id" asked
+  run -1 grep -aF "rlock:waiters:{a}:$id" asked
 }
 
 @test "--deadlock wait of all: all go on waiting, and status, its list, JSON and metrics show it" {

@@ -53,6 +53,36 @@ succeeded() { run --separate-stderr rlock status --succeeded-within "$@"; }
   [[ $status == 0 && $output == *'(true)' ]]
 }
 
+# history ID ENDED COMMAND: a job that succeeded then, for its history.
+history() { redis srv xadd 'rlock:history:{job}' "$1" outcome released owner "$3" ended "$2" command "$3" end exited value 0 >/dev/null; }
+
+@test "a success of the distant future does not count, as after a large step of the server's clock" {
+  history 1995652280990-0 1995652280990 future
+  succeeded 1m job
+  show
+  [[ $status == 1 && $output == 'job: no success is known, in the history or of --once' ]]
+  # Its id is later than its time.
+  history '*' "$(date +%s000)" later
+  history '*' 1995652280990 future
+  succeeded 1h job
+  show
+  [[ $status == 0 && $output == 'job: succeeded '*' (later)' ]]
+}
+
+@test "with the rights for rlock 1.0: 0 if the history has a success in that time, otherwise 77" {
+  redis srv acl setuser old on '>pw' '&*' +@all '~job' '~{job}*' '~redisson*' '~rlock:h*' '~rlock:t*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
+  export RLOCK_URL=${RLOCK_URL/:\/\//://old:pw@}
+  succeeded 1h job
+  [[ $status == 77 ]]
+  history '*' 1700000000000 old
+  succeeded 1h job
+  [[ $status == 77 ]]
+  history '*' "$(date +%s000)" new
+  succeeded 1h job
+  show
+  [[ $status == 0 && $output == 'job: succeeded '*' (new)' && -z $stderr ]]
+}
+
 @test "skips are counted and shown, and who has kept the lock busy" {
   job_start --reason stuck job -- sleep 600
   wait_until redis_has job

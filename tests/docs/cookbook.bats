@@ -65,6 +65,27 @@ rows() {
   [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'backup.sh daemon deploy.sh make migrate.sh report.sh terraform train.sh ' ]]
 }
 
+@test "a script that locks itself, however it is called, and also if a job that is over has left it running" {
+  block --locked
+  sed 's/^.*backup.*/echo "$*, $RLOCK_TOKEN" >>self/' script >self.sh
+  chmod +x self.sh
+  sh self.sh 'a  b' c
+  { echo '#!/bin/sh' && cat self.sh; } >with-shell.sh
+  chmod +x with-shell.sh
+  ./with-shell.sh
+  mkfifo go
+  rlock run --leftovers ignore nightly -- bash -c '{ read -r <go; ./with-shell.sh left; echo done >left; } >/dev/null 2>&1 &' 3>&-
+  local owner
+  owner=$(rlock acquire nightly --lease 10m)
+  echo >go
+  wait_until in_line nightly
+  [[ $(wc -l <self) == 2 && $(head -n 1 self) == 'a  b c, '* ]]
+  rlock release nightly --owner "$owner"
+  wait_until test -s left
+  [[ $(tail -n 1 self) == 'left, '[0-9]* ]]
+}
+in_line() { [[ $(redis srv zcard "rlock:queue:{$1}") == 1 ]]; }
+
 @test "each row of the tables runs the job" {
   local script
   rows

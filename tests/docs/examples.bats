@@ -26,7 +26,7 @@ teardown() {
 teardown_file() { redis_stop srv; }
 
 # as_here: standard input with this test's paths, so that nobody's own local: server is touched.
-as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^\*/10 2-4 \* \* \* ,,"; }
+as_here() { sed "s,--url local:,--url local:$PWD/l,; s,/usr/local/bin/backup,backup,; s,/opt/backup,backup,; s,^5-55/10 2-4 \* \* \* ,,"; }
 
 # PAGE:EXAMPLES for each man page with examples that a shell runs; a test below follows each.
 PAGES='rlock.1:1 rlock-run.1:7 rlock-acquire.1:3 rlock-status.1:3 rlock-force-unlock.1:1 rlock-history.1:1'
@@ -88,7 +88,7 @@ nothing_of() {
   man_blocks
   rm block.man.rlock-status.1.* block.man.rlock-force-unlock.1.* # they take nothing
   for subcommand in run acquire renew release status; do help_examples "$subcommand" >"block.help.$subcommand"; done
-  grep -E '^\*/10 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
+  grep -E '^5-55/10 ' "$TESTS_DIR/../README.md" | as_here | sed -E 's/^([^ ]+ +){5}//' >block.crontab
   by_another
   for script in block.*; do
     [[ -s $script ]]

@@ -48,6 +48,11 @@ TEST(Forecast, OfALockThatIsKeptIsTheEndOfItsLease) {
 
 TEST(Forecast, OfASemaphoreDividesByItsSlots) { EXPECT_EQ(forecast(holder_after(9h, kTen), 5, 3)->wait, 10s); }
 
+TEST(Forecast, OfSeveralSlotsWaitsForAllOfThem) {
+  EXPECT_EQ(forecast(holder_after(9h, kTen), 0, 3, 3)->wait, 5s);
+  EXPECT_EQ(forecast(holder_after(9h, kTen), 3, 4, 4)->wait, 8750ms);
+}
+
 TEST(Forecast, WithoutAPlaceSaysOnlyWhatIsUsual) {
   const auto found = forecast(holder_after(0s, kTen), {}, 0);
   EXPECT_EQ(found->median, 5s);
