@@ -258,12 +258,18 @@ local function hex_of(permit)
 end
 --- end
 
---- if acquire release inspect
--- How many permits one call looks at: all of the first hundred owners, which inspect shows, even if each has the most.
+-- How many permits one call looks at: for inspect, all those of the first hundred owners, even if each has the most. A
+-- waiter asks again and again, and is told only one owner.
+--- if inspect
 local kPermitsAtOnce = 6400
+--- end
+--- if acquire release
+local kPermitsAtOnce = 1000
+--- end
 
--- The first permits of living owners, with their ends, and how many owners there are. Each permit that was not looked at
--- counts as an owner.
+--- if acquire release inspect
+-- The first permits of living owners, with their ends, and how many owners there are. How many have those permits that were
+-- not looked at is an estimate.
 local function first_permits()
   local living = redis.call('zrangebyscore', permits, '(' .. text(now), '+inf', 'withscores', 'limit', 0, kPermitsAtOnce)
   local firsts, place_of = {}, {}
@@ -278,7 +284,9 @@ local function first_permits()
       first[1] = permit
     end
   end
-  return firsts, redis.call('zcount', permits, '(' .. text(now), '+inf') - #living / 2 + #firsts
+  local looked_at = #living / 2
+  local others = redis.call('zcount', permits, '(' .. text(now), '+inf') - looked_at
+  return firsts, #firsts + (others > 0 and math.ceil(others * #firsts / looked_at) or 0)
 end
 
 local function holders(most)

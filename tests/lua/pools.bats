@@ -297,6 +297,17 @@ named() { mode="3 ${3:-1} from $2" acquire "$(id "$1" "${3:-1}")" 30000 "h$1" ''
   [[ $output == *$'\nslots\n0 1\n'* && $output == *$'\nslots\n2\n'*$'\n0\n3\n'* ]]
 }
 
+@test "a waiter of a pool with more than a thousand slots taken is told about how many have them; inspect counts them" {
+  local owner
+  for owner in {10..29}; do
+    mode='1280 64' acquire "000000$owner-0000-8000-8000-000000000040:1" 30000 "h$owner" '' >/dev/null
+  done
+  mode=1280 run -0 --keep-empty-lines acquire "$(id 1)" 30000 h1 ''
+  [[ ${lines[0]} == held && ${lines[5]} == 21 ]]
+  run -0 --keep-empty-lines inspect
+  [[ ${lines[4]} == 1280 && ${lines[5]} == 20 ]]
+}
+
 @test "a user with the rights of an earlier version gets a slot without a number, but no named resource" {
   redis srv acl setuser weak reset on '>pw' '~lock*' '~{lock*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
   script_user=(--user weak --pass pw --no-auth-warning)
