@@ -72,6 +72,19 @@ wait_for_it() {
   [[ $(runs) == 1 ]]
 }
 
+@test "a command that was told to stop has not succeeded, even if it exits with 0" {
+  job_start --once 1.4 job -- bash -c 'trap "exit 0" TERM; touch ready; while :; do sleep 0.02; done'
+  wait_until test -e ready
+  kill "$frontend"
+  job_status
+  show
+  [[ $status == 0 ]]
+  assert_says 'job: the command exited with 0 after it was told to stop, which does not count as a success; '
+  [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  once
+  [[ $(runs) == 1 ]]
+}
+
 @test "a success under a lock that was lost is not remembered" {
   in_background 0 go
   wait_until test -e ran
