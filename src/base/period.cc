@@ -77,6 +77,11 @@ std::string Period::text() const {
   return length == kHour ? "hour" : format_duration(length);
 }
 
+std::string Period::now() const {
+  if (unit == Unit::day) return "today";
+  return (unit == Unit::part_of_day && length != kHour ? "in this period of " : "this ") + text();
+}
+
 Result<Period> parse_period(std::string_view text) {
   if (text == "hour") return Period{Period::Unit::part_of_day, kHour};
   for (const Period::Unit unit : {Period::Unit::day, Period::Unit::week, Period::Unit::month}) {

@@ -16,6 +16,7 @@ struct Period {
   milliseconds length{};  // part_of_day: of each part; it divides a day
 
   std::string text() const;  // "hour", "day", "week", "month", or a duration such as "15m"
+  std::string now() const;   // "this hour", "today", "this week", "this month", or "in this period of 15m"
   bool operator==(const Period&) const = default;
 };
 

@@ -12,7 +12,20 @@
 namespace rlock::cli {
 namespace {
 
-void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
+// Slots that are free may be kept for a job that waits for more of them.
+std::string kept_slots(lock::Servers& servers, const lock::AcquireRequest& request, milliseconds exchange) {
+  if (request.mode.kind != lock::Mode::Kind::slots) return "";
+  const auto found = servers->inspect(request.name, Until{}.at_most(exchange));
+  if (!found || found->queue.empty()) return "";
+  const long long free = found->slots - found->taken, wanted = found->queue.front().taken;
+  if (free < request.mode.taken || wanted <= free) return "";
+  return "; " + std::to_string(free) + " of " + std::to_string(found->slots) +
+         (free == 1 ? " slots is free" : " slots are free") + ", but a job that waits in front wants " +
+         std::to_string(wanted);
+}
+
+void report_refusal(lock::Servers& servers, const lock::AcquireRequest& request, const lock::Acquired& refusal,
+                    milliseconds exchange) {
   using Outcome = lock::Acquired::Outcome;
   const std::string why =
       refusal.outcome == Outcome::queue_full
@@ -20,8 +33,8 @@ void report_refusal(const lock::LockName& name, const lock::Acquired& refusal) {
       : refusal.outcome == Outcome::replaced ? "replaced in the queue by " + refusal.by
       : refusal.outcome == Outcome::deadlock ? refusal.by + "; giving up, because you began to wait last"
       : refusal.outcome == Outcome::asked    ? "asked by " + refusal.by + " to give it up while waiting for other locks"
-                                             : held_by(refusal);
-  log::error(name.display() + ": not acquired: " + why);
+                                             : held_by(refusal) + kept_slots(servers, request, exchange);
+  log::error(request.name.display() + ": not acquired: " + why);
 }
 
 // The option for a lock of that layout, for users who asked for another kind.
@@ -107,7 +120,9 @@ Result<void> refused(lock::Servers& servers, const Acquisition& acquisition, con
     default: break;
   }
   // -E 0 is for cron, which mails every line.
-  if (acquisition.conflict_status != 0 || is_trouble(refusal)) report_refusal(request.name, refusal);
+  if (acquisition.conflict_status != 0 || is_trouble(refusal)) {
+    report_refusal(servers, request, refusal, acquisition.policy.exchange);
+  }
   return {};
 }
 

@@ -148,7 +148,7 @@ constexpr milliseconds kRememberPeriod = std::chrono::days(62);
 
 void report_success(const RunOptions& options, const lock::Acquired& found) {
   const std::string what = options.once ? escaped(*options.once, 100) + " has already succeeded"
-                                        : "it has already succeeded in this " + options.once_per->text();
+                                        : "it has already succeeded " + options.once_per->now();
   log::write(options.once_status == 0 ? log::Level::debug : log::Level::error,
              options.names.front().display() + ": not run: " + what +
                  (found.success ? ", " + success_text(*found.success, found.ago) : ""));

@@ -157,7 +157,11 @@ Result<void> check_status_fd(int fd) {
 Result<void> check_once(const RunOptions& options) {
   if (options.once && options.once_per) return contradiction("--once", "--once-per");
   if (options.remember && !options.once) return usage("--remember needs --once KEY");
-  if (!options.once && !options.once_per) return {};
+  if (options.timezone_given && !options.once_per) return usage("--timezone needs --once-per PERIOD");
+  if (!options.once && !options.once_per) {
+    if (options.once_status_given) return usage("--once-status needs --once KEY or --once-per PERIOD");
+    return {};
+  }
   const std::string option = options.once ? "--once" : "--once-per";
   if (options.names.size() > 1) {
     return usage(option + " works with one NAME, because its release records the success in the same step");

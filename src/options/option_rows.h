@@ -208,12 +208,12 @@ constexpr OptionRow<RunOptions> kOnceRows[] = {
      "run only if no job has succeeded for KEY; otherwise exit with 0", kOften},
     {"--once-per", "PERIOD", into<period, &RunOptions::once_per>,
      "run it only if it has not succeeded in this hour, day, week or month; or part of a day, such as 15m", kOften},
-    {"--timezone", "ZONE", into<parse_zone, &RunOptions::timezone>,
+    {"--timezone", "ZONE", by<RunOptions, fill_timezone>,
      "with --once-per, count periods by the calendar of ZONE, such as Europe/Berlin", kSetting, "UTC"},
     {"--remember", "DUR", into<remember_time, &RunOptions::remember>, "with --once, remember a success for DUR", 0,
      RunOptions::kRemember},
-    {"--once-status", "N", into<number<0, 255, "an exit status from 0 to 255">, &RunOptions::once_status>,
-     "exit with N if the command has already succeeded", kSetting, 0},
+    {"--once-status", "N", by<RunOptions, fill_once_status>, "exit with N if the command has already succeeded",
+     kSetting, 0},
 };
 constexpr auto kOnce = part(Group::general, kOnceRows);
 

@@ -183,6 +183,18 @@ Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said) 
   return {};
 }
 
+Result<void> fill_timezone(RunOptions& options, const Setting& said) {
+  options.timezone = RLOCK_TRY(read_as(parse_zone, said));
+  options.timezone_given = said.source.on_command_line();
+  return {};
+}
+
+Result<void> fill_once_status(RunOptions& options, const Setting& said) {
+  options.once_status = RLOCK_TRY((read_as(number<0, 255, "an exit status from 0 to 255">, said)));
+  options.once_status_given = said.source.on_command_line();
+  return {};
+}
+
 Result<void> fill_html(HistoryOptions& options, const Setting& said) {
   RLOCK_TRY((choose<HistoryOptions, HistoryOptions::Output::html>(options, {"true", said.source})));
   options.html = RLOCK_TRY(read_as(file_name, said));

@@ -81,6 +81,9 @@ Result<void> password_from(CommonOptions& options, const Setting& said) {
 // REQUIRES: options.nonblock is set.
 Result<void> fill_wait(LockingOptions& options, const Setting& said);
 Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said);
+// These two note whether they are given on the command line, where they need an option to work with.
+Result<void> fill_timezone(RunOptions& options, const Setting& said);
+Result<void> fill_once_status(RunOptions& options, const Setting& said);
 Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
 // read(said.text), with the source added to an error.

@@ -133,7 +133,8 @@ struct RunOptions : LockingOptions {
   std::string timezone = "UTC";
   static constexpr milliseconds kRemember = std::chrono::days(30);
   std::optional<milliseconds> remember;
-  int once_status = 0;  // if it has already succeeded
+  int once_status = 0;                                     // if it has already succeeded
+  bool timezone_given = false, once_status_given = false;  // on the command line
   int status_fd = -1;
   std::vector<std::string> command;
   std::string shown_command;  // for status: the program without its arguments, which may contain secrets

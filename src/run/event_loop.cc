@@ -273,7 +273,8 @@ class EventLoop : JobContext {
     watched_.lock.stop();
     const bool keeps = life_.opened() && shared.exec_errno == 0 && !watched_.lock.asked();
     const TimePoint keep_until = keeps ? *life_.begun() + job.min_hold : TimePoint{};
-    if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who})) happen(Kind::lost);
+    if (give_back(*this, {life_.verdict(), life_.begun(), loss_, keep_until, left_.who, life_.was_told_to_stop()}))
+      happen(Kind::lost);
     report_ended(job.name(), left_, job.leftovers_kept_by);
     happen(Kind::released);
   }

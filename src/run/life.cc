@@ -69,6 +69,7 @@ void Life::apply(const LifeEvent& event) {
 Life::Actions Life::take_signal(int signal, bool ends, bool from_terminal, TimePoint now) {
   if (ends) note_request(now);
   if (stage_ == Stage::running) {
+    told_to_stop_ = told_to_stop_ || ends;
     if (!from_terminal) act(LifeAction::Kind::pass_on, signal);
   } else if (ends) {
     apply({.kind = Kind::asked_to_end, .now = now, .signal = signal});

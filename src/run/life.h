@@ -166,6 +166,8 @@ class Life {
   Stage stage() const { return stage_; }
   Force force() const { return force_; }
   JobEnd verdict() const { return verdict_; }
+  // A signal asked the command to end, so what it did may be half done, even if it exited with 0.
+  bool was_told_to_stop() const { return told_to_stop_; }
   bool lost() const { return verdict_.kind == JobEnd::Kind::lost; }
   bool opened() const { return opened_; }
   bool hook_is_late() const { return hook_ == Hook::late; }
@@ -221,6 +223,7 @@ class Life {
   bool opened_ = false;  // the gate
   bool frontend_died_ = false;
   bool command_killed_ = false;  // by SIGKILL
+  bool told_to_stop_ = false;    // while the command ran
   std::optional<TimePoint> begun_;
   TimePoint hook_ends_at_{}, kill_at_{};  // when the hook's time and the grace end
   std::optional<TimePoint> command_ended_;

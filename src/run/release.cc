@@ -71,8 +71,7 @@ void report_release(const Job& job, std::size_t hold, const lock::Released& rele
 // What is recorded with the release of holds[index]; none: nothing.
 std::optional<lock::HistoryNote> note_for(const Job& job, const lock::Hold& hold, std::size_t index,
                                           const Outcome& outcome) {
-  const bool succeeded = outcome.end.kind == JobEnd::Kind::exited && outcome.end.value == 0 && !outcome.loss;
-  const bool to_remember = job.success && succeeded;
+  const bool to_remember = job.success && outcome.succeeded() && !outcome.told_to_stop;
   if (!job.in_history && !to_remember) return {};
   lock::HistoryNote note;
   if (job.in_history) note = note_of(job, hold, index, outcome);
@@ -175,6 +174,11 @@ void report_loss(const Job& job, GuardState& shared, const Loss& loss, const std
 
 std::optional<Loss> give_back(const JobContext& context, const Outcome& outcome) {
   const Job& job = context.job;
+  if (job.success && outcome.succeeded() && outcome.told_to_stop) {
+    log::warning(job.name() +
+                 ": the command exited with 0 after it was told to stop, which does not count as a success; "
+                 "the next job will run it again");
+  }
   const Until end = Until{}.at_most(outcome.loss ? briefly(job) : job.exchange);
   std::optional<Loss> found;
   for (std::size_t hold = 0; hold < job.holds.size(); ++hold) {

@@ -35,6 +35,9 @@ struct Outcome {
   std::optional<Loss> loss;        // if known
   TimePoint keep_until{};          // by --min-hold
   std::string left_behind{};       // LeftBehind::who
+  bool told_to_stop = false;       // Life::was_told_to_stop
+
+  bool succeeded() const { return end.kind == JobEnd::Kind::exited && end.value == 0 && !loss; }
 };
 
 // Releases all its locks. A failure does not change how the job ended. But if a lock turns out to be somebody else's,

@@ -72,6 +72,19 @@ wait_for_it() {
   [[ $(runs) == 1 ]]
 }
 
+@test "a command that was told to stop has not succeeded, even if it exits with 0" {
+  job_start --once 1.4 job -- bash -c 'trap "exit 0" TERM; touch ready; while :; do sleep 0.02; done'
+  wait_until test -e ready
+  kill "$frontend"
+  job_status
+  show
+  [[ $status == 0 ]]
+  assert_says 'job: the command exited with 0 after it was told to stop, which does not count as a success; '
+  [[ $(redis srv exists 'rlock:once:{job}') == 0 ]]
+  once
+  [[ $(runs) == 1 ]]
+}
+
 @test "a success under a lock that was lost is not remembered" {
   in_background 0 go
   wait_until test -e ran
@@ -309,6 +322,10 @@ wait_for_it() {
   refuses 'needs a lock with one holder' --once-per day --slots 2 job
   refuses 'cannot be used together' --once 1.4 --once-per day job
   refuses '--remember needs --once' --once-per day --remember 1h job
+  refuses '--timezone needs --once-per' --timezone Europe/Berlin job
+  refuses '--timezone needs --once-per' --once 1.4 --timezone Europe/Berlin job
+  refuses '--once-status needs --once KEY or --once-per PERIOD' --once-status 3 job
+  RLOCK_TIMEZONE=Europe/Berlin RLOCK_ONCE_STATUS=3 rlock run job -- true
   refuses 'the key is empty' --once '' job
   refuses 'control character' --once $'a\nb' job
   refuses 'begins with "per "' --once 'per day' job
@@ -337,7 +354,7 @@ wait_for_it() {
   rlock run --once-per 1d job -- sh -c 'echo ran >>ran'
   [[ $(runs) == 1 ]]
   run -0 --separate-stderr rlock run -v --once-per day job -- sh -c 'echo ran >>ran'
-  assert_says 'not run: it has already succeeded in this day'
+  assert_says 'not run: it has already succeeded today'
   # Each period is counted by itself.
   rlock run --once-per hour job -- sh -c 'echo ran >>ran'
   [[ $(runs) == 2 ]]

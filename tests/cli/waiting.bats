@@ -129,3 +129,15 @@ waited() { sed -n 's/.*"event":"acquired".*"waited_ms":\([0-9]*\).*/\1/p' "event
   redis_start srv --appendonly yes
   redis srv flushall
 }
+
+@test "slots that are free, but kept for a job that waits for more of them: -n says so" {
+  local owner
+  owner=$(rlock acquire --from a,b,c x --lease 1h)
+  wait_for_x big 1 --from a,b,c --take 3
+  run -75 --separate-stderr rlock run -n --from a,b,c x -- true
+  assert_says '; 2 of 3 slots are free, but a job that waits in front wants 3'
+  run -75 --separate-stderr rlock run -n --from a,b,c --take 3 x -- true
+  [[ $stderr == 'rlock: x: not acquired: held by '* && $stderr != *' slots '* ]]
+  rlock release x --owner "$owner"
+  wait "$waiter"
+}

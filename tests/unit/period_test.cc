@@ -96,5 +96,12 @@ TEST(Period, LeavesTheZoneOfTheProcessAlone) {
   EXPECT_EQ(getenv("TZ"), nullptr);
 }
 
+TEST(Period, IsNamedAsTheOneThatItIsNow) {
+  EXPECT_EQ(parse_period("day")->now(), "today");
+  EXPECT_EQ(parse_period("hour")->now(), "this hour");
+  EXPECT_EQ(parse_period("month")->now(), "this month");
+  EXPECT_EQ(parse_period("15m")->now(), "in this period of 15m");
+}
+
 }  // namespace
 }  // namespace rlock
