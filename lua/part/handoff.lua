@@ -7,6 +7,18 @@
 --- include part/publish
 --- include part/once
 
+-- Whether what a waiter wants to run once has succeeded, and whether the epoch guard holds it back. Others may lack the rights
+-- that it has: then it finds the success itself, and is held back until it asks.
+local function has_succeeded(waiter)
+  local known, success = pcall(success_of, waiter[10])
+  return known and success
+end
+
+local function is_held_back(waiter)
+  local known, back = pcall(held_back, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+  return not known or back > 0
+end
+
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
 -- and needs no message. A waiter for what has already succeeded is sent away. `first`: the first waiter, if known. Returns
 -- their tokens by id; nil: it was given to nobody.
@@ -19,9 +31,9 @@ local function hand_over(asker, most, first)
   end
   while first and given < most and has_time() do
     local waiter = living(first)
-    local succeeded = waiter and waiter[10] and success_of(waiter[10])
+    local succeeded = waiter and waiter[10] and has_succeeded(waiter)
     local may = waiter and not succeeded and fits(waiter[6]) and available(waiter[6]) and
-      not (waiter[9] and held_back(waiter[9], counted(waiter[3], renewal_among(waiter[5]))) > 0)
+      not (waiter[9] and is_held_back(waiter))
     local token = may and next_token()
     if waiter and not token and not succeeded then
       break
@@ -54,7 +66,7 @@ end
 local function send_away()
   for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
     local waiter = has_time() and living(id)
-    if waiter and waiter[10] and success_of(waiter[10]) then
+    if waiter and waiter[10] and has_succeeded(waiter) then
       forget(id)
       tell(id, 'succeeded')
     end

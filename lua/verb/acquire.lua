@@ -39,7 +39,7 @@
 --       {'other-kind', …}           as in kind.lua
 --       {'no-token'}                the key of the fencing token does not contain a number below 2^53
 --       {'other-slots', slots}      the semaphore has another number of slots
---       {'not-held'}                the heir does not hold it; only with `sole`
+--       {'not-held'}                the heir does not hold it, or it is only kept (--min-hold); only with `sole`
 --       {'in-use'}                  a job runs under the heir's hold, or it has more than one; only with `sole`
 --       {'over'}                    the heir has passed a waiter that could run now (part/backfill.lua)
 --       {'other-names', names}      its slots have other names
@@ -164,12 +164,14 @@ if other then
 end
 
 local count, held_in = count_of(heir)
-if sole == '1' and not count then
-  return {'not-held'}
-end
-local job = sole == '1' and peek('hget', description_of(heir), 'control')
-if sole == '1' and job ~= hold and (job or count > 1) then
-  return {'in-use'}
+if sole == '1' then
+  local job, kept = unpack(peek('hmget', description_of(heir), 'control', 'kept') or {})
+  if not count or kept then
+    return {'not-held'}
+  end
+  if job ~= hold and (job or count > 1) then
+    return {'in-use'}
+  end
 end
 if heir ~= '' and count then
   if once or mode == 'write' and held_in == 'read' then
@@ -221,20 +223,22 @@ if wait then
   -- tries the right to set a TTL before anything is written that needs one.
   redis.call('pexpire', queue, alive_for(5))
 end
--- Newcomers must agree on the number of slots; waiters have done so already.
-local newcomer = not (wait and stands_in_queue())
+do  -- A function has no more than 200 local variables.
+  -- Newcomers must agree on the number of slots; waiters have done so already.
+  local newcomer = not (wait and stands_in_queue())
 --- if semaphore
-local names_instead = other_names(mode, newcomer)  -- before the number of slots changes
-if names_instead then
-  return {'other-names', names_instead}
-end
+  local names_instead = other_names(mode, newcomer)  -- before the number of slots changes
+  if names_instead then
+    return {'other-names', names_instead}
+  end
 --- end
-local slots_instead = newcomer and disagrees(mode, resize)
+  local slots_instead = newcomer and disagrees(mode, resize)
 --- if semaphore
-slots_instead = slots_instead or too_few(mode)
+  slots_instead = slots_instead or too_few(mode)
 --- end
-if slots_instead then
-  return {'other-slots', slots_instead}
+  if slots_instead then
+    return {'other-slots', slots_instead}
+  end
 end
 
 local back, life_since, cause = 0
@@ -332,19 +336,18 @@ if free and turn == 0 and (open or not call_stranger(first_waiter())) then
   end
 end
 --- if semaphore
-local passing, dead
 if free and turn == 0 and available(mode) then  -- waiters may have been given them just now
-  passing, dead = may_pass(owner, mode)
-end
-if passing then
-  local passed_from = stands_in_queue()
-  forget(owner)
-  local granted = grant_it()
-  note_passing(owner, passed_from, dead)
-  return granted
+  local passing, dead = may_pass(owner, mode)
+  if passing then
+    local passed_from = stands_in_queue()
+    forget(owner)
+    local granted = grant_it()
+    note_passing(owner, passed_from, dead)
+    return granted
+  end
 end
 if wait and turn == 0 then
-  call_passing()  -- a lease may have ended, and nobody else was told
+  pcall(call_passing)  -- a lease may have ended, and nobody else was told; the user may lack the right to the pool
 end
 --- end
 if unfinished then
@@ -370,7 +373,10 @@ if back == 0 and free then
   -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
   local waiter = first_waiter() and living(first_waiter())
   if waiter and waiter[9] then
-    back, life_since, cause = held_back(waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+    local known, left_to_wait, since, why = pcall(held_back, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+    if known then
+      back, life_since, cause = left_to_wait, since, why
+    end
   end
 end
 if back > 0 then

@@ -63,11 +63,10 @@ bool stays_stuck(const Node& node, const std::vector<Node>& nodes) {
     return std::ranges::any_of(holder, [&](Index one) { return nodes[one].stuck; });
   };
   if (node.lock->lock.layout != Layout::semaphore) return std::ranges::any_of(node.holders, is_stuck);
-  // The slots of all others will become free. Those that have no numbers, such as Java's, have one each.
+  // The slots of all others will become free. The owner id says how many one has, because its numbers may be unknown.
   long long bound = 0;
   for (Index i = 0; i < node.holders.size(); ++i) {
-    const auto numbers = static_cast<long long>(node.lock->holders[i].slots.numbers.size());
-    if (is_stuck(node.holders[i])) bound += std::max(numbers, 1LL);
+    if (is_stuck(node.holders[i])) bound += OwnerId::as_stored(node.lock->holders[i].owner).slots();
   }
   return bound > 0 && node.lock->slots - bound < node.wanted;
 }

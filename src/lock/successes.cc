@@ -13,7 +13,7 @@
 namespace rlock::lock {
 namespace {
 
-constexpr std::size_t kMost = 10000;  // of one lock
+constexpr std::size_t kMost = 1'000'000;  // of one lock
 constexpr milliseconds kAskTimeAgain = 1s;
 constexpr int kLongestScan = 60;  // exchanges
 

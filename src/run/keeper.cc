@@ -102,7 +102,7 @@ Result<void> keep(std::span<const lock::Hold> holds, const lock::LeaseTiming& ti
   // A lost lock needs no release, except for the history, on the minority of a quorum that may still have it, and for
   // the other slots of an owner that has lost one.
   auto skipped = ours || client.size() > 1 || told.who ? std::nullopt : renewer->which();
-  if (skipped && holds[*skipped].owner.of_several_slots()) skipped.reset();
+  if (skipped && holds[*skipped].owner.slots() > 1) skipped.reset();
   return release_each(client, holds, told, ours, skipped, end);
 }
 

@@ -103,7 +103,7 @@ bool give_one_back(const JobContext& context, std::size_t hold, const Until& end
   const bool known_as_lost = outcome.loss && outcome.loss->concerns(hold);
   // If gone, the release is sent only for the history, and because several slots are lost if one of them is.
   const bool gone = known_as_lost && !outcome.loss->ours;
-  if (gone && !job.in_history && !job.holds[hold].owner.of_several_slots()) return false;
+  if (gone && !job.in_history && job.holds[hold].owner.slots() == 1) return false;
   const Deadlines deadlines(job.timing, shared.promise());
   const milliseconds keep = until(outcome.keep_until);
   lock::Hold given_back = job.holds[hold];

@@ -88,7 +88,8 @@ Result<std::optional<Epoch>> read_epoch(redis::Client& client, const Until& unti
   if (!clock) return client.unexpected_reply("TIME");
   const auto now = std::chrono::duration_cast<milliseconds>(*clock);
   const milliseconds since = time_in(record.at(1));
-  Epoch epoch{.current = life == life_of(client, *replies[2], life),
+  // A time in the future is from before a step of the clock.
+  Epoch epoch{.current = life == life_of(client, *replies[2], life) && since <= now,
               .longest = time_in(record.at(3)),
               .forgotten = time_in(record.at(4)),
               .accepted = record.at(5).as_text().substr(0, 512)};

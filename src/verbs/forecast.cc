@@ -56,7 +56,7 @@ std::optional<Forecast> forecast(const HolderView& holder, const std::optional<l
 
 std::optional<Forecast> forecast(const Status& status) {
   const auto known = std::ranges::find_if(status.holders, [](const HolderView& one) { return !one.lasted.empty(); });
-  const bool room = status.slots > status.number && status.waiting == 0;
+  const bool room = status.slots > status.taken && status.waiting == 0;
   if (status.state != Status::State::held || known == status.holders.end() || room) return {};
   const bool quorum = !status.servers.empty();  // then waiters are in no queue
   return forecast(*known, quorum ? std::nullopt : std::optional(status.waiting), status.slots);

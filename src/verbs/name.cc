@@ -4,18 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ranges>
 #include <set>
 
 #include "base/date.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "verbs/slots.h"
 
 namespace rlock::lock {
 namespace {
 
 constexpr std::size_t kLongest = 512;
-constexpr std::size_t kVersion = 14;  // where the version of a UUID stands
+// Where the version of a UUID stands, and the number of slots of an owner of several.
+constexpr std::size_t kVersion = 14, kSlots = 32;
 
 // The part of a key that determines its slot: the text between the first { and the next }, or the whole key if there
 // is no such text.
@@ -99,14 +102,19 @@ OwnerId OwnerId::fresh_for(const LockName& name, const std::string& host) {
 OwnerId OwnerId::fresh_for_slots(int taken) {
   OwnerId id = fresh();
   if (taken == 1) return id;
-  constexpr std::size_t kLastDigits = 32;
   constexpr const char* kDigits = "0123456789abcdef";
   id.text_[kVersion] = '8';
-  id.text_.replace(kLastDigits, 4, {'0', '0', kDigits[taken / 16 % 16], kDigits[taken % 16]});
+  id.text_.replace(kSlots, 4, {'0', '0', kDigits[taken / 16 % 16], kDigits[taken % 16]});
   return id;
 }
 
-bool OwnerId::of_several_slots() const { return text_.size() > kVersion && text_[kVersion] == '8'; }
+int OwnerId::slots() const {
+  if (text_.size() < kSlots + 4 || text_[kVersion] != '8') return 1;
+  const char* const end = text_.data() + kSlots + 4;
+  int number = 0;
+  const auto read = std::from_chars(end - 4, end, number, 16);
+  return read.ptr == end && number <= kMostTaken ? std::max(number, 1) : 1;
+}
 
 Result<OwnerId> OwnerId::parse(std::string_view text) {
   if (text.empty()) return fail(Error::Code::usage, "the owner id is empty");

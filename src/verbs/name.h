@@ -90,8 +90,8 @@ class OwnerId {
   static OwnerId fresh_for(const LockName& name, const std::string& host);
   // For an owner that takes so many slots of a semaphore: if several, the id says how many (lua/layout/semaphore.lua).
   static OwnerId fresh_for_slots(int taken);
-  // Whether it may be of such an owner.
-  bool of_several_slots() const;
+  // How many that are.
+  int slots() const;
 
   // Errors (usage): the text is empty, longer than 512 bytes, or has a control character.
   static Result<OwnerId> parse(std::string_view text);

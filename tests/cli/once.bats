@@ -233,6 +233,24 @@ wait_for_it() {
   redis srv acl deluser few >/dev/null
 }
 
+@test "a user without that right asks for a lock that a waiter for what is to run once should get" {
+  not_over acl 'the user is another one'
+  rlock acquire --lease 1s job >owner
+  "$RLOCK" run --once 1.4 job -- sh -c 'echo ran >>ran' 3>&- &
+  jobs+=($!)
+  wait_until waiting 1
+  kill -STOP "${jobs[0]}"
+  redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
+  wait_until redis_has_no job
+  run -75 env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run -n job -- touch none
+  [[ ! -e none ]]
+  kill -CONT "${jobs[0]}"
+  wait "${jobs[0]}"
+  [[ $(runs) == 1 ]]
+  redis srv acl deluser few >/dev/null
+}
+redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
+
 @test "a server that does not run scripts cannot remember it, so nothing is run" {
   not_over acl cluster 'the test takes the right to run scripts away from the user'
   redis srv acl setuser none on '>pw' '~*' '&*' +@all -eval -evalsha >/dev/null

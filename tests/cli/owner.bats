@@ -81,6 +81,14 @@ begin() { # OPTION...: a command that runs until there is a file "end"
   redis srv del 'rlock:history:{kept}' 'rlock:totals:{kept}' >/dev/null
 }
 
+@test "a lock that is only kept after its job is nobody's hold" {
+  rlock run --min-hold 10m job -- true
+  owner=$(redis srv hget 'rlock:holder:{job}' owner)
+  run -76 rlock run --owner "$owner" --release job -- touch ran
+  [[ ! -e ran && $output == *"job: not held by owner $owner"* ]]
+  rlock force-unlock --yes --now job
+}
+
 @test "a job that has passed another one is not prolonged by commands under its hold: --backfill" {
   rlock run --slots 2 pool -- bash -c 'touch first; until [[ -e go ]]; do sleep 0.02; done' 3>&- &
   local first=$! big

@@ -317,6 +317,25 @@ PYTHON
   redis srv acl deluser before
 }
 
+@test "a user without the right to the numbers waits beside jobs that may pass others" {
+  not_over acl cluster sentinel tls 'it logs in as a user of its own'
+  job one --slots 3 --take 2
+  has one '0 1|'
+  job two --slots 3
+  has two '2|'
+  job big --slots 3 --take 3
+  wait_until waiting 1
+  job small --slots 3 --backfill
+  wait_until waiting 2
+  touch end-two
+  has small '2|'
+  touch end-small
+  ends small 0
+  redis srv acl setuser before on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://before@} run -75 rlock run -w 1s --slots 3 x -- true
+  redis srv acl deluser before
+}
+
 @test "options that do not go together, and lists that are none, are refused" {
   local words
   for words in '--from a,b --slots 2' '--take 2' '--backfill' '--slots 2 --take 3' '--from a,a' '--from a,,b' '--from ,' \

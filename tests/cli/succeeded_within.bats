@@ -69,6 +69,19 @@ history() { redis srv xadd 'rlock:history:{job}' "$1" outcome released owner "$3
   [[ $status == 0 && $output == 'job: succeeded '*' (later)' ]]
 }
 
+@test "the newest of many keys counts" {
+  redis srv eval 'local now = redis.call("time")[1] - 864000
+    for i = 1, 12000 do redis.call("hset", KEYS[1], "k" .. i, "0 9999999999999 " .. now .. "000 7") end' 1 'rlock:once:{job}' >/dev/null
+  redis srv pexpire 'rlock:once:{job}' 60000 >/dev/null
+  local key
+  for key in a b c d e f g h; do
+    rlock run --once "$key" job -- true
+    succeeded 1h job
+    [[ $status == 0 ]]
+    rlock release --forget job "$key"
+  done
+}
+
 @test "with the rights for rlock 1.0: 0 if the history has a success in that time, otherwise 77" {
   redis srv acl setuser old on '>pw' '&*' +@all '~job' '~{job}*' '~redisson*' '~rlock:h*' '~rlock:t*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
   export RLOCK_URL=${RLOCK_URL/:\/\//://old:pw@}

@@ -177,6 +177,8 @@ print(child.before.decode(), child.exitstatus)' "$RLOCK" "$a_sock"
   single
   refused --epoch-guard job
   redis a hincrby rlock:epoch since 500 >/dev/null
+  run -0 rlock status job
+  [[ $output == *'the next job may have to wait'* ]]
   refused --epoch-guard job
   redis a hdel rlock:epoch since >/dev/null
   refused --epoch-guard job

@@ -225,14 +225,19 @@ class Nesting {
     return stuck;
   }
 
-  static std::string owner_of(int job, int lock) { return "owner-" + std::to_string(job) + letter(lock) + ":1"; }
+  // An id that says how many slots its owner has.
+  static std::string owner_of(int job, const Request& request) {
+    const std::string version = request.taken > 1 ? "8" : "4";
+    return "0000000" + std::to_string(job) + "-000" + letter(request.lock) + "-" + version + "000-8000-00000000000" +
+           std::to_string(request.taken) + ":1";
+  }
   static std::string id_of(int job) { return "waiter-" + std::to_string(job); }
   static int job_of(const std::string& id) { return id.back() - '0'; }
 
   lock::AncestorLocks held_by(const Job& job, int number) const {
     lock::AncestorLocks held;
     for (const Request& one : job.held) {
-      held = held.with(names_[index(one.lock)], OwnerId::as_stored(owner_of(number, one.lock)));
+      held = held.with(names_[index(one.lock)], OwnerId::as_stored(owner_of(number, one)));
     }
     return held;
   }
@@ -243,8 +248,7 @@ class Nesting {
     const Kind kind = world_.locks[index(lock)];
     Status view{.lock = {names_[index(lock)], layouts[static_cast<int>(kind)]}};
     for (const auto& [holder, request] : holders_of(state, lock).jobs) {
-      view.holders.push_back({.owner = owner_of(holder, lock)});
-      view.holders.back().slots.numbers.resize(static_cast<std::size_t>(request.taken));
+      view.holders.push_back({.owner = owner_of(holder, request)});
     }
     view.number = static_cast<long long>(view.holders.size());
     if (view.number > 0) view.state = Status::State::held;

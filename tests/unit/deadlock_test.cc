@@ -66,6 +66,16 @@ TEST(Deadlock, NeedsAllSlotsToBeKnown) {
   EXPECT_TRUE(deadlocks_in(locks).empty());
 }
 
+TEST(Deadlock, OwnersOfSeveralSlotsCountThemEvenWithoutNumbers) {
+  const std::string owner = OwnerId::fresh_for_slots(2).text();
+  std::vector<Status> locks = {lock_with("a", owner, "w2", "o2:1 b"), lock_with("b", "o2:1", "w1", owner + " a")};
+  locks[0].lock.layout = Layout::semaphore;
+  locks[0].slots = 2;
+  EXPECT_EQ(deadlocks_in(locks).size(), 1u);
+  locks[0].slots = 3;
+  EXPECT_TRUE(deadlocks_in(locks).empty());
+}
+
 TEST(Deadlock, WaitsBehindOneThatWantsMoreSlots) {
   auto locks = circle_of_two();
   locks[0].lock.layout = Layout::semaphore;

@@ -66,11 +66,14 @@ TEST(Forecast, IsNotMadeForReadersAndWriters) {
 }
 
 TEST(Forecast, IsNotMadeForAFreeSlot) {
-  Status status{
-      .lock = {*LockName::parse("s"), Layout::semaphore}, .state = Status::State::held, .slots = 3, .number = 2};
+  Status status{.lock = {*LockName::parse("s"), Layout::semaphore},
+                .state = Status::State::held,
+                .slots = 3,
+                .taken = 2,
+                .number = 2};
   status.holders = {holder_after(0s, {}), holder_after(0s, kTen)};
   EXPECT_FALSE(forecast(status));
-  status.number = 3;
+  status.taken = 3;  // one of them has two
   EXPECT_EQ(forecast(status)->wait, milliseconds(5000) / 3);
 }
 

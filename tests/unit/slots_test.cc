@@ -41,6 +41,9 @@ TEST(SlotNumbers, OwnerIdsSayHowManyAreTaken) {
   EXPECT_EQ(text[14], '8');
   EXPECT_EQ(text.substr(32, 5), "0040:");
   EXPECT_NE(OwnerId::fresh_for_slots(2), OwnerId::fresh_for_slots(2));
+  for (const int taken : {1, 2, 64}) EXPECT_EQ(OwnerId::fresh_for_slots(taken).slots(), taken);
+  EXPECT_EQ(OwnerId::as_stored("00000000-0000-8000-8000-00000000ffff:1").slots(), 1);
+  EXPECT_EQ(OwnerId::as_stored("x").slots(), 1);
 }
 
 TEST(Split, IsTheOppositeOfJoined) {
