@@ -62,11 +62,14 @@ local function hand_over(asker, most, first)
 end
 
 --- if release
--- Tells the waiters for what has succeeded just now, wherever they stand, and also if the lock is kept.
+-- Tells the waiters for what has succeeded, wherever they stand, and also if the lock is kept.
 local function send_away()
   for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
-    local waiter = has_time() and living(id)
+    local waiter = living(id)
     if waiter and waiter[10] and has_succeeded(waiter) then
+      if not has_time() then
+        return
+      end
       forget(id)
       tell(id, 'succeeded')
     end

@@ -23,7 +23,7 @@
 --                                   follow; otherwise absent or 0. unwritten: why the history could not be written; absent
 --                                   or '' if it was. remembered: 1 if the success is, otherwise why not; absent if it was
 --                                   not to be
---       {'kept', left, '', 0, unwritten, remembered}
+--       {'kept', left, '', more, unwritten, remembered}
 --                                   it will be free in that many milliseconds, because nobody renews it
 --       {'free', token}             nobody holds the lock. token: the last one granted, '' if unknown. The fourth element
 --                                   of this reply and of the next is also `more`
@@ -169,7 +169,7 @@ if count then
     no_longer_due(owner)
   end
   unwritten = total and record(kNote, total, 'kept', first_field, keep) or unwritten
-  return {remember('kept'), keep, '', unwritten and 0, unwritten, remembered}
+  return with_more({remember('kept'), keep, '', unwritten and 0, unwritten, remembered})
 end
 
 if ARGV[first_field] then
@@ -195,5 +195,6 @@ if has_rest(owner) then
 end
 --- end
 pcall(prune)
+pcall(send_away)
 pcall(go_on)
 return with_more({holders(1) == 0 and 'free' or 'other-owner', string.sub(text_at(token_key) or '', 1, 32)})

@@ -104,6 +104,21 @@ record() { redis srv hget "$successes" "$1"; }
   redis srv del "$lock" "$holder"
 }
 
+@test "a hundred waiters are told at once, and the others by the releases that follow" {
+  local number channels=()
+  for ((number = 100; number < 220; number++)); do channels+=("$grant_channels$number:0"); done
+  redis-cli -s "$srv_sock" "${sharded:+s}subscribe" "${channels[@]}" >heard 3>&- &
+  listeners+=($!)
+  wait_until grep -q 219:0 heard
+  acquire_once a ha '0 1.4'
+  for ((number = 100; number < 220; number++)); do acquire_once "$number" "h$number" '0 1.4' 1; done >/dev/null
+  run -0 release_success a ha 0 1.4 60000 request 1000
+  [[ $output == $'kept\n1000\n\n1\n\n1' && $(redis srv zcard "rlock:queue:{$lock}") == 20 ]]
+  run -0 release nobody hn
+  [[ -z $(in_queue) && $(grep -c succeeded heard) == 120 ]]
+  redis srv del "$lock" "$holder"
+}
+
 @test "a heir does not hold it once more to run something once" {
   acquire a 30000 ha ''
   run -0 script acquire b:0 30000 hb a:0 "$mode" 0 0 0 '' 0 '' 0 0 '0 1.4'
