@@ -74,6 +74,9 @@ local function send_away()
       tell(id, 'succeeded')
     end
   end
+  if redis.call('exists', queue) == 0 then
+    remove(waiters)
+  end
 end
 --- end
 

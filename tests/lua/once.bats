@@ -104,6 +104,15 @@ record() { redis srv hget "$successes" "$1"; }
   redis srv del "$lock" "$holder"
 }
 
+@test "the last waiter that is told leaves no key behind" {
+  listen b
+  acquire_once a ha '0 1.4'
+  acquire_once b hb '0 1.4' 1
+  release_success a ha 0 1.4
+  hears b succeeded
+  [[ $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]
+}
+
 @test "a hundred waiters are told at once, and the others by the releases that follow" {
   local number channels=()
   for ((number = 100; number < 220; number++)); do channels+=("$grant_channels$number:0"); done
@@ -115,7 +124,7 @@ record() { redis srv hget "$successes" "$1"; }
   run -0 release_success a ha 0 1.4 60000 request 1000
   [[ $output == $'kept\n1000\n\n1\n\n1' && $(redis srv zcard "rlock:queue:{$lock}") == 20 ]]
   run -0 release nobody hn
-  [[ -z $(in_queue) && $(grep -c succeeded heard) == 120 ]]
+  [[ $(grep -c succeeded heard) == 120 && $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]
   redis srv del "$lock" "$holder"
 }
 
