@@ -108,6 +108,7 @@ record() { redis srv hget "$successes" "$1"; }
   listen b
   acquire_once a ha '0 1.4'
   acquire_once b hb '0 1.4' 1
+  redis srv hset "rlock:waiters:{$lock}" latest b:0 >/dev/null # as with --replace-waiting
   release_success a ha 0 1.4
   hears b succeeded
   [[ $(redis srv exists "rlock:queue:{$lock}" "rlock:waiters:{$lock}") == 0 ]]
