@@ -177,7 +177,7 @@ Result<lock::Successes> last_success(lock::Servers& servers, const lock::LockNam
   if (!remembered && !denied) return remembered;
   lock::Successes last;
   if (denied) last.now = RLOCK_TRY(lock::time_of(servers, exchange, Until{}.at_most(exchange)));
-  if (!denied) last = *std::move(remembered);
+  if (!denied) last = *remembered;
   const auto hold = RLOCK_TRY(newest_fine_hold(servers, name, last.now + lock::kAhead, exchange));
   if (hold && (last.known.empty() || last.known.front().at < hold->ended)) {
     last.known.insert(last.known.begin(), {.at = hold->ended, .who = hold->who});

@@ -125,7 +125,7 @@ class AncestorLocks {
 
   // The most bytes of a waiter's record that list its locks: sixteen with the longest names, or more than a hundred
   // with usual ones.
-  static constexpr std::size_t kLongestText = 16 * 576;
+  static constexpr std::size_t kLongestText = std::size_t{16} * 576;
 
   std::string text() const;  // for the variable
   // The same without the outermost ones that do not fit into so many bytes.
