@@ -282,8 +282,9 @@ redis_has_no() { [[ $(redis srv exists "$1") == 0 ]]; }
 }
 
 @test "under a lock that an ancestor holds, two could run at once, so neither does" {
-  printf 'all: one two\none two:\n\t@"$(RLOCK)" run --once 1.4 job -- sh -c "echo ran >>ran"\n' >Makefile
-  run -2 rlock run job -- make -k -j2
+  run -64 rlock run job -- bash -c '
+    one() { "$RLOCK" run --once 1.4 job -- sh -c "echo ran >>ran"; }
+    one & one; status=$?; wait $! || exit $status'
   assert_says 'job: this runs under an `rlock run` that holds the lock already'
   assert_says 'give --once a lock of its own'
   [[ $(runs) == 0 ]]
