@@ -202,7 +202,7 @@ local something_left = available
 
 -- For the first waiter, unless a mode is given.
 local function free_in(mode)
-  local first = not mode and record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
+  local first = not mode and first_record()
   mode = mode or first and first[6]
   -- Counts the slots of crashed holders, but does not take them back, because a look must not write.
   local dead = redis.call('zcount', permits, '-inf', text(now))

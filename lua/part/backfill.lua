@@ -20,9 +20,6 @@ local function first_one()
   return living(redis.call('zrange', queue, 0, 0)[1] or '')
 end
 
--- If there are more fields, nobody passes.
-local kMostFields = 10000
-
 -- When an owner passed somebody, its number of slots, and its place in the queue.
 local function passing_of(text_of_it)
   local since, slots, place = string.match(text_of_it, '^(%d+) (%d+) ?(%S*)$')
@@ -37,7 +34,7 @@ end
 -- those that no longer have any.
 local function passed_by(waiter)
   local taken, dead = 0, {}
-  if redis.call('hlen', pool) > kMostFields then
+  if redis.call('hlen', pool) > 10000 then  -- then nobody passes
     return math.huge, dead
   end
   local fields, first = redis.call('hgetall', pool), first_place()

@@ -10,13 +10,15 @@
 -- Whether what a waiter wants to run once has succeeded, and whether the epoch guard holds it back. Others may lack the rights
 -- that it has: then it finds the success itself, and is held back until it asks.
 local function has_succeeded(waiter)
-  local known, success = pcall(success_of, waiter[10])
-  return known and success
+  if waiter[10] then
+    local known, success = pcall(success_of, waiter[10])
+    return known and success
+  end
 end
 
-local function is_held_back(waiter)
-  local known, back = pcall(held_back, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
-  return not known or back > 0
+-- false, or true and what held_back() returns.
+local function held_back_as(waiter)
+  return pcall(held_back, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
 end
 
 -- Gives the lock to the first living waiters, as long as it is available to them; readers get it together. `asker` is alive
@@ -31,9 +33,12 @@ local function hand_over(asker, most, first)
   end
   while first and given < most and has_time() do
     local waiter = living(first)
-    local succeeded = waiter and waiter[10] and has_succeeded(waiter)
-    local may = waiter and not succeeded and fits(waiter[6]) and available(waiter[6]) and
-      not (waiter[9] and is_held_back(waiter))
+    local succeeded = waiter and has_succeeded(waiter)
+    local may = waiter and not succeeded and fits(waiter[6]) and available(waiter[6])
+    if may and waiter[9] then
+      local known, back = held_back_as(waiter)
+      may = known and back <= 0
+    end
     local token = may and next_token()
     if waiter and not token and not succeeded then
       break
@@ -66,7 +71,7 @@ end
 local function send_away()
   for _, id in ipairs(redis.call('zrange', queue, 0, 999)) do
     local waiter = living(id)
-    if waiter and waiter[10] and has_succeeded(waiter) then
+    if waiter and has_succeeded(waiter) then
       if not has_time() then
         return
       end

@@ -46,18 +46,16 @@ end
 --- if acquire release force_unlock
 --- include part/limit
 
--- How many numbers are looked at together.
-local kNumbersAtOnce = 8
-
 -- The lowest numbers that are free or its own, one for each of its permits.
 local function free_numbers(digits)
+  local at_once = 8  -- numbers are looked at together
   local free, first, own = {}, 0, {}
   for _, permit in ipairs(digits) do
     own[permit] = true
   end
   repeat
     local names = {}
-    for number = first, first + kNumbersAtOnce - 1 do
+    for number = first, first + at_once - 1 do
       names[#names + 1] = text(number)
     end
     local owners = redis.call('hmget', pool, unpack(names))
@@ -67,7 +65,7 @@ local function free_numbers(digits)
         free[#free + 1] = names[i]
       end
     end
-    first = first + kNumbersAtOnce
+    first = first + at_once
   until #free == #digits
   return free
 end
@@ -102,10 +100,7 @@ local function number_slots(owner, mode)
   end
   redis.call('hset', pool, unpack(words))
   limit(pool, kMonth)
-  redis.call('hset', key_of(owner), 'slots', numbers)
-  if names then
-    redis.call('hset', key_of(owner), 'from', names)
-  end
+  redis.call('hset', key_of(owner), 'slots', numbers, unpack(names and {'from', names} or {}))
   return numbers
 end
 --- end
@@ -121,7 +116,7 @@ end
 local function other_names(mode, newcomer)
   local names = names_in(mode)
   local instead = names_instead_of(names)
-  local waiter = names and newcomer and not instead and record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
+  local waiter = names and newcomer and not instead and first_record()
   local next_ones = waiter and names_in(waiter[6])
   return instead or next_ones and next_ones ~= names and string.sub(next_ones, 1, kLongestNames) or nil
 end

@@ -36,3 +36,12 @@ local function record_of(id)
   end
   return waiter
 end
+
+--- if semaphore
+--- if acquire release force_unlock inspect
+-- That of the first waiter.
+local function first_record()
+  return record_of((peek('zrange', queue, 0, 0) or {})[1] or '')
+end
+--- end
+--- end

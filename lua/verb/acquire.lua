@@ -373,7 +373,7 @@ if back == 0 and free then
   -- Then the first waiter may have to wait for its own longer lease, and all behind it with it.
   local waiter = first_waiter() and living(first_waiter())
   if waiter and waiter[9] then
-    local known, left_to_wait, since, why = pcall(held_back, waiter[9], counted(waiter[3], renewal_among(waiter[5])))
+    local known, left_to_wait, since, why = held_back_as(waiter)
     if known then
       back, life_since, cause = left_to_wait, since, why
     end

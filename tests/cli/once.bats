@@ -22,6 +22,11 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{job}') == "$1" ]]; }
 remembered() { redis srv hget 'rlock:once:{job}' "$1"; }
 # once ARG...: a job for the key 1.4 that leaves a line in the file "ran".
 once() { rlock run "$@" --once 1.4 job -- sh -c 'echo ran >>ran'; }
+# few_rights: makes a user with the rights of rlock 1.0, who logs in by the address $few.
+few_rights() {
+  redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
+  few=${RLOCK_URL/:\/\//://few:pw@}
+}
 # in_background STATUS FILE: a job for the key 1.4 that ends with the status once FILE exists; sets $frontend.
 in_background() {
   job_start --once 1.4 job -- bash -c 'echo ran >>ran; until [[ -e $1 ]]; do sleep 0.02; done; exit $0' "$1" "$2"
@@ -219,12 +224,12 @@ wait_for_it() {
 
 @test "without the right to remember a success, nothing is run; another job needs no such right" {
   not_over acl 'the user is another one'
-  redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
-  run -77 env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run --once 1.4 job -- touch ran
+  few_rights
+  run -77 env RLOCK_URL="$few" "$RLOCK" run --once 1.4 job -- touch ran
   [[ ! -e ran ]]
   in_background 0 go
   wait_until test -e ran
-  env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run job -- touch none 3>&- &
+  env RLOCK_URL="$few" "$RLOCK" run job -- touch none 3>&- &
   jobs+=($!)
   wait_until waiting 1
   touch go
@@ -240,9 +245,9 @@ wait_for_it() {
   jobs+=($!)
   wait_until waiting 1
   kill -STOP "${jobs[0]}"
-  redis srv acl setuser few on '>pw' '~*' '&*' +@all resetkeys '~job' '~{job}*' '~redisson*' '~rlock:holder:*' '~rlock:hold:*' '~rlock:queue:*' '~rlock:waiters:*' >/dev/null
+  few_rights
   wait_until redis_has_no job
-  run -75 env RLOCK_URL="${RLOCK_URL/:\/\//://few:pw@}" "$RLOCK" run -n job -- touch none
+  run -75 env RLOCK_URL="$few" "$RLOCK" run -n job -- touch none
   [[ ! -e none ]]
   kill -CONT "${jobs[0]}"
   wait "${jobs[0]}"

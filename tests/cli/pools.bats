@@ -10,6 +10,24 @@ job() { job_on_x "$1" 'echo "$RLOCK_SLOT|$RLOCK_RESOURCE" >has-'"$1" "${@:2}"; }
 started() { [[ -s has-$1 ]]; }
 has() { wait_until started "$1" && [[ $(<"has-$1") == "$2" ]]; }
 waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
+# few_rights: makes a user with the rights of rlock 1.0, who logs in by the address $few.
+few_rights() {
+  redis srv acl setuser few on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
+  few=${RLOCK_URL/:\/\//://few:pw@}
+}
+# small_passes_big: a has two of three slots, big waits for all three, and small, with --backfill, has taken the third.
+small_passes_big() {
+  job a --slots 3 --take 2
+  has a '0 1|'
+  job b --slots 3
+  has b '2|'
+  job big --slots 3 --take 3
+  wait_until waiting 1
+  job small --slots 3 --backfill
+  wait_until waiting 2
+  touch end-b
+  has small '2|'
+}
 
 @test "--slots: the command finds the lowest free number, and keeps it" {
   job a --slots 3
@@ -73,16 +91,7 @@ waiting() { [[ $(redis srv zcard 'rlock:queue:{x}') == "$1" ]]; }
 }
 
 @test "--backfill: a release lets a waiter pass that fits in" {
-  job a --slots 3 --take 2
-  has a '0 1|'
-  job b --slots 3
-  has b '2|'
-  job big --slots 3 --take 3
-  wait_until waiting 1
-  job small --slots 3 --backfill
-  wait_until waiting 2
-  touch end-b
-  has small '2|'
+  small_passes_big
   touch end-a end-small
   has big '0 1 2|'
 }
@@ -214,10 +223,10 @@ PYTHON
 @test "force-unlock --slot: a user who may not read the names does not hit another slot" {
   not_over acl cluster sentinel tls 'it logs in as a user of its own'
   rlock acquire --from 1,0 --lease 1m x
-  redis srv acl setuser blind on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
-  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://blind@} run -76 --separate-stderr rlock force-unlock --yes --slot 0 x
+  few_rights
+  RLOCK_URL=$few run -76 --separate-stderr rlock force-unlock --yes --slot 0 x
   [[ $stderr == *'x: unchanged: the names of its slots cannot be read; give --owner instead of --slot, or a user with the right to rlock:pool:{x}' ]]
-  redis srv acl deluser blind
+  redis srv acl deluser few
   run -0 rlock force-unlock --yes x
 }
 
@@ -311,29 +320,20 @@ PYTHON
 
 @test "a user without the right to the numbers is told that there are none" {
   not_over acl cluster sentinel tls 'it logs in as a user of its own'
-  redis srv acl setuser before on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
-  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://before@} run -0 --separate-stderr rlock run --slots 2 x -- sh -c 'echo "<$RLOCK_SLOT>"'
+  few_rights
+  RLOCK_URL=$few run -0 --separate-stderr rlock run --slots 2 x -- sh -c 'echo "<$RLOCK_SLOT>"'
   [[ $output == '<>' && $stderr == *'RLOCK_SLOT is empty, because the user has no right to the key rlock:pool:{x}'* ]]
-  redis srv acl deluser before
+  redis srv acl deluser few
 }
 
 @test "a user without the right to the numbers waits beside jobs that may pass others" {
   not_over acl cluster sentinel tls 'it logs in as a user of its own'
-  job one --slots 3 --take 2
-  has one '0 1|'
-  job two --slots 3
-  has two '2|'
-  job big --slots 3 --take 3
-  wait_until waiting 1
-  job small --slots 3 --backfill
-  wait_until waiting 2
-  touch end-two
-  has small '2|'
+  small_passes_big
   touch end-small
   ends small 0
-  redis srv acl setuser before on '>pw' '~x*' '~{x*' '~redisson*' '~rlock:hold*' '~rlock:queue*' '~rlock:waiters*' '&*' +@all
-  RLOCK_PASSWORD=pw RLOCK_URL=${RLOCK_URL/'unix://'/unix://before@} run -75 rlock run -w 1s --slots 3 x -- true
-  redis srv acl deluser before
+  few_rights
+  RLOCK_URL=$few run -75 rlock run -w 1s --slots 3 x -- true
+  redis srv acl deluser few
 }
 
 @test "options that do not go together, and lists that are none, are refused" {
