@@ -158,6 +158,12 @@ def finish(options, figures, texts, not_measured=()):
                        "not_measured": [{"design": design, "why": why} for design, why in not_measured]}, file, indent=1)
 
 
+def progress(text=""):
+    """Shows on a terminal how far the program is, in place of what it showed before; without a text, it removes that."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
 def difference(after, before):
     return {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
 

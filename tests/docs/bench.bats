@@ -55,6 +55,16 @@ assert {"design": "Redisson", "why": "not asked for"} in all["programs"]["server
   grep -qE '^\| rlock \| [0-9]+ \|' "$(results)/latest.md"
 }
 
+@test "the summary has a line for each kind of work; no progress is written to a file" {
+  run -0 "$TESTS_DIR/../bench/report" summary "$(results)/latest.json"
+  local work
+  for work in start 'start, TLS' 'a busy lock, `-n`' 'hand-off, waiters: 2' "the server's CPU for a renewal"; do
+    grep -qF "| $work |" <<<"$output"
+    grep -qF "| $work |" "$BATS_FILE_TMPDIR/said"
+  done
+  run -1 grep -q $'\r' "$BATS_FILE_TMPDIR/said"
+}
+
 @test "the plots are well-formed, and show rlock" {
   local name
   for name in start handoff; do
