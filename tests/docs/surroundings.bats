@@ -325,6 +325,78 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   [[ ! -e ran ]]
 }
 
+# job_before: another job has the lock `deploy`, until a file `free` exists; its pid is in $job_before.
+job_before() {
+  rlock run --reason 'release 1.4 ``` <b>' deploy -- sh -c 'touch begun; until [ -e free ]; do sleep 0.02; done' 3>&- &
+  job_before=$!
+  wait_until test -e begun
+}
+
+# A shell that waits until another job waits for `deploy`.
+UNTIL_AWAITED='until rlock status --json deploy | grep -q "\"waiting\": 1"; do sleep 0.02; done'
+
+@test "GitHub: the job's summary says for whom the job has waited, and who waited for it" {
+  needs_node
+  local job next
+  job_before
+  action name=deploy -- "$UNTIL_AWAITED" >out 2>&1 3>&- &
+  job=$!
+  wait_until waits deploy
+  touch free
+  wait "$job_before"
+  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
+  next=$!
+  wait "$job"
+  wait "$next"
+  sed -n 's/^summary: //p' out >summary
+  sed -n '/When it began to wait/,/^```$/p' summary | grep -qxF 'reason    release 1.4 ``` <b>'
+  sed -n '/Just before that/,/^```$/p' summary | grep -q '^waiting   1\. .*: release 1.5$'
+  [[ $(grep -c '^```' summary) == 4 ]]
+  # It gives up.
+  rm free begun
+  job_before
+  run -75 action name=deploy wait=0 -- true
+  [[ $output == *'summary: The job did not get its lock'*'summary: reason    release 1.4'* ]]
+  touch free
+  wait "$job_before"
+}
+
+# archive_served: an archive with the program at $archive, on a server of this host; $sha256 is its checksum, $server the pid.
+archive_served() {
+  mkdir -p tree/rlock-1/bin web
+  cp "$(realpath "$RLOCK")" tree/rlock-1/bin/rlock
+  tar -C tree -c rlock-1 | gzip -1 >web/rlock.tar.gz
+  sha256=$(sha256sum web/rlock.tar.gz)
+  sha256=${sha256%% *}
+  python3 -u -m http.server --bind 127.0.0.1 --directory web 0 >web.log 2>&1 3>&- &
+  server=$!
+  wait_until grep -q ' port ' web.log
+  archive=http://127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' web.log)/rlock.tar.gz
+}
+
+@test "GitHub: an archive brings the program; it is checked before it is unpacked, and kept for the next job" {
+  needs_node
+  local archive sha256 server
+  archive_served
+  export RUNNER_TOOL_CACHE=$PWD/cache PATH
+  PATH=$(dirname "$(command -v node)"):/usr/bin:/bin # without rlock
+  run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- 'rlock status deploy'
+  assert_says 'state     held'
+  assert_says 'released the lock deploy'
+  run -64 action name=deploy "archive=$archive" -- 'touch ran'
+  run -69 action name=deploy "archive=$archive.asc" "sha256=${sha256//?/0}" -- 'touch ran'
+  assert_says 'status 404'
+  run -76 action name=deploy "archive=$archive" "sha256=${sha256//?/0}" -- 'touch ran'
+  assert_says "its SHA-256 is $sha256"
+  kill "$server"
+  wait "$server" || true
+  run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
+  # Another job has written to the cache.
+  echo >>"cache/rlock/$sha256.tar.gz"
+  run -69 action name=deploy "archive=$archive" "sha256=$sha256" -- 'touch ran'
+  [[ ! -e ran ]]
+}
+
 @test "GitHub: if the runner cannot be told about the lock, none is taken or left" {
   needs_node
   mkdir place
