@@ -30,7 +30,7 @@ PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpec
 # The tests with the real Redisson and the libraries of Python and Node, and the linters: always in CI, else if their
 # tools are installed.
 if [ -n "${CI:-}" ]; then
-  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
+  PACKAGES="$PACKAGES maven default-jdk-headless groovy python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
 fi
 need_packages $PACKAGES

@@ -1,8 +1,11 @@
-"""A picture of terminals as an SVG, and the text in one: draw(windows, seconds), texts(svg).
+"""A picture of terminals as an SVG, and the text in one: draw(windows, about, marks), texts(svg).
 
 A window is a title, its number of rows, and a list of (time, rows), the rows as screen.py has them. With several times the
-picture moves, and begins anew when it has ended. Programs that show no movement, and readers who have asked for none, get the
+picture moves, and begins again when it has ended. Programs that show no movement, and readers who have asked for none, get the
 last state. Its own background stands out on light and dark pages.
+
+A mark numbers an event, because the last state alone does not say in which order the windows are to be read. It is the number
+of a window, a row at whose right end it stands, a time from which on it is shown, and a few words.
 """
 import xml.etree.ElementTree as tree
 from xml.sax.saxutils import escape
@@ -15,7 +18,8 @@ HOLD = 5  # seconds for which the last state stays
 STYLE = """text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}
 .title{font:13px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:#9aa4b0}
 .bold{font-weight:bold}.dim{fill:#9aa4b0}.red{fill:#ff8a80}.green{fill:#5fd784}.yellow{fill:#f2cc60}.blue{fill:#79b8ff}
-.magenta{fill:#d2a8ff}.cyan{fill:#76e3ea}.black{fill:#0d1117}.gone{visibility:hidden}"""
+.magenta{fill:#d2a8ff}.cyan{fill:#76e3ea}.black{fill:#0d1117}.gone{visibility:hidden}
+.mark{font:bold 13px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}"""
 
 
 def runs(row, begin):
@@ -71,7 +75,16 @@ def text_of(piece, top, frames):
     return f'{box}<text x="{x:.1f}" y="{y}" textLength="{len(text) * CHAR:.1f}"{attribute}{moment}>{escape(text)}</text>\n'
 
 
-def draw(windows, about):
+def mark_of(number, words, y, frames, time):
+    """At the right end of a row: the words, and after them the number in a circle."""
+    moment = f' class="moving" style="animation-name:{frames(time, None)}"' if frames else ""
+    right = WIDTH - LEFT - 9
+    return (f'<g{moment}><circle cx="{right}" cy="{y - 5}" r="9" fill="#f2cc60"/>'
+            f'<text class="mark black" x="{right}" y="{y}" text-anchor="middle">{number}</text>'
+            f'<text class="mark yellow" x="{right - 16}" y="{y}" text-anchor="end">{escape(words)}</text></g>\n')
+
+
+def draw(windows, about, marks=()):
     times = [time for _, _, states in windows for time, _ in states]
     whole = max(times) + HOLD
     moving, names, rules = len(times) > len(windows), {}, []
@@ -86,13 +99,16 @@ def draw(windows, about):
         return names[begin, end]
 
     body, top = "", 0
-    for title, rows, states in windows:
+    for place, (title, rows, states) in enumerate(windows):
         height = TITLE + 2 * PAD + rows * LINE
         body += (f'<rect x=".5" y="{top + .5}" width="{WIDTH - 1}" height="{height - 1}" rx="8" fill="#161b22" stroke="#444c56"/>\n'
                  f'<path d="M.5 {top + TITLE}H{WIDTH - .5}" stroke="#30363d"/>\n'
                  f'<text class="title" x="{WIDTH / 2:.0f}" y="{top + 20}" text-anchor="middle">{escape(title)}</text>\n')
         drawn = "".join(text_of(piece, top, frames if moving else None) for piece in pieces(states))
         body += f'<g class="window">\n{drawn}</g>\n'
+        for number, (window, row, time, words) in enumerate(marks, 1):
+            if window == place:
+                body += mark_of(number, words, top + TITLE + PAD + row * LINE + 15, frames if moving else None, time)
         top += height + GAP
     motion = f"@media (prefers-reduced-motion:no-preference){{.moving{{animation:{whole:.1f}s step-end infinite}}\n{chr(10).join(rules)}\n}}"
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top - GAP}" width="{WIDTH}" height="{top - GAP}" '

@@ -87,7 +87,7 @@ class Stage:
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="pic.", dir=os.environ.get("TMPDIR", "/tmp"))
-        self.socket, self.passwd, self.terminals = self.folder + "/s", self.folder + "/passwd", []
+        self.socket, self.passwd, self.terminals, self.marks = self.folder + "/s", self.folder + "/passwd", [], []
         os.mkdir(self.folder + "/bin")
         shutil.copy(RLOCK, self.folder + "/bin/rlock")
         for name, text in ("deploy.sh", DEPLOY), ("smoke-test.sh", "#!/bin/sh\nsleep $TAKES\nexit 3\n"), ("passwd", "".join(
@@ -137,10 +137,20 @@ class Stage:
                 sys.exit(f"waited in vain for: {what}\n" + "\n".join(terminal.text() for terminal in self.terminals))
             self.look(0.05)
 
+    def mark(self, terminal, text, words):
+        """The next event is in the last row of this terminal that has the text."""
+        row = max(row for row, line in enumerate(terminal.text().split("\n")) if text in line)
+        self.marks.append((self.terminals.index(terminal), row, time.monotonic() - self.began, words))
+
+    def first(self):
+        """When all have their first prompt, which is when a picture begins."""
+        return max(terminal.states[0][0] for terminal in self.terminals)
+
+    def events(self):
+        return [(window, row, moment - self.first(), words) for window, row, moment, words in self.marks]
+
     def windows(self, titles):
-        """From the first prompt of all on."""
-        first = max(terminal.states[0][0] for terminal in self.terminals)
-        found = []
+        first, found = self.first(), []
         for terminal, title in zip(self.terminals, titles):
             states = [(max(0.0, moment - first), rows) for moment, rows in terminal.states]
             found.append((title, max(len(rows) for _, rows in states), states))
@@ -160,12 +170,16 @@ def waiting():
         stage.pause(0.8)
         alice.types("rlock run deploy -- ./deploy.sh &")
         alice.sees("fencing token")
+        stage.mark(alice, "fencing token", "Alice has the lock")
         stage.pause(1.2)
         bob.types("rlock run deploy -- ./deploy.sh")
+        stage.mark(bob, "./deploy.sh", "Bob asks for it, and waits")
         bob.sees("you are 1st")
         stage.pause(2.5)
         alice.types("kill -9 %1")
+        stage.mark(alice, "kill -9", "Alice's rlock is killed")
         bob.sees("fencing token")
+        stage.mark(bob, "fencing token", "Bob has the lock")
         stage.pause(1)
         while "Killed" not in alice.text():  # a shell says so in front of a prompt
             os.write(alice.end, b"\n")
@@ -173,7 +187,8 @@ def waiting():
         bob.sees("done")
         bob.sees("$ ")
         stage.pause(0.5)
-        return stage.windows(["Alice, on ci-1", "Bob, on ci-2"]), "Bob waits for the lock of Alice; her rlock is killed, and he is next"
+        return (stage.windows(["Alice, on ci-1", "Bob, on ci-2"]),
+                "Bob waits for the lock of Alice; her rlock is killed, and he is next", stage.events())
 
 
 def held_and_awaited(stage):
@@ -263,8 +278,9 @@ def main():
     if CHECK:
         sys.exit(not all([check(name) for name in sys.argv[2:] or SCENES]))
     if sys.argv[1:2] == ["--at"]:
-        windows, about = waiting()
-        sys.stdout.write(draw.draw(draw.state_at(windows, float(sys.argv[2])), about))
+        windows, about, marks = waiting()
+        moment = float(sys.argv[2])
+        sys.stdout.write(draw.draw(draw.state_at(windows, moment), about, [mark for mark in marks if mark[2] <= moment]))
         return
     if set(sys.argv[1:]) - set(SCENES):
         sys.exit(__doc__)

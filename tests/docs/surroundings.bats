@@ -211,20 +211,47 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   [[ $stderr == *'LOCK_PID=$PPID'* && $(redis srv exists deploy) == 0 ]]
 }
 
+# job_before: another job has the lock `deploy`, until a file `free` exists; its pid is in $job_before.
+job_before() {
+  rlock run --reason 'release 1.4 ``` <b>' deploy -- sh -c 'touch begun; until [ -e free ]; do sleep 0.02; done' 3>&- &
+  job_before=$!
+  wait_until test -e begun
+}
+
+# A shell that waits until another job waits for `deploy`.
+UNTIL_AWAITED='until rlock status --json deploy | grep -q "\"waiting\": 1"; do sleep 0.02; done'
+
+# archive_served: an archive with the program at $archive, on a server of this host; $sha256 is its checksum, $server the pid.
+archive_served() {
+  mkdir -p tree/rlock-1/bin web
+  cp "$(realpath "$RLOCK")" tree/rlock-1/bin/rlock
+  tar -C tree -c rlock-1 | gzip -1 >web/rlock.tar.gz
+  sha256=$(sha256sum web/rlock.tar.gz)
+  sha256=${sha256%% *}
+  python3 -u -m http.server --bind 127.0.0.1 --directory web 0 >web.log 2>&1 3>&- &
+  server=$!
+  wait_until grep -q ' port ' web.log
+  archive=http://127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' web.log)/rlock.tar.gz
+}
+
+# component [INPUT=VALUE...] <SCRIPT: the file `job`, as GitLab gives a job with the component to a shell.
+component() { python3 "$TESTS_DIR/lib/gitlab_runner.py" "$EXAMPLES/gitlab/templates/rlock.yml" "$@" >job; }
+
 @test "GitLab: the lock is held as long as the script's shell lives" {
-  yaml gitlab.yml 'doc[".rlock"]["before_script"]' >script
-  [[ $(yaml gitlab.yml 'doc[".rlock"]["variables"]["LOCK"]') == '$CI_PROJECT_PATH_SLUG' ]]
-  export LOCK=team-application CI_JOB_URL=https://gitlab.example/1 LOCK_WAIT
-  LOCK_WAIT=$(yaml gitlab.yml 'doc[".rlock"]["variables"]["LOCK_WAIT"]')
-  echo 'rlock status "$LOCK"; exit 4' >>script
-  run -4 bash -eu script
+  export CI_PROJECT_PATH_SLUG=team-application CI_JOB_URL=https://gitlab.example/1
+  component <<<'rlock status "$LOCK"; exit 4'
+  run -4 bash job
+  assert_says 'name      team-application'
   assert_says 'reason    https://gitlab.example/1'
   wait_until not held team-application
   # Another job has it, so the script does not start.
   local owner
-  owner=$(rlock acquire team-application --lease 10m)
-  LOCK_WAIT=0 run -75 bash -eu script
-  [[ $output != *'state '* ]]
+  owner=$(rlock acquire team-application --lease 10m --reason because)
+  component wait=0 <<<'touch ran'
+  run -75 bash job
+  assert_says "reason 'because'"
+  [[ $output == *'did not get its lock'*'reason    because'* ]]
+  [[ ! -e ran ]]
   rlock release team-application --owner "$owner"
 }
 
@@ -232,45 +259,137 @@ exec_start() { here <"$EXAMPLES/$1" | sed -n 's/^ExecStart=//p'; }
   needs_pid_namespaces
   local shell status want as=()
   [[ $(id -u) == 0 ]] || as=(--user --map-root-user)
-  export LOCK=deploy CI_JOB_URL=https://gitlab.example/1 LOCK_WAIT=1m
-  yaml gitlab.yml 'doc[".rlock"]["before_script"]' >before
-  # As the runner gives it to the shell: all lines in one eval, behind a pipe. The keeper has no time to end by itself.
+  export CI_PROJECT_PATH_SLUG=deploy CI_JOB_URL=https://gitlab.example/1
+  # The keeper has no time to end by itself.
   in_container() {
-    python3 -c 'import shlex, sys; print("set -e\n: | eval", shlex.quote(sys.stdin.read()))' >script
-    unshare ${as[@]+"${as[@]}"} --pid --fork --kill-child --mount-proc "$shell" <script
+    component
+    unshare ${as[@]+"${as[@]}"} --pid --fork --kill-child --mount-proc "$shell" <job
   }
   for shell in bash dash 'busybox sh'; do
     command -v "${shell%% *}" >/dev/null || continue
     [[ $shell != busybox* ]] || { printf '#!/bin/sh\nexec busybox sh "$@"\n' >bin/ash && chmod +x bin/ash && shell=ash; }
     for want in 0 4; do
-      run -"$want" in_container <<<"$(<before)"$'\ncd /\nrlock status "$LOCK"\n'"exit $want"
+      run -"$want" in_container <<<$'cd /\nrlock status "$LOCK"\n'"exit $want"
       assert_says 'reason    https://gitlab.example/1'
       [[ $(redis srv exists deploy) == 0 ]]
     done
-    run -1 in_container <<<"$(<before)"$'\nfalse\necho not reached'
+    run -1 in_container <<<$'false\necho not reached'
     [[ $output != *'not reached'* && $(redis srv exists deploy) == 0 ]]
     # Another job may have run at the same time.
-    run -76 in_container <<<"$(<before)"$'\nredis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
+    run -76 in_container <<<'redis-cli -s "$srv_sock" del deploy "rlock:holder:{deploy}"'
   done
 }
 
-@test "Jenkins: each step has its own shell, and post releases in any case" {
-  local text texts=()
-  mapfile -t texts < <(sed -nE "s/.*(sh '|script: ')(.*)'.*/\2/p" "$EXAMPLES/Jenkinsfile")
-  ((${#texts[@]} == 4))
-  for text in deploy.sh try.sh; do printf '#!/bin/sh\nrlock status %s\n' deploy >"$text" && chmod +x "$text"; done
-  export BUILD_URL=https://jenkins.example/1 RLOCK_OWNER
-  RLOCK_OWNER=$(sh -xec "${texts[0]}")
-  run -0 sh -xec "${texts[1]}"
-  assert_says 'reason    https://jenkins.example/1'
-  run -0 sh -xec "${texts[2]}"
-  run -0 sh -xec "${texts[3]}"
-  [[ $(redis srv exists deploy) == 0 ]]
-  # Taken away between two stages: the next one does not start.
-  run -76 sh -xec "${texts[1]}"
-  [[ $output != *'state '* ]]
-  # The first stage has failed, so there is nothing to release.
-  RLOCK_OWNER='' run -0 sh -xec "${texts[3]}"
+@test "GitLab: the log says for whom the job has waited, and who waited for it" {
+  local job next
+  job_before
+  component lock=deploy <<<"$UNTIL_AWAITED"
+  bash job >out 2>&1 3>&- &
+  job=$!
+  wait_until waits deploy
+  touch free
+  wait "$job_before"
+  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
+  next=$!
+  wait "$job"
+  wait "$next"
+  sed -n '/section_start:[0-9]*:rlock_begin/,/section_end:[0-9]*:rlock_begin/p' out | grep -qxF 'reason    release 1.4 ``` <b>'
+  sed -n '/section_start:[0-9]*:rlock_end/,/section_end:[0-9]*:rlock_end/p' out | grep -q '^waiting   1\. .*: release 1.5$'
+  grep -q 'The job waited [0-9]* s for its lock' out
+}
+
+# What a branch may be called that is not friendly.
+NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
+
+@test "GitLab: a branch's name cannot become a part of the script" {
+  export CI_COMMIT_REF_NAME=$NAME_OF_A_BRANCH
+  component 'lock=$CI_COMMIT_REF_NAME' <<<'rlock status --json -- "$LOCK"; [ "$LOCK" = "$CI_COMMIT_REF_NAME" ]'
+  run -0 bash job
+  assert_says '"state": "held"'
+  [[ ! -e ran ]]
+}
+
+@test "GitLab: an archive brings the program; it is checked before it is unpacked" {
+  local archive sha256 server
+  archive_served
+  PATH=/usr/bin:/bin
+  component lock=deploy "archive=$archive" "sha256=$sha256" <<<'rlock status -- "$LOCK"'
+  run -0 bash job
+  assert_says 'state     held'
+  component lock=deploy "archive=$archive" "sha256=${sha256//?/0}" <<<'touch ran'
+  run -1 bash job
+  component lock=deploy "archive=$archive" <<<'touch ran'
+  run -1 bash job
+  [[ ! -e ran ]]
+  kill "$server"
+  wait "$server" || true
+}
+
+needs_groovy() { command -v groovy >/dev/null || skip 'NO GROOVY HERE: the library for Jenkins is not tested'; }
+
+# jenkins FILE: runs the pipeline with the library.
+jenkins() { groovy "$TESTS_DIR/lib/jenkins_runner.groovy" "$1" "$EXAMPLES/jenkins/vars"; }
+
+@test "Jenkins: two stages under one lock; log and description say for whom the build has waited, and who waited for it" {
+  needs_groovy
+  local job next
+  export BUILD_URL=https://jenkins.example/1
+  sed "s,redis://cache.example,$RLOCK_URL," "$EXAMPLES/Jenkinsfile" >pipeline
+  printf '#!/bin/sh\nrlock status "$RLOCK_NAME" >status\n' >deploy.sh
+  printf '#!/bin/sh\n%s\n' "$UNTIL_AWAITED" >try.sh
+  chmod +x deploy.sh try.sh
+  job_before
+  jenkins pipeline >out 2>&1 3>&- &
+  job=$!
+  wait_until waits deploy
+  touch free
+  wait "$job_before"
+  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
+  next=$!
+  wait "$job"
+  wait "$next"
+  grep -q 'reason    https://jenkins.example/1' status
+  sed -n '/^The build waited/,/^token/p' out | grep -qxF 'reason    release 1.4 ``` <b>'
+  sed -n '/^Before the release/,/^+/p' out | grep -q '^waiting   1\. .*: release 1.5$'
+  grep -qE '^description: The build waited [0-9]+ s for its lock; it was held by .* pid [0-9]+, release 1.4 ``` \?b\?$' out
+}
+
+@test "Jenkins: a lock that is busy or lost, a step that fails, slots, a branch with an odd name" {
+  needs_groovy
+  local owner
+  owner=$(rlock acquire busy --lease 10m --reason because)
+  export BRANCH_NAME=$NAME_OF_A_BRANCH'$HOME'
+  cat >pipeline <<'END'
+def fails(Closure steps) { try { steps(); echo 'fine' } catch (failed) { echo "failed: ${failed.message}" } }
+fails { withRlock(name: 'busy', wait: 0) { sh 'touch ran' } }
+fails { withRlock(name: 'lost') { sh 'redis-cli -s "$srv_sock" del lost "rlock:holder:{lost}"' } }
+fails { withRlock(name: 'deploy') { sh 'exit 3' } }
+fails { withRlock(wait: 0) { sh 'touch ran' } }
+fails { withRlock(name: 'slots', slots: 2) { sh 'rlock status slots >slots' } }
+withRlock(name: env.BRANCH_NAME) { sh 'test "$RLOCK_NAME" = "$BRANCH_NAME"; rlock status --is-held -- "$RLOCK_NAME"' }
+END
+  run -0 jenkins pipeline
+  [[ $(grep -E '^(failed|fine)' <<<"$output" | paste -sd,) == 'failed: script returned exit code 75,failed: script returned exit code 76,failed: script returned exit code 3,failed: withRlock: the name of the lock is missing,fine' ]]
+  [[ ! -e ran && $(redis srv exists deploy) == 0 ]]
+  grep -q '1 of 2 slots taken' slots
+  assert_says 'The build did not get its lock; it was held by'
+  rlock release busy --owner "$owner"
+}
+
+@test "Jenkins: an archive brings the program; it is checked before it is unpacked" {
+  needs_groovy
+  local archive sha256 server
+  archive_served
+  printf '%s\n' "withRlock(name: 'deploy', archive: '$archive', sha256: '$sha256') { sh 'rlock status deploy' }" \
+    "withRlock(name: 'deploy', archive: '$archive', sha256: '${sha256//?/0}') { sh 'touch ran' }" >pipeline
+  PATH=/usr/bin:/bin run -1 jenkins pipeline
+  assert_says 'state     held'
+  [[ ! -e ran ]]
+  kill "$server"
+  wait "$server" || true
+  # As GitLab's component does.
+  diff <(grep -hoE '(if command -v curl|echo "\$LOCK_SHA|tar ).*' "$EXAMPLES/jenkins/vars/withRlock.groovy") \
+    <(grep -hoE '(if command -v curl|echo "\$LOCK_SHA|tar ).*' "$EXAMPLES/gitlab/templates/rlock.yml")
 }
 
 # action [INPUT=VALUE...] -- STEP
@@ -322,6 +441,55 @@ action() { python3 "$TESTS_DIR/lib/github_runner.py" "$EXAMPLES/github" "$@"; }
   run -69 action name=deploy wait=0 "url=unix://$PWD/none" -- 'touch ran'
   PATH=$(dirname "$(command -v node)"):/usr/bin:/bin run -127 action name=deploy -- 'touch ran'
   assert_says 'install it on the runner'
+  [[ ! -e ran ]]
+}
+
+@test "GitHub: the job's summary says for whom the job has waited, and who waited for it" {
+  needs_node
+  local job next
+  job_before
+  action name=deploy -- "$UNTIL_AWAITED" >out 2>&1 3>&- &
+  job=$!
+  wait_until waits deploy
+  touch free
+  wait "$job_before"
+  rlock run --wait 1m --reason 'release 1.5' deploy -- true 3>&- &
+  next=$!
+  wait "$job"
+  wait "$next"
+  sed -n 's/^summary: //p' out >summary
+  sed -n '/When it began to wait/,/^```$/p' summary | grep -qxF 'reason    release 1.4 ``` <b>'
+  sed -n '/Just before that/,/^```$/p' summary | grep -q '^waiting   1\. .*: release 1.5$'
+  [[ $(grep -c '^```' summary) == 4 ]]
+  # It gives up.
+  rm free begun
+  job_before
+  run -75 action name=deploy wait=0 -- true
+  [[ $output == *'summary: The job did not get its lock'*'summary: reason    release 1.4'* ]]
+  touch free
+  wait "$job_before"
+}
+
+@test "GitHub: an archive brings the program; it is checked before it is unpacked, and kept for the next job" {
+  needs_node
+  local archive sha256 server
+  archive_served
+  export RUNNER_TOOL_CACHE=$PWD/cache PATH
+  PATH=$(dirname "$(command -v node)"):/usr/bin:/bin # without rlock
+  run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- 'rlock status deploy'
+  assert_says 'state     held'
+  assert_says 'released the lock deploy'
+  run -64 action name=deploy "archive=$archive" -- 'touch ran'
+  run -69 action name=deploy "archive=$archive.asc" "sha256=${sha256//?/0}" -- 'touch ran'
+  assert_says 'status 404'
+  run -76 action name=deploy "archive=$archive" "sha256=${sha256//?/0}" -- 'touch ran'
+  assert_says "its SHA-256 is $sha256"
+  kill "$server"
+  wait "$server" || true
+  run -0 action name=deploy "archive=$archive" "sha256=$sha256" -- true
+  # Another job has written to the cache.
+  echo >>"cache/rlock/$sha256.tar.gz"
+  run -69 action name=deploy "archive=$archive" "sha256=$sha256" -- 'touch ran'
   [[ ! -e ran ]]
 }
 

@@ -1,0 +1,48 @@
+// Gets the program from an archive of a release, for runners that do not have it. It needs node and tar.
+'use strict';
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const { createHash } = require('crypto');
+const { spawnSync } = require('child_process');
+const { fail } = require('./rlock.js');
+
+const sum = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+const download = async (address) => {
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(120000) });
+    if (answer.ok) return Buffer.from(await answer.arrayBuffer());
+    return fail(`the archive cannot be downloaded: status ${answer.status}`, 69);
+  } catch (error) {
+    return fail(`the archive cannot be downloaded: ${(error.cause || error).message}`, 69);
+  }
+};
+
+// Later jobs of the same runner find it in the tool cache. Other jobs can write there, so it is checked there as well.
+const archive = async (address, sha256) => {
+  const folder = path.join(process.env.RUNNER_TOOL_CACHE || os.tmpdir(), 'rlock');
+  const kept = path.join(folder, `${sha256}.tar.gz`);
+  try {
+    const bytes = fs.readFileSync(kept);
+    if (sum(bytes) === sha256) return bytes;
+  } catch { /* not there */ }
+  const bytes = await download(address);
+  if (sum(bytes) !== sha256) fail(`the archive is not the one you meant: its SHA-256 is ${sum(bytes)}. Nothing was unpacked`, 76);
+  try {
+    fs.mkdirSync(folder, { recursive: true });
+    fs.writeFileSync(`${kept}.${process.pid}`, bytes);
+    fs.renameSync(`${kept}.${process.pid}`, kept);
+  } catch { /* the next job downloads it again */ }
+  return bytes;
+};
+
+// Unpacks it into a folder of this job. Returns the program's path.
+exports.unpack = async (address, sha256) => {
+  if (!/^[0-9a-f]{64}$/.test(sha256)) fail('the input `archive` needs the input `sha256`: its checksum, as SHA256SUMS of the release has it', 64);
+  const input = await archive(address, sha256);
+  const folder = fs.mkdtempSync(path.join(process.env.RUNNER_TEMP || os.tmpdir(), 'rlock-'));
+  const done = spawnSync('tar', ['-xzf', '-', '--strip-components=1', '-C', folder], { input, stdio: ['pipe', 'inherit', 'inherit'] });
+  if (done.status !== 0) fail('the archive cannot be unpacked: is there tar, with gzip?', 71);
+  return path.join(folder, 'bin', 'rlock');
+};

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# docs/agents.md and the skill for agents: every line with rlock runs, and what they say about statuses and JSON is true.
+
+load ../lib/common
+load ../lib/docs
+
+setup_file() { redis_start srv; }
+setup() {
+  PAGE=$(cd "$TESTS_DIR/.." && pwd)/docs/agents.md
+  SKILL=${PAGE%/docs/*}/packaging/examples/SKILL.md
+  RLOCK_URL=$(redis_url srv)
+  export RLOCK_URL
+  cd "$BATS_TEST_TMPDIR" || return
+  local stub
+  mkdir bin
+  ln -s "$(realpath "$RLOCK")" bin/rlock
+  for stub in migrate.sh deploy.sh smoke-test.sh bin/make; do
+    printf '#!/bin/sh\necho "%s $* under $(echo $RLOCK_NAME)" >>"%s/calls"\n' "${stub##*/}" "$PWD" >"$stub"
+    chmod +x "$stub"
+  done
+  echo 4f2a1c9 >commit
+  PATH=$PWD/bin:$PATH
+  blocks "$PAGE" "$SKILL"
+  sed -i "s,RLOCK_URL=local: ,RLOCK_URL=local:$PWD/l ," block.* # not the user's own
+}
+teardown() {
+  [[ ! -d l ]] || rlock --url "local:$PWD/l" local stop --yes
+  assert_clean srv
+}
+teardown_file() { redis_stop srv; }
+
+# by_another: another owner holds every lock of the blocks.
+by_another() {
+  local name
+  for name in db:shop-test deploy:staging "$(hostname):port-3000" "$(hostname):$PWD"; do
+    rlock acquire "$name" --lease 10m --reason 'nightly tests'
+  done
+}
+
+@test "both documents have no other commands than those in their blocks, and none that takes a lock away" {
+  [[ $(cat "$PAGE" "$SKILL" | grep -c '^```sh$') == $(ls block.* | wc -l) ]]
+  run -1 awk '/^```/ { fenced = !fenced } !fenced && /rlock (run|acquire|renew|release|status) [^-`]/ { print; bad = 1 } END { exit !bad }' "$PAGE" "$SKILL"
+  run -1 grep -hE 'force-unlock|--supersede|redis-cli|kill' block.*
+}
+
+@test "each block runs" {
+  local script
+  for script in $(ls block.* | sort -V); do
+    run -0 timeout -k 1 60 bash -euo pipefail "$script" </dev/null 3>&-
+    redis srv flushall >/dev/null # what --once remembers
+  done
+  [[ $(cut -d' ' -f1 calls | sort -u | tr '\n' ' ') == 'deploy.sh make migrate.sh smoke-test.sh ' ]]
+  grep -qx "make serve under $(hostname):port-3000" calls
+  grep -qx 'make test under db:sandbox' calls
+}
+
+@test "no block does anything under a lock that another owner has" {
+  local script
+  by_another
+  for script in $(grep -L 'RLOCK_URL=local' block.*); do
+    sed -i 's/--wait 5m/-n/; s/RLOCK_WAIT=5m/RLOCK_WAIT=0/' "$script"
+    timeout -k 1 60 sh "$script" </dev/null >out 2>&1 3>&- || true
+    [[ ! -e calls ]] || [[ $(sort -u calls) == 'make  under ' ]] || { cat "$script" out calls && return 1; }
+  done
+  redis srv flushall
+}
+
+@test "a busy lock: the report says who has it, since when and why" {
+  local member
+  rlock run --reason 'nightly tests' deploy:staging -- sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done' 3>&- &
+  wait_until test -e begun
+  sed 's/--wait 5m/-n/' "$(grep -l -- '|| rlock status --json' block.*)" >script
+  run -0 --separate-stderr bash -eu script
+  [[ ! -e calls && $stderr == *"reason 'nightly tests'" ]]
+  # Each member that the page names is there.
+  sed -n '/^## If you do not get/,/^Never/p' "$PAGE" | grep -oE '`[a-z_]+`' | tr -d '`' | sort -u >members
+  (($(wc -l <members) == 8))
+  while read -r member; do [[ $output == *"\"$member\": "* ]]; done <members
+  touch go
+  wait "$!"
+}
+
+@test "the statuses are those of rlock" {
+  local status
+  for status in $(sed -nE '/^## What the exit/,/^## If/s/^\| ([0-9, ]+)[,|].*/\1/p' "$PAGE" | tr -d ,) \
+    $(sed -n '/^## After/,/^## Never/s/^- \([0-9][^:]*\):.*/\1/p' "$SKILL" | grep -oE '[0-9]+'); do
+    grep -qE "^\| $status \|" "${PAGE%/*}/guarantees.md"
+    echo "$status"
+  done >statuses
+  [[ $(sort -u statuses | tr '\n' ' ') == '124 69 74 75 76 77 78 ' ]]
+}
+
+@test "the skill has a name, a description and at most sixty lines" {
+  (($(wc -l <"$SKILL") <= 60))
+  [[ $(sed -n '1p;4p' "$SKILL" | tr '\n' ' ') == '--- --- ' && $(sed -n 2p "$SKILL") == 'name: rlock' ]]
+  local about
+  about=$(sed -n '3s/^description: //p' "$SKILL")
+  ((${#about} > 50 && ${#about} < 900)) && [[ $about != *': '* ]] # which YAML would not read as text
+}
