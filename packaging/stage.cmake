@@ -32,11 +32,16 @@ if(CPACK_RLOCK_STATIC)
   execute_process(COMMAND sh ${from}/linked --notices ${CPACK_RLOCK_BUILD}
     OUTPUT_FILE ${doc}/THIRD-PARTY.txt COMMAND_ERROR_IS_FATAL ANY)
   compress(${doc}/THIRD-PARTY.txt)
+  set(static_comment "
+Comment: The program is linked statically. The file THIRD-PARTY.txt.gz beside
+ this one has the copyright notices and licences of all libraries in it.")
 endif()
 
 if(CPACK_GENERATOR STREQUAL DEB)
   file(REMOVE ${doc}/LICENSE)  # the file copyright has it
-  file(INSTALL ${from}/debian/copyright DESTINATION ${doc})
+  file(READ ${from}/debian/copyright copyright)
+  string(REPLACE "@HOMEPAGE@" "${CPACK_PACKAGE_HOMEPAGE_URL}${static_comment}" copyright "${copyright}")
+  file(WRITE ${doc}/copyright "${copyright}")
   file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
   # Debian's zsh uses this folder instead of site-functions.
   file(RENAME ${root}/usr/share/zsh/site-functions ${root}/usr/share/zsh/vendor-completions)
@@ -50,7 +55,7 @@ if(CPACK_GENERATOR STREQUAL DEB)
   compress(${doc}/changelog)
   compress(${doc}/changelog.Debian)
   if(CPACK_RLOCK_STATIC)
-    file(INSTALL ${from}/debian/lintian-overrides DESTINATION ${root}/usr/share/lintian/overrides RENAME rlock)
+    file(INSTALL ${from}/static-deb/lintian-overrides DESTINATION ${root}/usr/share/lintian/overrides RENAME rlock)
   endif()
 endif()
 

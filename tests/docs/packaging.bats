@@ -18,14 +18,14 @@ needs_static_build() {
 @test "the scripts of packaging/ have no errors" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/linked packaging/musl packaging/recipes packaging/release packaging/try-arm64 packaging/try-on packaging/try-package \
+  shellcheck -x -S warning packaging/*.sh packaging/asdf/bin/* packaging/debian-source packaging/linked packaging/musl packaging/provenance packaging/recipes packaging/release packaging/try-* packaging/verify \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
-  for script in musl recipes release try-arm64 try-on try-package; do
+  for script in debian-source musl provenance recipes release verify try-arm64 try-on try-package try-recipes try-source; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
@@ -117,6 +117,87 @@ write_recipes() {
   run -1 grep -n 'depends_on arch' both/rlock.rb
 }
 
+@test "the recipes for mise and aqua have the syntax of their tools, and name the archives and checksums" {
+  /usr/bin/python3 -c 'import tomllib, yaml' || skip 'no tomllib or yaml'
+  local folder
+  write_recipes one amd64
+  write_recipes both amd64 arm64
+  for folder in one both; do
+    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{mise.toml,aqua-registry.yaml}
+    /usr/bin/python3 - "$folder" <<'END'
+import glob, hashlib, sys, tomllib, yaml
+folder = sys.argv[1]
+archives = {name.split('-')[-1].split('.')[0]: name for name in glob.glob(folder + '/rlock-*-linux-*.tar.gz')}
+tool = tomllib.load(open(folder + '/mise.toml', 'rb'))['tools']['http:rlock']
+assert tool['version'] == '7.8.9' and tool['bin_path'] == 'bin'
+where = {'amd64': 'linux-x64', 'arm64': 'linux-arm64'}
+assert set(tool['platforms']) == {where[one] for one in archives}, tool
+for architecture, name in archives.items():
+    platform = tool['platforms'][where[architecture]]
+    assert platform['url'].endswith('/releases/download/v7.8.9/' + name.split('/')[-1]), platform
+    assert platform['checksum'] == 'sha256:' + hashlib.sha256(open(name, 'rb').read()).hexdigest()
+[package] = yaml.safe_load(open(folder + '/aqua-registry.yaml'))['packages']
+assert package['supported_envs'] == ['linux/' + one for one in sorted(archives)]
+assert package['url'].rsplit('/', 1)[0] + '/SHA256SUMS' == package['checksum']['url']
+END
+  done
+}
+
+# asdf COMMAND: runs a program of the plugin in ./asdf-rlock as asdf does, with the releases in ./releases.
+asdf() {
+  mkdir -p downloaded
+  ASDF_RLOCK_DOWNLOADS=file://$PWD/releases ASDF_RLOCK_SOURCE=$PWD/source ASDF_INSTALL_TYPE=version \
+    ASDF_INSTALL_VERSION=7.8.9 ASDF_DOWNLOAD_PATH=$PWD/downloaded ASDF_INSTALL_PATH=$PWD/installed "asdf-rlock/bin/$1"
+}
+
+@test "the plugin for asdf lists the tagged versions, and installs the archive with the right checksum only" {
+  command -v curl >/dev/null || skip 'no curl'
+  [[ $(uname -m) == x86_64 ]] || skip 'the archive of this test is for x86-64'
+  write_recipes dist amd64
+  tar -xzf dist/asdf-rlock.tar.gz
+  git init -q source
+  git -C source -c user.name=x -c user.email=x commit -q --allow-empty -m x
+  for tag in v7.8.9 v7.8.10 v0.9.0 other; do git -C source tag "$tag"; done
+  [[ $(asdf list-all) == '0.9.0 7.8.9 7.8.10' ]]
+  local release=releases/v7.8.9 name=rlock-7.8.9-linux-amd64
+  mkdir -p "$release" "$name/bin" "$name/share/man"
+  echo program >"$name/bin/rlock"
+  tar -czf "$release/$name.tar.gz" "$name"
+  (cd "$release" && sha256sum -- *.tar.gz >SHA256SUMS)
+  asdf download
+  asdf install
+  [[ $(<installed/bin/rlock) == program && -d installed/share/man && ! -e downloaded/SHA256SUMS ]]
+  rm -r downloaded
+  echo more >>"$release/$name.tar.gz"
+  run -1 asdf download
+  [[ $output == *'does not have the checksum'* && ! -e downloaded/bin ]]
+  # It is not listed.
+  : >"$release/SHA256SUMS"
+  run -1 asdf download
+  [[ $output == *'does not have the checksum'* && ! -e downloaded/bin ]]
+}
+
+@test "the Debian source package has the version and the addresses, and is the same when it is created again" {
+  command -v dpkg-source >/dev/null || skip 'no dpkg-dev'
+  [[ -e $ROOT/.git ]] || skip 'not a clone'
+  local folder
+  for folder in one two; do
+    mkdir "$folder"
+    # As it will be committed.
+    (cd "$ROOT" && git -c safe.directory='*' ls-files -z -co --exclude-standard CMakeLists.txt packaging | xargs -0 tar -c --transform 's,^,rlock-7.8.9/,' \
+      --sort=name --mtime=@0) | gzip -n >"$folder/rlock-7.8.9.tar.gz"
+    SOURCE_DATE_EPOCH=1000000000 sh "$ROOT/packaging/debian-source" "$folder" 7.8.9
+  done
+  diff -r one two
+  dpkg-source -x one/rlock_7.8.9-0source1.dsc unpacked >/dev/null
+  run -1 grep -rnE '@[A-Z0-9]+@' unpacked/debian --exclude=watch
+  [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Version) == 7.8.9-0source1 ]]
+  [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Timestamp) == 1000000000 ]]
+  # The same words about the package.
+  diff <(sed -n '/^ rlock takes/,$s/^ //p' unpacked/debian/control) \
+    <(sed -n '/^"rlock takes/,/share it\.$/p' "$ROOT/packaging/cpack.cmake" | tr -d '"')
+}
+
 @test "the recipe for Homebrew takes the completions from where the install rules put them" {
   local shell file
   for shell in bash zsh fish; do
@@ -202,6 +283,14 @@ toolchain() {
   eval "$line -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON" >"$folder/log" 2>&1 || { cat "$folder/log" && return 1; }
   grep -q '^build rlock: ' "$folder/build/build.ninja"
   run -1 grep -c unit_tests "$folder/build/build.ninja"
+}
+
+@test "a build with -DRLOCK_SHARED=ON links no library statically" {
+  cmake -S "$ROOT" -B shared -G Ninja -DRLOCK_SHARED=ON -DBUILD_TESTING=OFF >log 2>&1 || { cat log && return 1; }
+  sed -n '/^build rlock: /,/^$/p' shared/build.ninja >link
+  grep -q 'libhiredis\.so' link
+  # Other than the floors of rlock itself.
+  run -1 grep -noE '[^ ]*/lib[a-z]+(_static)?\.a|-static[a-z+-]*' link
 }
 
 # A project whose build takes three steps, and what shows its progress.
