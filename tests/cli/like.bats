@@ -59,17 +59,21 @@ ioredis-lock L1
 rslock L1
 redis-semaphore mutex:L1
 pottery redlock:L1
+redlock-rb L1
+redlock-net redlock:L1
 python-redis-lock lock:L1
 shedlock job-lock:default:L1
 END
-  ((count == 11))
-  # Every preset in the help is here, except spring, which has no usual key.
+  ((count == 13))
+  # Every preset in the help is here, except spring and laravel, which have no usual key.
   run -64 --separate-stderr rlock run --like nobody L1 -- true
-  [[ $(grep -o 'is none of .*' <<<"$stderr" | tr -cd , | wc -c) == 12 ]]
+  [[ $(grep -o 'is none of .*' <<<"$stderr" | tr -cd , | wc -c) == 15 ]]
 }
 
 @test "--key: another prefix, with a preset and without one" {
   run -0 rlock run --like shedlock --key job-lock:prod:% k -- redis-cli -s "$srv_sock" type job-lock:prod:k
+  [[ $output == string ]]
+  run -0 rlock run --like laravel --key app_database_app_cache_% k -- redis-cli -s "$srv_sock" type app_database_app_cache_k
   [[ $output == string ]]
   run -0 rlock run --protocol set --key 'a:%:z' k -- redis-cli -s "$srv_sock" type a:k:z
   [[ $output == string ]]
@@ -129,6 +133,8 @@ END
   assert_says 'REGISTRY:%'
   run -64 --separate-stderr rlock run --like spring --key 'x%' k -- true
   assert_says 'REGISTRY:%'
+  run -64 --separate-stderr rlock run --like laravel k -- true
+  assert_says 'give one of the form PREFIX%'
   for options in x 'x%%' ''; do
     run -64 --separate-stderr rlock run --key "$options" k -- true
     assert_says 'write exactly one %'

@@ -19,7 +19,7 @@ import redis
 library, url, driver = sys.argv[1], sys.argv[2], sys.argv[3:]
 preset = {"redlock4": "redlock", "redlock5": "redlock", "spring-pubsub": "spring"}.get(library, library)
 FORMS = {"redis-semaphore": "mutex:%", "pottery": "redlock:%", "python-redis-lock": "lock:%", "spring": "REGISTRY:%",
-         "shedlock": "job-lock:default:%"}
+         "shedlock": "job-lock:default:%", "redlock-net": "redlock:%", "laravel": "laravel_database_laravel_cache:%"}
 NAME = "pair-" + library
 KEY = FORMS.get(preset, "%").replace("%", NAME)
 SAMPLES = int(os.environ.get("SAMPLES", "3"))
@@ -28,7 +28,7 @@ LONG = 600000
 SOON = 2000 if library in ("python-redis-lock", "spring-pubsub") else LONG
 server = redis.Redis.from_url(url)
 environment = {**os.environ, "RLOCK_URL": url, "RLOCK_LIKE": preset}
-if preset == "spring":
+if preset in ("spring", "laravel"):
     environment["RLOCK_KEY"] = FORMS[preset]
 folder = tempfile.mkdtemp(dir=os.environ.get("BATS_FILE_TMPDIR"))
 started = []
@@ -225,7 +225,7 @@ def renewals():
     other.must("lock", NAME, LONG)
     server.pexpire(KEY, 10000)
     answer = other.ask("extend", LONG)
-    if library == "redlock-py":
+    if library in ("redlock-py", "laravel"):
         check(not answer["ok"], "it can extend now: test it")
     else:
         check(answer["ok"] and server.pttl(KEY) > 10000, "extend", answer, server.pttl(KEY))
