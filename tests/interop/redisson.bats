@@ -272,7 +272,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   wait_until command_started
   woken_since "$released"
 
-  redisson_send a mapped-fair-lock "$name"
+  redisson_send a mapped-lock "$name"
   wait_until waiters 1
   not redisson_replies a
   released=$(now_ms)
@@ -287,13 +287,28 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   assert_says '(not taken by rlock)'
   RLOCK_KEY=% run -1 rlock status --is-held "$name"
   rlock force-unlock --yes "$name"
-  not redisson a mapped-fair-unlock "$name"
+  not redisson a mapped-unlock "$name"
   local owner
   owner=$(rlock acquire "$name" --lease 1m)
   redisson b mapped-trylock "$name" 0 30000
   [[ $(reply value) == false ]]
   redisson b mapped-force-unlock "$name"
   run -76 rlock release "$name" --owner "$owner"
+}
+
+@test "a name mapper that adds a prefix: rlock knows the queue of the fair lock" {
+  export RLOCK_KEY=app:%
+  start_rlock
+  wait_until command_started
+  redisson_send a mapped-fair-lock "$name"
+  queued() { [[ $(redis r llen "redisson_lock_queue:{app:$name}") == 1 ]]; }
+  wait_until queued
+  run -0 rlock status "$name"
+  assert_says "$(redis r lindex "redisson_lock_queue:{app:$name}" 0)  (Redisson's fair queue)"
+  touch "$end"
+  wait_until redisson_replies a
+  rlock_ends 0
+  redisson a mapped-fair-unlock "$name"
 }
 
 @test "a name mapper that adds a prefix: fencing tokens and the history are those of the key" {
