@@ -32,6 +32,7 @@ constexpr Convention kConventions[] = {
     {.preset = "rslock", .key = "%"},
     {.preset = "redlock-rb", .key = "%"},
     {.preset = "redlock-net", .key = "redlock:%"},
+    {.preset = "symfony", .key = "%"},
     // Both prefixes, of the connection and of the cache, contain the application's name.
     {.preset = "laravel", .key = "", .wanted = "PREFIX%"},
 };

@@ -19,7 +19,7 @@ clients_folder() {
 language_of() {
   case $1 in
     redis-py | redlock-py | pottery | python-redis-lock | redlock-rb | redlock-net) echo python ;;
-    laravel) echo php ;;
+    laravel | symfony) echo php ;;
     redlock4 | redlock5 | ioredis-lock | redis-semaphore) echo node ;;
     redsync | bsm-redislock) echo go ;;
     rslock) echo rust ;;
@@ -29,13 +29,16 @@ language_of() {
 
 needs() { command -v "$1" >/dev/null || { echo "there is no $1"; return 1; }; }
 
+# The interpreter may be behind a link of tests/lib/common.bash, which ends with the run; the environment stays.
+new_environment() { "$(readlink -f "$(command -v python3)")" -m venv "$1"; }
+
 install_python() {
   needs python3 || return
-  python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/python/requirements.txt"
+  new_environment "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/python/requirements.txt"
 }
 install_valkey() {
   needs python3 || return
-  python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
+  new_environment "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
   # The package for another architecture may not have it.
   find "$1/lib" -name valkey-server -type f -exec ln -s {} "$1/valkey-server" \; -quit
   chmod +x "$1/valkey-server" && "$1/valkey-server" --version

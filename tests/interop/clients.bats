@@ -6,7 +6,7 @@ load ../lib/common
 load ../lib/quorum
 load clients
 
-LIBRARIES='redis-py redlock-py pottery python-redis-lock redlock4 redlock5 ioredis-lock redis-semaphore spring spring-pubsub shedlock redsync bsm-redislock rslock redlock-rb redlock-net laravel'
+LIBRARIES='redis-py redlock-py pottery python-redis-lock redlock4 redlock5 ioredis-lock redis-semaphore spring spring-pubsub shedlock redsync bsm-redislock rslock redlock-rb redlock-net laravel symfony'
 
 # Go and Rust take minutes to build, and need compilers that no distribution has, so they are only built on request, and
 # in CI if such compilers are installed.
@@ -107,7 +107,7 @@ on_one_counter() {
 # First, because the pairs continue meanwhile.
 @test "one at a time, and no section is lost: five libraries or more, and rlock" {
   on_one_counter counter "unix://$load_sock" redis-py redlock5 ioredis-lock redlock4 redlock-py redsync bsm-redislock rslock \
-    redlock-rb redlock-net laravel
+    redlock-rb redlock-net laravel symfony
 }
 
 @test "the same on three servers, with a majority" {
@@ -133,3 +133,4 @@ on_one_counter() {
 @test "redlock-rb, by its wire form" { pair redlock-rb; }
 @test "RedLock.net, by its wire form" { pair redlock-net; }
 @test "Laravel" { pair laravel; }
+@test "Symfony" { pair symfony; }

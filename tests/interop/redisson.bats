@@ -297,6 +297,7 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
 }
 
 @test "a name mapper that adds a prefix: rlock knows the queue of the fair lock" {
+  needs_redisson 3.52.0 'the queue has the name without the prefix'
   export RLOCK_KEY=app:%
   start_rlock
   wait_until command_started
