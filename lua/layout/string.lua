@@ -3,6 +3,9 @@
 --
 -- The string has no count, so the holds of an owner are counted in the holder key. Any other string is the lock of a
 -- foreign client; its value may be long, and only as much of it as an owner id may have is compared and shown.
+--
+-- So is a lock of Symfony's RedisStore, which takes a string at the key for a lock that another program holds. Since 5.2
+-- it is a sorted set with a TTL: a token of each holder, scored with the end of its hold, and __write__ beside a writer's.
 
 --- include part/number
 --- include part/peek
@@ -19,9 +22,16 @@
 local kValue = 512
 
 --- if acquire release force_unlock inspect
+-- A token of its holders; nil: it is not a lock of Symfony.
+local function symfony_token()
+  local found = redis.call('pttl', lock) > 0 and peek('zrange', lock, 0, 1) or {}
+  local token = found[1] == '__write__' and found[2] or found[1] or ''
+  return #token == 44 and string.find(token, '^[%w+/]+=$') and token or nil
+end
+
 local function other_kind(mine)
   local other = other_than('string lock', mine)
-  return other and other[1] ~= 'string' and other or nil
+  return other and other[1] ~= 'string' and not symfony_token() and other or nil
 end
 --- end
 
@@ -31,9 +41,15 @@ local function fits(mode)
 end
 --- end
 
--- The string or its beginning; nil: nothing, or not a string.
+-- The string or its beginning; nil: nothing, or neither a string nor another client's lock.
 local function value_of()
-  return redis.call('exists', lock) == 1 and peek('getrange', lock, 0, kValue - 1) or nil
+  if redis.call('exists', lock) == 1 then
+    local value = peek('getrange', lock, 0, kValue - 1)
+--- if acquire release force_unlock inspect
+    value = value or symfony_token()
+--- end
+    return value or nil
+  end
 end
 
 -- A value longer than an owner id is named by its beginning, as `holders` shows it. Only force_unlock does that.

@@ -60,7 +60,7 @@ Error other_kind(lock::Servers& servers, const lock::AcquireRequest& request, co
   const bool known = holder && !holder->by_set;
   const std::string in_use = name.display() + ": in use, but not as a lock";
   if (instead.foreign && !(known && found->lock.layout == lock::Layout::string)) {
-    const bool may_be_lock = instead.is_string() && instead.expires_in;
+    const bool may_be_lock = instead.may_be_string_lock() && instead.expires_in;
     return {Error::Code::wrong_kind, in_use + ": " + instead.text() + "; rlock did not change it: use " +
                                          (may_be_lock ? "--protocol set if it is such a lock, otherwise another name"
                                                       : "another name for the lock")};

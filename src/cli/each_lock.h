@@ -22,7 +22,7 @@ auto with_any_kind(const lock::LockName& name, Verb verb) {
   // Without scripts, all locks are strings.
   if (!result && redis::refuses_scripts(result.error())) return verb(lock::Lock{name, lock::Layout::string});
   const auto layout = result ? result->instead.layout() : std::nullopt;
-  if (result && result->instead.is_string()) {
+  if (result && result->instead.may_be_string_lock()) {
     auto string = verb(lock::Lock{name, lock::Layout::string});
     using Outcome = decltype(string->outcome);
     const bool ours = !string || (string->outcome != Outcome::other_owner && string->outcome != Outcome::other_kind);

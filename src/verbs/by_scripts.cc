@@ -251,7 +251,7 @@ Result<Status> ByScripts::look_at_any(const LockName& name, const Until& until) 
   Status status = RLOCK_TRY(std::move(plain));
   if (const auto layout = status.other_kind.layout(); layout && *layout != Layout::plain) {
     status = RLOCK_TRY(look_at({name, *layout}, until));
-  } else if (status.other_kind.is_string()) {
+  } else if (status.other_kind.may_be_string_lock()) {
     // A string without a TTL is a lock only if the caller knows it: Look::as_string.
     const OtherKind instead = status.other_kind;
     Status string = RLOCK_TRY(look_at({name, Layout::string}, until));

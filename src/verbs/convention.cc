@@ -30,6 +30,11 @@ constexpr Convention kConventions[] = {
     {.preset = "spring", .key = "", .wanted = "REGISTRY:%", .wakes = Way::publish, .where = "@-channel"},
     {.preset = "shedlock", .key = "job-lock:default:%", .dated_values = true},
     {.preset = "rslock", .key = "%"},
+    {.preset = "redlock-rb", .key = "%"},
+    {.preset = "redlock-net", .key = "redlock:%"},
+    {.preset = "symfony", .key = "%"},
+    // Both prefixes, of the connection and of the cache, contain the application's name.
+    {.preset = "laravel", .key = "", .wanted = "PREFIX%"},
 };
 
 std::string filled(std::string_view form, char mark, std::string_view with) {

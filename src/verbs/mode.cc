@@ -23,6 +23,7 @@ std::optional<Layout> OtherKind::layout() const {
 std::string_view OtherKind::perhaps() const {
   if (!foreign) return "";
   if (what == "string" && expires_in) return "a lock that redis-py, Redlock or a script has taken with SET NX";
+  if (what == "zset" && expires_in) return "a lock of Symfony, or an application's data";
   if (guess == "number") {
     return "a counter, or Redisson's RSemaphore or RCountDownLatch; an RPermitExpirableSemaphore without holders looks "
            "the same";

@@ -26,8 +26,9 @@ struct OtherKind {
   std::string guess;                       // the script's word for what it may be
 
   std::optional<Layout> layout() const;  // of the other kind of lock; none: it is not a lock
-  // Any string that is not a semaphore; a client that takes locks with SET NX may have written it.
-  bool is_string() const { return foreign && what == "string"; }
+  // Any string that is not a semaphore, because a client that takes locks with SET NX may have written it; and any
+  // sorted set, because Symfony may have.
+  bool may_be_string_lock() const { return foreign && (what == "string" || what == "zset"); }
   // What it may be: "an application's data", "a lock that redis-py … has taken with SET NX"; "" if it is a lock.
   std::string_view perhaps() const;
   // "a hash that never expires, perhaps an application's data"; "a semaphore". Escaped.

@@ -59,17 +59,22 @@ ioredis-lock L1
 rslock L1
 redis-semaphore mutex:L1
 pottery redlock:L1
+redlock-rb L1
+redlock-net redlock:L1
+symfony L1
 python-redis-lock lock:L1
 shedlock job-lock:default:L1
 END
-  ((count == 11))
-  # Every preset in the help is here, except spring, which has no usual key.
+  ((count == 14))
+  # Every preset in the help is here, except spring and laravel, which have no usual key.
   run -64 --separate-stderr rlock run --like nobody L1 -- true
-  [[ $(grep -o 'is none of .*' <<<"$stderr" | tr -cd , | wc -c) == 12 ]]
+  [[ $(grep -o 'is none of .*' <<<"$stderr" | tr -cd , | wc -c) == 16 ]]
 }
 
 @test "--key: another prefix, with a preset and without one" {
   run -0 rlock run --like shedlock --key job-lock:prod:% k -- redis-cli -s "$srv_sock" type job-lock:prod:k
+  [[ $output == string ]]
+  run -0 rlock run --like laravel --key app_database_app_cache_% k -- redis-cli -s "$srv_sock" type app_database_app_cache_k
   [[ $output == string ]]
   run -0 rlock run --protocol set --key 'a:%:z' k -- redis-cli -s "$srv_sock" type a:k:z
   [[ $output == string ]]
@@ -129,6 +134,8 @@ END
   assert_says 'REGISTRY:%'
   run -64 --separate-stderr rlock run --like spring --key 'x%' k -- true
   assert_says 'REGISTRY:%'
+  run -64 --separate-stderr rlock run --like laravel k -- true
+  assert_says 'give one of the form PREFIX%'
   for options in x 'x%%' ''; do
     run -64 --separate-stderr rlock run --key "$options" k -- true
     assert_says 'write exactly one %'
@@ -265,6 +272,57 @@ redis_has() { [[ $(redis srv exists "$1") == 1 ]]; }
   [[ $output == *'state     held'*'another program'* ]]
   run -76 --separate-stderr rlock run --like python-redis-lock k -- true
   assert_says 'and never expires'
+}
+
+# symfony_takes MEMBER ...: as its RedisStore does.
+symfony_takes() {
+  local end=$(($(date +%s) * 1000 + 600000)) member
+  for member; do redis srv zadd k "$end" "$member" >/dev/null; done
+  redis srv pexpireat k "$end" >/dev/null
+}
+
+@test "symfony: the sorted set of a writer or of readers is a lock that another program holds" {
+  local members token=Wq3nZ0xkV5yTtM8J1cLr7aBfEoHsGdUu+iPp/9KyXl4=
+  for members in "$token __write__" "$token ${token/W/V}"; do
+    # shellcheck disable=SC2086 # a list of words
+    symfony_takes $members
+    local before
+    before=$(redis srv zrange k 0 -1 withscores)
+    run -75 --separate-stderr rlock run -n --like symfony k -- true
+    assert_says 'held by another program'
+    run -0 rlock status k
+    assert_says 'string lock'
+    [[ $output == *'another program'* ]]
+    run -76 rlock release --like symfony k --owner 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed:1
+    run -76 --separate-stderr rlock run -n k -- true
+    assert_says 'perhaps a lock of Symfony'
+    assert_says 'use --protocol set'
+    run -76 rlock force-unlock -y k
+    [[ $(redis srv zrange k 0 -1 withscores) == "$before" ]]
+    in_background "$RLOCK" run --like symfony k -- echo done
+    wait_until waiting k 1
+    run -0 rlock force-unlock -y --like symfony k
+    wait "$job"
+    grep -qx 'done' out
+  done
+}
+
+@test "symfony: other sorted sets are data: 76, and they stay as they are" {
+  local member
+  for member in alice __write__ "$(printf 'x%.0s' {1..43})-" "$(printf 'x%.0s' {1..45})"; do
+    symfony_takes "$member"
+    run -76 rlock run -n --like symfony k -- true
+    run -76 rlock force-unlock -y --like symfony k
+    run -0 rlock status --like symfony k
+    assert_says 'not a lock'
+    redis srv del k
+  done
+  # Symfony's always expire.
+  symfony_takes "$(printf 'x%.0s' {1..44})"
+  redis srv persist k
+  run -76 --separate-stderr rlock run -n --like symfony k -- true
+  [[ $stderr != *Symfony* ]]
+  redis srv del k
 }
 
 @test "cluster: the list of the library's waiters is omitted if it is in another slot, without a warning" {

@@ -1,6 +1,6 @@
 # The real libraries of other languages, behind the line protocol of README.md. Source it after common.
 #
-#   clients_install LANGUAGE    python, node, java, go or rust, or valkey, a server: installs or builds clients/LANGUAGE once,
+#   clients_install LANGUAGE    python, php, node, java, go or rust, or valkey, a server: installs or builds clients/LANGUAGE once,
 #                               below the folder of the program; fails with the reason if that is impossible
 #   client LIBRARY              sets the array $driver to the program, which takes LIBRARY and addresses
 #   language_of LIBRARY
@@ -18,7 +18,8 @@ clients_folder() {
 
 language_of() {
   case $1 in
-    redis-py | redlock-py | pottery | python-redis-lock) echo python ;;
+    redis-py | redlock-py | pottery | python-redis-lock | redlock-rb | redlock-net) echo python ;;
+    laravel | symfony) echo php ;;
     redlock4 | redlock5 | ioredis-lock | redis-semaphore) echo node ;;
     redsync | bsm-redislock) echo go ;;
     rslock) echo rust ;;
@@ -28,16 +29,26 @@ language_of() {
 
 needs() { command -v "$1" >/dev/null || { echo "there is no $1"; return 1; }; }
 
+# The interpreter may be behind a link of tests/lib/common.bash, which ends with the run; the environment stays.
+new_environment() { "$(readlink -f "$(command -v python3)")" -m venv "$1"; }
+
 install_python() {
   needs python3 || return
-  python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/python/requirements.txt"
+  new_environment "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/python/requirements.txt"
 }
 install_valkey() {
   needs python3 || return
-  python3 -m venv "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
+  new_environment "$1" && "$1/bin/pip" install -q --disable-pip-version-check -r "$CLIENTS/valkey/requirements.txt" || return
   # The package for another architecture may not have it.
   find "$1/lib" -name valkey-server -type f -exec ln -s {} "$1/valkey-server" \; -quit
   chmod +x "$1/valkey-server" && "$1/valkey-server" --version
+}
+install_php() {
+  needs php || return
+  # shellcheck disable=SC2016 # PHP
+  php -r 'foreach (["Illuminate/Cache", "Illuminate/Redis", "Symfony/Component/Lock"] as $library) {
+      if (!extension_loaded("redis") || !stream_resolve_include_path("$library/autoload.php")) exit(1);
+    }' || { echo "install php-redis, php-illuminate-cache, php-illuminate-redis and php-symfony-lock"; return 1; }
 }
 install_node() {
   needs node && needs npm || return
@@ -81,6 +92,7 @@ client() {
   folder=$(clients_folder)
   case $(language_of "$1") in
     python) driver=("$folder/python/bin/python" "$CLIENTS/python/driver.py") ;;
+    php) driver=(php "$CLIENTS/php/driver.php") ;;
     node) driver=(env NODE_CLIENTS="$folder/node" node "$CLIENTS/node/driver.js") ;;
     go) driver=("$folder/go/driver") ;;
     rust) driver=("$folder/rust/target/debug/rlock-interop") ;;

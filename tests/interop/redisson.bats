@@ -259,6 +259,73 @@ assert 0 < lock["expires_in_ms"] <= 30000' "$output" "$owner"
   rlock run "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ]' sh "$third"
 }
 
+@test "a name mapper that adds a prefix is --key with that prefix: either side's release wakes the other" {
+  export RLOCK_KEY=app:%
+  channel="redisson_lock__channel:{app:$name}"
+  redisson a mapped-lock "$name"
+  start_rlock
+  wait_until waiters 1
+  not command_started
+  local released
+  released=$(now_ms)
+  redisson a mapped-unlock "$name"
+  wait_until command_started
+  woken_since "$released"
+
+  redisson_send a mapped-lock "$name"
+  wait_until waiters 1
+  not redisson_replies a
+  released=$(now_ms)
+  touch "$end"
+  wait_until redisson_replies a
+  woken_since "$released"
+  rlock_ends 0
+
+  # Every subcommand finds it. Without the prefix, it is another lock.
+  run -0 rlock status "$name"
+  assert_says "app:$name"
+  assert_says '(not taken by rlock)'
+  RLOCK_KEY=% run -1 rlock status --is-held "$name"
+  rlock force-unlock --yes "$name"
+  not redisson a mapped-unlock "$name"
+  local owner
+  owner=$(rlock acquire "$name" --lease 1m)
+  redisson b mapped-trylock "$name" 0 30000
+  [[ $(reply value) == false ]]
+  redisson b mapped-force-unlock "$name"
+  run -76 rlock release "$name" --owner "$owner"
+}
+
+@test "a name mapper that adds a prefix: rlock knows the queue of the fair lock" {
+  needs_redisson 3.52.0 'the queue has the name without the prefix'
+  export RLOCK_KEY=app:%
+  start_rlock
+  wait_until command_started
+  redisson_send a mapped-fair-lock "$name"
+  queued() { [[ $(redis r llen "redisson_lock_queue:{app:$name}") == 1 ]]; }
+  wait_until queued
+  run -0 rlock status "$name"
+  assert_says "$(redis r lindex "redisson_lock_queue:{app:$name}" 0)  (Redisson's fair queue)"
+  touch "$end"
+  wait_until redisson_replies a
+  rlock_ends 0
+  redisson a mapped-fair-unlock "$name"
+}
+
+@test "a name mapper that adds a prefix: fencing tokens and the history are those of the key" {
+  needs_redisson 3.19.0
+  export RLOCK_KEY=app:%
+  redisson a mapped-fenced-lock "$name"
+  local first
+  first=$(reply value)
+  redisson a mapped-unlock "$name"
+  rlock run --history "$name" -- sh -c '[ "$RLOCK_TOKEN" -gt "$1" ] && echo "$RLOCK_TOKEN" >"$2"' sh "$first" "$started"
+  [[ $(redis r get "redisson_lock_token:{app:$name}") == "$(<"$started")" ]]
+  [[ $(redis r xlen "rlock:history:{app:$name}") == 1 ]]
+  run -0 rlock history "$name"
+  assert_says "app:$name"
+}
+
 @test "force-unlock by rlock takes the lock from Redisson and wakes a waiting Redisson thread" {
   redisson a lock "$name"
   redisson_send b lock "$name"

@@ -5,6 +5,7 @@ import logging
 import random
 import sys
 import time
+import uuid
 
 import redis
 
@@ -101,7 +102,79 @@ class PythonRedisLock:
         return True
 
 
-libraries = {"redis-py": RedisPy, "redlock-py": RedlockPy, "pottery": Pottery, "python-redis-lock": PythonRedisLock}
+class OnMajority:
+    """The commands of a library that no registry here has, as its source sends them to each server."""
+
+    RELEASE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1])"
+
+    def __init__(self, name, ttl):
+        self.name, self.ttl, self.value = self.key_of(name), ttl, str(uuid.uuid4())
+
+    def on_all(self, send):
+        return sum(bool(send(server)) for server in servers) > len(servers) // 2
+
+    def attempt(self):
+        if self.on_all(self.take):
+            return True
+        self.unlock()
+        return False
+
+    def wait(self):
+        while not self.attempt():
+            time.sleep(self.pause())
+        return True
+
+    def unlock(self):
+        return self.on_all(lambda server: server.eval(self.RELEASE, 1, self.name, self.value))
+
+
+class RedlockRb(OnMajority):
+    """redlock-rb: one script takes the key and extends it."""
+
+    LOCK = """local value = redis.call('get', KEYS[1])
+        return (value == ARGV[1] or not value and ARGV[3] == 'yes') and redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])"""
+
+    @staticmethod
+    def key_of(name):
+        return name
+
+    @staticmethod
+    def pause():
+        return random.uniform(0.2, 0.25)
+
+    def take(self, server, new="yes"):
+        return server.eval(self.LOCK, 1, self.name, self.value, self.ttl, new)
+
+    def extend(self, ttl):
+        self.ttl = ttl
+        return self.on_all(lambda server: self.take(server, "no"))
+
+
+class RedlockNet(OnMajority):
+    """RedLock.net: an extension also takes a key that has expired."""
+
+    EXTEND = """local value = redis.call('get', KEYS[1])
+        return (value == ARGV[1] or not value) and redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])"""
+
+    @staticmethod
+    def key_of(name):
+        # Its format is an option.
+        return name if name == "counter" else "redlock:" + name
+
+    @staticmethod
+    def pause():
+        return random.uniform(0, 0.4)
+
+    def take(self, server):
+        return server.set(self.name, self.value, px=self.ttl, nx=True)
+
+    def extend(self, ttl):
+        return self.on_all(lambda server: server.eval(self.EXTEND, 1, self.name, self.value, ttl))
+
+
+libraries = {"redis-py": RedisPy, "redlock-py": RedlockPy, "pottery": Pottery, "python-redis-lock": PythonRedisLock,
+             "redlock-rb": RedlockRb, "redlock-net": RedlockNet}
+BY_WIRE_FORM = ("redlock-rb", "redlock-net")
 
 
 def sections(name, count, path, ttl):
@@ -139,7 +212,9 @@ def say(**words):
     print(json.dumps(words), flush=True)
 
 
-say(event="ready", version=importlib.metadata.version("redis" if library == "redis-py" else library))
+version = "wire form" if library in BY_WIRE_FORM else \
+    importlib.metadata.version("redis" if library == "redis-py" else library)
+say(event="ready", version=version)
 for line in sys.stdin:
     command, *words = line.split()
     if command == "quit":

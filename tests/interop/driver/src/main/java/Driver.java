@@ -3,6 +3,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -39,14 +40,26 @@ public final class Driver {
 
     private static final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
 
+    /** What the name mapper of the commands with "mapped-" puts before each name. */
+    private static final String PREFIX = "app:";
+
     private final RedissonClient redisson;
+    private RedissonClient mapped;
     private final Map<String, Verb> verbs = new HashMap<>();
     /** Locks belong to threads, so each label has a thread of its own, which runs its commands in order. */
     private final Map<String, ExecutorService> threads = new HashMap<>();
 
     /** The first server has all locks but those of a RedLock, which are on all of them. */
-    private Driver(List<RedissonClient> servers) {
+    private Driver(List<String> addresses, String watchdog) throws Exception {
+        List<RedissonClient> servers = new ArrayList<>();
+        for (String address : addresses) {
+            servers.add(Redisson.create(config(address, watchdog)));
+        }
         redisson = servers.get(0);
+        lockVerbs("mapped-", name -> mapped(addresses.get(0), watchdog).getLock(name));
+        lockVerbs("mapped-fair-", name -> mapped(addresses.get(0), watchdog).getFairLock(name));
+        verbs.put("mapped-fenced-lock", (name, args) ->
+                newer(newer(mapped(addresses.get(0), watchdog), "getFencedLock", name), "lockAndGetToken"));
         lockVerbs("", redisson::getLock);
         lockVerbs("fair-", redisson::getFairLock);
         lockVerbs("spin-", redisson::getSpinLock);
@@ -68,6 +81,26 @@ public final class Driver {
         verbs.put("token", (name, args) -> newer(newer(redisson, "getFencedLock", name), "getToken"));
         permitVerbs();
         numberVerbs();
+    }
+
+    /** A second client, with a NameMapper. That interface has moved to another package, so it is not named here. */
+    private synchronized RedissonClient mapped(String address, String watchdog) {
+        if (mapped == null) {
+            Config config = config(address, watchdog);
+            Object server = config.useSingleServer();
+            try {
+                Method set = Arrays.stream(server.getClass().getMethods())
+                        .filter(method -> method.getName().equals("setNameMapper")).findFirst().orElseThrow();
+                Class<?> type = set.getParameterTypes()[0];
+                set.invoke(server, Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type},
+                        (proxy, method, args) -> method.getName().equals("map") ? PREFIX + args[0]
+                                : args[0].toString().substring(PREFIX.length())));
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+            mapped = Redisson.create(config);
+        }
+        return mapped;
     }
 
     /** Calls a method that old versions of Redisson, for which this is compiled, too, do not have. */
@@ -200,7 +233,7 @@ public final class Driver {
     }
 
     /** ADDRESS: redis://HOST:PORT, redis+cluster://HOST:PORT,... or redis+sentinel://HOST:PORT,.../MASTER. */
-    private static RedissonClient connect(String address, String watchdog) {
+    private static Config config(String address, String watchdog) {
         Config config = new Config();
         String[] hosts = address.replaceFirst(".*://", "").replaceFirst("/.*", "").split(",");
         String[] nodes = Arrays.stream(hosts).map("redis://"::concat).toArray(String[]::new);
@@ -219,12 +252,12 @@ public final class Driver {
         }
         // The usual codec of old versions does not run on a JDK of today; locks use none.
         config.setCodec(StringCodec.INSTANCE);
-        return Redisson.create(config);
+        return config;
     }
 
     public static void main(String[] args) throws Exception {
         String watchdog = args.length > 1 ? args[1] : null;
-        Driver driver = new Driver(Arrays.stream(args[0].split(" ")).map(at -> connect(at, watchdog)).toList());
+        Driver driver = new Driver(List.of(args[0].split(" ")), watchdog);
         Map<String, Object> ready = new LinkedHashMap<>();
         ready.put("event", "ready");
         ready.put("version", Redisson.class.getPackage().getImplementationVersion());
