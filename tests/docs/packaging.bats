@@ -18,14 +18,16 @@ needs_static_build() {
 @test "the scripts of packaging/ have no errors" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/asdf/bin/* packaging/debian-source packaging/linked packaging/musl packaging/provenance packaging/recipes packaging/release packaging/try-* packaging/verify \
+  shellcheck -x -S warning packaging/*.sh packaging/asdf/bin/* \
+    packaging/{debian-source,image,linked,musl,npm,provenance,recipes,release,verify,wheel} packaging/try-* \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
-  for script in debian-source musl provenance recipes release verify try-arm64 try-on try-package try-recipes try-source; do
+  for script in debian-source image musl npm provenance recipes release verify wheel \
+    try-arm64 try-on try-package try-recipes try-source; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done

@@ -28,7 +28,7 @@ shells() { grep -rIlE --exclude-dir=.git --exclude-dir='build*' --exclude='*.bat
 # It cannot know variables that another file sets or uses.
 @test "shellcheck: scripts" {
   needs shellcheck
-  shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash
+  shellcheck -S warning -e SC2034,SC2154 $(shells) packaging/archives.sh packaging/install.sh packaging/roots.sh tests/lib/*.bash tests/interop/*.bash
 }
 
 @test "shellcheck: tests" {
