@@ -81,7 +81,9 @@ Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
                    "a restart loses the locks granted since the last snapshot: set appendonly yes");
   }
   const std::string file = "an append-only file";
-  if (facts.default_may_load == false) {
+  // From this version on, Valkey loads it with all rights.
+  const bool needs_rights = version_of(info.text("valkey_version")) < std::pair(9, 1);
+  if (facts.default_may_load == false && needs_rights) {
     return warning(file + ", which the server loads as the user default, who lacks some rights",
                    "a restart loses locks: give that user its rights (~* &* +@all), even if it is off");
   }

@@ -75,6 +75,9 @@ TEST(ServerChecks, FindsServersThatForget) {
   EXPECT_EQ(lock::life_said_by(redis::ServerInfo("master_replid:0\r\n")), "");
   EXPECT_EQ(lock::life_said_by(redis::ServerInfo("master_replid:0a\r\n")), "0a");
   EXPECT_EQ(verdict_of("persistence", "aof_enabled:0"), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "", {.default_may_load = false}), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "valkey_version:9.0.3", {.default_may_load = false}), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "valkey_version:9.1.0", {.default_may_load = false}), Verdict::ok);
   EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "no"}), Verdict::warn);
   EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "always"}), Verdict::ok);
   EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl"), Verdict::fail);
