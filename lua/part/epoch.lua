@@ -76,7 +76,8 @@ local function held_back(guard, lease)
   previous = number_in(previous, 0, kLongestLease) or 0
   lag = number_in(lag, 0, kMonth) or 0
   local replication = guard ~= 'data' and ask_info('replication')
-  local current = outlives_restarts(guard, life) and 'data' or string.match(replication, 'master_replid:(%x+)')
+  -- Only zeros are the id of a server that has no such ids, and says the same after each start.
+  local current = outlives_restarts(guard, life) and 'data' or string.match(replication, 'master_replid:(0*[1-9a-f]%x*)')
   if not current then
     error('INFO does not say master_replid, so there is no epoch guard: use --epoch-guard=false', 0)
   end

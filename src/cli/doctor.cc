@@ -81,7 +81,9 @@ Result<std::vector<Check>> examine_part(redis::Client& client, bool guarded, con
   }
   std::ranges::move(check_set_up(facts), std::back_inserter(all));
   if (facts.info && facts.info->number("cluster_enabled").value_or(0) != 0) return all;
-  all.push_back(check_epoch(lock::read_epoch(client, Until{}.at_most(exchange)), guarded));
+  const bool no_lives = facts.info && !facts.private_server && lock::life_said_by(*facts.info).empty();
+  all.push_back(no_lives ? check_lives(guarded)
+                         : check_epoch(lock::read_epoch(client, Until{}.at_most(exchange)), guarded));
   return all;
 }
 

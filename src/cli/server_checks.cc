@@ -42,17 +42,32 @@ std::pair<int, int> version_of(const std::string& text) {
 }
 
 Check check_version(const ServerInfo& info, const ServerFacts&) {
-  const std::string untested = "rlock is tested with Redis 6.2 to 8 and Valkey 8: use one of them";
+  const std::string untested = "rlock is tested with Redis 6.2 to 8, Valkey 8 and 9, and Redict 7: use one of them";
   // Each of these also reports a version of Redis.
-  if (info.has("dragonfly_version")) return warning("Dragonfly " + shown(info, "dragonfly_version"), untested);
-  if (info.has("mvcc_depth")) return warning("KeyDB " + shown(info, "redis_version"), untested);
-  if (info.has("valkey_version")) return fine("Valkey " + shown(info, "valkey_version"));
+  constexpr struct {
+    std::string_view name, has, version;
+    bool tested;
+  } relatives[] = {{"Valkey", "valkey_version", "valkey_version", true},
+                   {"Redict", "redict_version", "redict_version", true},
+                   {"Dragonfly", "dragonfly_version", "dragonfly_version", false},
+                   {"Kvrocks", "kvrocks_version", "kvrocks_version", false},
+                   {"Garnet", "garnet_version", "garnet_version", false},
+                   {"KeyDB", "mvcc_depth", "redis_version", false}};
+  for (const auto& one : relatives) {
+    if (!info.has(one.has)) continue;
+    const std::string server = std::string(one.name) + " " + shown(info, one.version);
+    return one.tested ? fine(server) : warning(server, untested);
+  }
   const std::string redis = "Redis " + shown(info, "redis_version");
   return version_of(info.text("redis_version")) < kOldest ? warning(redis, untested) : fine(redis);
 }
 
 Check check_role(const ServerInfo& info, const ServerFacts&) {
   if (info.text("role") == "master") return fine("primary");
+  if (info.text("role") == "active-replica") {  // KeyDB
+    return failure("an active replica, which grants locks that others grant, too",
+                   "take locks on a server without active-replica and multi-master");
+  }
   if (info.text("role") != "slave") return unknown();
   return failure("a replica of " + shown(info, "master_host") + ":" + shown(info, "master_port"),
                  "a replica is read-only: use the address of the primary");
@@ -66,7 +81,9 @@ Check check_persistence(const ServerInfo& info, const ServerFacts& facts) {
                    "a restart loses the locks granted since the last snapshot: set appendonly yes");
   }
   const std::string file = "an append-only file";
-  if (facts.default_may_load == false) {
+  // From this version on, Valkey loads it with all rights.
+  const bool needs_rights = version_of(info.text("valkey_version")) < std::pair(9, 1);
+  if (facts.default_may_load == false && needs_rights) {
     return warning(file + ", which the server loads as the user default, who lacks some rights",
                    "a restart loses locks: give that user its rights (~* &* +@all), even if it is off");
   }
@@ -207,6 +224,17 @@ Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded)
   if (!now.accepted.empty()) return {Verdict::ok, name, "accepted by " + escaped(now.accepted, 200) + longest, ""};
   const std::string unforgotten = "nothing was forgotten" + (now.age ? " for " + rough_duration(*now.age) : "");
   return {Verdict::ok, name, unforgotten + longest, who_else_waits(now)};
+}
+
+Check check_lives(bool guarded) {
+  constexpr std::string_view name = "epoch";
+  const std::string seen = "no epoch guard, because INFO does not say master_replid or says only zeros";
+  if (!guarded) {
+    return {Verdict::warn, name, seen,
+            "after a restart or a loss of data, let no job run until the longest lease is over"};
+  }
+  return {Verdict::fail, name, seen,
+          "use a server that has one; only outside a quorum, jobs may run without it (--epoch-guard=false)"};
 }
 
 std::vector<Check> check_set_up(const ServerFacts& facts) {

@@ -42,6 +42,9 @@ std::vector<Check> check_set_up(const ServerFacts& facts);
 // `epoch`: what read_epoch() found. `guarded`: jobs that take locks there use the epoch guard by default.
 Check check_epoch(const Result<std::optional<lock::Epoch>>& epoch, bool guarded);
 
+// The same for a server that does not say which life of its data it is in.
+Check check_lives(bool guarded);
+
 Check check_deadlocks(const std::vector<lock::Deadlock>& found);
 
 // REQUIRES: at least one reading.

@@ -5,7 +5,6 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "redis/server_info.h"
 
 namespace rlock::lock {
 namespace {
@@ -22,7 +21,7 @@ bool is_local(const Address& address) { return address.server.kind == redis::End
 std::string life_of(const redis::Client& client, const Reply& info, const std::string& recorded) {
   const redis::ServerInfo server(info.as_text());
   const bool outlives_restarts = is_local(client.address()) || (recorded == kData && server.number("tcp_port") == 0);
-  return outlives_restarts ? std::string(kData) : server.text("master_replid");
+  return outlives_restarts ? std::string(kData) : life_said_by(server);
 }
 
 milliseconds time_in(const Reply& reply) {
@@ -55,6 +54,11 @@ std::string newcomer_words(redis::Client& client, Guard guard, const Until& unti
     words += " " + std::to_string(std::max(age, 0ms).count()) + " " + reign->replication_id;
   }
   return words;
+}
+
+std::string life_said_by(const redis::ServerInfo& server) {
+  std::string id = server.text("master_replid");
+  return id.find_first_not_of('0') == id.npos ? "" : id;
 }
 
 std::string why_held_back(const HeldBack& back) {

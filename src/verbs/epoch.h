@@ -8,6 +8,7 @@
 #pragma once
 
 #include "redis/client.h"
+#include "redis/server_info.h"
 #include "verbs/answers.h"
 
 namespace rlock::lock {
@@ -35,6 +36,10 @@ std::string newcomer_words(redis::Client& client, Guard guard, const Until& unti
 std::string why_held_back(const HeldBack& back);
 // The same for jobs whose own lease is too long to be granted at once; "" if there are none.
 std::string who_else_waits(const Epoch& epoch);
+
+// What names the life of the data of a server that is not private. "": it does not say, or says only zeros, as some
+// relatives of Redis always do; then no guard notices its restarts.
+std::string life_said_by(const redis::ServerInfo& server);
 
 // The command that makes the record of a new private server (Guard::data), which has nothing to forget.
 redis::Words first_epoch();

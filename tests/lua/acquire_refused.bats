@@ -107,3 +107,18 @@ teardown_file() { redis_stop srv; }
   assert_says READONLY
   [[ $status == 1 && $(redis srv dbsize) == 0 ]]
 }
+
+@test "a server that does not tell one life of its data from another grants nothing with the epoch guard" {
+  not_over cluster 'a cluster has no epoch guard'
+  # As other servers answer: always zeros, or nothing.
+  local says sharded=', guard 0'
+  for says in master_replid:0000 ''; do
+    first_line="local real = redis
+      local redis = {call = real.call, pcall = function(...)
+        local reply = real.pcall(...)
+        return type(reply) == 'string' and string.gsub(reply, 'master_replid:%x+', '$says') or reply
+      end}" run -1 acquire owner-1 5000 hold-1 ''
+    assert_says 'INFO does not say master_replid'
+    [[ $(redis srv dbsize) == 0 ]]
+  done
+}

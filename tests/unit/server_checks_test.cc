@@ -52,6 +52,11 @@ TEST(ServerChecks, KnowsTheKindsOfServers) {
   const Check dragonfly = check_of("version", "redis_version:7.4.0\r\ndragonfly_version:df-v1.40.1");
   EXPECT_EQ(dragonfly.seen, "Dragonfly df-v1.40.1");
   EXPECT_EQ(dragonfly.verdict, Verdict::warn);
+  EXPECT_EQ(check_of("version", "redict_version:7.3.6\r\nredis_version:7.2.4").seen, "Redict 7.3.6");
+  EXPECT_EQ(check_of("version", "kvrocks_version:2.17.0\r\nredis_version:7.0.0").seen, "Kvrocks 2.17.0");
+  EXPECT_EQ(check_of("version", "garnet_version:2.2.8\r\nredis_version:7.4.3").seen, "Garnet 2.2.8");
+  EXPECT_EQ(verdict_of("version", "garnet_version:2.2.8"), Verdict::warn);
+  EXPECT_EQ(verdict_of("version", "redict_version:7.3.6"), Verdict::ok);
   EXPECT_EQ(verdict_of("version", "redis_version:6.0.16"), Verdict::warn);
   EXPECT_EQ(verdict_of("version", "redis_version:6.2.0"), Verdict::ok);
   EXPECT_EQ(verdict_of("version", "redis_version:10.0.0"), Verdict::ok);
@@ -64,7 +69,15 @@ TEST(ServerChecks, EscapesTheWordsOfTheServer) {
 
 TEST(ServerChecks, FindsServersThatForget) {
   EXPECT_EQ(verdict_of("role", "role:slave\r\nmaster_host:db\r\nmaster_port:6379"), Verdict::fail);
+  EXPECT_EQ(verdict_of("role", "role:active-replica"), Verdict::fail);
+  EXPECT_EQ(check_lives(true).verdict, Verdict::fail);
+  EXPECT_EQ(check_lives(false).verdict, Verdict::warn);
+  EXPECT_EQ(lock::life_said_by(redis::ServerInfo("master_replid:0\r\n")), "");
+  EXPECT_EQ(lock::life_said_by(redis::ServerInfo("master_replid:0a\r\n")), "0a");
   EXPECT_EQ(verdict_of("persistence", "aof_enabled:0"), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "", {.default_may_load = false}), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "valkey_version:9.0.3", {.default_may_load = false}), Verdict::warn);
+  EXPECT_EQ(verdict_of("persistence", "valkey_version:9.1.0", {.default_may_load = false}), Verdict::ok);
   EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "no"}), Verdict::warn);
   EXPECT_EQ(verdict_of("persistence", "", {.appendfsync = "always"}), Verdict::ok);
   EXPECT_EQ(verdict_of("eviction", "maxmemory_policy:volatile-ttl"), Verdict::fail);
