@@ -10,6 +10,7 @@
 
 #include "base/date.h"
 #include "cli/commands.h"
+#include "cli/page.h"
 #include "cli/server.h"
 #include "lock/read_history.h"
 #include "show/json.h"
@@ -60,16 +61,19 @@ Result<int> execute(HistoryOptions& options) {
     return kDone;
   }
 
+  if (options.output == html) {
+    const Question question{
+        .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
+    return write_page(servers, question, query,
+                      {.file = options.html, .zone = options.local ? Zone::local : Zone::utc});
+  }
+
   const std::size_t limit = query.limit++;  // one more, to see whether there are older holds
   auto holds = RLOCK_TRY(lock::read_history(servers, query, options.timeout));
   const bool older = holds.size() > limit;
   if (older) holds.pop_back();
-  const bool here = options.output != html && isatty(STDOUT_FILENO);
-  const Zone zone = options.local || here ? Zone::local : Zone::utc;
-  if (options.output == html) {
-    const std::string page = history_page(holds, older, since_1970(), zone);
-    RLOCK_TRY(options.html == "-" ? print(page) : write_file(options.html, page));
-  } else if (holds.empty()) {
+  const Zone zone = options.local || isatty(STDOUT_FILENO) ? Zone::local : Zone::utc;
+  if (holds.empty()) {
     RLOCK_TRY(print_empty(servers, query, options.failed || options.since, options.timeout));
   } else {
     const auto picture = options.output == HistoryOptions::Output::timeline ? &rlock::cli::timeline : &history_table;

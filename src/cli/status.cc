@@ -11,9 +11,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/look.h"
 #include "cli/near_names.h"
+#include "cli/page.h"
 #include "cli/server.h"
-#include "lock/deadlock_watch.h"
 #include "lock/listing.h"
 #include "lock/read_history.h"
 #include "lock/servers.h"
@@ -21,78 +22,11 @@
 #include "show/json.h"
 #include "show/print.h"
 #include "show/status.h"
-#include "verbs/epoch.h"
 
 namespace rlock::cli {
 namespace {
 
 using State = lock::Status::State;
-
-struct Question {
-  std::vector<lock::LockName> names;  // empty: all locks
-  bool strings = false;               // treat strings at these names as locks
-  bool if_known = false;              // look up whether the names have ever been used
-  milliseconds exchange{};
-  bool epochs = false;     // ask for the epochs of the servers, too
-  bool deadlocks = false;  // and look at locks around, for jobs that wait for each other
-  bool successes = false;  // and for what is remembered of jobs that run once, of named locks
-};
-
-// None for servers of a cluster, and for those that do not answer.
-lock::Answers<std::optional<lock::Epoch>> epochs_of(lock::Servers& servers, milliseconds exchange, const Until& until) {
-  const auto ask = [](redis::Client& client, const Until& end) -> Result<std::optional<lock::Epoch>> {
-    if (client.address().slots) return std::nullopt;
-    return lock::read_epoch(client, end);
-  };
-  return servers.ask_each<std::optional<lock::Epoch>>(ask, exchange, until.at_most(exchange));
-}
-
-void add_epochs(std::vector<lock::Status>& all, lock::Servers& servers, milliseconds exchange, const Until& until) {
-  const auto epochs = epochs_of(servers, exchange, until);
-  for (lock::Status& status : all) {
-    if (!servers.quorum()) status.epoch = epochs.front().value_or(std::nullopt);
-    for (std::size_t i = 0; i < std::min(status.servers.size(), epochs.size()); ++i) {
-      status.servers[i].epoch = epochs[i].value_or(std::nullopt);
-    }
-  }
-}
-
-// Looks at more locks than those that are shown, if their waiters hold some.
-void add_deadlocks(std::vector<lock::Status>& all, lock::Servers& servers, const Until& until) {
-  if (std::ranges::all_of(all, [](const auto& status) { return held_by_waiters(status).empty(); })) return;
-  std::vector<lock::Status> around = all;
-  lock::add_held_by_waiters(around, lock::looking_with(*servers.operator->(), until));
-  lock::mark_deadlocks(around);
-  for (lock::Status& status : all)
-    status.deadlock = std::ranges::find(around, status.name(), &lock::Status::name)->deadlock;
-}
-
-// None if they cannot be read, because the state of the lock is worth more.
-void add_successes(lock::Status& status, lock::Servers& servers, milliseconds exchange) {
-  auto successes = lock::read_successes(servers, status.name(), exchange);
-  if (successes) {
-    status.successes = *std::move(successes);
-  } else if (successes.error().code != Error::Code::denied) {
-    log::notice(status.name().display() + ": it is unknown which jobs have succeeded: " + successes.error().message);
-  }
-}
-
-// `interrupt`: as in Until. `also`: as in lock::inspect_all.
-Result<std::vector<lock::Status>> look(lock::Servers& servers, const Question& question, int interrupt = -1,
-                                       const std::set<lock::LockName>& also = {}) {
-  const Until until{TimePoint::max(), interrupt};
-  std::vector<lock::Status> all;
-  if (question.names.empty()) all = RLOCK_TRY(lock::inspect_all(servers, question.exchange, until, also));
-  for (const lock::LockName& name : question.names) {
-    const Until end = until.at_most(question.exchange);
-    all.push_back(RLOCK_TRY(servers->inspect(name, end, {.as_string = question.strings})));
-    if (question.successes) add_successes(all.back(), servers, question.exchange);
-    if (question.if_known) all.back().known = lock::is_known(servers, all.back(), end);
-  }
-  if (question.deadlocks) add_deadlocks(all, servers, until.at_most(question.exchange));
-  if (question.epochs) add_epochs(all, servers, question.exchange, until);
-  return all;
-}
 
 // True if it is safe to put the name, which others have chosen, on a command line.
 bool fits_a_line(const std::string& name) { return !name.starts_with('-') && is_what_it_looks_like(name); }
@@ -214,25 +148,6 @@ Result<int> have_succeeded(lock::Servers& servers, const StatusOptions& options)
   return print(text, result);
 }
 
-// For lists of locks; a single lock is shown with each server.
-void report_silent_servers(const lock::Servers& servers) {
-  for (std::size_t i = 0; servers.quorum() && i < servers.size(); ++i) {
-    const std::string& why = servers.quorum()->member(i).silence;
-    if (!why.empty()) log::notice(why + "; the other servers of the quorum have answered");
-  }
-}
-
-// For lists of locks, which may be empty because the server has lost its data.
-void report_held_back(lock::Servers& servers, milliseconds exchange) {
-  const auto epochs = epochs_of(servers, exchange, Until{});
-  for (std::size_t i = 0; i < epochs.size(); ++i) {
-    const auto epoch = epochs[i].value_or(std::nullopt);
-    if (epoch && epoch->back) {
-      log::notice(escaped(servers.client(i).address().display()) + ": " + why_held_back(*epoch->back));
-    }
-  }
-}
-
 }  // namespace
 
 // Its branches are the output formats.
@@ -262,12 +177,18 @@ Result<int> execute(StatusOptions& options) {
   }
   if (options.output == prometheus) return print(RLOCK_TRY(for_prometheus(servers, question)), kDone);
   if (options.output == success) return have_succeeded(servers, options);
+  if (options.output == html) {
+    const lock::HistoryQuery query{.names = options.names, .limit = kHoldsOfEach, .of_each = true};
+    return write_page(servers, question, query, {.file = options.html});
+  }
   const auto all = RLOCK_TRY(look(servers, question));
   if (options.output == is_held) return are_held(all);
   const bool mistyped = for_people && one && !all.front().known;
   RLOCK_TRY(print(shown(all, mistyped ? near_name(servers, options.names.front(), options.timeout) : "")));
-  if (!one) report_silent_servers(servers);
-  if (for_people && !one) report_held_back(servers, options.timeout);
+  if (one) return kDone;  // it is shown with each server
+  for (const std::string& remark : silent_servers(servers)) log::notice(remark);
+  if (!for_people) return kDone;
+  for (const std::string& remark : held_back(servers, options.timeout)) log::notice(remark);
   return kDone;
 }
 

@@ -226,8 +226,9 @@ Result<void> complete_all(ReleaseOptions& options) {
 }
 
 Result<void> complete_all(StatusOptions& options) {
-  if (options.watch && options.output == StatusOptions::Output::prometheus) {
-    return contradiction("--watch", "--prometheus");
+  for (const auto& [output, option] : {std::pair(StatusOptions::Output::prometheus, "--prometheus"),
+                                       std::pair(StatusOptions::Output::html, "--html")}) {
+    if (options.watch && options.output == output) return contradiction("--watch", option);
   }
   if (options.null && options.output != StatusOptions::Output::names) return usage("--null needs --names");
   const bool success = options.output == StatusOptions::Output::success;

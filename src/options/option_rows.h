@@ -271,6 +271,8 @@ constexpr OptionRow<StatusOptions> kStatusRows[] = {
      "exit with 0 if a job of each lock has succeeded in this time, otherwise with 1; say who did it and when", kOften},
     {"--prometheus", "", output<StatusOptions, StatusOptions::Output::prometheus>,
      "print metrics for the textfile collector of Prometheus", kOften},
+    {"--html", "FILE", by<StatusOptions, fill_html<StatusOptions>>,
+     "write a page to FILE that shows who holds and waits for the locks, and draws the past holds", kOften},
     {"--watch", "", into<flag, &StatusOptions::watch>,
      "look again every second; on a terminal, keys sort, show one lock, and quit (q)", kOften},
 };
@@ -288,8 +290,8 @@ constexpr OptionRow<HistoryOptions> kPastRows[] = {
     {"--json", "", output<HistoryOptions, HistoryOptions::Output::json>, "print a JSON array", kOften},
     {"--timeline", "", output<HistoryOptions, HistoryOptions::Output::timeline>,
      "draw each hold, and the wait before it, as a bar", kOften},
-    {"--html", "FILE", by<HistoryOptions, fill_html>, "write the timelines of all locks to FILE as one HTML page",
-     kOften},
+    {"--html", "FILE", by<HistoryOptions, fill_html<HistoryOptions>>,
+     "write a page to FILE that shows who holds the locks and draws the past holds", kOften},
 };
 constexpr auto kHistory = part(Group::general, kPastRows);
 

@@ -195,10 +195,4 @@ Result<void> fill_once_status(RunOptions& options, const Setting& said) {
   return {};
 }
 
-Result<void> fill_html(HistoryOptions& options, const Setting& said) {
-  RLOCK_TRY((choose<HistoryOptions, HistoryOptions::Output::html>(options, {"true", said.source})));
-  options.html = RLOCK_TRY(read_as(file_name, said));
-  return {};
-}
-
 }  // namespace rlock::cli

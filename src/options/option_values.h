@@ -84,7 +84,6 @@ Result<void> fill_succeeded_within(StatusOptions& options, const Setting& said);
 // These two note whether they are given on the command line, where they need an option to work with.
 Result<void> fill_timezone(RunOptions& options, const Setting& said);
 Result<void> fill_once_status(RunOptions& options, const Setting& said);
-Result<void> fill_html(HistoryOptions& options, const Setting& said);
 
 // read(said.text), with the source added to an error.
 template <class Read>
@@ -144,5 +143,13 @@ Result<void> choose(Options& options, const Setting& said) {
 }
 template <class Options, Options::Output chosen>
 constexpr FillOf<Options> output = by<Options, choose<Options, chosen>>;
+
+// --html FILE, of two subcommands.
+template <class Options>
+Result<void> fill_html(Options& options, const Setting& said) {
+  RLOCK_TRY((choose<Options, Options::Output::html>(options, {"true", said.source})));
+  options.html = RLOCK_TRY(read_as(file_name, said));
+  return {};
+}
 
 }  // namespace rlock::cli

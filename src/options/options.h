@@ -162,8 +162,9 @@ struct ReleaseOptions : OwnedOptions {
 };
 
 struct StatusOptions : NamingOptions {
-  enum class Output { people, json, names, is_held, prometheus, success } output = Output::people;
-  static constexpr const char* kOutputs = "--json, --names, --is-held, --prometheus and --succeeded-within";
+  enum class Output { people, json, names, is_held, prometheus, success, html } output = Output::people;
+  static constexpr const char* kOutputs = "--json, --names, --is-held, --prometheus, --succeeded-within and --html";
+  std::string html;                 // the file to write
   milliseconds succeeded_within{};  // of Output::success
   bool watch = false;
   bool null = false;  // print all names, each followed by a NUL byte

@@ -208,17 +208,23 @@ std::string history_table(const std::vector<PastHold>& holds, const Screen& scre
 
 milliseconds asked_at(const PastHold& hold) { return hold.since().value_or(hold.ended) - hold.waited.value_or(0ms); }
 
-Span span_of(const std::vector<PastHold>& holds) {
+Span span_of(const std::vector<const PastHold*>& holds) {
   Span span{milliseconds::max(), milliseconds::min()};
   milliseconds first_end = milliseconds::max();
-  for (const PastHold& hold : holds) {
-    span.begin = std::min(span.begin, std::max(asked_at(hold), 0ms));
-    first_end = std::min(first_end, hold.ended);
-    span.end = std::max(span.end, hold.ended);
+  for (const PastHold* hold : holds) {
+    span.begin = std::min(span.begin, std::max(asked_at(*hold), 0ms));
+    first_end = std::min(first_end, hold->ended);
+    span.end = std::max(span.end, hold->ended);
   }
   span.begin = std::max(span.begin, first_end - kLongestBefore);
   span.end = std::max(span.end, span.begin + 1s);
   return span;
+}
+
+Span span_of(const std::vector<PastHold>& holds) {
+  std::vector<const PastHold*> all;
+  for (const PastHold& hold : holds) all.push_back(&hold);
+  return span_of(all);
 }
 
 ByLock by_lock(const std::vector<PastHold>& holds) {

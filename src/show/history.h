@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Past holds as a table, a timeline, or an HTML page; show/json.h has them for programs. These functions escape
-// everything that came from a server.
+// Past holds as a table or a timeline; show/page.h has them for browsers, show/json.h for programs. These functions
+// escape everything that came from a server.
 #pragma once
 
 #include <map>
@@ -20,9 +20,6 @@ std::string history_table(const std::vector<lock::PastHold>& holds, const Screen
 // has no width. REQUIRES: at least one hold.
 std::string timeline(const std::vector<lock::PastHold>& holds, const Screen& screen, Zone zone = Zone::utc);
 
-// A self-contained HTML page without scripts. `older`: there are older holds.
-std::string history_page(const std::vector<lock::PastHold>& holds, bool older, milliseconds now, Zone zone = Zone::utc);
-
 // The outcome of the job: "ok", "exit 3", "SIGKILL", "lost: why", "taken away by whom".
 std::string result_text(const lock::PastHold& hold);
 // "alice@ci-7"; "-" if unknown.
@@ -39,6 +36,7 @@ struct Span {
 };
 // From the first wait or hold to the last end, at least a second. Starts no earlier than 30 days before the first end,
 // so that an entry with an absurd time cannot squeeze the others.
+Span span_of(const std::vector<const lock::PastHold*>& holds);
 Span span_of(const std::vector<lock::PastHold>& holds);
 
 // When the job began to wait, which is where its bars start.

@@ -18,7 +18,7 @@ using lock::Status;
 constexpr std::string_view kNotKnown = "free, without a token, queue or history";
 constexpr std::string_view kEnded = "has ended; --min-hold keeps the lock";
 
-std::string state_text(const Status& status) {
+std::string plain_state_text(const Status& status) {
   switch (status.state) {
     case Status::State::free: return status.known ? "free" : "not known here";
     case Status::State::held: break;
@@ -198,9 +198,7 @@ std::string holder_cell(const lock::HolderView& holder, long long holders) {
 }
 
 Row cells_of(const Status& status) {
-  const std::string overdue = is_overdue(status) ? ", overdue" : "";
-  const std::string deadlock = status.deadlock.empty() ? "" : ", deadlock";
-  Row row = {status.name().display(), {state_text(status) + overdue + deadlock, style_of(status)}};
+  Row row = {status.name().display(), {state_text(status), style_of(status)}};
   if (status.state == Status::State::other_kind) row.push_back(status.other_kind.text());
   if (status.state != Status::State::held || !status.holder()) return row;
   const lock::HolderView& holder = *status.oldest_holder();
@@ -239,6 +237,11 @@ std::string slots_text(const lock::Slots& slots) {
             (slots.resources.empty() ? std::to_string(slots.numbers[i]) : escaped(slots.resources[i], 100));
   }
   return text;
+}
+
+std::string state_text(const Status& status) {
+  return plain_state_text(status) + (is_overdue(status) ? ", overdue" : "") +
+         (status.deadlock.empty() ? "" : ", deadlock");
 }
 
 bool is_overdue(const Status& status) {
@@ -295,7 +298,7 @@ std::string status_in_full(const Status& status, const Screen& screen, const std
   lines.add("server", escaped(status.asked, 300));
   lines.add("name", status.name().display());
   if (layout != lock::Layout::plain && !other) lines.add("kind", std::string(noun(layout)));
-  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : state_text(status) + near);
+  lines.add("state", other ? "not a lock, but " + status.other_kind.text() : plain_state_text(status) + near);
   if (!status.known) lines.add("", std::string(kNotKnown));
   if (only) add_only_holder(lines, *only, layout);
   if ((held && !only) || status.state == Status::State::contested) add_holders(lines, status);

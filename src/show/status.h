@@ -32,6 +32,8 @@ std::string status_table(const std::vector<lock::Status>& all, const Screen& scr
 std::string held_by(const lock::HolderView& holding, long long holders = 1);
 std::string held_by(const lock::Acquired& found);
 std::string held_by(const lock::Status& status);
+// "held for reading", "2 of 3 slots taken, overdue"
+std::string state_text(const lock::Status& status);
 // True if a holder has not renewed its lease in time.
 bool is_overdue(const lock::Status& status);
 

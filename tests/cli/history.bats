@@ -426,7 +426,7 @@ at() {
 }
 
 @test "an absurd time is not believed, and leaves room for the other bars" {
-  local now
+  local now tick
   now=$(wall_ms)
   at "$((now - 60000))" a outcome released owner 1 user u host h held 10000 end exited value 0
   at "$((now - 30000))" a outcome released owner 2 user u host h held 99999999999999 waited 99999999999999 end exited value 0
@@ -441,8 +441,9 @@ at() {
   # One that may be true is drawn as far as the others reach, plus a month.
   at "$((now - 10000))" a outcome released owner 4 user u host h held 90000000000 end exited value 0
   rlock history --html page.html a
-  [[ $(grep -o '^<div class="axis"><span>[^<]*' page.html) == *"$(date -u -d "@$((now / 1000 - 60 - 30 * 86400))" +%FT%TZ)" ]]
-  [[ $(grep -oE 'left:[0-9.]+%;width:[0-9.]+%' page.html | awk -F'[:%]' '$2 + $4 > 100.01') == '' ]]
+  tick=$(grep -oE '>20[0-9]{2}-[0-9]{2}-[0-9]{2}</text>' page.html | head -n 1 | tr -d '></text')
+  ((now / 1000 - 60 - 31 * 86400 < $(date -u -d "$tick" +%s) && $(date -u -d "$tick" +%s) < now / 1000 - 20 * 86400))
+  [[ $(grep -oE 'x="[0-9.]+%" width="[0-9.]+%"' page.html | awk -F'["%]' '$2 + $5 > 100.01') == '' ]]
 }
 
 @test "a hold ends by the server's clock, even if an earlier entry is from the future" {
@@ -488,9 +489,9 @@ at() {
   FIELDS=name run -0 holds --limit 2
   [[ $output == $'a\na' ]]
   rlock history --limit 2 --html page.html
-  grep -q '<p>2 holds, the newest ones (use --limit for older ones), written ' page.html
+  grep -q ' 2 past holds, the newest ones (use --limit for older ones) · written ' page.html
   rlock history --limit 3 --html page.html
-  grep -q '<p>3 holds, written ' page.html
+  grep -q ' 3 past holds · written ' page.html
 }
 
 @test "the histories of many thousand locks are listed" {
@@ -640,9 +641,10 @@ LINES
 @test "a page marks failed holds with more than a colour, and breaks long names" {
   run -1 rlock run "$(printf 'n%.0s' {1..200})" -- false
   rlock history --html page.html
-  grep -q '^\.bad { background: repeating-linear-gradient(' page.html
-  grep -qE '^td\.text, td\.name \{ white-space: normal;.* overflow-wrap: anywhere; \}' page.html
-  grep -qE '<td class="name">n{200}</td>' page.html
+  grep -q '<pattern id="bad"' page.html
+  grep -qE '^svg .*\.b \{ fill: url\(#bad\); \}' page.html
+  grep -q 'data-rows="1"><rect class="b"' page.html
+  grep -qE '<h3 [^>]*>n{200}</h3>' page.html && grep -q '^h3 {.* overflow-wrap: anywhere; }' page.html
 }
 
 @test "--html writes a self-contained page and escapes everything" {
@@ -659,22 +661,25 @@ class Page(HTMLParser):
     stack, tags = [], []
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        assert tag not in ("script", "img", "link", "iframe"), tag
-        assert not any(name in ("src", "href") or name.startswith("on") for name, _ in attributes), attributes
-        if tag not in ("meta",):
+        assert tag not in ("img", "link", "iframe"), tag
+        for name, value in attributes:
+            assert not name.startswith("on") and name not in ("src", "style"), attributes
+            assert name != "href" or value.startswith("#"), attributes
+        if tag not in ("meta", "input"):
             self.stack.append(tag)
     def handle_endtag(self, tag):
         assert self.stack.pop() == tag, tag
 page = Page()
 text = open("page.html").read()
 page.feed(text)
-assert not page.stack and page.tags.count("tr") == 4 and page.tags.count("h2") == 3, page.tags
+assert not page.stack and page.tags.count("script") == 1 and page.tags.count("h3") == 2, page.tags
+assert text.count("<tr id=") == 3 and text.count("url(") == text.count("url(#bad)") == 1
 assert "prefers-color-scheme: dark" in text and "&lt;script&gt;alert(1)" in text and "viewport" in text
-assert "http:" not in text and "https:" not in text and "url(" not in text
+assert "http:" not in text and "https:" not in text
 PYTHON
   # An old page stays until the new one is complete; anything but a file is written to directly.
   rlock history --html page.html a
-  [[ $(grep -c '<tr><td' page.html) == 2 ]]
+  [[ $(grep -c '<tr id=' page.html) == 2 ]]
   # The same users may read it.
   chmod 640 page.html
   rlock history --html page.html a
@@ -853,17 +858,50 @@ PYTHON
   python3 - <<'PYTHON'
 import re
 page = open("page.html").read()
-bars = [(kind, float(left), float(width), int(top), text) for kind, left, width, top, text in re.findall(
-    r'<b class="(\w+)" style="left:([\d.]+)%;width:([\d.]+)%;top:(\d+)px"[^>]*>([^<]*)</b>', page)]
-assert len([bar for bar in bars if bar[0] == "fine"]) == 40, bars
-assert [bar[4] for bar in bars if bar[0] == "more"] == ["+10"], bars
-assert bars[0][4] == "u1@h"
-for lane in {bar[3] for bar in bars}:
-    here = sorted(bar[1:3] for bar in bars if bar[3] == lane)
+picture = re.search(r'<svg class="z z0".*', page)[0]
+bars = [(kind, float(left), float(width), int(top)) for kind, left, width, top in re.findall(
+    r'<rect class="(\w+)" x="([\d.]+)%" width="([\d.]+)%" y="(\d+)"', picture)]
+fine = [bar for bar in bars if bar[0] == "f"]
+assert len([bar for bar in fine if bar[3] < 3 + 24 * 20]) == 24, bars
+assert re.findall(r'class="n">(\d+)<', picture) == ["26"], picture
+assert ">u1@h</text>" in picture
+for lane in {bar[3] for bar in fine}:
+    here = sorted(bar[1:3] for bar in fine if bar[3] == lane)
     assert all(a[0] + a[1] <= b[0] + .01 for a, b in zip(here, here[1:])), here
-assert 2 <= len(re.findall(r"<u style", page)) <= 6 and re.search(r'class="ticks"><i style="left:[\d.]+%">\d\d:\d\d', page)
-height = int(re.search(r'class="chart" style="height:(\d+)px', page)[1])
-assert height >= max(bar[3] for bar in bars) + 20
+assert 2 <= picture.count("<line") <= 6 and re.search(r'<g class="t"><text [^>]*>\d\d:\d\d', picture)
+assert int(re.search(r'height="(\d+)"', picture)[1]) >= max(bar[3] for bar in fine) + 20
+PYTHON
+}
+
+@test "a page shows every hold: short ones have a least width, those closer than that a number" {
+  local i now=1700000000000 hour=3600000
+  # Five holds of half a second in an hour, and a month of nightly jobs of 20 minutes.
+  for i in 1 2 3 4 5; do at "$((now + i * hour / 5))" tick outcome released owner "$i" held 500 end exited value 0; done
+  for i in $(seq 30); do at "$((now + i * 24 * hour))" nightly outcome released owner "$i" held 1200000 end exited value 0; done
+  # A hundred within a minute, after one an hour before; one of them has failed.
+  at "$now" burst outcome released owner 0 held 500 end exited value 0
+  for i in $(seq 100); do at "$((now + hour + i * 600))" burst outcome released owner "$i" held 100 end exited value "$((i == 50))"; done
+  rlock history --html page.html
+  python3 - <<'PYTHON'
+import re
+def shown(name):
+    part = re.search(r'<h3 id="\w+">%s</h3>.*?</article>' % name, open("page.html").read(), re.S)[0]
+    picture = re.search(r'<svg class="z z0".*', part)[0]
+    numbers = [int(number) for number in re.findall(r'class="n">(\d+)<', picture)]
+    single = re.findall(r'<a [^>]*><rect class="[fb]" x="[\d.]+%" width="([\d.]+)%"', picture)
+    assert all(float(width) >= .4 for width in single), single
+    return len(single), numbers, part
+assert shown("tick")[:2] == (5, []) and shown("nightly")[:2] == (30, [])
+single, numbers, part = shown("burst")
+assert single == 1 and sum(numbers) == 100, (single, numbers)
+# Its rows can be found, and a failure is seen.
+rows = {number for list in re.findall(r'data-rows="([^"]+)"><g>', part) for first, _, last in
+        (piece.partition("-") for piece in list.split()) for number in range(int(first), int(last or first) + 1)}
+assert len(rows) == 100 and all(f'<tr id="h{row}"' in part for row in rows)
+assert 'class="back0"' in part and "1 of them failed" in part
+# A bar for each of the last holds.
+runs = re.search(r'<svg class="runs".*', part)[0]
+assert len(re.findall('<rect class="[fb]"', runs)) == 60 and "Last 60 holds: median 0.1s, longest 0.1s" in part
 PYTHON
 }
 

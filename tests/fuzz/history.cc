@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "show/history.h"
 #include "show/json.h"
+#include "show/page.h"
 #include "show/status.h"
 
 namespace {
@@ -29,7 +30,7 @@ void fuzz(std::string_view bytes) {
   (void)merged_holds({holds, holds}, 50);
   check(is_printable(cli::history_table(holds, {})));
   check(is_printable(cli::timeline(holds, {})));
-  check(is_printable(cli::history_page(holds, false, 1700000000000ms)));
+  check(is_printable(cli::page_text({.holds = holds, .now = 1700000000000ms})));
   check(is_printable(cli::prometheus_text({}, holds, {})));
   printed.clear();
   cli::HoldsAsJson json([](std::string_view piece) {
