@@ -148,7 +148,7 @@ nothing_of() {
 cron_lines() {
   local root=$TESTS_DIR/..
   {
-    cat "$root"/README.md "$root"/docs/{configuration,cookbook,guarantees,servers,security,java,interop,upgrading}.md "$root"/packaging/examples/*.*
+    cat "$root"/README.md "$root"/docs/{agents,configuration,cookbook,guarantees,servers,security,java,interop,upgrading}.md "$root"/packaging/examples/*.*
     cat "$root/packaging/examples/crontab" "$MAN"/*
     sed -nE 's/^`(rlock .*)`$/\1/; s/\{\{\[-.\|(--[a-z-]*)\]\}\}/\1/g; s/[{}]{2}//g; /^rlock/p' "$root/docs/tldr/rlock.md"
     help_examples run

@@ -50,7 +50,7 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   for file in $(grep -rlE '\brlock (run|acquire) |"rlock", "run"' "$EXAMPLES"); do
     grep -qE 'RLOCK_URL|/etc/rlock/rlock\.toml' "$file" || { echo "$file" && return 1; }
   done
-  for file in README.md docs/cookbook.md docs/interop.md; do
+  for file in README.md docs/cookbook.md docs/interop.md docs/agents.md; do
     # Before or beside the first command.
     sed '/rlock run /q' "$TESTS_DIR/../$file" | grep -q RLOCK_URL || { echo "$file" && return 1; }
   done
@@ -328,7 +328,7 @@ NAME_OF_A_BRANCH='-x"; touch ran; $(touch ran) `touch ran` '"'\$LOCK"
 needs_groovy() { command -v groovy >/dev/null || skip 'NO GROOVY HERE: the library for Jenkins is not tested'; }
 
 # jenkins FILE: runs the pipeline with the library.
-jenkins() { groovy "$TESTS_DIR/lib/jenkins_runner.groovy" "$1" "$EXAMPLES/jenkins/vars"; }
+jenkins() { JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" groovy "$TESTS_DIR/lib/jenkins_runner.groovy" "$1" "$EXAMPLES/jenkins/vars"; }
 
 @test "Jenkins: two stages under one lock; log and description say for whom the build has waited, and who waited for it" {
   needs_groovy
