@@ -27,10 +27,10 @@ if [ "${1:-}" = --sanitize ]; then
 fi
 
 PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpect python3-redis python3-yaml less mandoc openssl util-linux hostname iproute2 zsh fish bash-completion openssh-server openssh-client tmux"
-# The tests with the real Redisson and the libraries of Python and Node, and the linters: always in CI, else if their
-# tools are installed.
+# The tests with the real Redisson, the libraries of Python and Node and a Prometheus, and the linters: always in CI, else
+# if their tools are installed.
 if [ -n "${CI:-}" ]; then
-  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
+  PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check prometheus"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
 fi
 need_packages $PACKAGES
