@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -60,6 +61,8 @@ class Prometheus:
             with urllib.request.urlopen(f"http://{self.at}/api/v1/{what}?{urllib.parse.urlencode(arguments)}") as reply:
                 return json.load(reply)["data"]
         except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is not ready
+                return None
             sys.exit(f"{what} {arguments}: {error.read().decode()}")
         except OSError:
             assert self.process.poll() is None, self.said()
