@@ -265,7 +265,7 @@ Check check_round_trip(std::span<const ClockReading> readings) {
 Check check_clock(std::span<const ClockReading> readings) {
   const ClockReading& last = readings.back();
   if (!last.server)
-    return {Verdict::fail, "clock", "this user may not use TIME", "rlock doctor --acl prints the necessary rights"};
+    return {Verdict::fail, "clock", "TIME is refused", "rlock doctor --acl prints the necessary rights"};
   const auto step = step_between(readings);
   if (step > kLongestStep) {
     return {Verdict::warn, "clock", "stepped by " + ms_text(step) + " during the check",

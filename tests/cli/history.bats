@@ -127,6 +127,7 @@ entry() {
   process=$!
   wait_until rlock status --is-held d
   rlock run --supersede d -- true
+  wait_until gone "$process" # only then does a subshell know its status
   run -74 wait "$process"
   FIELDS='outcome taken_away_by result lost fine' run -0 holds --failed d
   [[ $output == "forced $who (--supersede) lost True False" ]]
