@@ -41,11 +41,11 @@ local function fits(mode)
 end
 --- end
 
--- The string or its beginning; nil: nothing, or neither a string nor another client's lock.
+-- The string or its beginning; nil: nothing, or not a string. Only force_unlock takes Symfony's lock away.
 local function value_of()
   if redis.call('exists', lock) == 1 then
     local value = peek('getrange', lock, 0, kValue - 1)
---- if acquire release force_unlock inspect
+--- if force_unlock
     value = value or symfony_token()
 --- end
     return value or nil
@@ -61,11 +61,11 @@ end
 
 --- if acquire release inspect
 local function holders()
-  local value = value_of()
+  local value = value_of() or symfony_token()
   if not value then
     return 0, {}
   end
-  return 1, {{value, '', count_of(value), redis.call('pttl', lock)}}
+  return 1, {{value, '', count_of(value) or 1, redis.call('pttl', lock)}}
 end
 --- end
 

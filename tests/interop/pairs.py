@@ -187,6 +187,22 @@ def library_wakes():
     return times
 
 
+def readers():
+    """Symfony's readers share a lock with each other, but not with rlock."""
+    other.must("read", NAME, LONG)
+    rlock(75, "run", "-n", NAME, "--", "true")
+    second = Library()
+    second.must("read", NAME, LONG)
+    other.must("unlock")
+    rlock(75, "run", "-n", NAME, "--", "true")
+    second.must("unlock")
+    job = Job()
+    job.began_at()
+    check(not other.ask("read", NAME, LONG)["ok"], "it reads beside rlock")
+    job.let_end()
+    job.ends(0)
+
+
 def late_release_of_the_library():
     """Its lock runs out, and what it does too late does not affect rlock's."""
     if library == "shedlock":
@@ -311,6 +327,8 @@ def form_of(value):
 other = Library()
 try:
     form = form_of(library_holds())
+    if library == "symfony":
+        readers()
     late_release_of_the_library()
     late_release_of_rlock()
     renewals()

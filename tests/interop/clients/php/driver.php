@@ -80,6 +80,11 @@ class Symfony
     {
     }
 
+    public function read(): bool
+    {
+        return $this->lock->acquireRead();
+    }
+
     public function extend(int $ttl): bool
     {
         $this->lock->refresh($ttl / 1000);
@@ -119,8 +124,9 @@ function perform(string $command, array $words): bool
     switch ($command) {
         case 'try':
         case 'lock':
+        case 'read':
             $lock = new $class($url, $words[0], (int) $words[1]);
-            $taken = $lock->take($command === 'lock');
+            $taken = $command === 'read' ? $lock->read() : $lock->take($command === 'lock');
             if ($taken) {
                 $current = $lock;
             }
