@@ -32,6 +32,8 @@ PACKAGES="$BUILD_PACKAGES libgtest-dev bats procps strace python3 python3-pexpec
 if [ -n "${CI:-}" ]; then
   PACKAGES="$PACKAGES maven default-jdk-headless python3-venv clang-format-19 clang-tidy-19 shellcheck lua-check"
   command -v npm >/dev/null || PACKAGES="$PACKAGES nodejs npm"
+  # For pages in a browser; on Ubuntu, Chromium is a snap.
+  grep -qx ID=ubuntu /etc/os-release || PACKAGES="$PACKAGES chromium chromium-driver python3-selenium"
 fi
 need_packages $PACKAGES
 own "$build"
