@@ -204,13 +204,21 @@ class Page {
             cell("Reason", html(escaped(waiter.who.reason, 512))) + cell("Its turn", html(turn)));
   }
 
+  // The servers list no more than a hundred of each.
+  std::string more_row(const OfLock& of, const std::string& name, long long more) const {
+    return more > 0 ? row_of(of, name, cell("", "and " + std::to_string(more) + " more")) : "";
+  }
+
   std::string now() const {
     std::string text = "<section aria-labelledby=\"now\">\n<h2 id=\"now\">Now</h2>\n", holders, waiters;
     if (!facts_.locks) return text + "<p>Who holds the locks now is unknown.</p>\n</section>\n";
     for (const auto& [name, of] : all_) {
       if (!of.status) continue;
-      for (const lock::HolderView& holder : of.status->holders) holders += holder_row(of, name.display(), holder);
-      for (std::size_t i = 0; i < of.status->queue.size(); ++i) waiters += waiter_row(of, name.display(), i);
+      const Status& status = *of.status;
+      for (const lock::HolderView& holder : status.holders) holders += holder_row(of, name.display(), holder);
+      for (std::size_t i = 0; i < status.queue.size(); ++i) waiters += waiter_row(of, name.display(), i);
+      holders += more_row(of, name.display(), status.number - static_cast<long long>(status.holders.size()));
+      waiters += more_row(of, name.display(), status.waiting - static_cast<long long>(status.queue.size()));
     }
     if (holders.empty()) text += "<p>No lock is held.</p>\n";
     if (!holders.empty()) {

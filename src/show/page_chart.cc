@@ -84,7 +84,7 @@ struct Ticks {
     for (milliseconds time = (span.begin + ahead) / step * step + step - ahead; time < span.end; time += step) {
       const double x = place(time, span);
       lines += vertical_line(x, height);
-      texts += text_at(x, height + 13, text_of(time, step, span, zone), x < 10 ? "l" : x > 90 ? "r" : "");
+      texts += text_at(x, height + 13, text_of(time, step, span, zone), x < 5 ? "l" : x > 95 ? "r" : "");
     }
     texts = "<g class=\"t\">" + texts + "</g>";
   }
