@@ -65,7 +65,7 @@ Result<int> execute(HistoryOptions& options) {
     const Question question{
         .names = options.names, .strings = options.like != nullptr, .exchange = options.timeout, .deadlocks = true};
     return write_page(servers, question, query,
-                      {.file = options.html, .zone = options.local ? Zone::local : Zone::utc});
+                      {.file = options.html, .zone = options.local ? Zone::local : Zone::utc, .only_history = true});
   }
 
   const std::size_t limit = query.limit++;  // one more, to see whether there are older holds

@@ -17,12 +17,11 @@ inline constexpr std::size_t kHoldsOfEach = 100;
 struct PageOptions {
   std::string file;  // "-": standard output
   Zone zone = Zone::utc;
-  std::string about_holds{};  // which ones the query chooses; said if there are more
+  bool only_history = false;  // is enough, if the user has no right to the present state
 };
 
 // Shows the locks of the question, or if it names none, all that are held or have holds that the query wants.
-// Errors: those of lock::read_history, look() and write_file(); but a user who may only read histories gets a page
-// without the present state.
+// Errors: those of lock::read_history, look() and write_file().
 Result<int> write_page(lock::Servers& servers, const Question& question, const lock::HistoryQuery& query,
                        const PageOptions& options);
 

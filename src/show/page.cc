@@ -184,12 +184,14 @@ class Page {
   std::string waiter_row(const OfLock& of, const std::string& name, std::size_t place) const {
     const Status& status = *of.status;
     const lock::WaiterView& waiter = status.queue.at(place);
-    std::string forecast = "";
-    if (const lock::HolderView* holder = status.oldest_holder()) {
+    // One of the holders knows how long the last holds lasted.
+    const auto knows = std::ranges::find_if(status.holders, [](const auto& holder) { return !holder.lasted.empty(); });
+    std::string turn;
+    if (knows != status.holders.end()) {
       const auto found =
-          lock::forecast(*holder, static_cast<long long>(place), status.slots, static_cast<int>(waiter.taken));
-      if (found && found->wait) forecast = "about " + rough_duration(*found->wait);
-      if (found && found->longer) forecast = "unknown: the hold is longer than usual";
+          lock::forecast(*knows, static_cast<long long>(place), status.slots, static_cast<int>(waiter.taken));
+      if (found && found->wait) turn = "in about " + rough_duration(*found->wait);
+      if (found && found->longer) turn = "unknown: the hold is longer than usual";
     }
     const std::string wants = waiter.taken > 1         ? "for " + std::to_string(waiter.taken) + " slots"
                               : waiter.mode == "read"  ? "to read"
@@ -199,7 +201,12 @@ class Page {
         of, name,
         cell("Waiter", html(place_text(static_cast<long long>(place)) + ": ") + who_cell(waiter.who) + small(wants)) +
             cell("Waiting", html("for " + rough_duration(waiter.for_so_long))) +
-            cell("Reason", html(escaped(waiter.who.reason, 512))) + cell("Its turn", html(forecast)));
+            cell("Reason", html(escaped(waiter.who.reason, 512))) + cell("Its turn", html(turn)));
+  }
+
+  // The servers list no more than a hundred of each.
+  std::string more_row(const OfLock& of, const std::string& name, long long more) const {
+    return more > 0 ? row_of(of, name, cell("", "and " + std::to_string(more) + " more")) : "";
   }
 
   std::string now() const {
@@ -207,8 +214,11 @@ class Page {
     if (!facts_.locks) return text + "<p>Who holds the locks now is unknown.</p>\n</section>\n";
     for (const auto& [name, of] : all_) {
       if (!of.status) continue;
-      for (const lock::HolderView& holder : of.status->holders) holders += holder_row(of, name.display(), holder);
-      for (std::size_t i = 0; i < of.status->queue.size(); ++i) waiters += waiter_row(of, name.display(), i);
+      const Status& status = *of.status;
+      for (const lock::HolderView& holder : status.holders) holders += holder_row(of, name.display(), holder);
+      for (std::size_t i = 0; i < status.queue.size(); ++i) waiters += waiter_row(of, name.display(), i);
+      holders += more_row(of, name.display(), status.number - static_cast<long long>(status.holders.size()));
+      waiters += more_row(of, name.display(), status.waiting - static_cast<long long>(status.queue.size()));
     }
     if (holders.empty()) text += "<p>No lock is held.</p>\n";
     if (!holders.empty()) {
@@ -237,7 +247,7 @@ class Page {
       text += "<li><svg aria-hidden=\"true\"><rect class=\"" + std::string(mark) +
               "\" width=\"18\" height=\"10\" rx=\"2\"/></svg>" + meaning + "</li>";
     }
-    text += "<li>a number: so many holds that are too short to be drawn one by one</li></ul>\n";
+    text += "<li class=\"number\">a number: so many holds that are too short to be drawn one by one</li></ul>\n";
     for (const auto& [name, of] : all_) text += card(name.display(), of);
     return text + "</section>\n";
   }
@@ -360,8 +370,9 @@ class Page {
     const std::size_t count = std::min(of.holds.size(), page::kMostRuns);
     if (lasted.empty()) return "Last holds";
     std::ranges::sort(lasted);
-    return (count == 1 ? "Last hold" : "Last " + std::to_string(count) + " holds") + ": median " +
-           rough_duration(lasted[lasted.size() / 2]) + ", longest " + rough_duration(lasted.back());
+    if (count == 1) return "Last hold: " + rough_duration(lasted.back());
+    return "Last " + std::to_string(count) + " holds: median " + rough_duration(lasted[lasted.size() / 2]) +
+           ", longest " + rough_duration(lasted.back());
   }
 
   std::string table(const std::string& name, const OfLock& of) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 namespace rlock::cli::page {
 namespace {
@@ -83,7 +84,7 @@ struct Ticks {
     for (milliseconds time = (span.begin + ahead) / step * step + step - ahead; time < span.end; time += step) {
       const double x = place(time, span);
       lines += vertical_line(x, height);
-      texts += text_at(x, height + 13, text_of(time, step, span, zone), x < 7 ? "l" : x > 93 ? "r" : "");
+      texts += text_at(x, height + 13, text_of(time, step, span, zone), x < 5 ? "l" : x > 95 ? "r" : "");
     }
     texts = "<g class=\"t\">" + texts + "</g>";
   }
@@ -156,7 +157,7 @@ std::string lane(std::vector<const Bar*> bars, const Span& span, Zone zone, int 
       last->right = std::max({last->right, right, last->left + kBlock});
       continue;
     }
-    // A block gives way to what follows.
+    // What follows a block cuts it.
     if (last && left < last->right) last->right = std::max(left - kGap, last->left + kLeast);
     blocks.push_back({{bar}, left, folded ? std::max(right, left + kBlock) : right, is_short});
   }
@@ -288,7 +289,7 @@ std::string runs(const std::vector<Bar>& bars, Zone zone) {
                                                                        static_cast<double>(most.count()))));
   };
   const std::string median = std::to_string(kHeight + 2 - height_of(lasted[lasted.size() / 2]));
-  std::string inside = rect("back", 0, 100, 0, kHeight + 4), labels;
+  std::string inside = rect("back", 0, 100, 0, kHeight + 4), labels, last_label;
   const double width = 100.0 / static_cast<double>(std::max(count, kFewestPlaces));
   const bool one_day = bars.back().end - bars[first].end < 24h;
   const std::size_t step = std::max(count, kFewestPlaces) / kLabels;
@@ -299,11 +300,8 @@ std::string runs(const std::vector<Bar>& bars, Zone zone) {
                                          high, title_of(bars[i].title)));
     if ((i - first) % step != 0) continue;
     const std::string date = date_text(bars[i].end, zone);
-    labels += text_at(left, kHeight + 17,
-                      date.size() < 16 ? date
-                      : one_day        ? date.substr(11, 5)
-                                       : date.substr(5, 5),
-                      "l");
+    const std::string label = date.size() < 16 ? date : one_day ? date.substr(11, 5) : date.substr(5, 5);
+    if (label != std::exchange(last_label, label)) labels += text_at(left, kHeight + 17, label, "l");
   }
   inside += "<line class=\"median\" x1=\"0\" x2=\"100%\" y1=\"" + median + "\" y2=\"" + median + "\"/>";
   return svg("runs", kHeight + 4 + kTicks, inside + "<g class=\"t\">" + labels + "</g>");

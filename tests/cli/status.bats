@@ -337,3 +337,45 @@ EOF
   grep -q '…$' seen
   free a
 }
+
+@test "--html writes a page: who holds and waits, of the named locks or of all, and what happened" {
+  local owner
+  rlock run --history b -- true
+  owner=$(rlock acquire --lease 30s --reason '<release>' a)
+  foreign c
+  rlock status --html page.html
+  grep -q '<title>1 held, 0 waiting ' page.html && grep -q ' 1 past hold, at most 100 of each lock ' page.html
+  [[ $(grep -o '<h3 [^<]*' page.html | sed 's/.*>//') == $'a\nb' ]]
+  grep -q 'data-label="Reason">&lt;release&gt;</td>' page.html
+  [[ $(grep -c '<tr id="h' page.html) == 1 ]]
+  rlock status --html - c >out
+  grep -qF "$FOREIGN<small>not taken by rlock" out
+  run -1 grep -E '<h3 .*>[ab]<' out
+  rlock release a --owner "$owner"
+  rlock status --html page.html a
+  grep -q 'No lock is held' page.html
+  grep -qE '<h3 [^>]*>a</h3><span class="badge free">free' page.html
+  redis srv del 'rlock:history:{b}' 'rlock:totals:{b}' >/dev/null
+  free c
+  run -64 --separate-stderr rlock status --html x --watch
+  [[ $stderr == *'--watch and --html cannot be used together'* ]]
+  run -64 --separate-stderr rlock status --html x --json
+  [[ $stderr == *'cannot be used together'* && ! -e x ]]
+  run -71 rlock status --html /nowhere/page.html
+}
+
+@test "a page without the right to the present state: history --html says so, status --html fails" {
+  not_over acl 'another user than this one'
+  rlock run --history a -- true
+  redis_listen srv
+  redis srv acl setuser reader on '>sesame' '~rlock:history:*' +@read +@connection +info
+  local url="redis://reader:sesame@127.0.0.1:$port"
+  run -77 --separate-stderr rlock status --url "$url" --html page.html a
+  [[ ! -e page.html ]]
+  rlock history --url "$url" --html page.html a
+  grep -q '<p class="warn">It is unknown who holds the locks now: .*NOPERM' page.html
+  [[ $(grep -c '<tr id="h' page.html) == 1 ]]
+  redis srv acl deluser reader
+  redis_listen_no_more srv
+  redis srv del 'rlock:history:{a}' 'rlock:totals:{a}' >/dev/null
+}

@@ -116,8 +116,8 @@ needs_node() { command -v node >/dev/null || skip 'NO NODE HERE: the action for 
   command -v systemd-analyze >/dev/null || skip 'NO SYSTEMD HERE: the units are not verified'
   local unit
   # systemd looks for programs in its own PATH.
-  for unit in backup.service backup.timer leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
-  run -0 systemd-analyze verify --man=no ./backup.service ./backup.timer ./leader.service
+  for unit in {backup,status-page}.{service,timer} leader.service; do sed "s,=rlock ,=$PWD/bin/rlock ," "$EXAMPLES/$unit" >"$unit"; done
+  run -0 systemd-analyze verify --man=no ./{backup,status-page}.{service,timer} ./leader.service
   [[ $output != *"$PWD"* ]] || { show && return 1; }
 }
 
