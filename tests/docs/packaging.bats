@@ -18,14 +18,14 @@ needs_static_build() {
 @test "the scripts of packaging/ have no errors" {
   command -v shellcheck >/dev/null || skip 'no shellcheck'
   cd "$ROOT"
-  shellcheck -x -S warning packaging/*.sh packaging/{image,linked,musl,npm,recipes,release,wheel} packaging/try-arm64 packaging/try-on packaging/try-package \
+  shellcheck -x -S warning packaging/*.sh packaging/{image,linked,musl,npm,recipes,release,wheel} packaging/try-arm64 packaging/try-{image,install,musl} packaging/try-on packaging/try-package \
     packaging/alpine/APKBUILD packaging/arch/PKGBUILD
 }
 
 @test "every script of packaging/ explains itself with --help, or needs an argument" {
   cd "$ROOT"
   local script
-  for script in image musl npm recipes release wheel try-arm64 try-on try-package; do
+  for script in image musl npm recipes release wheel try-arm64 try-image try-install try-musl try-on try-package; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
