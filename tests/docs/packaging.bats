@@ -27,7 +27,7 @@ needs_static_build() {
   cd "$ROOT"
   local script
   for script in debian-source image musl npm provenance recipes release verify wheel \
-    try-arm64 try-on try-package try-recipes try-source; do
+    try-arm64 try-image try-install try-musl try-on try-package try-recipes try-source; do
     run -0 sh "packaging/$script" --help
     [[ $output == *"packaging/$script"* && $output != *'set -eu'* ]]
   done
@@ -95,13 +95,12 @@ write_recipes() {
     sh -n "$folder/APKBUILD"
     if command -v ruby >/dev/null; then ruby -c "$folder/rlock.rb"; fi
     # Each placeholder is replaced.
-    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{PKGBUILD,APKBUILD,rlock.rb,Dockerfile}
+    run -1 grep -nE '@[A-Z0-9_ ]+@' "$folder"/{PKGBUILD,APKBUILD,rlock.rb}
     grep -qx '  version "7.8.9"' "$folder/rlock.rb"
     for archive in "$folder"/rlock-*-linux-*.tar.gz; do
       grep -qF "/${archive##*/}\"" "$folder/rlock.rb"
       grep -qF "\"$(sha256sum <"$archive" | cut -d ' ' -f 1)\"" "$folder/rlock.rb"
     done
-    grep -qF 'rlock-7.8.9~preview-linux-${TARGETARCH:-amd64}.tar.gz' "$folder/Dockerfile"
     (
       cd "$folder"
       . ./PKGBUILD

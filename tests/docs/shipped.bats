@@ -1,5 +1,6 @@
 # The wheel, the npm packages and the image, as packaging/wheel, packaging/npm and packaging/image make them from an
-# archive: installed without a network, and used. packaging/try-shipped tries those of a release, in bare roots.
+# archive: installed without a network, and used. packaging/try-install, try-musl and try-image try those of a
+# release, in bare roots and containers.
 
 load ../lib/common
 

@@ -575,8 +575,8 @@ first_process() {
 
 @test "Docker: the image has the program where the example expects it" {
   local from
-  from=$(sed -n 's/^COPY --from=rlock \([^ ]*\) .*/\1/p' "$EXAMPLES/Dockerfile")
-  grep -qE "^COPY --from=unpacked .* $from\$" "$EXAMPLES/../Dockerfile"
+  from=$(sed -n 's,^COPY --from=rlock \(.*/rlock\) .*,\1,p' "$EXAMPLES/Dockerfile")
+  grep -qF '/bin/rlock" "$root'"${from%/*}"'/"' "$EXAMPLES/../image"
   # The entry point and the command, combined as Docker does.
   stub daemon </dev/null
   here <"$EXAMPLES/Dockerfile" | sed -nE 's/^(ENTRYPOINT|CMD) //p' | python3 -c '
