@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/exit_status.h"
 #include "lock/read_history.h"
 #include "show/page.h"
 #include "show/print.h"
