@@ -14,7 +14,7 @@ namespace {
 // A hold is at least as wide as kLeast, and holds closer than kGap are not told apart. A block is wide enough for its
 // number, and no wider than kMostOfBlock, so that a busy lock is a row of blocks with numbers to compare. A bar from
 // kLabel on names its holder.
-constexpr double kLeast = 0.4, kGap = 0.15, kBlock = 2.2, kMostOfBlock = 3, kLabel = 6;
+constexpr double kLeast = 0.4, kGap = 0.15, kBlock = 2.2, kMostOfBlock = 4, kDigit = 1.05, kLabel = 6;
 constexpr std::size_t kMostLanes = 24;
 constexpr int kLane = 20, kBarHeight = 14, kWaiting = 5, kTicks = 18;
 
@@ -137,7 +137,8 @@ struct Block {
     const double width = right - left;
     std::string inside = title_of(title) + rect("f", left, width, y, all);
     if (red > 0) inside += rect("back0", left, width, y + all - red, red);
-    if (width >= 0.7 * kBlock) inside += text_at(left + width / 2, y + 11, std::to_string(count), "n");
+    const std::string shown = std::to_string(count);
+    if (width >= kDigit * static_cast<double>(shown.size())) inside += text_at(left + width / 2, y + 11, shown, "n");
     return linked(rows, "<g>" + inside + "</g>");
   }
 };
