@@ -190,7 +190,7 @@ asdf() {
   done
   diff -r one two
   dpkg-source -x one/rlock_7.8.9-0source1.dsc unpacked >/dev/null
-  run -1 grep -rnE '@[A-Z0-9]+@' unpacked/debian --exclude=watch
+  run -1 grep -rnE '@[A-Z0-9]+@' unpacked/debian
   [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Version) == 7.8.9-0source1 ]]
   [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Timestamp) == 1000000000 ]]
   # The same words about the package.
