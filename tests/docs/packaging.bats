@@ -198,6 +198,25 @@ asdf() {
     <(sed -n '/^"rlock takes/,/share it\.$/p' "$ROOT/packaging/cpack.cmake" | tr -d '"')
 }
 
+@test "the recipe for Alpine packs the program and the settings" {
+  local name=rlock-7.8.9-linux-amd64
+  mkdir -p dist src "$name/bin" "$name/share/doc/rlock/examples"
+  echo program >"$name/bin/rlock"
+  cp "$ROOT/packaging/rlock.toml" "$name/share/doc/rlock/examples/"
+  tar -czf "dist/$name.tar.gz" "$name"
+  echo source >dist/rlock-7.8.9.tar.gz
+  sh "$ROOT/packaging/recipes" dist 7.8.9
+  # What abuild does, as far as this recipe needs it.
+  CARCH=x86_64 srcdir=$PWD/src pkgdir=$PWD/pkg sh -euc '
+    . dist/APKBUILD
+    tar -xzf "dist/$source" -C "$srcdir"
+    cd "$builddir"
+    build
+    package'
+  [[ $(<pkg/usr/bin/rlock) == program ]]
+  cmp pkg/etc/rlock/rlock.toml "$ROOT/packaging/rlock.toml"
+}
+
 @test "the recipe for Homebrew takes the completions from where the install rules put them" {
   local shell file
   for shell in bash zsh fish; do
