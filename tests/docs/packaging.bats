@@ -191,12 +191,31 @@ asdf() {
   done
   diff -r one two
   dpkg-source -x one/rlock_7.8.9-0source1.dsc unpacked >/dev/null
-  run -1 grep -rnE '@[A-Z0-9]+@' unpacked/debian --exclude=watch
+  run -1 grep -rnE '@[A-Z0-9]+@' unpacked/debian
   [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Version) == 7.8.9-0source1 ]]
   [[ $(dpkg-parsechangelog -l unpacked/debian/changelog -S Timestamp) == 1000000000 ]]
   # The same words about the package.
   diff <(sed -n '/^ rlock takes/,$s/^ //p' unpacked/debian/control) \
     <(sed -n '/^"rlock takes/,/share it\.$/p' "$ROOT/packaging/cpack.cmake" | tr -d '"')
+}
+
+@test "the recipe for Alpine packs the program and the settings" {
+  local name=rlock-7.8.9-linux-amd64
+  mkdir -p dist src "$name/bin" "$name/share/doc/rlock/examples"
+  echo program >"$name/bin/rlock"
+  cp "$ROOT/packaging/rlock.toml" "$name/share/doc/rlock/examples/"
+  tar -czf "dist/$name.tar.gz" "$name"
+  echo source >dist/rlock-7.8.9.tar.gz
+  sh "$ROOT/packaging/recipes" dist 7.8.9
+  # What abuild does, as far as this recipe needs it.
+  CARCH=x86_64 srcdir=$PWD/src pkgdir=$PWD/pkg sh -euc '
+    . dist/APKBUILD
+    tar -xzf "dist/$source" -C "$srcdir"
+    cd "$builddir"
+    build
+    package'
+  [[ $(<pkg/usr/bin/rlock) == program ]]
+  cmp pkg/etc/rlock/rlock.toml "$ROOT/packaging/rlock.toml"
 }
 
 @test "the recipe for Homebrew takes the completions from where the install rules put them" {
