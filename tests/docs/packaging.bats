@@ -66,12 +66,15 @@ needs_static_build() {
   assert_says no-such-setting
 }
 
-@test "the version is that of the newest section in the changelog, if that has one, and no recipe contains it" {
+@test "the version is that of the newest section in the changelog, or above it if that is not released; no recipe has it" {
   local version newest
   version=$(sed -nE 's/^project\(rlock VERSION ([0-9.]+).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ -n $version ]]
   newest=$(sed -nE 's/^## \[([0-9][0-9.]*)\].*/\1/p' "$ROOT/CHANGELOG.md" | head -n 1)
-  [[ -z $newest || $newest == "$version" ]]
+  if [[ $newest != "$version" ]]; then
+    grep -qx '## \[Unreleased\]' "$ROOT/CHANGELOG.md"
+    [[ $(printf '%s\n' "$newest" "$version" | sort -V | tail -n 1) == "$version" ]]
+  fi
   # Nowhere else, because packaging/release writes it.
   run -1 grep -rnF "$version" "$ROOT/packaging"
 }
