@@ -121,6 +121,25 @@ write_recipes() {
   run -1 grep -n 'depends_on arch' both/rlock.rb
 }
 
+@test "an archive of a release: tar leaves folders and links where it is unpacked as they are" {
+  local tar
+  eval "$(sed -n '/^archive() {/,/^}/p' "$ROOT/packaging/release")"
+  mkdir -p tree/rlock-1/{bin,share/man/man1}
+  echo program | tee tree/rlock-1/bin/rlock >tree/rlock-1/share/man/man1/rlock.1
+  chmod 755 tree/rlock-1/bin/rlock
+  SOURCE_DATE_EPOCH=1000000000 archive rlock.tar.gz tree rlock-1
+  for tar in tar 'busybox tar'; do
+    command -v "${tar%% *}" >/dev/null || continue
+    rm -rf local man
+    mkdir -p local/{bin,share} man
+    ln -s ../../man local/share/man
+    chmod 2775 local/bin
+    (umask 022 && $tar -xzf rlock.tar.gz --strip-components=1 -C local)
+    [[ -L local/share/man && $(<man/man1/rlock.1) == program && -x local/bin/rlock ]]
+    [[ $(stat -c %a local/bin man/man1) == $'2775\n755' ]]
+  done
+}
+
 @test "the recipes for mise and aqua have the syntax of their tools, and name the archives and checksums" {
   /usr/bin/python3 -c 'import tomllib, yaml' || skip 'no tomllib or yaml'
   local folder
