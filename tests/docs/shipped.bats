@@ -42,6 +42,7 @@ make_archive() {
 # made_twice SCRIPT: packs the archive with it into one/, and again as somebody else. Both have the same bytes.
 made_twice() {
   mkdir one two
+  echo 'raise SystemExit("imported from the current folder")' | tee wheel.py >zipfile.py
   sh "$ROOT/packaging/$1" "$RELEASE" 7.8.9~preview one
   (umask 077 && TZ=Asia/Tokyo LC_ALL=C SOURCE_DATE_EPOCH=1 sh "$ROOT/packaging/$1" "$RELEASE" 7.8.9~preview two)
   diff -r one two

@@ -27,6 +27,7 @@ sign() { minisign -S -s key -m "$1/SHA256SUMS" -t "rlock 7.8.9, commit $COMMIT" 
 # signed_release: in ./dist.
 signed_release() {
   command -v minisign >/dev/null || skip 'no minisign'
+  needs_tools
   minisign -G -W -s key -p key.pub >/dev/null
   release_in dist "$COMMIT"
   sign dist
@@ -42,7 +43,11 @@ refused() {
   [[ $output == *"$text"* && $output != *': good: '* ]] || { echo "it did not say: $text" && return 1; }
 }
 
+# What the statement names of this system.
+needs_tools() { dpkg-query -W ca-certificates cmake dpkg-dev gzip ninja-build openssl python3-wheel rpm tar xz-utils >/dev/null 2>&1 || skip 'not all tools of a release'; }
+
 @test "the statement has the form of in-toto and SLSA, and is the same when it is written again" {
+  needs_tools
   release_in dist "$COMMIT"
   sh "$ROOT/packaging/provenance" dist 7.8.9 "$COMMIT" | cmp - dist/rlock-7.8.9.provenance.json
   python3 - "$COMMIT" "$(sha256sum <dist/rlock_7.8.9-1_amd64.deb | cut -d ' ' -f 1)" <<'END'
@@ -63,8 +68,32 @@ assert all(re.match(r'(git\+https|pkg:(deb|pypi|generic))[:/][^ +]+$', uri) or u
 assert [one for one in used.values() if one][0] == {'gitCommit': commit}
 assert any(re.match('pkg:pypi/ziglang@[0-9.]+$', uri) and len(digest['sha256']) == 64 for uri, digest in used.items() if digest)
 assert 'pkg:deb/debian/libfmt-dev@9.1.0%2Bds1-2?arch=amd64' in used
-assert any(uri.startswith('pkg:deb/debian/cmake@') for uri in used)
+for tool in 'cmake', 'ca-certificates', 'python3-wheel':
+    assert any(uri.startswith(f'pkg:deb/debian/{tool}@') for uri in used), tool
 END
+}
+
+@test "no statement is written that would be incomplete, or no JSON" {
+  needs_tools
+  release_in dist "$COMMIT"
+  # incomplete TEXT
+  incomplete() {
+    run -1 sh "$ROOT/packaging/provenance" dist 7.8.9 "$COMMIT"
+    [[ $output == *"$1"* && $output != *_type* ]]
+  }
+  mkdir dist/folder
+  incomplete 'dist/folder is not a file'
+  rmdir dist/folder
+  touch 'dist/a"b'
+  incomplete 'an odd name: a"b'
+  rm 'dist/a"b'
+  mkdir -p bin
+  ln -s "$(type -P false)" bin/dpkg-query
+  PATH=$PWD/bin:$PATH incomplete 'not from packages of Debian'
+  : >dist/rlock-7.8.9-linux-amd64.spdx.json
+  incomplete 'name no libraries'
+  rm dist/rlock-7.8.9-linux-amd64.spdx.json
+  incomplete 'has no list'
 }
 
 @test "verify accepts the files of a release, with the key in a file or on the command line" {
@@ -77,6 +106,28 @@ END
   run -0 minisign -Vm SHA256SUMS -P "$(tail -n 1 ../key.pub)"
   rm rlock-7.8.9-linux-amd64.tar.gz
   run -0 sha256sum -c --ignore-missing SHA256SUMS
+}
+
+@test "verify: all files of a folder, options after them, names that begin with -" {
+  signed_release
+  run -0 verify dist/* --key key.pub
+  [[ ${#lines[@]} == 6 && $output == *'dist/SHA256SUMS: passed over'*'dist/SHA256SUMS.minisig: passed over'* ]]
+  cp -R dist other
+  mv other/rlock_7.8.9-1_amd64.deb other/--key
+  sh "$ROOT/packaging/provenance" other 7.8.9 "$COMMIT" >other/rlock-7.8.9.provenance.json
+  list other
+  sign other
+  cd other
+  run -0 verify --key ../key.pub -- --key
+  [[ $output == './--key: good: '* ]]
+  run -1 verify rlock* --key
+  [[ $output == *'give a key after --key'* ]]
+}
+
+@test "verify refuses a name with a line break, which would hide which file it has read" {
+  signed_release
+  cp dist/rlock_7.8.9-1_amd64.deb dist/$'rlock_7.8.9-1_amd64.deb\n'
+  refused 'a name has a line break' dist/$'rlock_7.8.9-1_amd64.deb\n'
 }
 
 @test "verify refuses a release whose signature is missing, or from another key" {
